@@ -1,11 +1,11 @@
-//! Asking before something is gone for good.
+//! Question before something is deleted for good.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use crate::admin::printable::{printable, stderr};
 use clap::error::ErrorKind;
 
-/// Asks whoever sits at the terminal; no answer is a no. Where nobody can be asked, the process
+/// Asks at the terminal; an empty answer means no. If standard input is not a terminal, the process
 /// ends as it does for wrong arguments.
 pub(super) fn confirm(question: &str) -> io::Result<bool> {
     let input = io::stdin();

@@ -11,12 +11,12 @@ use urlseen_engine::config::Config;
 
 use super::settings::Settings;
 
-/// Builds a runtime that works on the thread that blocks on it.
+/// Builds a runtime that works on the calling thread, while that thread blocks on it.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// What most commands begin with.
+/// Configuration and runtime, with which most commands begin.
 pub(super) struct Context {
     pub(super) config: Config,
     pub(super) runtime: Runtime,

@@ -15,21 +15,21 @@ use super::Outcome;
 
 /// Print the fingerprint of each request: one line in, one fingerprint out.
 ///
-/// A line is a URL, or, if its first character is `{`, a request in JSON: `url`, `method`, `body`
-/// or `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. A line that has no fingerprint
-/// prints `-`, and its reason on standard error.
+/// A line is a URL. A line that begins with `{` is a request in JSON: `url`, `method`, `body` or
+/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. For a line without a fingerprint
+/// the command prints `-`, and the reason on standard error.
 #[derive(Debug, clap::Args)]
 pub(super) struct FingerprintArgs {
-    /// How fingerprints are computed
+    /// Algorithm of the fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]
     algorithm: Algorithm,
-    /// Take URLs that differ in their fragments only for different ones
+    /// Treat URLs that differ only in their fragments as different
     #[arg(long)]
     keep_fragments: bool,
     /// Add a tab and the canonical URL
     #[arg(long)]
     canonical: bool,
-    /// Where requests are read from, plain, .gz or .zst; `-` is standard input, the default
+    /// Files of requests, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -41,7 +41,7 @@ pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = 
         .try_map(|name| name.parse::<Algorithm>())
 }
 
-/// Why a line has no fingerprint.
+/// Reason why a line has no fingerprint.
 #[derive(Debug, thiserror::Error)]
 enum LineError {
     #[error(transparent)]
@@ -70,7 +70,7 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
             });
             output.write_all(row.as_bytes())?;
         }
-        // Whoever typed the line, or feeds a pipe, waits for its answer.
+        // The person or the pipe that sent the line waits for its answer.
         output.flush()?;
     }
     Ok(outcome)
@@ -84,7 +84,7 @@ struct FingerprintRows {
 }
 
 impl FingerprintRows {
-    /// The row for a line, line feed included.
+    /// Makes the row for a line, with its line feed.
     fn make(&mut self, line: &[u8]) -> Result<&str, LineError> {
         if json::is_object(line) {
             let item = JsonRequest::parse(line)?;
@@ -95,7 +95,7 @@ impl FingerprintRows {
         Ok(&self.row)
     }
 
-    /// The row for a ready fingerprint, or else for the request's.
+    /// Makes the row for the ready fingerprint, or for that of the request.
     fn make_for(
         &mut self,
         ready: Option<Fingerprint>,
@@ -109,7 +109,7 @@ impl FingerprintRows {
         self.row.clear();
         push_in_line(&fingerprint.to_string(), &mut self.row);
         if self.canonical {
-            // Beside a ready fingerprint, the URL may be missing or be none.
+            // With a ready fingerprint, the URL may be missing or invalid.
             let url = request.and_then(|request| self.fingerprinter.canonical(request).ok());
             self.row.push('\t');
             push_in_line(url.unwrap_or("-"), &mut self.row);
@@ -119,8 +119,8 @@ impl FingerprintRows {
     }
 }
 
-/// Appends text as it is, but for tabs and line ends, which get JSON's escapes: verbatim URLs and
-/// ready fingerprints can hold them.
+/// Appends text with JSON's escapes for tabs and line ends. Verbatim URLs and ready fingerprints
+/// can hold them.
 fn push_in_line(text: &str, row: &mut String) {
     for part in text.split_inclusive(['\t', '\n', '\r']) {
         let plain = part.trim_end_matches(['\t', '\n', '\r']);

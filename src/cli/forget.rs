@@ -15,15 +15,15 @@ use super::context::Context;
 use super::settings::Settings;
 use super::{Outcome, start};
 
-/// How many items go to the server at once.
+/// Items that one command to the server has.
 const AT_ONCE: usize = 1000;
 
-/// Let items pass once more that count as seen: pages that could not be fetched.
+/// Let seen items pass once more, for example pages that could not be fetched.
 ///
-/// Pushes them to the list `forget.key`, which the daemon works through, at once or when it is
-/// started next; without a source, asks the daemon at serve.listen. An item is what the source
-/// would hold: a URL, a request in JSON, a fingerprint. What is not seen is left alone. The next
-/// occurrence of a forgotten one passes, and is seen from then on.
+/// Pushes the items to the list `forget.key`. The daemon works through that list at once, or at its
+/// next start. Without a source, the command asks the daemon at serve.listen. An item has the form
+/// of those in the source: a URL, a request in JSON, a fingerprint. Items that were not seen stay
+/// as they are. The next occurrence of a forgotten item passes; after that it is seen again.
 #[derive(Debug, clap::Args)]
 pub(super) struct ForgetArgs {
     #[command(flatten)]
@@ -78,7 +78,8 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     Ok(outcome)
 }
 
-/// Hands items to whoever forgets them; answers how many it took.
+/// Pushes items to the forget list, or sends them to the daemon at `serve.listen`. Returns the
+/// number of items taken.
 async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> {
     let config = &context.config;
     if config.source.kind != SourceKind::None {
@@ -91,7 +92,7 @@ async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> 
     ask(config, cmd("SREM").arg(&config.serve.keys[0]).arg(items)).await
 }
 
-/// Asks the daemon that serves.
+/// Sends a command to the daemon at `serve.listen`.
 async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
     let address = config.serve.listen.as_ref().expect("without a source somebody may ask");
     let asked = async {

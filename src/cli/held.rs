@@ -17,7 +17,7 @@ use super::Outcome;
 use super::context::Context;
 use super::settings::Settings;
 
-/// Look at the requests that consumers hold, and requeue those of consumers that stopped.
+/// Show the requests that consumers hold, and requeue those of consumers that stopped.
 ///
 /// Works with Redis alone; no daemon needs to run.
 #[derive(Debug, clap::Args)]
@@ -32,12 +32,12 @@ enum HeldCommand {
     Requeue(HeldRequeueArgs),
 }
 
-/// Show each consumer, its heartbeat and how many requests it holds.
+/// Show each consumer, its heartbeat and the number of requests that it holds.
 #[derive(Debug, clap::Args)]
 struct HeldListArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Show each request, too
+    /// Show each request as well
     #[arg(long)]
     requests: bool,
     /// Print a JSON object for each consumer, with its requests
@@ -45,11 +45,11 @@ struct HeldListArgs {
     json: bool,
 }
 
-/// Put requests back into the sink that were held by consumers that stopped.
+/// Put the requests of consumers that stopped back into the sink.
 ///
-/// Without a name, watches the heartbeats for held.timeout and requeues what consumers hold whose
-/// heartbeat stood still. With names, requeues at once what these consumers hold. If one of them is
-/// alive after all, its pages are fetched twice.
+/// Without a name, the command watches the heartbeats for held.timeout. It then requeues the
+/// requests of consumers whose heartbeat did not change. With names, it requeues the requests of
+/// these consumers at once. If one of them is still alive, its pages are fetched twice.
 #[derive(Debug, clap::Args)]
 struct HeldRequeueArgs {
     #[command(flatten)]
@@ -75,7 +75,7 @@ struct Request {
     item: String,
 }
 
-/// The calls and the connection that they go over.
+/// Calls for held requests, with the connection that they use.
 struct HeldSession {
     calls: Calls,
     link: Link,
@@ -136,7 +136,7 @@ async fn requeue(
         }
     }
     for consumer in &args.consumers {
-        // A person says that it has stopped, whatever its heartbeat is.
+        // The user says that this consumer has stopped, so its heartbeat does not count.
         back += session.requeue(consumer, "").await?;
     }
     writeln!(stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
@@ -158,7 +158,7 @@ impl HeldSession {
         Calls::requests(reply).context("the held requests cannot be read")
     }
 
-    /// The consumers whose heartbeat stands still for `timeout`.
+    /// Returns the consumers whose heartbeat does not change for `timeout`.
     async fn stopped(&mut self, timeout: Duration) -> anyhow::Result<Vec<Stopped>> {
         let mut reclaimer = Reclaimer::new(timeout);
         loop {
@@ -171,8 +171,8 @@ impl HeldSession {
         }
     }
 
-    /// Requeues what a consumer holds, rejects what was delivered too often, and returns how many
-    /// requests are back in the sink.
+    /// Requeues the requests of a consumer, and rejects those that were delivered too often.
+    /// Returns the number of requests that are back in the sink.
     async fn requeue(&mut self, consumer: &str, heartbeat: &str) -> anyhow::Result<u64> {
         let requeue = self.calls.requeue(consumer, heartbeat, &[]).by_text();
         let reply = self.call(&requeue).await?;

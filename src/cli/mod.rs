@@ -1,4 +1,4 @@
-//! The command line: one file a command.
+//! Command line: one file for each command.
 
 mod bar;
 mod check;
@@ -37,20 +37,19 @@ use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::Problems;
 
-/// How a command that ran ended.
+/// Result of a command that ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
-    /// All done.
     Done,
-    /// Done, but some of the input was bad; each piece was named on standard error.
+    /// Done, but some of the input was bad. Each piece was named on standard error.
     BadInput,
-    /// Done, but not all that was asked about has been seen.
+    /// Done, but some of the items in question have not been seen.
     NotAllSeen,
-    /// Not all done; the reason was named on standard error.
+    /// Not done completely. The reason was named on standard error.
     Failed,
 }
 
-/// How the process ends. clap ends it with `WRONG_USE` where it cannot make sense of the arguments.
+/// Exit statuses of the process. clap uses `WRONG_USE` for arguments that it cannot read.
 mod exit {
     pub(super) const DONE: u8 = 0;
     pub(super) const BAD_INPUT: u8 = 1;
@@ -74,7 +73,7 @@ struct Cli {
     command: CliCommand,
 }
 
-/// In the order of the help: what most people come for first.
+/// All commands, in the order of the help: the most common ones first.
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(run::RunArgs),
@@ -95,7 +94,7 @@ enum CliCommand {
     Held(held::HeldArgs),
 }
 
-/// Runs the command that the process was started with; its exit status is the return value.
+/// Runs the command that the arguments of the process name, and returns its exit status.
 pub fn run() -> ExitCode {
     let matches = grammar().try_get_matches();
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
@@ -125,10 +124,10 @@ pub fn run() -> ExitCode {
     })
 }
 
-/// Ends the process because of its arguments: says what is wrong, or shows the help asked for.
+/// Prints clap's error or the requested help, and ends the process.
 fn refuse(error: &clap::Error) -> ! {
     if error.use_stderr() {
-        // The message repeats arguments, and those may be items.
+        // The message repeats arguments. They may be items, with control characters.
         let _ = write!(stderr(), "{}", error.render());
     } else {
         let _ = error.print();
@@ -136,7 +135,7 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// What clap accepts, with the exit statuses below every command's help.
+/// Builds clap's command, with the exit statuses below the help of every command.
 fn grammar() -> clap::Command {
     with_foot(Cli::command())
         .mut_subcommand("check", |command| command.after_help(check::EXIT_STATUS))
@@ -149,14 +148,14 @@ fn with_foot(command: clap::Command) -> clap::Command {
     command.after_help(EXIT_STATUS).mut_subcommands(with_foot)
 }
 
-/// Says what went wrong, and returns the status for it.
+/// Prints an error, and returns the exit status for it.
 fn report(error: &anyhow::Error) -> u8 {
-    // Whoever read the output has all they wanted.
+    // The reader of the output has closed it, and so has all that it wanted.
     if is_broken_pipe(error) {
         return exit::DONE;
     }
     let mut stderr = stderr();
-    // There is no other place to say that standard error cannot be written to.
+    // An error of standard error itself has no other place to go, so it is dropped.
     if error.is::<Problems>() {
         // Each line begins with its file, line and column, which editors and terminals jump to.
         let _ = writeln!(stderr, "{error}");

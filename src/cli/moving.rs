@@ -1,4 +1,4 @@
-//! A native filter from the storage folder into Redis, and back: `export --to-redis` and
+//! Copies of a native filter between storage folder and Redis: `export --to-redis` and
 //! `import --from-redis`.
 
 use std::fs;
@@ -54,7 +54,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
             memory = copied.blob.into_buffer();
-            // Nothing is saved of a shard without bits.
+            // The blob of a shard without bits is empty.
             memory.resize(usize::try_from(all / SHARDS as u64)?, 0);
             opening::put(link, &filter, shard, &memory).await?;
             done += memory.len() as u64;
@@ -89,8 +89,8 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         ))
         .into());
     }
-    // Beside it until all of it is there: a folder that has some of a filter would pass for one
-    // that has all.
+    // The folder is made beside its final place and renamed when it is complete. At its final place
+    // a part of a filter would pass for all of it.
     let aside = aside(dir);
     removed(fs::remove_dir_all(&aside))
         .with_context(|| format!("{} cannot be removed", aside.display()))?;
@@ -119,7 +119,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
-    // If it was there before, nothing is in it but what opening it made.
+    // If the folder exists, opening it has made its only file.
     removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
     removed(fs::remove_dir(dir)).with_context(|| format!("{} is not empty", dir.display()))?;
     fs::rename(&aside, dir).with_context(|| format!("{} cannot be renamed", aside.display()))?;
@@ -137,7 +137,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Reads all shards of a filter in Redis, of so many bytes together, into the engine.
+/// Reads all shards of a filter in Redis, `all` bytes together, into the engine.
 async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
     let bar = Bar::new("read");
     let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
@@ -169,7 +169,7 @@ fn bytes(wanted: &Wanted) -> u64 {
     wanted.sizing().geometry().bytes()
 }
 
-/// What was never there is as good as removed.
+/// Returns success for the removal of a file or folder that does not exist.
 fn removed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -177,7 +177,7 @@ fn removed(result: io::Result<()>) -> io::Result<()> {
     }
 }
 
-/// Where a folder is put together.
+/// Returns the path where the folder is made before it is renamed.
 fn aside(dir: &Path) -> PathBuf {
     let mut name = dir.as_os_str().to_owned();
     name.push(".importing");

@@ -1,32 +1,32 @@
-//! Options that commands share: where the configuration comes from, and whose daemon is meant.
+//! Options that commands share: sources of the configuration, and the storage folder.
 
 use std::path::PathBuf;
 
 use urlseen_engine::config::{Config, Fault, FilterPlace, Problems, Sources};
 
-/// Where the configuration comes from, beside the environment.
+/// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
 pub(super) struct Settings {
-    /// The configuration; without this option ./config.toml is read if it is there
+    /// The configuration file; without this option ./config.toml, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set a key of the configuration, as in filter.capacity=1e9; may be repeated
+    /// Set a key of the configuration, as in filter.capacity=1e9; can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
 
 impl Settings {
-    /// Reads and checks it.
+    /// Reads and checks the configuration.
     pub(super) fn load(&self) -> Result<Config, Problems> {
         self.load_with(&[])
     }
 
-    /// The same with more `KEY=VALUE` behind those given.
+    /// Does the same, with more `KEY=VALUE` after those of the command line.
     pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
         self.load_for(more, |_| None)
     }
 
-    /// The same for a process that works by it: see [`Config::load_for`].
+    /// Does the same for a process that runs with the configuration: see [`Config::load_for`].
     pub(super) fn load_for(
         &self,
         more: &[String],
@@ -37,32 +37,32 @@ impl Settings {
     }
 }
 
-/// Whose daemon, or whose storage at rest, is meant.
+/// Storage folder that a command works on, by its path or by the configuration.
 #[derive(Debug, clap::Args)]
 pub(super) struct Folder {
     #[command(flatten)]
     settings: Settings,
-    /// The storage folder; without this option the one that the configuration names
+    /// The storage folder; without this option that of the configuration
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
     storage: Option<PathBuf>,
 }
 
-/// Where a filter is.
+/// Place where a filter is.
 pub(super) enum Place {
-    /// In a storage folder.
+    /// A storage folder with this path.
     Folder(PathBuf),
-    /// In the Redis of this configuration.
+    /// The Redis of this configuration.
     Redis(Box<Config>),
 }
 
 impl Folder {
-    /// The configuration, where no folder was named in its place.
+    /// Loads the configuration, for options that exclude `--storage`.
     pub(super) fn config(&self) -> Result<Config, Problems> {
         self.settings.load()
     }
 
-    /// The configuration and where the filter is; where a folder was named, the one that nobody
-    /// changed.
+    /// Returns the configuration and the filter's place. With `--storage` the configuration is the
+    /// default one.
     pub(super) fn both(&self) -> Result<(Config, Place), Problems> {
         let place = self.place()?;
         Ok(match (&self.storage, &place) {
@@ -77,7 +77,7 @@ impl Folder {
         self.storage.is_some()
     }
 
-    /// Where the filter is.
+    /// Returns the filter's place.
     pub(super) fn place(&self) -> Result<Place, Problems> {
         if let Some(folder) = &self.storage {
             return Ok(Place::Folder(folder.clone()));

@@ -1,4 +1,4 @@
-//! Options that commands share: what a filter is made for.
+//! Options that commands share: kind and parameters of a filter.
 
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::kinds::NATIVE;
@@ -10,32 +10,33 @@ use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
 
-/// What a filter is made for. What is not given is as its folder has it; what is given must be.
+/// Kind and parameters of a filter. Options that are not given come from the folder; those that are
+/// given must agree with it.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
     /// The kind of the filter; native unless the storage folder says otherwise
     #[arg(long, value_name = "LAYOUT", value_parser = parse_kind())]
     kind: Option<Kind>,
-    /// How many different fingerprints the filter is made for: 5000000, 1e9, 200M; 10M unless the
-    /// storage folder says otherwise
+    /// Number of different fingerprints that the filter is made for: 5000000, 1e9, 200M; 10M unless
+    /// the storage folder says otherwise
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
-    /// The share of unseen ones that may be taken for seen once so many are in it; 1e-6 unless the
-    /// storage folder says otherwise
+    /// Share of unseen fingerprints that a filter at its capacity may take for seen; 1e-6 unless
+    /// the storage folder says otherwise
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
-    /// How fingerprints are computed; as by scrapy unless the storage folder says otherwise
+    /// Algorithm of the fingerprints; scrapy unless the storage folder says otherwise
     #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
     algorithm: Option<Algorithm>,
-    /// Take URLs that differ in their fragments only for different ones
+    /// Treat URLs that differ only in their fragments as different
     #[arg(long)]
     keep_fragments: bool,
-    /// The seed of the filter's hash, for runs that must be alike; drawn at random otherwise
+    /// Seed of the filter's hash, for runs with equal results; random without this option
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
 }
 
-/// The ids of these options.
+/// clap's ids of these options.
 pub(super) const IDS: [&str; 6] =
     ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
 
@@ -46,7 +47,7 @@ fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
 }
 
 impl Shape {
-    /// All that is wanted of the filter in `folder`, or of one that is not kept.
+    /// Returns the spec of the filter in `folder`, or of a filter without a folder.
     pub(super) fn spec(&self, folder: Option<&Folder>) -> anyhow::Result<StorageSpec> {
         let recorded = folder.and_then(Folder::header).map(|header| header.spec().clone());
         let is = recorded.as_ref().map(|spec| &spec.filter);
@@ -64,12 +65,12 @@ impl Shape {
         })
     }
 
-    /// How fingerprints are computed, as far as that is given.
+    /// Returns the options of the fingerprint algorithm, as far as they are given.
     pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
         (self.algorithm, self.keep_fragments)
     }
 
-    /// The filter's kind and parameters, where it `is` made for some already.
+    /// Returns the filter's kind and parameters. `is` has those that the folder records.
     fn parameters(
         &self,
         is: Option<&Parameters>,
@@ -92,7 +93,7 @@ impl Shape {
     }
 }
 
-/// How a filter is kept without a configuration.
+/// Returns the storage settings of a filter without a configuration: the default ones.
 pub(super) fn keeping(spec: StorageSpec) -> Keeping {
     let storage = Config::default().storage;
     Keeping {
@@ -101,7 +102,7 @@ pub(super) fn keeping(spec: StorageSpec) -> Keeping {
         snapshot_bytes: storage.snapshot_bytes,
         horizon_bytes: storage.horizon_bytes,
         emit_again: false,
-        // The folder says it.
+        // The folder itself records this.
         archive: None,
     }
 }

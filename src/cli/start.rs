@@ -1,4 +1,4 @@
-//! How commands start a filter, and open what is kept of one.
+//! Functions with which commands start a filter, and open its storage folder.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -46,14 +46,14 @@ pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
 }
 
-/// How many threads test and set.
+/// Returns the number of threads that test and set.
 pub(super) fn threads(config: &Config) -> usize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     config.filter.owners(cores).get()
 }
 
-/// Opens the filter in Redis, and makes it where there is none; waits for a Redis that is away.
-/// `None` if it was asked to stop before that.
+/// Opens the filter in Redis, or makes it. Waits while Redis is away. Returns `None` if it was told
+/// to stop before that.
 pub(super) async fn shared(
     config: &Config,
     wanted: &Wanted,
@@ -92,7 +92,7 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     Ok(opened)
 }
 
-/// Takes the lease; those that the folder knows held it before are dead.
+/// Takes the lease, also from the runs that the folder records: its lock shows that they are dead.
 pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
     let (run, dead) = (RunId::random(), folder.runs());
     let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
@@ -104,7 +104,7 @@ pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Resul
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
-/// The seed that is meant.
+/// Returns the configured seed, or draws one.
 pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
     Ok(Seed::new(match choice {
         SeedChoice::Fixed(seed) => seed,
@@ -112,8 +112,8 @@ pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
     }))
 }
 
-/// Starts the engine for a filter that is kept in `folder`, after holding what the folder was made
-/// for to what is wanted of it.
+/// Starts the engine for the filter in `folder`, after a comparison of the folder's spec with that
+/// of `keeping`.
 pub(super) fn kept(
     folder: Folder,
     mut keeping: Keeping,
@@ -134,7 +134,7 @@ pub(super) fn kept(
     Ok(Local::kept(engine, folder, keeping))
 }
 
-/// Warns of a folder whose archive lacks something, or goes no further.
+/// Returns a warning if the archive in a folder lacks fingerprints, or is continued no more.
 pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Option<String>> {
     if folder.header().is_none() {
         return Ok(None);
@@ -155,7 +155,7 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
     })
 }
 
-/// How a crawl's filter is kept, as configured.
+/// Returns the configured storage settings of a crawl's filter.
 pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
     let Config { crawl, storage, .. } = config;
     Ok(Keeping {
@@ -168,7 +168,7 @@ pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
     })
 }
 
-/// How items are read, as configured.
+/// Returns the configured options for reading items.
 pub(super) fn items(config: &Config) -> Options {
     let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     Options {
@@ -179,8 +179,8 @@ pub(super) fn items(config: &Config) -> Options {
     }
 }
 
-/// How what is to be forgotten is read: as the source is. Where its items are fingerprints with a
-/// payload, those fingerprints by themselves will do.
+/// Returns the options for reading items to forget: those of the source. If the source's items are
+/// fingerprints with a payload, the fingerprint alone is enough.
 pub(super) fn forgets(config: &Config) -> Options {
     let form = match config.source.item {
         ItemForm::Tab => ItemForm::Auto,
@@ -190,7 +190,7 @@ pub(super) fn forgets(config: &Config) -> Options {
     Options::new(form.into(), algorithm, keep_fragments)
 }
 
-/// What each of these rules let pass, by the counts of their numbers.
+/// Returns the number of items that each rule let pass; `counts` is in the order of the rules.
 pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
     let counts = counts.iter().copied().chain(std::iter::repeat(0));
     rules
@@ -200,7 +200,7 @@ pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
         .collect()
 }
 
-/// Refuses the default folder if it would be new beside the one that earlier versions used.
+/// Refuses to make the default folder if the crawl has one at the default path of earlier versions.
 pub(super) fn refuse_earlier_folder(config: &Config) -> Result<(), UsageError> {
     let (dir, crawl) = (&config.storage.dir, &config.crawl.name);
     let earlier = Path::new("state").join(crawl);
@@ -217,9 +217,10 @@ pub(super) fn refuse_earlier_folder(config: &Config) -> Result<(), UsageError> {
     )))
 }
 
-/// Opens a storage folder once nobody else has it; `None` if it was asked to stop before that.
+/// Opens a storage folder as soon as no other process has its lock. Returns `None` if it was told
+/// to stop before that.
 pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
-    /// How often the lock is tried.
+    /// Pause between two attempts to take the lock.
     const POLL: Duration = Duration::from_millis(200);
     let mut told = None;
     loop {
@@ -239,7 +240,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
     }
 }
 
-/// A storage folder was made for something else than what is wanted of it.
+/// Difference between the spec of a storage folder and the configured one.
 #[derive(Debug, thiserror::Error)]
 #[error("the storage folder {folder} was made for something else:\n{differences}")]
 pub(super) struct FolderMismatchError {
@@ -247,7 +248,7 @@ pub(super) struct FolderMismatchError {
     differences: String,
 }
 
-/// A command cannot do what it was told with what is configured or there.
+/// Request that a command refuses because of the configuration or of the state that it finds.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct UsageError(pub(super) String);

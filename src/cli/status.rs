@@ -1,4 +1,4 @@
-//! `urlseen status`: what a daemon is doing.
+//! `urlseen status`: state and counts of a daemon.
 
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -16,11 +16,11 @@ use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
 use super::storage::{self, CrawlInRedis};
 
-/// Show what a daemon is doing: its phase, what it has done, and how full the filter is.
+/// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
-/// Asks the daemon that works on the storage folder, through the socket there. Where none does, it
-/// prints what the folder holds, as `urlseen storage show` does. Of a filter in Redis it prints
-/// what Redis holds; what a daemon does with it is told at its `admin.listen`.
+/// Asks the daemon that works on the storage folder, through the socket there. If no daemon does,
+/// it prints the contents of the folder, as `urlseen storage show` does. For a filter in Redis it
+/// prints what Redis records. The daemon's `admin.listen` then has the daemon's own state.
 #[derive(Debug, clap::Args)]
 pub(super) struct StatusArgs {
     #[command(flatten)]
@@ -56,7 +56,7 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// The table.
+/// Prints the table of a status.
 fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<()> {
     let Status {
         crawl,
@@ -102,12 +102,12 @@ struct StatusRows<'a, W> {
 }
 
 impl<W: Write> StatusRows<'_, W> {
-    /// A name and what is said of it.
+    /// Prints a row with a name and a text.
     fn row(&mut self, name: &str, text: impl Display) -> io::Result<()> {
         writeln!(self.out, "{name:<12} {}", printable(text.to_string().as_bytes(), None))
     }
 
-    /// A name, a number and what it counts.
+    /// Prints a row with a name, a number and what the number counts.
     fn number(&mut self, name: &str, number: u64, what: &str) -> io::Result<()> {
         self.row(name, format!("{:>15}   {what}", HumanCount(number).to_string()))
     }
@@ -144,7 +144,7 @@ impl<W: Write> StatusRows<'_, W> {
         Ok(())
     }
 
-    /// Nothing where nobody asked.
+    /// Prints the counts of questions, if there were any.
     fn asked(&mut self, asked: &Asked) -> io::Result<()> {
         let Asked { seen, unseen, full, forgotten } = *asked;
         if *asked == Asked::default() {
@@ -197,7 +197,7 @@ impl<W: Write> StatusRows<'_, W> {
     }
 }
 
-/// How long ago that was, to the second.
+/// Returns the time from `then` to `now`, to the second.
 fn age(then: SystemTime, now: SystemTime) -> impl Display {
     let age = now.duration_since(then).unwrap_or_default();
     humantime::format_duration(Duration::from_secs(age.as_secs()))

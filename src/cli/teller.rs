@@ -1,4 +1,4 @@
-//! Messages of a flow on standard error.
+//! Progress and messages of a flow, on standard error.
 
 use indicatif::HumanCount;
 
@@ -8,13 +8,13 @@ use urlseen_engine::flow::feed::Bad;
 
 use super::bar::Bar;
 
-/// Malformed entries that are named; the rest is counted.
+/// Most malformed entries that are named; the others are only counted.
 const NAMED: usize = 10;
 
-/// Tells of a flow by a bar, and names the first malformed entries above it.
+/// Shows a flow as a bar, and names the first malformed entries above it.
 pub(super) struct Teller {
     bar: Bar,
-    /// Draws the bar.
+    /// Draws the bar at each progress.
     draw: fn(&Bar, &Progress),
     /// Items that were read, as of the last progress.
     pub(super) read: u64,
@@ -22,13 +22,13 @@ pub(super) struct Teller {
 }
 
 impl Teller {
-    /// Tells by this bar.
+    /// Returns a teller that shows the flow with this bar.
     pub(super) fn new(bar: Bar, draw: fn(&Bar, &Progress)) -> Self {
         Self { bar, draw, read: 0, named: Vec::new() }
     }
 
-    /// Takes the bar away, and says how many of all malformed
-    /// entries were not named. Returns those that were.
+    /// Clears the bar, and prints the number of malformed entries that were not named. Returns
+    /// those that were.
     pub(super) fn end(self, bad: u64, are: &str) -> Vec<Bad> {
         drop(self.bar);
         let named = self.named.len() as u64;

@@ -1,4 +1,4 @@
-//! What the admin endpoint sees of the daemon.
+//! The daemon, as the admin endpoint asks it.
 
 use std::time::Instant;
 
@@ -13,17 +13,17 @@ use urlseen_engine::item::{Identity, Options, Reader};
 
 use super::start;
 
-/// The running daemon.
+/// Running daemon, for the admin endpoint.
 pub(super) struct Daemon {
     items: Options,
-    /// Whether the filter is in Redis.
+    /// True if the filter is in Redis.
     is_shared: bool,
     live: watch::Receiver<Live>,
     filter: Handle,
 }
 
 impl Daemon {
-    /// The daemon whose pipeline tells `live`, with what `filter` asks.
+    /// Returns the daemon whose pipeline publishes `live`, and whose engine answers `filter`.
     pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, live, filter }
@@ -55,7 +55,7 @@ impl View for Daemon {
     }
 }
 
-/// Reads items as `options` say, and has `test` tell which of their fingerprints were seen.
+/// Reads items by these options, and gets the verdicts on their fingerprints from `test`.
 pub(super) fn check<E>(
     items: &[Vec<u8>],
     options: Options,

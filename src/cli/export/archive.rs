@@ -21,7 +21,7 @@ use super::super::settings::Place;
 use super::super::start::UsageError;
 use super::{ExportArgs, form};
 
-/// How many fingerprints are written between two looks at the bar.
+/// Fingerprints that are written between two updates of the bar.
 const TELL: u64 = 100_000;
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
@@ -34,7 +34,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     };
     let context = Context::new(config)?;
     let config = &context.config;
-    // Before Redis is asked: once nobody writes, both stand still.
+    // The folder is opened before Redis is asked. Its lock keeps daemons away, so neither changes.
     let folder = AtRest::open(&dir)?;
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
@@ -80,7 +80,7 @@ fn outcome(text: u64) -> Outcome {
     if text > 0 { Outcome::BadInput } else { Outcome::Done }
 }
 
-/// Prints where no fingerprints are printed.
+/// Prints the summary on the stream that has no fingerprints.
 fn tell(args: &ExportArgs, line: &str) -> io::Result<()> {
     if args.archive {
         say(format_args!("{line}"));
@@ -89,7 +89,7 @@ fn tell(args: &ExportArgs, line: &str) -> io::Result<()> {
     writeln!(stdout(), "{line}")
 }
 
-/// Asks Redis for the last batch of the crawl.
+/// Reads the last batch of the crawl from Redis.
 async fn target(context: &Context) -> anyhow::Result<Target> {
     let ask = async {
         let mut link = context.connect().await?;
@@ -107,7 +107,7 @@ async fn target(context: &Context) -> anyhow::Result<Target> {
     Ok(head.map_or(Target::Last, Target::At))
 }
 
-/// Refuses an archive that lacks something, unless that is wanted.
+/// Refuses an archive that lacks fingerprints, unless `--partial` permits it.
 fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<()> {
     for damage in archive.damaged() {
         say(format_args!("urlseen: passed over as damaged: {damage}"));
@@ -128,17 +128,17 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
     .into())
 }
 
-/// What was exported.
+/// Counts of the exported keys.
 #[derive(Debug, Default)]
 struct ArchiveCount {
     fingerprints: u64,
-    /// Those that the set did not have.
+    /// Fingerprints that the set did not have.
     pub new: Option<u64>,
-    /// Keys that are text, left out.
+    /// Keys that are text. They are left out.
     text: u64,
 }
 
-/// Gives each fingerprint to `take`, and counts them.
+/// Passes each fingerprint to `take`, and counts them.
 fn each(
     archive: Archive<'_>,
     mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,

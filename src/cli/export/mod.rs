@@ -1,4 +1,4 @@
-//! `urlseen export`: a filter back to where it came from.
+//! `urlseen export`: the filter or the fingerprints of a crawl, for other programs.
 
 mod archive;
 
@@ -19,52 +19,54 @@ use super::settings::{Folder, Place};
 use super::start::UsageError;
 use super::{Outcome, moving, operand};
 
-/// Export the filter of a crawl at rest: into Redis, or for RedisBloom to go on with; or the
-/// fingerprints in its archive or in a set, for scrapy-redis or Scrapy.
+/// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
+/// scrapy-redis.
 ///
-/// With --to-redis a native filter goes to filter.key, as it is: with its seed, its id, and where
-/// the crawl stands. What is broken off is done by the same command again.
+/// With --to-redis the command copies a native filter to filter.key, with its seed, its id, and the
+/// position of the crawl. To continue an interrupted copy, repeat the command.
 ///
-/// What the storage folder holds of a crawl with filter.kind = "redisbloom" becomes a file with a
-/// dump, or a key on a server with the module: byte for byte the filter that got the same
-/// fingerprints there. The folder is only read, and no daemon may be working on it.
+/// With --redisbloom or --redisbloom-file it writes the filter of a folder with filter.kind =
+/// "redisbloom" to a server with the module, or to a file with a dump. Byte for byte it is the
+/// filter that RedisBloom makes of the same fingerprints. The folder is only read. No daemon may be
+/// working on it.
 ///
-/// With --archive it is every fingerprint that was let through or imported and not forgotten since,
-/// as storage.archive = true has kept them: those up to the last batch that Redis knows. With
-/// --storage in place of a configuration no Redis is asked: the batches that a killed daemon has
-/// left in the log all count. A key that is text is no fingerprint of Scrapy: it is left out and
-/// counted, and makes the exit status 1. What was ever forgotten is in memory meanwhile.
+/// With --archive it prints every fingerprint that was let through or imported and not forgotten
+/// since. storage.archive = true keeps them. It prints those up to the last batch that Redis knows.
+/// With --storage in place of a configuration it does not ask Redis: all batches in the log count,
+/// also those that a killed daemon has left there. A key that is text is not a fingerprint of
+/// Scrapy. It is left out and counted, and makes the exit status 1. Meanwhile all fingerprints that
+/// were ever forgotten are in memory.
 #[derive(Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct ExportArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Write the filter to this new file, as a dump
+    /// Write RedisBloom's filter to this new file, as a dump
     #[arg(long, value_name = "FILE", group = "to")]
     redisbloom_file: Option<PathBuf>,
-    /// Load the filter into this new key of the configured redis.url
+    /// Load RedisBloom's filter into this new key of the configured redis.url
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redisbloom: Option<String>,
     /// Copy the native filter of the configured storage folder to the configured filter.key in
-    /// Redis, for filter.place = "redis" to go on with
+    /// Redis; the crawl continues with filter.place = "redis"
     #[arg(long, group = "to", conflicts_with = "storage")]
     to_redis: bool,
-    /// Print the fingerprints in this set of the configured redis.url: scrapy-redis names it
+    /// Print the fingerprints in this set of the configured redis.url; that of scrapy-redis is
     /// SPIDER:dupefilter
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redis_set: Option<String>,
     /// Print the fingerprints in the archive of the storage folder
     #[arg(long, group = "to")]
     archive: bool,
-    /// Add the fingerprints in the archive to this set of the configured redis.url, as scrapy-redis
-    /// has them
+    /// Add the fingerprints in the archive to this set of the configured redis.url, in the form of
+    /// scrapy-redis
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     archive_to_set: Option<String>,
-    /// Export what there is of an archive that lacks fingerprints of the filter
+    /// Export an archive even if it lacks fingerprints of the filter
     #[arg(long, conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "redis_set"])]
     partial: bool,
-    /// How fingerprints are printed: lines of hex digits, or as Scrapy 2.19 writes requests.seen
+    /// Form of the printed fingerprints: lines of hex digits, or the requests.seen of Scrapy 2.19
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
     #[arg(value_parser = ["hex", "requests-seen"])]
     #[arg(
@@ -139,7 +141,7 @@ fn form(args: &ExportArgs) -> SetForm {
     if args.format == "hex" { SetForm::Hex } else { SetForm::RequestsSeen }
 }
 
-/// Prints what a set holds.
+/// Prints the fingerprints in a set.
 fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
     let Context { config, runtime } = Context::new(args.folder.config()?)?;
     let form = form(args);

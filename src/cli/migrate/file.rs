@@ -1,4 +1,4 @@
-//! Files that hold a dump.
+//! Files with a dump of a filter of RedisBloom.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Read, Write};
@@ -8,7 +8,7 @@ use super::{Progress, TransferError};
 use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 
-/// Reads a filter from the file at `path`. Its layers are never to take more than `limit` bytes.
+/// Reads a filter from the file at `path`. Refuses one whose layers take more than `limit` bytes.
 pub(crate) fn read(
     path: &Path,
     limit: u64,
@@ -16,7 +16,7 @@ pub(crate) fn read(
 ) -> Result<Filter, TransferError> {
     let failed = |source| TransferError::File { path: path.to_owned(), source };
     let file = File::open(path).map_err(failed)?;
-    // What is no file has no length: then nobody knows how much there is.
+    // A pipe has the length 0, so its total is not known.
     let all = file.metadata().map_err(failed)?.len();
     let mut counted = Counted { inner: file, done: 0, all, progress };
     dump::read(&mut counted, limit).map_err(|problem| match problem {
@@ -25,8 +25,7 @@ pub(crate) fn read(
     })
 }
 
-/// Writes a filter to a new file at `path`. All of it is on the disk when this returns; where it
-/// fails nothing is left.
+/// Writes a filter to a new file at `path`, and syncs it. Leaves no file if it fails.
 pub(crate) fn write(
     path: &Path,
     filter: &Filter,
@@ -39,13 +38,13 @@ pub(crate) fn write(
     let written = dump::write(filter, &mut writer).and_then(|()| writer.flush());
     let written = written.and_then(|()| writer.get_ref().inner.sync_all());
     written.map_err(|source| {
-        // The reason to end is what counts; the file was not there before.
+        // The file was not there before. The first error is the one to report.
         let _ = std::fs::remove_file(path);
         failed(source)
     })
 }
 
-/// A file, and how far it was read or written.
+/// File that reports the bytes read or written.
 struct Counted<'a> {
     inner: File,
     done: u64,
@@ -70,7 +69,7 @@ impl Read for Counted<'_> {
 
 impl Write for Counted<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        /// The most that is written between two looks at the progress.
+        /// Most bytes that are written between two reports of progress.
         const STEP: usize = 1 << 20;
         let written = self.inner.write(&bytes[..bytes.len().min(STEP)])?;
         Ok(self.count(written))

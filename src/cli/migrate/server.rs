@@ -12,10 +12,10 @@ use urlseen_core::redis::link::Link;
 const SCANDUMP: &str = "BF.SCANDUMP";
 const LOADCHUNK: &str = "BF.LOADCHUNK";
 
-/// What `TYPE` says of a filter.
+/// Reply of `TYPE` for a filter.
 const TYPE: &str = "MBbloom--";
 
-/// Reads the filter of a key. Its layers are never to take more than `limit` bytes.
+/// Reads the filter of a key. Refuses one whose layers take more than `limit` bytes.
 pub(crate) async fn dump(
     address: &RedisAddress,
     key: &str,
@@ -56,7 +56,7 @@ pub(crate) async fn dump(
     loader.finish().map_err(bad)
 }
 
-/// Makes `key`, which must not be there, the filter.
+/// Loads the filter into `key`, which must not exist.
 pub(crate) async fn load(
     address: &RedisAddress,
     key: &str,
@@ -68,7 +68,7 @@ pub(crate) async fn load(
     if found != "none" {
         return Err(TransferError::KeyExists { key: key.to_owned(), found });
     }
-    // A server without the module says so, and would repeat what it does not understand.
+    // A server without the module quotes an unknown command in its error. So this one is short.
     match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
         Ok(_) | Err(LinkError::Refused { .. }) => {}
         Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
@@ -85,7 +85,7 @@ pub(crate) async fn load(
                 done += data.len() as u64;
                 progress(done, all);
             }
-            // The key was not there, and so it is not there now.
+            // The key was not there before, and a refused first chunk does not make it.
             Err(why) if is_first && !is_unknown(&why) => {
                 return Err(named(why, address, LOADCHUNK));
             }
@@ -105,7 +105,7 @@ pub(crate) async fn load(
     if found == header { Ok(()) } else { Err(TransferError::Differs { key: key.to_owned() }) }
 }
 
-/// Removes a key that was made here, on the link if that is of use still.
+/// Removes a key that this load made, on the link if that still works.
 async fn remove(link: Option<Link>, address: &RedisAddress, key: String) -> PartialLoadError {
     let mut unlink = cmd("UNLINK");
     unlink.arg(&key);
@@ -121,7 +121,7 @@ async fn remove(link: Option<Link>, address: &RedisAddress, key: String) -> Part
     if again.await.is_ok() { PartialLoadError::Nothing(key) } else { PartialLoadError::Key(key) }
 }
 
-/// Whether a command may have been carried out all the same.
+/// Returns true if the server may have executed the command in spite of the error.
 fn is_unknown(trouble: &LinkError) -> bool {
     matches!(trouble, LinkError::LostConnection { .. } | LinkError::Garbled { .. })
 }
@@ -131,7 +131,7 @@ async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
     String::from_redis_value(value).map_err(|_| strange("TYPE"))
 }
 
-/// The answer to `BF.SCANDUMP`.
+/// Returns the reply to `BF.SCANDUMP`.
 async fn chunk(
     link: &mut Link,
     address: &RedisAddress,
@@ -151,7 +151,7 @@ async fn chunk(
     }
 }
 
-/// The trouble, by its own name if it is that the module is not there.
+/// Turns an unknown command into the error that the module is missing.
 fn named(trouble: LinkError, address: &RedisAddress, command: &'static str) -> TransferError {
     match trouble {
         LinkError::UnknownCommand { .. } => {

@@ -1,4 +1,4 @@
-//! A set of scrapy-redis: its fingerprints, as files that others read.
+//! Sets of scrapy-redis, read into files and filled from an archive.
 
 use std::io::{self, Write};
 
@@ -11,31 +11,31 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 
-/// About how many members Redis looks at before it serves somebody else.
+/// Members that one command reads or adds. Redis serves no other client meanwhile.
 const COUNT: u64 = 10_000;
 
-/// How fingerprints stand in a file.
+/// Form of the fingerprints in a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SetForm {
     /// A line of hex digits each.
     Hex,
-    /// As Scrapy 2.19 writes its `requests.seen`: two bytes of length, big endian, and the digest.
+    /// The `requests.seen` of Scrapy 2.19: two bytes of length, big endian, and the digest.
     RequestsSeen,
 }
 
-/// What was written.
+/// Counts of a set's members.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Written {
-    /// Fingerprints. One that the server moved meanwhile can be among them twice.
+    /// Fingerprints written. One that the server moved meanwhile can be among them twice.
     pub(crate) fingerprints: u64,
-    /// Members that are none.
+    /// Members that are not fingerprints.
     pub(crate) bad: u64,
 }
 
-/// Writes all members of a set. The set is only read, and may be worked with meanwhile.
+/// Writes all members of a set. The set is only read, and other clients may use it meanwhile.
 ///
 /// # Errors
-/// Redis fails, or the output; the key is no set.
+/// Redis or the output fails; the key is not a set.
 pub(crate) async fn members(
     address: &RedisAddress,
     key: &str,
@@ -81,21 +81,21 @@ pub(crate) async fn members(
     }
 }
 
-/// A set that fingerprints are added to, a page at a time.
+/// Set to which fingerprints are added, a page at a time.
 pub(crate) struct Filling {
     link: Link,
     key: String,
     page: Cmd,
     waiting: u64,
-    /// What was added that the set did not have.
+    /// Fingerprints added that the set did not have.
     added: u64,
 }
 
 impl Filling {
-    /// Connects, and checks that the key is a set or none at all.
+    /// Connects, and checks that the key is a set or does not exist.
     ///
     /// # Errors
-    /// Redis fails; the key is no set.
+    /// Redis fails; the key has another type.
     pub(crate) async fn begin(address: &RedisAddress, key: &str) -> Result<Self, TransferError> {
         let mut link = connect(address, Timeouts::default()).await?;
         let found: String =
@@ -108,17 +108,18 @@ impl Filling {
         Ok(Self { link, page: page_of(&key), key, waiting: 0, added: 0 })
     }
 
-    /// Takes one more; `true` if a page is full, which [`Filling::flush`] then sends.
+    /// Takes one more fingerprint. Returns true if the page is full, and [`Filling::flush`] is due.
     pub(crate) fn push(&mut self, fingerprint: &Fingerprint) -> bool {
         self.page.arg(fingerprint.text(&mut [0; 64]));
         self.waiting += 1;
         self.waiting == COUNT
     }
 
-    /// Adds what waits, and returns the number of fingerprints that the set did not have, so far.
+    /// Adds the waiting fingerprints. Returns the number of all those added so far that the set did
+    /// not have.
     ///
     /// # Errors
-    /// Redis fails. What was added before stays.
+    /// Redis fails. Earlier fingerprints stay in the set.
     pub(crate) async fn flush(&mut self) -> Result<u64, TransferError> {
         if self.waiting > 0 {
             let page = std::mem::replace(&mut self.page, page_of(&self.key));
@@ -136,7 +137,7 @@ fn page_of(key: &str) -> Cmd {
     page
 }
 
-/// Writes a fingerprint as it stands in a file.
+/// Writes a fingerprint in a form of files.
 ///
 /// # Errors
 /// The output fails.

@@ -1,4 +1,4 @@
-//! `urlseen rejects`: the items that could not be read.
+//! `urlseen rejects`: items that the daemon could not read.
 
 use std::io::{self, Write};
 
@@ -15,13 +15,13 @@ use super::settings::Settings;
 
 mod table;
 
-/// How many foreign rejects are named.
+/// Most foreign rejects that are named.
 const NAMED: u64 = 20;
 
-/// How much is shown of one, in columns.
+/// Most columns that are shown of a foreign reject.
 const SHOWN: usize = 200;
 
-/// The items that could not be read: look at them, send them through again, or drop them.
+/// List, requeue or drop the items that the daemon could not read.
 #[derive(Debug, clap::Args)]
 pub(super) struct RejectsArgs {
     #[command(subcommand)]
@@ -35,31 +35,32 @@ enum RejectsCommand {
     Drop(Drop),
 }
 
-/// Put items back to the source, to be taken after all that wait there.
+/// Put rejected items back to the source, after all items that wait there.
 ///
-/// For when the reason is gone: another source.item, a newer urlseen. What still cannot be read is
-/// rejected once more. An item goes back as it was taken, byte for byte, however large. What is on
-/// the list and was not written by urlseen stays, is named, and makes the exit status 1.
+/// Use it when the reason is gone, for example after a change of source.item or with a newer
+/// urlseen. Items that still cannot be read are rejected once more. An item goes back byte for
+/// byte, however large it is. Entries of the list that urlseen did not write stay there. They are
+/// named, and make the exit status 1.
 #[derive(Debug, clap::Args)]
 struct RejectRequeueArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Only those whose reason has this text in it
+    /// Only rejects whose reason contains this text
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
 }
 
 /// Drop rejects for good, with their items.
 ///
-/// What is rejected while this works is not dropped.
+/// Items that are rejected meanwhile stay on the list.
 #[derive(Debug, clap::Args)]
 struct Drop {
     #[command(flatten)]
     settings: Settings,
-    /// Only those whose reason has this text in it
+    /// Only rejects whose reason contains this text
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Do not ask; needed where standard input is no terminal
+    /// Do not ask; required if standard input is not a terminal
     #[arg(long)]
     yes: bool,
 }
@@ -81,7 +82,7 @@ pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
     })
 }
 
-/// Whether the reason is one that was asked for.
+/// Returns true if the reason contains the given text, or if no text is given.
 fn is_wanted(reject: &Reject, reason: Option<&str>) -> bool {
     reason.is_none_or(|reason| reject.reason.contains(reason))
 }
@@ -140,7 +141,7 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
         .await;
     bar.finish_and_clear();
     let sorted = match result {
-        // Nothing was begun.
+        // No step was done.
         Err(trouble) if last.found == 0 => return Err(trouble.into()),
         result => result.with_context(|| {
             let [seen, found, gone] = [last.seen(), last.found, last.gone].map(HumanCount);
@@ -156,7 +157,7 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
     Ok(sorted)
 }
 
-/// Names those that are not as urlseen writes them; `total` is how many there were with these.
+/// Names rejects that urlseen did not write; `total` counts those so far, with these.
 fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let before = total - foreign.len() as u64;
     let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
@@ -166,7 +167,7 @@ fn name_foreign(total: u64, foreign: &[&[u8]]) {
     }
 }
 
-/// How far the work is, on standard error if that is a terminal.
+/// Returns a progress bar on standard error, if that is a terminal.
 fn bar(length: u64) -> ProgressBar {
     let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len}, {eta} left");
     ProgressBar::new(length).with_style(style.expect("a template of known fields"))

@@ -1,4 +1,4 @@
-//! `urlseen rejects list`.
+//! `urlseen rejects list`: the table of rejects, or their JSON.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -15,41 +15,42 @@ use super::super::Outcome;
 use super::super::settings::Settings;
 use super::{bar, is_wanted};
 
-/// How many rejects a table shows.
+/// Rejects that a table shows if no limit is given.
 const LIMIT: u64 = 20;
 
-/// Columns of a time, and the most that a reason takes.
+/// Columns of a time, and most columns of a reason.
 const TIME: usize = 24;
 const REASON: usize = 50;
 
-/// Stands for what a reject that is not ours lacks.
+/// Text for a field that a foreign reject lacks.
 const NONE: &str = "-";
 
-/// Show rejects, the newest last: when, why, and the item.
+/// Show rejects with time, reason and item, the newest last.
 ///
-/// On a terminal an item is cut to the line. What cannot be printed is shown as an escape. Those
-/// whose items are too large for a reject come last, each with length, SHA-1 and first bytes.
+/// On a terminal, an item is cut to the width of the line. Characters that cannot be printed are
+/// shown as escapes. Rejects whose item is too large to be in them come last, each with the item's
+/// length, SHA-1 and first bytes.
 #[derive(Debug, clap::Args)]
 pub(super) struct RejectListArgs {
     #[command(flatten)]
     pub(super) settings: Settings,
-    /// How many to show, of the newest; 0 for all, as with --json [default: 20]
+    /// Show the newest N rejects; 0 shows all, as --json does [default: 20]
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Only those whose reason has this text in it
+    /// Only rejects whose reason contains this text
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Print a JSON object for each, with the whole item
+    /// Print a JSON object for each reject, with the whole item
     #[arg(long)]
     json: bool,
 }
 
-/// Prints the rejects.
+/// Prints the rejects that the arguments select.
 pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow::Result<Outcome> {
     let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
     let limit = if limit == 0 { u64::MAX } else { limit };
     let mut scan = list.scan().await?;
-    // Without a reason all are wanted, and the older ones need not be read.
+    // Without a reason all rejects count, so older ones than the limit need not be read.
     let skipped = match args.reason {
         None => scan.len().saturating_sub(limit),
         Some(_) => 0,
@@ -93,10 +94,10 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     Ok(Outcome::Done)
 }
 
-/// What is on the list.
+/// Entry of the rejects list.
 enum RejectRow {
     Reject(Reject),
-    /// Not written by urlseen.
+    /// Entry that urlseen did not write.
     Foreign(Vec<u8>),
 }
 
@@ -118,7 +119,7 @@ impl RejectRow {
 
 struct Table {
     out: BufWriter<io::StdoutLock<'static>>,
-    /// Of the terminal, if it is one.
+    /// Width of the terminal, if standard output is one.
     columns: Option<usize>,
     json: bool,
 }
@@ -154,7 +155,7 @@ impl Table {
             writeln!(self.out, "{time}\t{reason}\t{item}")?;
             return Ok(());
         };
-        // Two spaces behind each of the first two.
+        // Two spaces follow each of the first two columns.
         let room = columns.saturating_sub(TIME + 4);
         let widest = REASON.min(room / 2);
         let (time, reason) = (printable(time, Some(TIME)), printable(reason, Some(widest)));
@@ -165,7 +166,7 @@ impl Table {
     }
 }
 
-/// The item, or of one that is too large for its reject what the reject has of it.
+/// Returns the item, or for an oversize one its length, SHA-1 and first bytes.
 fn shown(item: &RejectedItem) -> Cow<'_, [u8]> {
     match item {
         RejectedItem::Whole(item) => Cow::Borrowed(item),
