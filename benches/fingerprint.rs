@@ -1,7 +1,7 @@
-//! Time per URL: canonical form and fingerprint, beside merely parsing it with the `url` crate; and
-//! time to read an item of each form. For one thread whose buffers are warm.
+//! Time per URL for canonical form and fingerprint, beside parsing alone with the `url` crate. Also
+//! the time to read an item of each form. One thread with warm buffers does all.
 //!
-//! `--rounds N` says how many rounds, 25 unless told otherwise.
+//! `--rounds N` sets the number of rounds, 25 by default.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -19,11 +19,11 @@ mod rounds;
 
 use rounds::Rounds;
 
-/// How often a case goes over its texts in a round: the fastest time counts, as a round is short
-/// and whatever else the machine does in it only adds.
+/// Passes of a case over its texts in a round. The fastest pass counts: a round is short, and other
+/// work of the machine only adds time.
 const PASSES: usize = 20;
 
-/// Nanoseconds that `work` takes for a text.
+/// Returns the nanoseconds that `work` takes for a text.
 fn per_text<T: AsRef<[u8]>>(texts: &[T], mut work: impl FnMut(&T)) -> f64 {
     let pass = |()| {
         let begun = Instant::now();
@@ -35,7 +35,7 @@ fn per_text<T: AsRef<[u8]>>(texts: &[T], mut work: impl FnMut(&T)) -> f64 {
     std::iter::repeat_n((), PASSES).map(pass).fold(f64::INFINITY, f64::min)
 }
 
-/// Canonical forms and fingerprints of `links`.
+/// Measures the canonical forms and fingerprints of `links`.
 fn urls(group: &str, links: &[String], rounds: usize) {
     let mut cases = Rounds::new(group, "ns/link");
     for algorithm in Algorithm::all() {
@@ -60,7 +60,7 @@ fn urls(group: &str, links: &[String], rounds: usize) {
     cases.run(rounds);
 }
 
-/// Items of each form: the links, or their fingerprints.
+/// Measures the reading of items of each form: the links, or their fingerprints.
 fn items(links: &[String], rounds: usize) {
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
     let fingerprints: Vec<(String, &String)> = links

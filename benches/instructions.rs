@@ -1,8 +1,8 @@
-//! The kernels on fixed input, for `scripts/instructions` to count their instructions under
-//! callgrind. All that is to be counted, and nothing else, happens inside of [`counted`]; each time
-//! that [`report`] is entered, what was counted belongs to the kernel that it names.
+//! Kernels on fixed input. `scripts/instructions` counts their instructions under callgrind, inside
+//! of [`counted`] alone. The counts before each call of [`report`] belong to the kernel that it
+//! names.
 //!
-//! Prints what the processor offers, then a line a kernel: `{"kernel", "unit", "units"}`.
+//! Prints the features of the processor, then a line per kernel: `{"kernel", "unit", "units"}`.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -25,14 +25,14 @@ use urlseen_engine::item::{Form, Items, Options, Reader};
 #[path = "links/mod.rs"]
 mod links;
 
-/// How items are read, where they are.
+/// Options of the kernels that read items.
 const OPTIONS: Options = Options::new(Form::Item(ItemForm::Auto), Algorithm::Scrapy, false);
 
-/// Runs a kernel. Callgrind counts from where this is entered to where it is left.
+/// Runs a kernel. Callgrind counts from the entry of this function to its return.
 #[inline(never)]
 fn counted(kernel: &mut dyn FnMut()) {
     kernel();
-    // So that the call above is no jump, and this really is left.
+    // Keeps the call above from becoming a jump, so that this function really returns.
     black_box(());
 }
 
@@ -48,7 +48,7 @@ fn count_once(name: &str, unit: &str, units: usize, mut kernel: impl FnMut()) {
     report(name, unit, units);
 }
 
-/// Says what was counted. Callgrind writes its counts down and begins anew when this is entered.
+/// Names the counted kernel. On entry, callgrind writes its counts and sets them to zero.
 #[inline(never)]
 fn report(name: &str, unit: &str, units: usize) {
     println!("{}", json!({"kernel": name, "unit": unit, "units": units}));
@@ -98,7 +98,7 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
     count("test of a seen key", "key", key_hashes.len(), || test(&shards));
 }
 
-/// The items judged by a filter that has seen none of them.
+/// Returns the items judged by a filter that has seen none of them.
 fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     let items: Items = items.iter().map(String::as_bytes).collect();
     store.engine.submit(Batch::new(items));
@@ -106,7 +106,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     runtime.block_on(store.engine.judged()).expect("the engine works")
 }
 
-/// Writes two batches down, and makes the commit of one of them.
+/// Logs two batches, and makes the commit of one of them.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed()));
     let engine =
@@ -155,7 +155,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     });
 }
 
-/// What kernels may choose their way by.
+/// Returns the processor's features by which kernels are chosen.
 fn processor() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     let offered = [
@@ -179,7 +179,7 @@ fn main() {
     urls("busy link", busy);
 
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
-    // No other query makes one of these links another one's.
+    // Each link has a query of its own, so all fingerprints differ.
     let fingerprints: Vec<Fingerprint> = (0..2000)
         .map(|n| fingerprinter.fingerprint(&Request::get(&format!("http://example.com/?n={n}"))))
         .collect::<Result<_, _>>()

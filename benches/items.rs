@@ -1,4 +1,5 @@
-//! Items for the benchmarks, one a line on standard output, the same for the same arguments:
+//! Items for the benchmarks, one per line on standard output. The same arguments give the same
+//! items:
 //!
 //! ```text
 //! items tab COUNT UNSEEN    a ready fingerprint, a tab and a payload: 94 bytes each
@@ -6,12 +7,12 @@
 //! items other COUNT         fingerprints that no tab item has, for a filter that is not empty
 //! ```
 //!
-//! `UNSEEN` of a hundred are new. The others repeat an earlier one, drawn evenly from all of them:
-//! nothing that a processor's cache could profit from. One in ten of the links that come again is
-//! written otherwise than the first time, which a filter for requests must see through. How many
-//! different requests there are is printed on standard error at the end.
+//! `UNSEEN` of a hundred are new. The others repeat an earlier one, drawn evenly from all of them,
+//! so a processor's cache is no help. One in ten of the repeated links is spelled in another way
+//! than the first time, and a filter for requests must notice that. At the end, the program prints
+//! the number of different requests on standard error.
 
-// What cannot be made ends it, as in a test.
+// A failure ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{BufRead, BufReader, BufWriter, Write};
@@ -21,9 +22,9 @@ use flate2::read::GzDecoder;
 
 const LINKS: &[u8] = include_bytes!("../tests/data/python-docs-links.txt.gz");
 const SEED: u64 = 20_260_101;
-/// Numbers from here on are those of `other`.
+/// First number of the fingerprints of `other`.
 const OTHER: u64 = 1 << 40;
-/// How many digits fill a tab item to 94 bytes.
+/// Digits that fill a tab item to 94 bytes.
 const PAYLOAD: usize = 53;
 
 fn main() {
@@ -60,8 +61,8 @@ fn number(word: &str) -> u64 {
     word.parse().unwrap()
 }
 
-/// Writes `count` items, each by its number and a draw from 0 to 10 by which one that comes again
-/// may be written otherwise. Returns how many different ones there are.
+/// Writes `count` items, each from its number and a draw from 0 to 10. The draw decides if a
+/// repeated item is spelled in another way. Returns the number of different items.
 fn write<W: Write>(
     out: &mut W,
     count: u64,
@@ -82,7 +83,7 @@ fn write<W: Write>(
     distinct
 }
 
-/// The link of this number, as it is or, where `otherwise` is 0, as another page wrote it.
+/// Writes the link of this number, or, if `otherwise` is 0, another spelling of it.
 fn link(out: &mut impl Write, links: &[String], number: u64, otherwise: u64) {
     let link = &links[usize::try_from(number).unwrap() % links.len()];
     match (otherwise, number % 2) {
@@ -93,7 +94,7 @@ fn link(out: &mut impl Write, links: &[String], number: u64, otherwise: u64) {
     .unwrap();
 }
 
-/// The distinct bundled links without query and fragment.
+/// Returns the distinct bundled links without query and fragment.
 fn canonical_links() -> Vec<String> {
     let mut links: Vec<String> = BufReader::new(GzDecoder::new(LINKS))
         .lines()
@@ -102,7 +103,7 @@ fn canonical_links() -> Vec<String> {
         .collect();
     links.sort();
     links.dedup();
-    // Neighbours in the alphabet would be neighbours in the list, and alike.
+    // In alphabetical order, similar links would follow one another.
     Rng::with_seed(SEED).shuffle(&mut links);
     links
 }
@@ -117,7 +118,7 @@ impl std::fmt::Display for Fingerprint {
     }
 }
 
-/// The output function of SplitMix64.
+/// Output function of SplitMix64.
 fn mix(number: u64) -> u64 {
     let word = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let word = (word ^ word >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

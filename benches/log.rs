@@ -1,12 +1,12 @@
-//! What the log costs: items a second through the daemon's pipeline with each
-//! `storage.fsync`, and while a snapshot is taken, against a Redis of its own. `scripts/bench
-//! --only log` puts it into a table:
+//! Cost of the log: items per second through the daemon's pipeline with each `storage.fsync`, and
+//! while a snapshot is taken. The program starts a Redis of its own. `scripts/bench --only log`
+//! makes a table of the results:
 //!
 //! ```text
 //! cargo bench --bench log [-- ITEMS ROUNDS]
 //! ```
 
-// What cannot be measured ends it, as in a test.
+// A failure ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 mod rounds;
@@ -30,14 +30,14 @@ use urlseen_engine::engine::{self, Engine, Works, query};
 use urlseen_engine::item::Options;
 use util::redis::RedisServer;
 
-/// Where the items wait to be copied to the source.
+/// List that is copied to the source before each run.
 const STOCK: &str = "stock";
 
-/// What is measured.
+/// Mode of the log in a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Kept(Fsync),
-    /// `fsync = "interval"`, and a snapshot under way all the time.
+    /// `fsync = "interval"`, with a snapshot under way all the time.
     Snapshot,
 }
 
@@ -70,11 +70,11 @@ fn main() {
     log.run(rounds);
 }
 
-/// Pushes `items` items with ready fingerprints, of which 30 % are the first of theirs.
+/// Pushes `items` items with ready fingerprints, 30 % of them new.
 fn fill(connection: &mut Connection, items: u64) {
     let mut state = 1_u64;
     let fingerprint = |number: u64| {
-        // The finalizer of MurmurHash3, three times over: as evenly spread as a digest.
+        // Three finalizers of MurmurHash3 are as evenly spread as a digest.
         let mix = |seed: u64| {
             let mut word =
                 number.wrapping_mul(3).wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -100,7 +100,7 @@ fn fill(connection: &mut Connection, items: u64) {
     }
 }
 
-/// The defaults, on that server.
+/// Returns the default configuration for this server.
 fn configured(server: &RedisServer) -> Config {
     let url = format!("redis.url={}", server.url());
     let set = vec![url, "source.linger=0s".to_owned(), "sink.max_len=0".to_owned()];

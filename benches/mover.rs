@@ -1,24 +1,24 @@
 //! The pipe's limit: movers that filter nothing. Each has one connection with several batches in
-//! flight, waits for the source to be filled as the daemon does, and ends once it is empty:
+//! flight. It waits for items in the source as the daemon does, and ends when the source is empty:
 //!
 //! ```text
 //! mover plain SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED
 //! mover script|lmove SOCKET SOURCE SINK BATCH IN_FLIGHT
 //! ```
 //!
-//! `plain` reads batches off the list, pushes the first `PUSHED` of a hundred items of each on and
-//! trims the batch off, as plain commands. It has no crash safety, and reads of a reply only what
-//! it takes to find its end: what came is what goes, byte for byte. `script` has a script move
-//! whole batches inside of Redis, `lmove` asks for one move an item.
+//! `plain` reads batches of the list, pushes the first `PUSHED` of each hundred items, and trims
+//! the batch, with plain commands. It has no crash safety. It only looks for the end of a reply,
+//! and sends the items byte for byte. `script` moves whole batches by a script inside of Redis.
+//! `lmove` sends one move per item.
 
-// What cannot be measured ends it, as in a test.
+// A failure ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 
-/// Moves as many items as it is told, and says how many.
+/// Moves a batch of items, and returns their number.
 const SCRIPT: &str = "
     local items = redis.call('LRANGE', KEYS[1], 0, ARGV[1] - 1)
     redis.call('RPUSH', KEYS[2], unpack(items))
@@ -53,18 +53,18 @@ struct Mover<'a> {
     wire: Wire,
     source: &'a str,
     sink: &'a str,
-    /// How many items a batch has.
+    /// Number of items in a batch.
     batch: usize,
-    /// How many batches are on their way.
+    /// Batches that are in flight.
     in_flight: usize,
-    /// What is about to be sent.
+    /// Commands that the next `send` sends.
     out: Vec<u8>,
 }
 
 impl Mover<'_> {
-    /// How many items the source holds, once it holds any.
+    /// Waits for the first item, and returns the number of items in the source.
     fn wait_for_items(&mut self) -> usize {
-        // Moves an item to where it is: it changes nothing, and wakes at once.
+        // Moves an item to its own place. That changes nothing, and the command wakes at once.
         self.ask(&["BLMOVE", self.source, self.source, "LEFT", "LEFT", "0"]);
         self.ask(&["LLEN", self.source]);
         self.send();
@@ -72,10 +72,10 @@ impl Mover<'_> {
         self.wire.number(b':')
     }
 
-    /// Moves that many items as plain commands, `percent` of them to the sink.
+    /// Moves so many items with plain commands, `percent` of them to the sink.
     ///
-    /// Windows are read ahead: once batch `k` is trimmed, the next one to ask for begins as many
-    /// batches behind the list's head as are on their way.
+    /// Reads windows ahead: the batches in flight are at the head of the list, so the next window
+    /// begins after them.
     fn move_on(&mut self, items: usize, percent: usize) {
         let batches = items.div_ceil(self.batch);
         for ahead in 0..self.in_flight.min(batches) {
@@ -97,28 +97,28 @@ impl Mover<'_> {
         }
     }
 
-    /// Asks for the batch that begins so many batches behind the head.
+    /// Asks for the batch that begins so many batches after the head of the list.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);
     }
 
-    /// Pushes on what the next reply holds, and trims it off.
+    /// Pushes the items of the next reply, and trims them off the source.
     fn push_and_trim(&mut self, percent: usize) {
         let (pushed, elements) = self.wire.array(|items| (items * percent).div_ceil(100));
-        // An element of a reply is written as an argument of a command is.
+        // The protocol writes elements of replies and arguments of commands equally.
         command(&mut self.out, pushed + 2, &["RPUSH", self.sink]);
         self.out.extend_from_slice(&self.wire.bytes[elements]);
         self.ask(&["LTRIM", self.source, &self.batch.to_string(), "-1"]);
     }
 
-    /// The replies to a push and a trim.
+    /// Reads the replies to a push and a trim.
     fn take_note(&mut self) {
         self.wire.number(b':');
         assert_eq!(self.wire.line(b'+'), b"OK");
     }
 
-    /// Moves that many items by a script.
+    /// Moves so many items by a script.
     fn have_moved(&mut self, items: usize) {
         let batch = self.batch.to_string();
         self.in_turn(
@@ -128,7 +128,7 @@ impl Mover<'_> {
         );
     }
 
-    /// Moves that many items, a command each.
+    /// Moves so many items, with a command for each.
     fn move_one_by_one(&mut self, items: usize) {
         self.in_turn(
             items,
@@ -141,7 +141,8 @@ impl Mover<'_> {
         );
     }
 
-    /// Asks for batches of so many items, and takes the answers, as many behind as are in flight.
+    /// Asks for batches of so many items together, and reads the answers of as many batches later
+    /// as are in flight.
     fn in_turn(
         &mut self,
         items: usize,
@@ -172,7 +173,7 @@ impl Mover<'_> {
     }
 }
 
-/// Writes the first `words` of a command that has so many.
+/// Writes the first `words` of a command that has `count` words.
 fn command(out: &mut Vec<u8>, count: usize, words: &[&str]) {
     write!(out, "*{count}\r\n").unwrap();
     for word in words {
@@ -180,7 +181,7 @@ fn command(out: &mut Vec<u8>, count: usize, words: &[&str]) {
     }
 }
 
-/// What comes from the server: `bytes[begin..end]` is read off the socket and not looked at yet.
+/// Connection to the server. `bytes[begin..end]` is read and not parsed yet.
 struct Wire {
     stream: UnixStream,
     bytes: Vec<u8>,
@@ -193,7 +194,7 @@ impl Wire {
         Self { stream, bytes: vec![0; 1 << 20], begin: 0, end: 0 }
     }
 
-    /// The next line, without the sign that it must begin with.
+    /// Returns the next line, without the sign with which it must begin.
     fn line(&mut self, sign: u8) -> &[u8] {
         let mut at = self.begin;
         loop {
@@ -222,9 +223,10 @@ impl Wire {
         self.begin = self.skip(self.begin);
     }
 
-    /// How many elements of the next array are wanted, by how many it has, and where they are.
+    /// Reads an array. `wanted` gets its length, and returns how many elements to take. Returns
+    /// that number, and the range of these elements in `bytes`.
     fn array(&mut self, wanted: impl Fn(usize) -> usize) -> (usize, Range<usize>) {
-        // Room for the whole of it, in one piece.
+        // Makes room for the whole array in one piece.
         self.bytes.copy_within(self.begin..self.end, 0);
         (self.begin, self.end) = (0, self.end - self.begin);
         let items = self.number(b'*');
@@ -239,7 +241,7 @@ impl Wire {
         (wanted, begin..wanted_end)
     }
 
-    /// Where the element that begins at `at` ends.
+    /// Returns the end of the element that begins at `at`.
     fn skip(&mut self, at: usize) -> usize {
         let mut colon = at;
         loop {
@@ -259,7 +261,7 @@ impl Wire {
         }
     }
 
-    /// Reads what is there, at least a byte.
+    /// Reads the bytes that have arrived, at least one.
     fn read(&mut self) {
         if self.end == self.bytes.len() {
             self.bytes.resize(2 * self.bytes.len(), 0);

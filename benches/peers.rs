@@ -1,16 +1,18 @@
-//! What else Redis offers to filter between two lists, at its best: ready fingerprints, no crash
-//! safety, several batches in flight. `scripts/bench-peers` runs it beside the peers in Python:
+//! Other filters between two lists that Redis offers, at their best: with ready fingerprints,
+//! without crash safety, and with several batches in flight. `scripts/bench-peers` runs them beside
+//! the peers in Python:
 //!
 //! ```text
 //! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes|pyrebloom:N:P
 //! ```
 //!
-//! A batch is read with `LRANGE` and tested and set in the key `FILTER` (`BF.MADD`; or a `SADD` an
-//! item, as only that says which ones were new; or, for pyreBloom of capacity N and error rate P, a
-//! `SETBIT` a hash, which answers what was there); its new items go to `SINK`, and all of it leaves
-//! `SOURCE` with `LTRIM`. `set-of-bytes` keeps fingerprints as 20 bytes; the others as 40 digits.
+//! The program reads a batch with `LRANGE`, and tests and sets its items in the key `FILTER`. It
+//! uses `BF.MADD` for RedisBloom. For a set it sends a `SADD` per item, as only that tells which
+//! items are new. For pyreBloom of capacity N and error rate P it sends a `SETBIT` per hash, which
+//! returns the old bit. New items go to `SINK`, and `LTRIM` removes the batch from `SOURCE`.
+//! `set-of-bytes` keeps fingerprints as 20 bytes, the others as 40 digits.
 
-// What cannot be measured ends it, as in a test.
+// A failure ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 mod wire;
@@ -62,7 +64,7 @@ fn main() {
     println!("{line}");
 }
 
-/// What tells unseen from seen.
+/// Test that tells unseen from seen.
 enum Test {
     RedisBloom,
     Set,
@@ -82,23 +84,23 @@ struct Peer<'a> {
     source: &'a str,
     sink: &'a str,
     filter: &'a str,
-    /// How many items a batch has.
+    /// Number of items in a batch.
     batch: usize,
     test: Test,
-    /// How the command for a single item begins.
+    /// Start of the command for a single item. Empty if one command takes all items.
     sadd: Vec<u8>,
-    /// Batches that are done with.
+    /// Buffers of finished batches, for new ones.
     free: Vec<Batch>,
 }
 
-/// Items, as they are written in a command, one after the other.
+/// Items of a batch, one after the other, in the protocol's form.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// A reply that is under way.
+/// Reply that the server still owes.
 enum Reply {
     Window,
     Verdicts(Batch),
@@ -106,10 +108,10 @@ enum Reply {
 }
 
 impl Peer<'_> {
-    /// Moves so many items, and answers how many were unseen.
+    /// Moves so many items, and returns the number of unseen ones.
     ///
-    /// Each reply leads to the batch's next command. The next window is asked for behind a trim,
-    /// when as many batches as are in flight, less one, stand before it in the list.
+    /// Each reply leads to the batch's next command. The next window is requested after a trim. The
+    /// other batches in flight then come before it in the list.
     fn filter(&mut self, items: usize, in_flight: usize) -> usize {
         let batches = items.div_ceil(self.batch);
         let mut awaited = VecDeque::new();
@@ -148,7 +150,7 @@ impl Peer<'_> {
         unseen
     }
 
-    /// Asks for the batch that begins so many batches behind the head of the list.
+    /// Asks for the batch that begins so many batches after the head of the list.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.wire.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);
@@ -185,7 +187,6 @@ impl Peer<'_> {
             return;
         }
         let out = &mut self.wire.out;
-        // Empty where one command has all.
         out.extend_from_slice(&self.sadd);
         if let Test::SetOfBytes = self.test {
             out.extend_from_slice(b"$20\r\n");
@@ -198,8 +199,8 @@ impl Peer<'_> {
         out.extend_from_slice(b"\r\n");
     }
 
-    /// Reads a batch's verdicts, pushes what is new and trims off all of it. Answers how many were
-    /// new.
+    /// Reads the verdicts of a batch, pushes its new items, and trims the batch. Returns the number
+    /// of new items.
     fn push_unseen(&mut self, mut batch: Batch) -> usize {
         if let Test::RedisBloom = self.test {
             assert_eq!(self.wire.array(), batch.ends.len());
@@ -229,7 +230,7 @@ impl Peer<'_> {
     }
 }
 
-/// The value of a hex digit in lower case.
+/// Returns the value of a hex digit in lower case.
 fn digit(digit: u8) -> u8 {
     if digit <= b'9' { digit - b'0' } else { digit - b'a' + 10 }
 }

@@ -6,8 +6,7 @@
 //! cargo run --example crawler -- http://127.0.0.1:8000/ redis://127.0.0.1/   # with others
 //! ```
 //!
-//! With a Redis, crawlers on many machines share the filter, and each page is fetched by one of
-//! them.
+//! With a Redis, crawlers on many machines share the filter, and one of them fetches each page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -44,7 +43,8 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Fetches all that can be reached from `start` on its host: each page, and how many links it has.
+/// Fetches all pages of a host that links lead to from `start`. Returns each page with the number
+/// of its links.
 async fn crawl(start: &str, seen: impl AsyncFilter + 'static) -> Outcome<BTreeMap<String, usize>> {
     let start = Url::parse(start)?;
     let crawl = Arc::new(Crawl {
@@ -68,7 +68,7 @@ async fn crawl(start: &str, seen: impl AsyncFilter + 'static) -> Outcome<BTreeMa
     Ok(fetched)
 }
 
-/// What tasks share.
+/// State that all tasks share.
 struct Crawl<Seen> {
     client: Client,
     host: String,
@@ -78,7 +78,7 @@ struct Crawl<Seen> {
 }
 
 impl<Seen: AsyncFilter> Crawl<Seen> {
-    /// The links to pages of the host that nobody has found before: one question for all of them.
+    /// Returns the links to unseen pages of the host. One call of the filter tests all links.
     async fn unseen(&self, links: impl IntoIterator<Item = Url>) -> Outcome<Vec<Url>> {
         let links: Vec<Url> =
             links.into_iter().filter(|link| link.host_str() == Some(&self.host)).collect();
@@ -91,7 +91,7 @@ impl<Seen: AsyncFilter> Crawl<Seen> {
         Ok(links.into_iter().zip(is_new).filter(|(_, is_new)| *is_new).map(|(it, _)| it).collect())
     }
 
-    /// A page, and the links on it.
+    /// Fetches a page. Returns it with the links on it.
     async fn fetch(self: Arc<Self>, page: Url) -> Outcome<(Url, Vec<Url>)> {
         let _slot = self.slots.acquire().await?;
         let body = self.client.get(page.clone()).send().await?.error_for_status()?.text().await?;
@@ -100,7 +100,7 @@ impl<Seen: AsyncFilter> Crawl<Seen> {
     }
 }
 
-/// The `href` of each anchor.
+/// Returns the `href` of each anchor.
 fn links(html: &str) -> impl Iterator<Item = String> {
     Tokenizer::new(html).filter_map(|token| match token {
         Ok(Token::StartTag(tag)) if &**tag.name == b"a" => {
@@ -111,7 +111,7 @@ fn links(html: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// A site to try it on.
+/// Small site on which the crawler can be tried.
 mod site {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -123,15 +123,15 @@ mod site {
 
     use super::Outcome;
 
-    /// Pages beside the first one.
+    /// Pages besides the first one.
     pub(super) const PAGES: usize = 50;
 
-    /// Serves it on a port of its own, and says where.
+    /// Serves the site on a free port, and returns its URL.
     pub(super) async fn serve() -> Outcome<String> {
         serve_counting(Arc::default()).await
     }
 
-    /// The same, and counts how often a page is asked for.
+    /// Does the same, and counts the requests for pages.
     pub(super) async fn serve_counting(asked: Arc<AtomicUsize>) -> Outcome<String> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -147,7 +147,7 @@ mod site {
         Ok(format!("http://{address}/"))
     }
 
-    /// A page that names others, each in several ways.
+    /// Makes a page with links to others, each spelled in several ways.
     fn page(number: usize) -> String {
         let link = |step: usize| {
             let other = (number + step) % PAGES + 1;

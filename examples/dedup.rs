@@ -1,5 +1,5 @@
-//! Prints each line of a file that was not seen before: a URL counts as the request that it is, as
-//! Scrapy sees it.
+//! Prints each line of a file that was not seen before. URLs are the same if Scrapy takes them for
+//! the same request.
 //!
 //! ```text
 //! cargo run --example dedup -- FILE            # the file alone
@@ -26,7 +26,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     dedup(lines, &filter, &mut io::stdout().lock())
 }
 
-/// Writes the lines that are new to the filter. A line that is no URL is named, and counts as new.
+/// Writes the lines that are new to the filter. A line that is not a URL is named, and counts as
+/// new.
 fn dedup(
     lines: impl BufRead,
     filter: &impl Filter,

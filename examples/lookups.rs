@@ -1,11 +1,11 @@
-//! A filter in front of a database: what it never saw need not be looked up.
+//! Filter in front of a database: a name that the filter has not seen needs no lookup.
 //!
 //! ```text
 //! cargo run --release --example lookups
 //! ```
 //!
-//! Makes a database of users in a temporary folder, and looks up a million names of which most are
-//! nobody's, without and with a filter of the names that there are.
+//! Makes a database of users in a temporary folder, and looks up a million names. Most of them are
+//! not in the database. Does so without a filter, and with a filter of all names in the database.
 
 use std::error::Error;
 use std::time::Instant;
@@ -17,12 +17,12 @@ const USERS: TableDefinition<'_, &str, u64> = TableDefinition::new("users");
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// What came of some lookups.
+/// Counts of some lookups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
-    /// Names that somebody has.
+    /// Names that the database has.
     names: u64,
-    /// How often the database was asked.
+    /// Lookups in the database.
     asked: u64,
 }
 
@@ -33,7 +33,7 @@ fn main() -> Outcome<()> {
     let filter = LocalFilter::new(200_000, 1e-4)?;
     filter.extend((0..200_000).map(name))?;
 
-    // Of 20 names one is somebody's.
+    // One name of 20 is in the database.
     let wanted: Vec<String> = (0..1_000_000).map(|number| name(number * 7 % 4_000_000)).collect();
     let begun = Instant::now();
     let without = look_up(&users, None, &wanted)?;
@@ -54,7 +54,7 @@ fn name(number: u64) -> String {
     format!("user-{number}")
 }
 
-/// Writes so many users.
+/// Writes so many users to the database.
 fn fill(database: &Database, users: u64) -> Outcome<ReadOnlyTable<&'static str, u64>> {
     let writing = database.begin_write()?;
     {
@@ -67,7 +67,7 @@ fn fill(database: &Database, users: u64) -> Outcome<ReadOnlyTable<&'static str, 
     Ok(database.begin_read()?.open_table(USERS)?)
 }
 
-/// Looks names up. Unseen is certain: whom the filter does not know nobody is.
+/// Looks names up. Unseen is certain: a name that the filter does not know is not in the database.
 fn look_up(
     users: &ReadOnlyTable<&'static str, u64>,
     filter: Option<&LocalFilter>,
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_is_missed_and_few_are_looked_up_in_vain() -> Outcome<()> {
+    fn no_name_is_missed_and_few_lookups_are_in_vain() -> Outcome<()> {
         let folder = tempfile::tempdir()?;
         let database = Database::create(folder.path().join("users.redb"))?;
         let users = fill(&database, 1000)?;

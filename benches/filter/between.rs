@@ -1,5 +1,5 @@
-//! What a line costs when other work comes between the batches, as it does in the daemon. By then
-//! the caches hold other things, not the tables by which a line's memory is found.
+//! Cost of a line with other work between the batches, as in the daemon. After that work, the
+//! caches no longer hold the page tables that lead to the line.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -12,11 +12,11 @@ use super::limit::Limit;
 use super::rounds::Rounds;
 use super::{KEYS, ROUNDS, fingerprints};
 
-/// How much is read and written between two batches, in KiB. A batch of 1000 items of 94 bytes goes
-/// through some seven times its size: Redis's list, its reply, the sockets, and the same back.
+/// KiB that are read and written between two batches. A batch of 1000 items of 94 bytes touches
+/// about seven times its size: Redis's list, its reply, the sockets, and the same back.
 const OTHERS: [usize; 4] = [0, 256, 1024, 4096];
 
-/// Memory that other work is done in.
+/// Memory that the other work reads and writes.
 struct Other {
     memory: Vec<u64>,
     at: usize,
@@ -27,7 +27,7 @@ impl Other {
         Self { memory: vec![1; 64 << 17], at: 0 }
     }
 
-    /// Goes through the next so many KiB.
+    /// Reads and writes the next `size` KiB.
     fn work(&mut self, size: usize) {
         for line in self.memory[self.at..][..size << 7].chunks_mut(8) {
             line[0] += line[7];
@@ -36,7 +36,8 @@ impl Other {
     }
 }
 
-/// Time per key of the filter and of the machine's limit, by how much is done between batches.
+/// Measures the time per key of the filter and of the machine's limit, for each amount of work
+/// between batches.
 pub fn between(sizing: Sizing) {
     let set = sizing.capacity().get() / 2;
     let filter = RefCell::new(Filter::new(sizing, 0, 1));
@@ -67,7 +68,7 @@ pub fn between(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// Nanoseconds a key of what is done with each batch, without what is done in between.
+/// Returns the nanoseconds per key of `work`, without the time that `between` takes.
 fn per_key<B, R>(
     batches: impl Iterator<Item = B>,
     mut work: impl FnMut(B) -> R,

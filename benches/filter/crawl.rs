@@ -1,12 +1,12 @@
-//! The keys that a crawl asks for: seven of ten were set before, three are new.
+//! Keys that a crawl asks for: seven of ten were set before, three are new.
 
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Of ten keys, how many were set before.
+/// Keys of ten that were set before.
 const SEEN_OF_TEN: u64 = 7;
 
-/// A place in an endless sequence of keys, each the number of a fingerprint. Two crawls that begin
-/// alike go on alike, so each case is asked for the same.
+/// Position in an endless sequence of keys, each the number of a fingerprint. Two crawls with the
+/// same start continue equally, so each case gets the same keys.
 #[derive(Debug, Clone)]
 pub struct Crawl {
     asked: u64,
@@ -14,12 +14,12 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// A crawl that has set the keys below `set`.
+    /// Returns a crawl that has set the keys below `set`.
     pub fn new(set: u64) -> Self {
         Self { asked: 0, set }
     }
 
-    /// The next `count` keys: seen ones drawn evenly from all that are set, unseen ones new.
+    /// Returns the next `count` keys: seen ones, drawn evenly from all set keys, and new ones.
     pub fn keys(&mut self, count: usize) -> Vec<u64> {
         let mut key = || {
             self.asked += 1;
@@ -35,7 +35,7 @@ impl Crawl {
     }
 }
 
-/// The number's well mixed bits: the output of SplitMix64 at this place.
+/// Mixes the bits of a number: the output of SplitMix64 at this position.
 pub fn mixed(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -43,7 +43,7 @@ pub fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The key's fingerprint: 20 bytes as good as random, of which [`mixed`] is the first 8.
+/// Returns the key's fingerprint: 20 bytes as good as random. [`mixed`] is the first 8.
 pub fn fingerprint(key: u64) -> Fingerprint {
     let mut raw = [0; 20];
     raw[..8].copy_from_slice(&mixed(key).to_le_bytes());

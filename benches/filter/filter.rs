@@ -1,4 +1,4 @@
-//! urlseen's filter, asked as the engine asks it.
+//! urlseen's filter, called as the engine calls it.
 
 use std::ops::Range;
 
@@ -8,10 +8,10 @@ use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::fingerprint;
 
-/// Keys that are tested, and then set, together.
+/// Keys that are tested together, and then set together.
 pub const BATCH: usize = 1000;
 
-/// The shards of an owner.
+/// Shards of one filter thread.
 pub struct Filter {
     native: Native,
     shards: Shards,
@@ -20,7 +20,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// An empty one.
+    /// Allocates an empty filter.
     pub fn new(sizing: Sizing, owner: usize, owners: usize) -> Self {
         let native = Native::new(Seed::new(1), sizing.geometry());
         let shards = Shards::allocate(native, owner, owners).expect("memory");
@@ -39,24 +39,24 @@ impl Filter {
         }
     }
 
-    /// Those of the keys that fall into its shards.
+    /// Returns those of the keys that fall into its shards.
     pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
         let is_own =
             |key: &&Fingerprint| self.native.key_hash(key).shard().owner(self.owners) == self.owner;
         keys.iter().filter(is_own).cloned().collect()
     }
 
-    /// The keys, hashed.
+    /// Returns the key hashes.
     pub fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
         keys.iter().map(|key| self.native.key_hash(key)).collect()
     }
 
-    /// Tests keys and sets the unseen; how many were unseen.
+    /// Tests keys, sets the unseen ones, and returns their number.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         keys.chunks(BATCH).map(|batch| self.judge_batch(&self.key_hashes(batch))).sum()
     }
 
-    /// The same with keys that are hashed already.
+    /// Does the same with key hashes.
     pub fn judge_key_hashes(&mut self, key_hashes: &[KeyHash]) -> usize {
         key_hashes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
     }
@@ -73,7 +73,7 @@ impl Filter {
         unseen.len()
     }
 
-    /// How many of the keys it takes for seen; asked by all processors.
+    /// Returns the number of keys that the filter takes for seen. All processors test.
     pub fn seen(&self, keys: Range<u64>) -> usize {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {

@@ -1,25 +1,25 @@
-//! What the machine can do at best: as many random lines of as much memory, with nothing computed.
+//! The machine's limit: as many random lines in as much memory, without any computation.
 
 use memmap2::MmapMut;
 
 use super::crawl::mixed;
 
-/// Lines that are fetched ahead: measured; half or twice as many do about as well.
+/// Lines that are fetched ahead. The number is measured; half or twice as many are about as fast.
 const AHEAD: usize = 64;
 
-/// A line: a cache line of memory.
+/// Cache line of the memory.
 #[derive(Debug, Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// As much memory as a filter has, in huge pages where the system has them.
+/// As much memory as a filter has, in huge pages if the system has them.
 pub struct Limit {
     memory: MmapMut,
     asked: u64,
 }
 
 impl Limit {
-    /// Memory of that many bytes, all of it written to.
+    /// Allocates memory of this size, and writes to all of it.
     pub fn new(bytes: u64) -> Self {
         let bytes = usize::try_from(bytes).expect("an address");
         let mut memory = MmapMut::map_anon(bytes).expect("memory");
@@ -29,7 +29,7 @@ impl Limit {
         Self { memory, asked: 0 }
     }
 
-    /// Places of lines, drawn evenly: what [`Limit::change`] is given.
+    /// Draws `count` places of lines evenly, for [`Limit::change`].
     pub fn places(&mut self, count: usize) -> Vec<u32> {
         let lines = (self.memory.len() / size_of::<Line>()) as u64;
         let mut place = || {
@@ -39,7 +39,7 @@ impl Limit {
         (0..count).map(|_| place()).collect()
     }
 
-    /// Reads and writes each of the lines, fetched ahead.
+    /// Reads and writes each of the lines, and fetches them ahead.
     pub fn change(&mut self, places: &[u32]) {
         let lines: &mut [Line] = bytemuck::cast_slice_mut(&mut self.memory);
         let (first, _) = places.split_at(AHEAD.min(places.len()));
@@ -55,7 +55,7 @@ impl Limit {
     }
 }
 
-/// As the filter does it.
+/// Prefetches as the filter does.
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

@@ -1,7 +1,8 @@
 //! Test-and-set on a filter far larger than the cache, beside other sets and the machine's limit.
 //!
-//! Without arguments for 100 million keys; with `--large` for a billion as well, which takes 21 GiB
-//! and a quarter of an hour. With `--between` only what other work between batches does to it.
+//! Without arguments it measures 100 million keys. `--large` adds a billion keys, which takes 21
+//! GiB and a quarter of an hour. `--between` measures only the effect of other work between
+//! batches.
 
 mod between;
 mod crawl;
@@ -23,10 +24,10 @@ use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
-/// Keys a round.
+/// Keys that a round judges.
 const KEYS: usize = 500_000;
 const ROUNDS: usize = 15;
-/// How many unseen keys a full filter is asked for, to count its wrong verdicts.
+/// Unseen keys that a full filter tests, so that its wrong verdicts are counted.
 const UNSEEN: u64 = 500_000_000;
 
 fn main() {
@@ -46,7 +47,7 @@ fn main() {
     }
 }
 
-/// Time per key of a filter that is half full, and of what it is compared with.
+/// Measures the time per key of a half full filter, of its peers and of the machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     let capacity = sizing.capacity().get();
     let set = capacity / 2;
@@ -105,7 +106,7 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     rounds.run(ROUNDS);
 }
 
-/// Keys a second of several filter threads together, each with its own shards.
+/// Measures the keys per second of several filter threads together, each with its own shards.
 fn threads(sizing: Sizing) {
     let mut rounds = Rounds::new("threads", "keys/s");
     for owners in 1..=std::thread::available_parallelism().map_or(1, usize::from) {
@@ -131,7 +132,7 @@ fn threads(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// How often a full filter takes an unseen key for a seen one, beside what it promises.
+/// Counts the wrong verdicts of a full filter, beside the promised number.
 fn wrong_verdicts(sizing: Sizing) {
     let capacity = sizing.capacity().get();
     let mut filter = Filter::new(sizing, 0, 1);
@@ -146,17 +147,17 @@ fn wrong_verdicts(sizing: Sizing) {
     rounds.run(1);
 }
 
-/// The fingerprints that a crawl asks for in a round.
+/// Returns the fingerprints that a crawl asks for in a round.
 fn fingerprints(crawl: &mut Crawl) -> Vec<Fingerprint> {
     crawl.keys(KEYS).into_iter().map(fingerprint).collect()
 }
 
-/// Nanoseconds a key, of a round.
+/// Returns the nanoseconds per key of a round.
 fn per_key<R>(work: impl FnOnce() -> R) -> f64 {
     time(work) * 1e9 / KEYS as f64
 }
 
-/// Seconds.
+/// Returns the seconds that `work` takes.
 fn time<R>(work: impl FnOnce() -> R) -> f64 {
     let begin = Instant::now();
     std::hint::black_box(work());

@@ -1,4 +1,4 @@
-//! What else keeps a set in memory: fastbloom, and the standard library's exact one.
+//! Other sets in memory: fastbloom, and the exact set of the standard library.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -10,14 +10,14 @@ use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::mixed;
 
-/// The first 8 bytes of a key. They are as good as random already, so neither peer hashes them
-/// again: less than this no hash can cost.
+/// Returns the first 8 bytes of a key. They are as good as random, so neither peer hashes them
+/// again. No hash can cost less.
 fn word(key: &Fingerprint) -> u64 {
     let first = key.as_bytes().first_chunk().expect("8 bytes of 20");
     u64::from_le_bytes(*first)
 }
 
-/// fastbloom for the same capacity and error rate, given 64-bit hashes.
+/// Filter of fastbloom with the same capacity and error rate. It gets 64-bit hashes.
 pub struct Fastbloom(BloomFilter);
 
 impl Fastbloom {
@@ -27,7 +27,7 @@ impl Fastbloom {
         Self(filter.seed(&1).expected_items(keys))
     }
 
-    /// The same with its memory where the filter has its own, which the crate does not offer.
+    /// Returns the same filter in huge pages, as urlseen's filter is. The crate itself offers none.
     pub fn in_huge_pages(sizing: Sizing) -> Self {
         let new = Self::new(sizing);
         #[cfg(target_os = "linux")]
@@ -45,7 +45,7 @@ impl Fastbloom {
         }
     }
 
-    /// Tests keys and sets the unseen; how many were unseen.
+    /// Tests keys, sets the unseen ones, and returns their number.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         let mut unseen = 0;
         for hash in keys.iter().map(word) {
@@ -58,7 +58,7 @@ impl Fastbloom {
     }
 }
 
-/// Asks for huge pages for all whole pages of `memory`, which has not been touched yet.
+/// Asks the system for huge pages for `memory`, which has not been touched yet.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn advise_huge_pages(memory: &[u64]) {
@@ -69,11 +69,11 @@ fn advise_huge_pages(memory: &[u64]) {
     let whole = &bytes[skipped..];
     let whole = &whole[..whole.len() / page * page];
     let (begin, length) = (whole.as_ptr().cast_mut().cast(), whole.len());
-    // SAFETY: the advice changes in what pages the memory is kept, and none of what is in it.
+    // SAFETY: the advice changes the size of the pages, not the contents of the memory.
     unsafe { madvise(begin, length, Advice::LinuxHugepage) }.expect("a system with huge pages");
 }
 
-/// An exact set of 64 bits a key, with room for all keys from the start.
+/// Exact set of 64 bits per key, with room for all keys from the start.
 pub struct Exact(HashSet<u64, BuildHasherDefault<Hashed>>);
 
 impl Exact {
@@ -82,8 +82,8 @@ impl Exact {
         Self(HashSet::with_capacity_and_hasher(keys, BuildHasherDefault::default()))
     }
 
-    /// Bits of its table: a power of two of places, 7 of 8 in use at most, 8 bytes each and one to
-    /// tell which are in use.
+    /// Returns the bits of its table. The number of places is a power of two, and at most 7 of 8
+    /// are in use. A place has 8 bytes, and one more byte that marks it as used.
     pub fn bits(&self) -> usize {
         (self.0.capacity() * 8 / 7).next_power_of_two() * 9 * 8
     }
@@ -92,13 +92,13 @@ impl Exact {
         self.0.extend(keys.map(mixed));
     }
 
-    /// Tests keys and sets the unseen; how many were unseen.
+    /// Tests keys, sets the unseen ones, and returns their number.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         keys.iter().filter(|key| self.0.insert(word(key))).count()
     }
 }
 
-/// A hasher for what is a hash already.
+/// Hasher that returns its input, which is a hash already.
 #[derive(Default)]
 pub struct Hashed(u64);
 

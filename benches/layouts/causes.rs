@@ -1,4 +1,4 @@
-//! Why the filters of other projects are wrong: what each does with a million keys.
+//! Causes of the errors of other projects' filters, shown by a million keys each.
 
 use std::collections::HashSet;
 
@@ -11,10 +11,10 @@ use super::count::filter::{Filter, Size};
 use super::count::keys::fingerprint;
 use super::count::{Fill, UNSEEN};
 
-/// Keys that are looked at one by one.
+/// Number of keys in a sample.
 const SAMPLE: u64 = 1_000_000;
 
-/// Where imooc puts its bits.
+/// Distribution of imooc's bits over its blocks.
 #[derive(Serialize)]
 pub struct Blocks {
     filter: &'static str,
@@ -23,13 +23,13 @@ pub struct Blocks {
     /// The bits that its formula asks for.
     m: u64,
     sample: u64,
-    /// How many keys of the sample belong to each block.
+    /// Number of the sample's keys in each block.
     keys_of_blocks: Vec<u64>,
-    /// The length in bits that the longest string has after them.
+    /// Length in bits of the longest string after them.
     longest: u64,
 }
 
-/// Where imooc puts the bits of a sample of keys.
+/// Counts the blocks in which imooc sets the bits of a sample of keys.
 pub fn blocks(made_for: u64, error_rate: f64) -> Blocks {
     let layout = Imooc::new(made_for, error_rate).expect("it can be made");
     let mut keys_of_blocks = vec![0; layout.strings() as usize];
@@ -44,7 +44,7 @@ pub fn blocks(made_for: u64, error_rate: f64) -> Blocks {
     Blocks { filter, made_for, error_rate, m: layout.m(), sample: SAMPLE, keys_of_blocks, longest }
 }
 
-/// How many different bits each hash of scrapy-redis-bloomfilter has for so many keys.
+/// Different bits of each hash of scrapy-redis-bloomfilter, for a sample of keys.
 #[derive(Serialize)]
 pub struct Hashes {
     filter: &'static str,
@@ -52,7 +52,7 @@ pub struct Hashes {
     bits_of_hashes: Vec<usize>,
 }
 
-/// How many different bits each hash of scrapy-redis-bloomfilter has for a sample of keys.
+/// Counts the different bits that each hash of scrapy-redis-bloomfilter sets for a sample of keys.
 pub fn hashes() -> Hashes {
     let bit = ScrapyRedisBloomFilter::DEFAULT_BIT;
     let hashes = ScrapyRedisBloomFilter::DEFAULT_HASH_NUMBER;
@@ -69,7 +69,7 @@ pub fn hashes() -> Hashes {
     Hashes { filter: "scrapy-redis-bloomfilter", sample: SAMPLE, bits_of_hashes }
 }
 
-/// How many of pyreBloom's keys its port finds.
+/// Number of pyreBloom's keys that its port finds.
 #[derive(Serialize)]
 pub struct Port {
     filter: &'static str,
@@ -81,7 +81,7 @@ pub struct Port {
     found: u64,
 }
 
-/// Sets a sample of keys as pyreBloom does and asks for the same as its port does.
+/// Sets a sample of keys as pyreBloom does, and tests the same keys as its port does.
 pub fn port(made_for: u32, error_rate: f64) -> Port {
     let layout = PyreBloom::new(made_for, error_rate).expect("it can be made");
     let port = PyreBloom::unrounded(made_for, error_rate).expect("it can be made");
@@ -92,30 +92,30 @@ pub fn port(made_for: u32, error_rate: f64) -> Port {
     Port { filter, made_for, error_rate, m: [layout.m(), port.m()], sample: SAMPLE, found }
 }
 
-/// How often the block of imooc that gets the most keys is wrong.
+/// Errors of the block of imooc that gets the most keys.
 #[derive(Serialize)]
 pub struct Block {
     filter: &'static str,
     made_for: u64,
     error_rate: f64,
     block: u32,
-    /// How many of the keys belong to the block.
+    /// Number of the keys that belong to the block.
     keys: u64,
-    /// Unseen keys that the filter is asked for, those of them that belong to the block, and how
-    /// many of these were taken for seen.
+    /// Unseen keys that the filter tests, those of them that belong to the block, and those of the
+    /// latter that it took for seen.
     asked: u64,
     unseen: u64,
     wrong: u64,
-    /// Its error rate as it is computed, and that of all blocks.
+    /// Computed error rate of the block, and that of all blocks.
     computed: f64,
     computed_of_all: f64,
-    /// That of `native` with so many keys in the memory of all blocks.
+    /// Error rate of `native` with as many keys in the memory of all blocks.
     native: f64,
     size: Size,
 }
 
-/// Fills the fullest block of imooc with its share of the keys, and asks it for its share of
-/// `asked` others. A block is as it would be beside the others: no key has bits in two.
+/// Fills the fullest block of imooc with its share of the keys, and tests its share of `asked`
+/// others. No key has bits in two blocks, so a block alone is the same as one of many.
 pub fn fullest_block(made_for: u64, error_rate: f64, asked: u64) -> Block {
     let whole = Imooc::new(made_for, error_rate).expect("it can be made");
     // One block, with the same hashes.

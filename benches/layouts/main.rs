@@ -1,13 +1,13 @@
-//! How often the filters of other projects are wrong, and why: they are filled in memory with half
-//! of what they are made for, all of it, and up to twice as much, and asked for other keys each
-//! time; so is `native` with as many bits. `scripts/layouts` keeps what comes out and makes
-//! docs/design/layouts.md of it:
+//! Counts the errors of other projects' filters, and shows their causes. Each filter is filled in
+//! memory to 50, 100, 150 and 200 % of its capacity, and tests other keys each time. `native` with
+//! as many bits does the same. `scripts/layouts` keeps the results, and makes
+//! docs/design/layouts.md of them:
 //!
 //! ```text
 //! cargo bench --bench layouts [-- FILTER]     that filter alone
 //! ```
 //!
-//! A line of JSON is printed for each count, as it is made.
+//! Prints a line of JSON for each count, as soon as it is made.
 
 mod causes;
 mod count;
@@ -18,11 +18,11 @@ use serde::Serialize;
 
 const MILLION: u32 = 1_000_000;
 
-/// How many unseen keys filters are asked for: a rate of 1e-5 is told to a fifth, one of 1e-4 to
-/// a sixteenth.
+/// Unseen keys that a filter tests. They tell a rate of 1e-5 to a fifth, one of 1e-4 to a
+/// sixteenth.
 const UNSEEN: u64 = 10_000_000;
 
-/// What is filled, and what it takes.
+/// Filled filter, and its size.
 #[derive(Serialize)]
 struct Taken {
     #[serde(flatten)]
@@ -58,7 +58,7 @@ fn pyrebloom() {
 }
 
 fn scrapy_redis_bloomfilter() {
-    // 178,956,970 is what a comment in its code says that it holds.
+    // A comment in its code says that it holds 178,956,970 keys.
     for keys in [20_000_000, 178_956_970] {
         count(Filter::ScrapyRedisBloomfilter { bit: 30, hash_number: 6 }, keys, UNSEEN);
     }
@@ -66,7 +66,7 @@ fn scrapy_redis_bloomfilter() {
 }
 
 fn block_cluster() {
-    // For that many keys 15 hashes are the best number.
+    // For these numbers of keys, 15 hashes are best.
     for (block_num, keys) in [(256, 50_000_000), (200, 39_000_000)] {
         count(Filter::BlockCluster { bit: 22, hash_number: 15, block_num }, keys, UNSEEN);
     }
@@ -77,9 +77,9 @@ fn imooc() {
     for (keys, asked) in [(million, 1e-6), (1000 * million, 1e-8), (2000 * million, 1e-7)] {
         print("blocks", &causes::blocks(keys, asked));
     }
-    // What its class is made for by default.
+    // The default capacity of its class.
     print("block", &causes::fullest_block(1000 * million, 1e-8, 5 * UNSEEN));
-    // So empty that no number of unseen keys finds it wrong.
+    // The filter is too empty for any error among this many unseen keys.
     count(Filter::Imooc { capacity: 10 * million, error_rate: 1e-4 }, 10 * million, UNSEEN / 10);
 }
 
@@ -89,7 +89,7 @@ fn count(filter: Filter, made_for: u64, unseen: u64) {
     case.count(|wrong| print("wrong", &wrong));
 }
 
-/// Prints a line as soon as it is known: what follows may take minutes.
+/// Prints a line at once, because the next one may take minutes.
 fn print(group: &str, line: &impl Serialize) {
     #[derive(Serialize)]
     struct Line<'a, T> {

@@ -1,4 +1,4 @@
-//! The links that benchmarks take for usual ones.
+//! Links that benchmarks take for usual ones.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -6,7 +6,7 @@ use std::io::{BufRead, BufReader};
 use flate2::read::GzDecoder;
 use serde_json::Value;
 
-/// 2500 links of docs.python.org, as a crawl finds them: those that `tests/vectors` begins with.
+/// Reads 2500 links of docs.python.org, in the order of a crawl: the first ones of `tests/vectors`.
 pub fn real() -> Vec<String> {
     let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/fingerprints.jsonl.gz");
     let file = File::open(path).expect("the vectors are in the repository");
@@ -21,7 +21,7 @@ pub fn real() -> Vec<String> {
         .collect()
 }
 
-/// Links with three parameters that are not in order, and percent-escapes.
+/// Makes links with percent-escapes and three unsorted parameters.
 pub fn busy() -> Vec<String> {
     (0..1000)
         .map(|n| {
@@ -33,7 +33,7 @@ pub fn busy() -> Vec<String> {
         .collect()
 }
 
-/// A request as scrapy-redis queues it: `Request.to_dict`, protocol 5.
+/// Pickles a request as scrapy-redis does: `Request.to_dict`, protocol 5.
 pub fn pickled(link: &str) -> Vec<u8> {
     const BEFORE: &[u8] = b"\x80\x05}\x94(\x8c\x03url\x94X";
     const BEHIND: &[u8] = b"\x94\x8c\x08callback\x94N\x8c\x07errback\x94N\x8c\x07headers\x94}\x94\

@@ -1,4 +1,4 @@
-//! The plots of docs/design/compare.md.
+//! Plots of docs/design/compare.md.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 
 use super::{Case, FILLS};
 
-/// Two plots for each kind: the estimates beside the truth, and how far they are from it.
+/// Draws two plots for each kind: the estimates beside the truth, and their errors.
 pub(super) fn draw(cases: &[Case], docs: &Path) {
     for kind in ["native", "pyrebloom"] {
         let of: Vec<&Case> = cases.iter().filter(|case| case.kind == kind).collect();

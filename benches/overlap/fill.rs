@@ -7,14 +7,14 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Keys of A and of B, which are as many, and of both.
+/// Number of keys of A, which B has as well, and of the keys in both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets {
     pub(super) size: u64,
     pub(super) common: u64,
 }
 
-/// What is filled.
+/// Kind and parameters of the filled filters.
 pub(super) enum Filled {
     Native(Sizing),
     Pyrebloom(PyreBloom),
@@ -38,7 +38,7 @@ impl Filled {
         }
     }
 
-    /// What the bits of both say, and the size of A by the textbook.
+    /// Fills A and B. Returns the totals of their bits, and the size of A by the textbook.
     pub(super) fn totals(&self, trial: u64, Sets { size, common }: Sets) -> (Totals, f64) {
         let mut random = fastrand::Rng::with_seed(trial);
         let mut key = || {
@@ -82,12 +82,12 @@ impl Filled {
     }
 }
 
-/// Swamidass and Baldi's size of a set, by the ones of its filter.
+/// Estimates the size of a set from the ones of its filter, by Swamidass and Baldi.
 fn textbook(bits: f64, hashes: f64, ones: u64) -> f64 {
     -(bits / hashes) * (-(ones as f64) / bits).ln_1p()
 }
 
-/// The one string of a small filter.
+/// Fills the only string of a small filter.
 fn string(layout: &PyreBloom, keys: &[Fingerprint]) -> Vec<u8> {
     let mut string = vec![0; usize::try_from(layout.max_bytes(0)).expect("a small filter")];
     let mut positions = Vec::new();

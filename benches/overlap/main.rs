@@ -1,13 +1,13 @@
-//! What is estimated of two filters, beside the truth: filters are filled in memory with sets of
-//! known overlap, again and again. `scripts/overlap` keeps the counts in docs/design/compare.jsonl
-//! and makes the table and the plots of docs/design/compare.md of them:
+//! Estimates of the overlap of two filters, beside the truth. The program fills filters in memory
+//! with sets of known overlap, again and again. `scripts/overlap` keeps the counts in
+//! docs/design/compare.jsonl, and makes the table and the plots of docs/design/compare.md of them:
 //!
 //! ```text
 //! cargo run --example overlap                a line of JSON for each case
 //! cargo run --example overlap -- --plot      plots from docs/design/compare.jsonl
 //! ```
 //!
-//! Seeds are fixed: the lines are the same every time.
+//! Seeds are fixed, so the lines are the same every time.
 
 mod draw;
 mod fill;
@@ -18,37 +18,37 @@ use fill::{Filled, Sets};
 use serde::{Deserialize, Serialize};
 use urlseen_analysis::{Interval, Overlap};
 
-/// How many keys the filters are made for.
+/// Capacity of the filters, in keys.
 const CAPACITY: u64 = 20_000;
-/// How full A and B are, in percent of that.
+/// Keys in A and in B, in percent of the capacity.
 const FILLS: [u64; 3] = [25, 100, 300];
-/// How much of A is in B, in percent.
+/// Share of A that is in B, in percent.
 const SHARES: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
 const TRIALS: u64 = 30;
 
-/// What came out of a case.
+/// Results of all trials of a case.
 #[derive(Debug, Serialize, Deserialize)]
 struct Case {
     kind: String,
     capacity: u64,
-    /// Keys of A and of B.
+    /// Number of keys in A, and in B.
     size: u64,
-    /// Percent of the capacity.
+    /// Keys in percent of the capacity.
     fill: u64,
-    /// Percent of A that are in B.
+    /// Percent of A that is in B.
     share: u64,
     trials: u64,
-    /// Of how many trials the bounds held the truth: sizes of A and of the union, what is in both.
+    /// Trials whose bounds hold the truth, for the sizes of A, of the union and of the overlap.
     within: [u64; 3],
-    /// The mean error of the same, in percent of A.
+    /// Mean error of the same three estimates, in percent of A.
     bias: [f64; 3],
-    /// The same for the size of A by the formula of Swamidass and Baldi.
+    /// Mean error of the size of A by the formula of Swamidass and Baldi, in percent of A.
     textbook: f64,
-    /// What is in both by the first trial, in percent of A.
+    /// Overlap that the first trial estimates, in percent of A.
     sample: Sample,
 }
 
-/// An estimate and its bounds.
+/// Estimate and its bounds.
 #[derive(Debug, Serialize, Deserialize)]
 struct Sample {
     value: f64,
@@ -74,7 +74,7 @@ fn main() {
     }
 }
 
-/// Fills two filters again and again.
+/// Fills two filters in each trial, and counts the results.
 fn count(filled: &Filled, fill: u64, share: u64) -> Case {
     let size = CAPACITY * fill / 100;
     let common = size * share / 100;
@@ -112,7 +112,7 @@ fn count(filled: &Filled, fill: u64, share: u64) -> Case {
     }
 }
 
-/// To four digits behind the point.
+/// Rounds to four decimal places.
 fn rounded(number: f64) -> f64 {
     (number * 1e4).round() / 1e4
 }

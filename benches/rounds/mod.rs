@@ -1,19 +1,19 @@
-//! Cases that are measured in turn, round after round, so that whatever else the machine does falls
-//! on all of them alike, and a ratio within a round means something on a noisy machine too.
+//! Cases that are measured in turn, round after round. Other work of the machine then falls on all
+//! cases alike, and ratios within a round are valid on a noisy machine too.
 //!
-//! A line of JSON a case is printed: `{"group", "case", "unit", "values"}`, a value a round. What
-//! the lines mean together is for `scripts/bench` to say.
+//! Prints a line of JSON per case: `{"group", "case", "unit", "values"}`, with a value per round.
+//! `scripts/bench` makes tables of the lines.
 
 use serde::Serialize;
 
-/// What is measured together.
+/// Cases that are measured together.
 pub struct Rounds<'a> {
     group: String,
     unit: &'static str,
     cases: Vec<(String, Box<dyn FnMut() -> f64 + 'a>)>,
 }
 
-/// What a case came to.
+/// Values of a case, as printed.
 #[derive(Serialize)]
 struct Line<'a> {
     group: &'a str,
@@ -23,17 +23,17 @@ struct Line<'a> {
 }
 
 impl<'a> Rounds<'a> {
-    /// No cases yet. All of them give their figures in `unit`, as `ns/key`.
+    /// Returns a group without cases. All its cases return figures in `unit`, such as `ns/key`.
     pub fn new(group: impl Into<String>, unit: &'static str) -> Self {
         Self { group: group.into(), unit, cases: Vec::new() }
     }
 
-    /// Adds a case: `measure` does its work once and answers with its figure.
+    /// Adds a case. `measure` does its work once and returns its figure.
     pub fn case(&mut self, name: impl Into<String>, measure: impl FnMut() -> f64 + 'a) {
         self.cases.push((name.into(), Box::new(measure)));
     }
 
-    /// Measures all cases in turn, `rounds` times after one that only warms up, and prints them.
+    /// Measures all cases in turn, first to warm up and then `rounds` times, and prints the values.
     pub fn run(mut self, rounds: usize) {
         let mut values = vec![Vec::with_capacity(rounds); self.cases.len()];
         for round in 0..=rounds {

@@ -1,11 +1,10 @@
-//! The Redis protocol as a benchmark that must not be the bottleneck speaks it: commands written
-//! into one buffer, replies read where they lie, and of a reply no more than is asked for.
+//! Redis protocol for a benchmark that must not be the bottleneck. It writes commands into one
+//! buffer, does not copy replies, and parses only the requested part of a reply.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 
-/// A connection, what is about to be sent, and what came: `bytes[begin..end]` is read off the
-/// socket and not looked at yet.
+/// Connection to the server. `bytes[begin..end]` is read and not parsed yet.
 pub struct Wire {
     stream: UnixStream,
     /// Commands that the next `send` sends.
@@ -27,7 +26,7 @@ impl Wire {
         self.begin_command(words.len(), words);
     }
 
-    /// Writes the first `words` of a command that has `count`.
+    /// Writes the first `words` of a command that has `count` words.
     pub fn begin_command(&mut self, count: usize, words: &[&str]) {
         write!(self.out, "*{count}\r\n").unwrap();
         for word in words {
@@ -35,28 +34,28 @@ impl Wire {
         }
     }
 
-    /// Sends what is written.
+    /// Sends all written commands.
     pub fn send(&mut self) {
         self.stream.write_all(&self.out).unwrap();
         self.out.clear();
     }
 
-    /// The next reply, a number.
+    /// Reads the next reply, a number.
     pub fn number(&mut self) -> usize {
         digits(self.line(b':'))
     }
 
-    /// The next reply, which must be OK.
+    /// Reads the next reply, which must be OK.
     pub fn ok(&mut self) {
         assert_eq!(self.line(b'+'), b"OK");
     }
 
-    /// The length of the array that the next reply is. Its elements come as replies of their own.
+    /// Reads the length of the next reply, an array. The caller reads each element as a reply.
     pub fn array(&mut self) -> usize {
         digits(self.line(b'*'))
     }
 
-    /// The next reply, a string, and the bytes that it came in: as it is written in a command, too.
+    /// Reads the next reply, a string. Returns it, and its bytes in the form of the protocol.
     pub fn string(&mut self) -> (&[u8], &[u8]) {
         let header = self.line(b'$');
         let (length, header) = (digits(header), header.len() + 3);
@@ -68,12 +67,12 @@ impl Wire {
         (&self.bytes[begin..begin + length], &self.bytes[begin - header..self.begin])
     }
 
-    /// The next line, without the sign that it must begin with.
+    /// Returns the next line, without the sign with which it must begin.
     fn line(&mut self, sign: u8) -> &[u8] {
         let mut looked = 0;
         loop {
             let bytes = &self.bytes[self.begin + looked..self.end];
-            // Most lines are short: a search made for long ones takes longer.
+            // Most lines are short. A search that is optimised for long ones takes longer here.
             if let Some(found) = bytes.iter().position(|byte| *byte == b'\n') {
                 let (first, last) = (self.begin, self.begin + looked + found - 1);
                 self.begin = last + 2;
@@ -86,10 +85,10 @@ impl Wire {
         }
     }
 
-    /// Reads what is there, at least a byte.
+    /// Reads the bytes that have arrived, at least one.
     fn read(&mut self) {
         if self.end == self.bytes.len() {
-            // The line before stays: a string is answered together with it.
+            // The line before stays, because `string` returns it with the string.
             let kept = self.begin.saturating_sub(KEPT);
             self.bytes.copy_within(kept..self.end, 0);
             (self.begin, self.end) = (self.begin - kept, self.end - kept);
@@ -103,7 +102,7 @@ impl Wire {
     }
 }
 
-/// More than the length of a string takes.
+/// More bytes than the header of a string has.
 const KEPT: usize = 32;
 
 fn digits(text: &[u8]) -> usize {

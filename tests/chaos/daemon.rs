@@ -57,7 +57,7 @@ pub(crate) struct Settings {
     pub(crate) batch: u64,
     pub(crate) threads: u8,
     pub(crate) source: &'static [&'static str],
-    /// For a list.
+    /// Value of `source.take_from`, for a list.
     pub(crate) take_from: &'static str,
     pub(crate) capacity: u64,
     pub(crate) fsync: &'static str,
@@ -99,7 +99,7 @@ impl Settings {
         self
     }
 
-    /// Uses this source.
+    /// Returns the settings with this source.
     pub(crate) fn from(self, source: &'static [&'static str]) -> Self {
         let take_from = if source == LIST { self.take_from } else { "left" };
         Self { source, take_from, ..self }

@@ -1,5 +1,5 @@
-//! The page on other projects' filters: it shows what was counted, and what was counted is what is
-//! computed.
+//! The page on other projects' filters: it shows the counted errors, and they agree with the
+//! computed ones.
 
 #[path = "../../benches/layouts/count/mod.rs"]
 #[allow(dead_code, reason = "the program that counts for the page needs more of it")]
@@ -18,11 +18,11 @@ use urlseen_core::filter::layout::BitStrings;
 
 use crate::util::sources::root;
 
-/// How many standard deviations a count may be from what is computed. One of a million lies
+/// Most standard deviations between a count and the computed number. One count of a million lies
 /// further away by chance, and the keys are the same every time.
 const DEVIATIONS: f64 = 5.0;
 
-/// The lines of a group.
+/// Reads the lines of a group.
 fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
     let data = fs::read_to_string(root().join("docs/design/layouts.jsonl")).unwrap();
     let lines = data.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -62,8 +62,8 @@ fn what_was_counted_is_what_is_computed() {
     assert_eq!(filters, all.map(str::to_owned).into());
 }
 
-/// The block that was filled without the others is wrong as often as a block with so many keys is,
-/// and accounts for nearly all of what the whole filter is wrong.
+/// The block that was filled alone has the computed error rate of a block with so many keys. Nearly
+/// all errors of the whole filter are in that block.
 #[test]
 fn imoocs_fullest_block_spoils_all_of_it() {
     let blocks = counted::<Value>("block");
@@ -84,8 +84,8 @@ fn imoocs_fullest_block_spoils_all_of_it() {
     assert!(off < DEVIATIONS, "{off} deviations: {block}");
 }
 
-/// What the page does with millions of keys, in small. imooc is not here: its strings are of 512
-/// MiB, however few keys there are. A unit test of the kinds counts it without the strings.
+/// Counts in small what the page counts with millions of keys. imooc is left out: its strings have
+/// 512 MiB, even with few keys. A unit test of the kinds counts it without the strings.
 #[test]
 fn small_filters_are_wrong_as_often_as_computed() {
     for (filter, made_for) in [
@@ -97,18 +97,18 @@ fn small_filters_are_wrong_as_often_as_computed() {
         let mut told = 0;
         Case { filter, made_for, unseen: 100_000 }.count(|wrong| {
             near(&wrong);
-            // Enough of them to tell the rate to a fifth.
+            // A hundred errors tell the rate to a fifth.
             told += u32::from(wrong.wrong > 100);
         });
         assert!(told >= 5, "{filter:?}: only {told} counts tell anything");
     }
 }
 
-/// The count is as near to what is computed as the binomial error of such a count allows.
+/// Checks that a count is as near to the computed number as its binomial error allows.
 #[track_caller]
 fn near(wrong: &Count) {
     let inexact = match wrong.case.filter {
-        // As its formula says of itself.
+        // The documented error of its formula.
         Filter::ScrapyRedisBloomfilter { .. } if !wrong.native => 0.03,
         _ => 0.0,
     };
@@ -116,9 +116,9 @@ fn near(wrong: &Count) {
     assert!(off < DEVIATIONS, "{off} deviations: {wrong:?}");
 }
 
-/// How many standard deviations of the binomial distribution a count is from the one that the
-/// `computed` rate leads to. The share of that which a formula is known to leave out is allowed
-/// for, and three keys: where less than one is expected, a single one is many deviations.
+/// Returns the distance between a count and the number expected from the `computed` rate, in
+/// standard deviations of the binomial distribution. Allowed are the share that a formula is known
+/// to leave out, and three keys: if less than one is expected, a single key is many deviations.
 fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
     let expected = computed * asked as f64;
     let allowed = inexact * expected + 3.0;

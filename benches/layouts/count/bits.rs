@@ -1,4 +1,4 @@
-//! The bits of Redis strings, in memory.
+//! Bits of Redis strings, in memory.
 
 use std::ops::Range;
 use std::thread;
@@ -9,46 +9,45 @@ use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use super::Fill;
 use super::keys::{Digits, fingerprint};
 
-/// How many positions are drawn before they are set: so many for each region of the largest string
-/// that fetching the region is worth it.
+/// Positions that are drawn before any of them is set. With this number, each region of the largest
+/// string gets enough of them for one pass over it.
 const DRAWN: usize = 1 << 26;
 
-/// The strings of a filter.
+/// Strings of a filter, in memory.
 pub struct Bits<'a> {
     layout: &'a Layout,
     keys: u64,
-    /// Which keys it is filled with and asked for.
+    /// Selects the keys that the filter is filled with and tests.
     has: Box<dyn Fn(&Digits) -> bool + Sync + 'a>,
     held: StringBits,
 }
 
-/// Where the bits of a filter are.
+/// Bit positions of a filter.
 type Layout = dyn BitStrings + Sync;
 
 impl<'a> Bits<'a> {
-    /// Strings without a bit.
+    /// Returns strings without a bit.
     pub fn new(layout: &'a Layout) -> Self {
         Self::of_keys(layout, |_| true)
     }
 
-    /// The same, for those keys alone that `has` says: what are others to a filter that is looked
-    /// at in part.
+    /// Returns strings for the keys that `has` selects, to count a part of a filter.
     pub fn of_keys(layout: &'a Layout, has: impl Fn(&Digits) -> bool + Sync + 'a) -> Self {
         Self { layout, keys: 0, has: Box::new(has), held: StringBits::new(layout) }
     }
 
-    /// How many keys it holds.
+    /// Returns the number of keys that the filter holds.
     pub fn keys(&self) -> u64 {
         self.keys
     }
 
-    /// How many of these keys it would be filled with, or is asked for.
+    /// Returns the number of these keys that the filter selects.
     pub fn own(&self, keys: Range<u64>) -> u64 {
         let of_part = |keys: Part| keys.map(fingerprint).filter(&self.has).count() as u64;
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// How many of these keys have all bits set for who looks where another layout has them.
+    /// Returns the number of these keys that have all bits set at the positions of another layout.
     pub fn seen_by(&self, layout: &Layout, keys: Range<u64>) -> u64 {
         let of_part = |keys: Part| {
             let mut positions = Vec::new();
@@ -61,7 +60,7 @@ impl<'a> Bits<'a> {
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// The bits of these keys, by region.
+    /// Computes the bits of these keys, by region.
     fn draw(&self, keys: Part) -> Vec<Vec<u32>> {
         let regions = self.held.regions();
         let expected = keys.size_hint().0 * self.layout.hashes() as usize / regions;
@@ -80,7 +79,7 @@ impl<'a> Bits<'a> {
 }
 
 impl Fill for Bits<'_> {
-    /// A region after the other: each bit by itself would have to come from memory and go there.
+    /// Sets the bits region by region. In the order of the keys, each bit would be a cache miss.
     fn fill(&mut self, keys: Range<u64>) {
         let chunk = DRAWN / self.layout.hashes() as usize;
         for first in keys.clone().step_by(chunk) {
@@ -109,15 +108,16 @@ impl Fill for Bits<'_> {
     }
 }
 
-/// Sets bits of a region.
+/// Sets these bits of a region.
 fn set<'b>(region: &mut Vec<u64>, words: usize, bits: impl Iterator<Item = &'b u32>) {
     bits.for_each(|&bit| StringBits::set_in(region, words, bit));
 }
 
-/// The keys of a thread.
+/// Part of the keys for one thread.
 type Part = std::iter::StepBy<Range<u64>>;
 
-/// The answers of as many threads as there are processors, each for its part of the keys.
+/// Runs `work` on as many threads as there are processors, each with its part of the keys. Returns
+/// all results.
 fn in_parallel<R: Send>(keys: Range<u64>, work: impl Fn(Part) -> R + Sync) -> Vec<R> {
     let threads = thread::available_parallelism().map_or(1, usize::from);
     let work = &work;
@@ -131,7 +131,7 @@ fn in_parallel<R: Send>(keys: Range<u64>, work: impl Fn(Part) -> R + Sync) -> Ve
     })
 }
 
-/// The positions of a key.
+/// Computes the positions of a key.
 pub fn place(layout: &Layout, digits: &Digits, positions: &mut Vec<BitPosition>) {
     positions.clear();
     layout.push_positions(digits, positions).expect("hex digits have a place");

@@ -1,41 +1,37 @@
-//! The filters that are filled: layouts of other projects, by the settings that those take.
+//! Filters of other projects, by their settings.
 
 use serde::{Deserialize, Serialize};
 use urlseen_core::filter::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
 use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Sizing};
 
-/// A filter of another project, by its settings.
+/// Filter of another project, by its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "filter", rename_all = "kebab-case")]
 pub enum Filter {
-    /// [`Imooc`].
     Imooc { capacity: u64, error_rate: f64 },
-    /// [`PyreBloom`].
     Pyrebloom { capacity: u32, error_rate: f64 },
-    /// [`ScrapyRedisBloomFilter`].
     ScrapyRedisBloomfilter { bit: u32, hash_number: u32 },
-    /// [`BlockCluster`].
     BlockCluster { bit: u32, hash_number: u32, block_num: u32 },
 }
 
-/// What a filter takes.
+/// Size and promise of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     pub strings: u32,
-    /// How many of the strings ever get a bit.
+    /// Strings that ever get a bit.
     pub used: usize,
     pub k: u32,
-    /// What those grow to, in bytes.
+    /// Bytes to which those strings grow.
     pub bytes: u64,
-    /// The error rate that it is asked for, or has where it does not ask.
+    /// Requested error rate, or the computed one if the settings have none.
     pub promised: f64,
-    /// The memory in which `native` keeps to that.
+    /// Bytes that `native` needs for this error rate.
     pub native_bytes: u64,
 }
 
 impl Filter {
-    /// Where its bits are.
+    /// Returns the layout of its bits.
     pub fn layout(self) -> Box<dyn BitStrings + Sync> {
         match self {
             Self::Imooc { capacity, error_rate } => made(Imooc::new(capacity, error_rate)),
@@ -49,7 +45,7 @@ impl Filter {
         }
     }
 
-    /// The error rate that it is asked for, if it asks.
+    /// Returns the requested error rate, if the settings have one.
     pub fn asked(self) -> Option<f64> {
         match self {
             Self::Imooc { error_rate, .. } | Self::Pyrebloom { error_rate, .. } => Some(error_rate),
@@ -57,7 +53,7 @@ impl Filter {
         }
     }
 
-    /// What it takes.
+    /// Returns its size, if it is made for so many keys.
     pub fn size(self, made_for: u64) -> Size {
         let layout = self.layout();
         let used = layout.used_strings();
@@ -74,7 +70,7 @@ impl Filter {
         }
     }
 
-    /// `native` in no more memory than this filter has, as good as it can be for so many keys.
+    /// Returns the best geometry of `native` for so many keys in no more memory than this filter.
     pub fn native(self, capacity: u64) -> Geometry {
         let fitting = Geometry::fitting(self.size(capacity).bytes, capacity);
         fitting.expect("these filters have room for a line in each shard").0

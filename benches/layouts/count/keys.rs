@@ -1,12 +1,12 @@
-//! The keys: fingerprints as good as random.
+//! Keys: fingerprints as good as random.
 
 /// Hex digits of a fingerprint.
 const DIGITS: usize = 40;
 
-/// A fingerprint as other projects have it.
+/// Fingerprint in the form of other projects.
 pub type Digits = [u8; DIGITS];
 
-/// The number's well mixed bits: the output of SplitMix64 at this place.
+/// Mixes the bits of a number: the output of SplitMix64 at this position.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -14,7 +14,7 @@ fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// The fingerprint of the key that has this number.
+/// Returns the fingerprint of the key with this number.
 pub fn fingerprint(key: u64) -> Digits {
     let words = [0, 1, 2].map(|word| mixed(3 * key + word));
     std::array::from_fn(|place| {

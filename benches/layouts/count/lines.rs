@@ -1,4 +1,4 @@
-//! A filter of the layout `native`.
+//! Filter of the kind `native`.
 
 use std::ops::Range;
 
@@ -12,15 +12,14 @@ use super::keys::fingerprint;
 /// Keys that are set or tested at once.
 const BATCH: u64 = 1 << 12;
 
-/// The filter.
+/// Filter in memory, with a fixed seed.
 pub struct Lines {
     native: Native,
     shards: Shards,
 }
 
 impl Lines {
-    /// An empty filter. Its seed is drawn for real ones; here it makes the counts the same each
-    /// time.
+    /// Allocates an empty filter. Its fixed seed gives the same counts each time.
     pub fn new(geometry: Geometry) -> Self {
         let native = Native::new(Seed::new(2026), geometry);
         let shards = Shards::allocate(native, 0, 1);

@@ -1,8 +1,8 @@
-//! Counts how often a filter is wrong: it is filled, in memory, and asked for keys that it was
-//! never given. `native` gets no more bits and the same keys.
+//! Counts the errors of a filter: fills it in memory, and tests keys that were never set. `native`
+//! gets the same keys, and no more bits.
 //!
-//! Included by path from the program that counts for docs/design/layouts.md, and from a test
-//! that counts in small what that counts in large.
+//! The program that counts for docs/design/layouts.md includes this by path, and so does a test
+//! that counts small filters.
 
 pub mod bits;
 pub mod filter;
@@ -16,23 +16,23 @@ use filter::{Filter, Size};
 use lines::Lines;
 use serde::{Deserialize, Serialize};
 
-/// Where filters are asked, in percent of what they are made for.
+/// Fill at each test of unseen keys, in percent of the capacity.
 pub const PERCENT: [u64; 4] = [50, 100, 150, 200];
 
-/// The first of the unseen keys: no filter is given so many.
+/// First of the unseen keys. No filter gets so many keys.
 pub const UNSEEN: u64 = 1 << 40;
 
-/// A filter that can be filled.
+/// Filter that can be filled and tested.
 pub trait Fill {
-    /// Sets these keys.
+    /// Sets all of these keys.
     fn fill(&mut self, keys: Range<u64>);
 
-    /// How many of these keys it takes for seen.
+    /// Returns the number of these keys that the filter takes for seen.
     fn seen(&self, keys: Range<u64>) -> u64;
 }
 
-/// What is counted: a filter, the keys that it is made for, or taken for where it does not ask, and
-/// how many others it is asked for each time.
+/// Filter to count, the number of keys that it is made for, and the number of unseen keys that it
+/// tests each time.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Case {
     #[serde(flatten)]
@@ -41,23 +41,23 @@ pub struct Case {
     pub unseen: u64,
 }
 
-/// How often a filter was wrong.
+/// Errors of a filter at one fill.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Count {
     #[serde(flatten)]
     pub case: Case,
-    /// Whether it is `native`, in no more memory than that filter has.
+    /// True for `native` in no more memory than the filter of the case.
     pub native: bool,
     pub percent: u64,
     pub keys: u64,
-    /// The error rate as it is computed.
+    /// Error rate by the layout's formula.
     pub computed: f64,
-    /// How many of the unseen keys were taken for seen.
+    /// Number of the unseen keys that were taken for seen.
     pub wrong: u64,
 }
 
 impl Case {
-    /// Fills the filter, and `native` behind it, and hands over each count.
+    /// Fills the filter and then `native`, and passes each count to `each`.
     pub fn count(self, mut each: impl FnMut(Count)) {
         let layout = self.filter.layout();
         self.count_in(Bits::new(&*layout), false, &mut each);
@@ -76,12 +76,12 @@ impl Case {
         }
     }
 
-    /// What the filter takes.
+    /// Returns the size of the filter.
     pub fn size(self) -> Size {
         self.filter.size(self.made_for)
     }
 
-    /// The error rate that the filter is computed to have, or `native` in its place.
+    /// Returns the computed error rate of the filter, or of `native` in its place.
     pub fn computed(self, native: bool, keys: u64) -> f64 {
         if native {
             self.filter.native(self.made_for).error_rate_at(keys)

@@ -46,9 +46,9 @@ fn mix(mut x: u64) -> u64 {
 pub(crate) enum Identity {
     /// The first item with this key is emitted.
     Key(String),
-    /// It is always emitted.
+    /// The item is always emitted.
     Unfiltered,
-    /// It is always rejected.
+    /// The item is always rejected.
     Unreadable,
 }
 

@@ -272,7 +272,7 @@ fn stop_process(daemon: &Daemon) {
     });
 }
 
-/// Item inside a reject.
+/// Returns the item inside a reject.
 fn rejected_item(reject: &Value) -> Bytes {
     let text = |name: &str| reject[name].as_str();
     let decoded = text("item_base64").map(|text| BASE64_STANDARD.decode(text).expect("base64"));

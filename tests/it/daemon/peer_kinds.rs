@@ -23,7 +23,7 @@ fn peer(kind: &str, capacity: u32) -> Crawl {
     crawl(&[&kind, &capacity, "filter.error_rate=1e-9", "source.item=fingerprint"])
 }
 
-/// How many of these the oracle says are new, or there.
+/// Returns the number of keys that the oracle says are new, or present.
 fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]) -> usize {
     let output = Command::new(root().join("scripts/kind-oracle"))
         .args([kind, "--socket"])

@@ -1,4 +1,4 @@
-//! What comes of a stream of items: real links, each form, what goes on and what is rejected.
+//! Outcome of a stream of items: real links, each form, emitted and rejected items.
 
 use serde_json::Value;
 
@@ -28,12 +28,12 @@ fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
     assert_eq!((summary.counts(), summary.ending()), (counts, "drained"));
 }
 
-/// What becomes of an item.
+/// Expected outcome of an item.
 enum Fate {
-    /// It goes on as it came.
+    /// It is emitted as it came.
     Unseen,
     Seen,
-    /// It goes on as these bytes.
+    /// It is emitted as these bytes.
     As(&'static [u8]),
     /// It cannot be read, and the reason holds these words.
     Rejected(&'static str),

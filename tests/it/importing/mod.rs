@@ -84,7 +84,7 @@ impl Crawl {
 }
 
 impl Run {
-    /// Adds more arguments.
+    /// Adds more arguments to the command.
     fn args(self, arguments: &[&str]) -> Self {
         arguments.iter().fold(self, Self::arg)
     }

@@ -1,4 +1,4 @@
-//! Listing of rejects.
+//! `urlseen rejects list`.
 
 use redis::Commands;
 use serde_json::{Value, json};

@@ -71,7 +71,7 @@ impl Run {
         Self { command, name, input: None, folder }
     }
 
-    /// Adds one argument.
+    /// Adds one argument to the command.
     pub(crate) fn arg(mut self, argument: impl AsRef<OsStr>) -> Self {
         self.command.arg(argument);
         self
@@ -164,7 +164,7 @@ impl Daemon {
         }
     }
 
-    /// Id of its process.
+    /// Returns the id of its process.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }

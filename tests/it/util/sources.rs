@@ -31,7 +31,7 @@ pub(crate) fn scripts() -> Vec<Source> {
     scripts.map(|path| read(path)).collect()
 }
 
-/// Every Markdown page.
+/// Reads every Markdown page.
 pub(crate) fn pages() -> Vec<Source> {
     let files = files_below(&[""]);
     let pages = files.iter().filter(|path| path.extension().is_some_and(|ending| ending == "md"));
