@@ -10,7 +10,7 @@ use clap::error::ErrorKind;
 pub(super) fn confirm(question: &str) -> io::Result<bool> {
     let input = io::stdin();
     if !input.is_terminal() {
-        let message = format!("{question} Nobody can be asked here: give --yes to say so\n");
+        let message = format!("{question} There is no terminal for an answer: give --yes\n");
         super::refuse(&clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
     }
     write!(stderr(), "{} [y/N] ", printable(question.as_bytes(), None))?;

@@ -94,7 +94,7 @@ async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> 
 
 /// Sends a command to the daemon at `serve.listen`.
 async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
-    let address = config.serve.listen.as_ref().expect("without a source somebody may ask");
+    let address = config.serve.listen.as_ref().expect("without a source the daemon serves");
     let asked = async {
         let client = redis::Client::open(format!("redis://{address}"))?;
         let mut connection = client.get_multiplexed_async_connection().await?;

@@ -229,7 +229,8 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
             opened => return opened.map(Some),
         };
         if told.as_ref() != Some(&holder) {
-            let by = holder.as_ref().map_or_else(|| "somebody".to_owned(), ToString::to_string);
+            let by =
+                holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
             info!("standing by: waiting for the lock of {}, which {by} has", dir.display());
             told = Some(holder);
         }

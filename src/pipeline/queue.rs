@@ -56,8 +56,8 @@ pub(crate) struct Settled {
 /// Redis stands where this run has never been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "Redis {}, this run last committed {ours}: either Redis came back with older data, or somebody \
-     changed the crawl's state. The filter is recovered to where Redis stands",
+    "Redis {}, this run last committed {ours}: either Redis came back with older data, or another \
+     program changed the crawl's state. The filter is recovered to where Redis stands",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {

@@ -87,13 +87,13 @@ impl Pipeline {
         Ok(shared.samples.look(link, &shared.opened.filter).await?)
     }
 
-    /// Takes note of how full a key is. Where it holds less than before, somebody emptied it: then
-    /// nothing is known to be seen any more.
+    /// Notes the fill of a key. If it is less than before, another client has emptied the filter.
+    /// Then the cache of seen keys is dropped.
     pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
         let Some(shared) = &mut self.parts.shared else { return };
         if shared.samples.note(sample, answer) {
             warn!(
-                "somebody emptied the filter {} in Redis: what was in it counts as unseen",
+                "the filter {} in Redis was emptied by another client: its URLs count as unseen",
                 shared.opened.filter.base()
             );
             self.works.engine.evict_seen();

@@ -352,7 +352,7 @@ mod tests {
     }
 
     #[test]
-    fn a_closed_proxy_joins_nobody() {
+    fn a_closed_proxy_joins_no_connections() {
         let (proxy, _client, _server, _folder) = joined();
         proxy.open(false);
         assert_eq!(all(TcpStream::connect(proxy.address()).unwrap()), b"");

@@ -48,7 +48,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     let used = match beside {
         None => String::new(),
         Some(Beside { holder: Some(holder) }) => format!(" (in use by {holder}; it goes on)"),
-        Some(Beside { holder: None }) => " (in use; whoever has it goes on)".to_owned(),
+        Some(Beside { holder: None }) => " (in use by a process; it goes on)".to_owned(),
     };
     let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
     let mut reader = ShardReader::of_folder(folder)?;

@@ -178,7 +178,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
         row("", count, form)?;
     }
     if given + given_bad > 0 {
-        row("given", *given, "count as seen from the begin on")?;
+        row("given", *given, "count as seen from the start")?;
     }
     if *given_bad > 0 {
         row("", *given_bad, "were to, and are no fingerprints")?;

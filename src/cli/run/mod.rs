@@ -53,7 +53,7 @@ pub(super) struct RunArgs {
     /// End once the source is empty and everything is committed
     #[arg(long)]
     drain: bool,
-    /// Wait until nobody else runs the crawl, and then take over: for the lock of the storage
+    /// Wait while another process runs the crawl, and then take over: for the lock of the storage
     /// folder, and for the lease in Redis
     #[arg(long)]
     standby: bool,
@@ -208,8 +208,8 @@ async fn serve(
     info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
     if !bound.ip().is_loopback() && config.serve_password.is_none() {
         warn!(
-            "whoever can reach {bound} can add to the filter: set URLSEEN_SERVE_PASSWORD in the \
-             environment"
+            "every program that can reach {bound} can add to the filter: set \
+             URLSEEN_SERVE_PASSWORD in the environment"
         );
     }
     tasks.spawn(server.run());

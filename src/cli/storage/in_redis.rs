@@ -63,7 +63,7 @@ impl CrawlInRedis {
         row("crawl", self.context.config.crawl.name.clone())?;
         row("redis", self.context.config.redis.url.to_string())?;
         row("batch", head.map_or_else(|| "none was committed".to_owned(), |it| it.to_string()))?;
-        row("run by", holder.map_or_else(|| "nobody".to_owned(), |it| it.to_string()))?;
+        row("run by", holder.map_or_else(|| "no daemon".to_owned(), |it| it.to_string()))?;
         let names = ["source", "processing", "sink", "rejects"];
         for (name, length) in names.into_iter().zip(lists) {
             row(name, format!("{:>15}", HumanCount(length).to_string()))?;
@@ -155,7 +155,7 @@ impl CrawlInRedis {
         )
     }
 
-    /// Takes the lease, which nobody may hold.
+    /// Takes the lease, which no other process may hold.
     async fn take(&self) -> anyhow::Result<Upkeep> {
         let holder = LeaseHolder::this(&self.context.config.crawl.name);
         let address = &self.context.config.redis.url;

@@ -246,8 +246,8 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "folder      {}, {}", dir.display(), BinaryBytes(*bytes))?;
     match (is_held, holder) {
         (true, Some(holder)) => writeln!(out, "in use by   {holder}")?,
-        (true, None) => writeln!(out, "in use by   a process that does not say who it is")?,
-        (false, _) => writeln!(out, "in use by   nobody")?,
+        (true, None) => writeln!(out, "in use by   an unknown process")?,
+        (false, _) => writeln!(out, "in use by   no process")?,
     }
     let Some(header) = header else {
         return writeln!(out, "filter      none: the folder is new");

@@ -66,8 +66,8 @@ pub enum ScriptError {
         /// As found.
         commit_id: String,
     },
-    /// The source is not where the batch was read: somebody else changed it.
-    #[error("somebody else changed {what}")]
+    /// Another program changed the source after the batch was read.
+    #[error("another program changed {what}")]
     Source {
         /// Of the source, and how.
         what: String,

@@ -44,7 +44,7 @@ async fn logs_in_chooses_the_database_and_names_the_connection() {
 }
 
 #[tokio::test]
-async fn nobody_there() {
+async fn no_server() {
     let port = free_port();
     let found =
         trouble(&format!("redis://:{PASSWORD}@127.0.0.1:{port}"), Timeouts::default()).await;

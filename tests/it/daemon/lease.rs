@@ -102,17 +102,17 @@ fn a_daemon_that_lost_its_lease_to_another_stops() {
 #[test]
 fn a_lease_of_an_unknown_program_is_respected() {
     let crawl = Crawl::new();
-    let () = crawl.connection().set(LEASE, "somebody").unwrap();
+    let () = crawl.connection().set(LEASE, "another program").unwrap();
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("a program other than urlseen"), "{output:?}");
-    assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "somebody");
+    assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "another program");
 }
 
 /// (3) Redis refuses commands under an old token.
 #[test]
 fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
-    for other in [None, Some("somebody")] {
+    for other in [None, Some("another program")] {
         let crawl = Crawl::new().set("source.batch=10");
         let items = urls(0, 30_000);
         crawl.push(&items);

@@ -122,7 +122,7 @@ fn a_stale_socket_is_replaced() {
 #[test]
 fn a_daemon_that_stands_by_tells_for_whom() {
     let crawl = Crawl::new();
-    let () = redis::Commands::set(&mut crawl.connection(), LEASE, "somebody").unwrap();
+    let () = redis::Commands::set(&mut crawl.connection(), LEASE, "another program").unwrap();
     let mut daemon = crawl.run(&["--standby"]).start();
     daemon.wait_for_line("standing by", SOON);
     wait_until(SOON, "phase", || status(&crawl)["phase"]["name"] == "waiting-for-lease");

@@ -191,7 +191,7 @@ impl Trial {
             4 => {
                 // The daemon seldom sees it. Then it ends, as the crawl belongs to another process.
                 let mut overwrite = redis::pipe();
-                overwrite.set(LEASE, "somebody").ignore().del(LEASE).ignore();
+                overwrite.set(LEASE, "another program").ignore().del(LEASE).ignore();
                 let () = overwrite.query(&mut self.connection).unwrap();
             }
             5 => {

@@ -126,7 +126,7 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
             out.len() >= 51
         });
         crawl.wait_until_idle();
-        daemon.wait_for_line("somebody else changed the list of claimed items", SOON);
+        daemon.wait_for_line("another program changed the list of claimed items", SOON);
         let summary = stop(daemon);
         out.sort_unstable();
         let mut expected = [items, vec!["http://b/".to_owned()]].concat();
@@ -156,7 +156,7 @@ fn a_claim_after_a_refused_commit_leaves_claimed_items_alone() {
         out.extend(some);
         out.len() >= 32
     });
-    daemon.wait_for_line("somebody else changed the list of claimed items", SOON);
+    daemon.wait_for_line("another program changed the list of claimed items", SOON);
     let expected =
         [vec!["full".to_owned()], urls(0, 10), vec!["http://b/".to_owned()], urls(10, 20)].concat();
     assert_eq!(out, expected);

@@ -115,7 +115,7 @@ fn nothing_is_dropped_unasked() {
         ),
     ] {
         let output = lists.run(arguments).stdin("y\n").output();
-        let said = format!("error: {question} Nobody can be asked here: give --yes to say so\n");
+        let said = format!("error: {question} There is no terminal for an answer: give --yes\n");
         assert_says(&output, 2, "", &said);
     }
     assert_eq!(lists.rejected_items(), numbers(0..3));

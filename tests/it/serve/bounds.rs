@@ -176,7 +176,7 @@ fn a_full_filter_says_so_and_goes_on_answering() {
 #[test]
 fn impossible_serve_settings_are_refused_before_anything_starts() {
     for (settings, said) in [
-        (&["source.kind=none"][..], "nothing to do unless somebody may ask"),
+        (&["source.kind=none"][..], "nothing to do unless clients may ask"),
         (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask that Redis itself"),
         (&["serve.listen=127.0.0.1:0", "serve.allow_delete=true"], "cannot be emptied on the way"),
         (&["serve.listen=6390"], "host:port"),

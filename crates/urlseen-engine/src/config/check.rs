@@ -230,13 +230,13 @@ impl Taker {
         let Config { source, serve, filter, .. } = config;
         let is_alone = source.kind == SourceKind::None;
         if is_alone && serve.listen.is_none() {
-            let reason = "without a source there is nothing to do unless somebody may ask; set \
+            let reason = "without a source there is nothing to do unless clients may ask; set \
                           serve.listen, or source.kind = \"list\"";
             refuse(self, "source.kind", "\"none\"".to_owned(), reason);
         }
         if let (Some(listen), FilterPlace::Redis) = (&serve.listen, filter.place) {
-            let reason = "whoever asks is answered from the memory of the daemon, and filter.place \
-                          is \"redis\"; ask that Redis itself, or set filter.place = \"local\"";
+            let reason = "the daemon answers clients from its memory, and filter.place is \
+                          \"redis\"; ask that Redis itself, or set filter.place = \"local\"";
             refuse(self, "serve.listen", format!("{:?}", listen.to_string()), reason);
         }
         if serve.allow_delete && !is_alone {

@@ -1,7 +1,7 @@
 -- Adds keys to a filter.
--- KEYS: the filter's definition; the last answer of whoever asks; the filter's own
--- ARGV: the filter's id; the number of this call; how many keys; their places; their numbers from
--- 1; what else says where they are
+-- KEYS: the filter's definition; the last answer of this client; the filter's own
+-- ARGV: the filter's id; the number of this call; the number of keys; their places; their numbers
+-- from 1; further arguments that say where they are
 -- Answers 'ok' and the numbers of those that were unseen, or 'filter' and the id of the filter that
 -- is there instead.
 

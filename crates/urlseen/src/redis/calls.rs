@@ -227,15 +227,15 @@ impl Calls {
     /// The filter is deleted whenever it was made.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
-        let text = format!("somebody deletes the filter {key} in Redis again and again");
+        let text = format!("another program deletes the filter {key} in Redis again and again");
         Error::new(ErrorKind::Mismatch, text)
     }
 
     fn replaced(&self) -> Error {
         let key = &self.key;
         let text = format!(
-            "somebody deleted the filter {key} in Redis and made another one in its place; open it \
-             again to go on with that"
+            "another program deleted the filter {key} in Redis and made another one in its place; \
+             open it again to go on with that"
         );
         Error::new(ErrorKind::Mismatch, text)
     }

@@ -1,7 +1,7 @@
--- Ends the transaction that commits one batch. What goes on has been pushed to the sink by a plain
--- command before this script: to hand each item to Lua and back takes four times as long. If the
--- batch may be committed, the rest is done here; if not, what was pushed is taken back. Redis
--- serves no other client in between, so nobody has seen it.
+-- Ends the transaction that commits one batch. A plain command before this script has pushed the
+-- emitted items to the sink: to pass each item through Lua takes four times as long. If the batch
+-- may be committed, the script does the rest; if not, it takes the push back. Redis serves no other
+-- client in between, so no client has seen the push.
 -- Redis does not roll a script back, so all that can fail is checked before the first write here.
 -- Out of memory, Redis refuses the whole transaction.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize

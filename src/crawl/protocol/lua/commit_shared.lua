@@ -1,7 +1,7 @@
--- Commits one batch to a filter that is in Redis: judges its items, remembers those that are
--- unseen, pushes them, and does the rest, all at once. Whoever else shares the filter sees all of
--- it or nothing. Redis does not roll a script back, so all that can fail is done before the first
--- write. Only what was not there is written: a seen item adds nothing to the append-only file.
+-- Commits one batch to a filter in Redis: judges its items, adds the unseen ones to the filter,
+-- pushes them, and does the rest, all at once. Other programs that share the filter see all of it
+-- or nothing. Redis does not roll a script back, so all that can fail comes before the first write.
+-- Only new bits and members are written: a seen item adds nothing to the append-only file.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize, those of the filter
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
 -- longest list of

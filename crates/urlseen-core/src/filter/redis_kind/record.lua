@@ -16,7 +16,7 @@ local function filter_refusal(keys)
     for at = 1, 2 * FIXED, 2 do
         if #found > 0 and fields[RECORD[at]] ~= RECORD[at + 1] then
             return redis.error_reply(
-                'FILTER somebody made another filter in place of this one: ' .. record
+                'FILTER another program made another filter in place of this one: ' .. record
                 .. ' says that ' .. RECORD[at] .. ' is ' .. tostring(fields[RECORD[at]])
                 .. ', and it was ' .. RECORD[at + 1])
         end

@@ -28,10 +28,10 @@ pub enum RedisOpenError {
     /// What its keys hold is something else.
     #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
     Keys(Vec<KeyError>),
-    /// Bits that nobody can read any more.
+    /// Bits whose spec is gone, so that they cannot be read any more.
     #[error(
         "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
-         gone): nobody can read them without their seed. Choose another filter.key, or delete the \
+         gone): they cannot be read without their seed. Choose another filter.key, or delete the \
          filter with urlseen storage drop"
     )]
     Undefined {
@@ -58,10 +58,10 @@ pub enum RedisOpenError {
         /// `filter.key`.
         key: String,
     },
-    /// Somebody made another filter in its place.
+    /// Another program made another filter in its place.
     #[error(
-        "somebody deleted the filter {key} in Redis and made another one in its place; start again \
-         to go on with that"
+        "another program deleted the filter {key} in Redis and made another one in its place; \
+         start again to go on with that"
     )]
     Replaced {
         /// `filter.key`.
@@ -157,7 +157,7 @@ pub enum KeyError {
     /// Bits without a record.
     #[error(
         "{key} is not there, in which the filter's project keeps what it was made for, and its \
-         bits are: nobody can tell their meaning. Delete them, or choose another filter.key"
+         bits are: their meaning is not known. Delete them, or choose another filter.key"
     )]
     NoRecord {
         /// The key.
@@ -166,7 +166,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// Whether the key is somebody else's: what differs is not the size alone.
+    /// Returns true if the key belongs to another program: it has another type, not another size.
     pub(super) fn is_of_another(&self) -> bool {
         matches!(self, Self::Type { .. })
     }

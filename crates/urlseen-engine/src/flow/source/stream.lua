@@ -1,5 +1,5 @@
--- A Redis stream as source. A place is the id of the last entry that is committed. FIELD is the
--- field with the item, AFTER ('keep', 'delete' or 'trim') what becomes of entries then.
+-- A Redis stream as source. A place is the id of the last committed entry. FIELD is the field with
+-- the item. AFTER ('keep', 'delete' or 'trim') is the treatment of committed entries.
 
 -- Returns true if one id of an entry is lower than another. Numbers in Lua have 53 bits, so digits
 -- are compared.
