@@ -7,7 +7,7 @@
 //! | `GET /readyz` | 200 while it is recovered, connected and holds the lease; else 503 |
 //! | `GET /status` | a [`Status`] as JSON |
 //! | `GET /metrics` | the same as metrics, as Prometheus reads them |
-//! | `POST /check` | a [`CheckQuery`] as JSON; answers a [`Verdicts`] |
+//! | `POST /check` | a `CheckQuery` as JSON; answers a `Verdicts` |
 //!
 //! It listens on a Unix socket in the storage folder that only its owner can use. If `admin.listen`
 //! is set, it also listens there, and answers only requests for known hosts (`hosts.rs`). It sees

@@ -1,7 +1,7 @@
 //! Search in bytes, sixteen at a time.
 //!
-//! A predicate is a function from [`Lanes`] to lanes. Each resulting lane is 255 if the predicate
-//! holds for that byte, and 0 if not. Predicates are built of [`equal`], [`within`] and bit
+//! A predicate is a function from `Lanes` to lanes. Each resulting lane is 255 if the predicate
+//! holds for that byte, and 0 if not. Predicates are built of `equal`, `within` and bit
 //! operations.
 //!
 //! The texts here are short. A search that the compiler inlines, with vectors that every processor

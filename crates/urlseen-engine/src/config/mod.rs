@@ -64,7 +64,7 @@ pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
 /// Origins of a configuration.
 pub struct Sources<E> {
-    /// Path from `--config`; [`DEFAULT_FILE`] if it is not given.
+    /// Path from `--config`; `DEFAULT_FILE` if it is not given.
     pub file: Option<PathBuf>,
     /// Whole environment. Variables that do not begin with `URLSEEN_` are ignored.
     pub env: E,

@@ -128,7 +128,7 @@ pub struct Options {
     pub algorithm: Algorithm,
     /// True if URLs that differ only in their fragments are different.
     pub keep_fragments: bool,
-    /// True if each item needs a score ([`Item::score`]).
+    /// True if each item needs a score (`Item::score`).
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
     pub pass: &'static [PassRule],

@@ -1,7 +1,7 @@
 //! The hash functions that layouts use: the only file that names a hash crate.
 //!
 //! MurmurHash3 is Austin Appleby's, from SMHasher. Both variants take a 32-bit seed; the words they
-//! return do not depend on the byte order of the machine. [`murmur64a()`] is an older hash of his.
+//! return do not depend on the byte order of the machine. `murmur64a` is an older hash of his.
 
 mod murmur64a;
 

@@ -1,4 +1,4 @@
-//! The registry of kinds of filters: one file a kind, and one line in [`ALL`].
+//! The registry of kinds of filters: one file a kind, and one line in `ALL`.
 //!
 //! A kind is looked up by its word in the configuration ([`Kind`]). It reads what is chosen for a
 //! filter from names of the configuration ([`Parameters`]), and from there on the filter is asked

@@ -45,7 +45,7 @@ impl Hashes {
         [self.a, self.b]
     }
 
-    /// From what [`Hashes::words`] gave.
+    /// From what `Hashes::words` gave.
     pub fn from_words([a, b]: [u64; 2]) -> Self {
         Self { a, b }
     }

@@ -45,8 +45,7 @@ pub fn trace(url: &str, fragments: Fragments) -> Trace {
     Trace { steps, outcome }
 }
 
-/// Traces the work of [`push_canonical_url`](super::push_canonical_url) on a URL that was never
-/// made safe.
+/// Traces the work of `push_canonical_url` on a URL that was never made safe.
 pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
     let mut steps = Vec::new();
     let outcome = pass(Pass::Canonical, url, fragments, &mut steps);
