@@ -19,7 +19,7 @@ use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
 use super::{Outcome, start, view};
 
-/// Stands below the help.
+/// Exit statuses in the help, in place of the common ones.
 pub(super) const EXIT_STATUS: &str = "\
 Exit status:
   0  all have been seen
@@ -37,6 +37,10 @@ Exit status:
 ///
 /// The exit status is 1 unless all have been seen, so that scripts can ask.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen check https://example.com/a
+  urlseen check --storage backup --json https://example.com/a")]
 pub(super) struct CheckArgs {
     #[command(flatten)]
     folder: Folder,

@@ -19,6 +19,10 @@ use super::settings::Settings;
 /// on a storage folder goes on. Bounds are such that the truth is within them 95 times of 100; of
 /// sets (the kind scrapy-redis) all is exact.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen compare monday tuesday
+  urlseen compare monday redis://127.0.0.1:6379/0#demo:filter")]
 pub(super) struct CompareArgs {
     #[command(flatten)]
     settings: Settings,

@@ -35,6 +35,10 @@ const BUFFER: usize = 1 << 17;
 /// lines are the same if their requests are: `http://a/?y&x` is `http://A:/?x=&y=#top`. A line
 /// that cannot be read is named on standard error, and the exit status is 1 at the end.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen filter links.txt.gz              # prints each line once
+  urlseen filter --storage seen links.txt  # remembers them for the next run")]
 pub(super) struct FilterArgs {
     /// Print the lines that were seen before instead
     #[arg(long)]

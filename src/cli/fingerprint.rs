@@ -19,6 +19,10 @@ use super::Outcome;
 /// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. For a line without a fingerprint
 /// the command prints `-`, and the reason on standard error.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen fingerprint urls.txt
+  urlseen fingerprint --canonical --algorithm scrapy-redis urls.txt")]
 pub(super) struct FingerprintArgs {
     /// Algorithm of the fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]

@@ -25,6 +25,10 @@ const AT_ONCE: usize = 1000;
 /// of those in the source: a URL, a request in JSON, a fingerprint. Items that were not seen stay
 /// as they are. The next occurrence of a forgotten item passes; after that it is seen again.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen forget https://example.com/a
+  urlseen forget --config news.toml -   # items on standard input, one a line")]
 pub(super) struct ForgetArgs {
     #[command(flatten)]
     settings: Settings,

@@ -21,6 +21,10 @@ use super::settings::Settings;
 ///
 /// Works with Redis alone; no daemon needs to run.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen held list     # consumers and their requests
+  urlseen held requeue  # requests of stopped consumers")]
 pub(super) struct HeldArgs {
     #[command(subcommand)]
     command: HeldCommand,
@@ -34,6 +38,10 @@ enum HeldCommand {
 
 /// Show each consumer, its heartbeat and the number of requests that it holds.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen held list --requests
+  urlseen held list --json --config news.toml")]
 struct HeldListArgs {
     #[command(flatten)]
     settings: Settings,
@@ -51,6 +59,10 @@ struct HeldListArgs {
 /// requests of consumers whose heartbeat did not change. With names, it requeues the requests of
 /// these consumers at once. If one of them is still alive, its pages are fetched twice.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen held requeue                # those of stopped consumers
+  urlseen held requeue spider-1#4f2a  # at once")]
 struct HeldRequeueArgs {
     #[command(flatten)]
     settings: Settings,
@@ -182,7 +194,10 @@ impl HeldSession {
             let reject = self.calls.reject_too_often(consumer, &too_often).by_text();
             self.call(&reject).await?;
             let count = too_often.request.count + 1;
-            say(format_args!("urlseen: a request is rejected: it was delivered {count} times"));
+            say(format_args!(
+                "urlseen: a request that {consumer:?} held is rejected: it was delivered {count} \
+                 times and never finished"
+            ));
         }
         Ok(put_back)
     }

@@ -57,7 +57,7 @@ mod exit {
     pub(super) const FAILED: u8 = 3;
 }
 
-/// Stands below the help of every command.
+/// Part of the help of every command, before its examples.
 const EXIT_STATUS: &str = "\
 Exit status:
   0  done
@@ -68,6 +68,10 @@ Exit status:
 /// The URL-seen test for distributed crawls: of all requests discovered, which ones are new?
 #[derive(Debug, Parser)]
 #[command(name = "urlseen", version)]
+#[command(after_help = "\
+Examples:
+  urlseen plan --capacity 1e8  # memory for 100 million URLs
+  urlseen run                  # filters the crawl of ./config.toml")]
 struct Cli {
     #[command(subcommand)]
     command: CliCommand,
@@ -135,17 +139,23 @@ fn refuse(error: &clap::Error) -> ! {
     std::process::exit(error.exit_code())
 }
 
-/// Builds clap's command, with the exit statuses below the help of every command.
+/// Builds clap's command, with the exit statuses before the examples of every command.
 fn grammar() -> clap::Command {
-    with_foot(Cli::command())
-        .mut_subcommand("check", |command| command.after_help(check::EXIT_STATUS))
+    with_statuses(Cli::command())
         .mut_subcommand("import", import::grammar)
         .mut_subcommand("compare", operand::grammar)
         .mut_subcommand("union", operand::grammar)
 }
 
-fn with_foot(command: clap::Command) -> clap::Command {
-    command.after_help(EXIT_STATUS).mut_subcommands(with_foot)
+fn with_statuses(command: clap::Command) -> clap::Command {
+    let examples = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    let statuses = statuses(&command);
+    command.after_help(format!("{statuses}\n\n{examples}")).mut_subcommands(with_statuses)
+}
+
+/// Returns the exit statuses in the help of a command.
+fn statuses(command: &clap::Command) -> &'static str {
+    if command.get_name() == "check" { check::EXIT_STATUS } else { EXIT_STATUS }
 }
 
 /// Prints an error, and returns the exit status for it.
@@ -188,16 +198,22 @@ mod tests {
     }
 
     #[test]
-    fn every_help_ends_with_the_exit_statuses() {
+    fn every_help_ends_with_the_exit_statuses_and_two_valid_examples() {
         check_foot(&mut grammar());
     }
 
     fn check_foot(command: &mut clap::Command) {
         // Rendering adds a command `help`, which has no foot.
         command.get_subcommands_mut().for_each(check_foot);
-        let foot = if command.get_name() == "check" { check::EXIT_STATUS } else { EXIT_STATUS };
         let help = command.render_long_help().to_string();
-        assert!(help.trim_end().ends_with(foot), "{help}");
+        let (before, examples) = help.split_once("\n\nExamples:\n").expect("examples");
+        assert!(before.ends_with(statuses(command)), "{help}");
+        let examples: Vec<&str> = examples.trim_end().lines().collect();
+        assert_eq!(examples.len(), 2, "{help}");
+        for example in examples {
+            let words = example.split("  #").next().unwrap().split_whitespace();
+            grammar().try_get_matches_from(words).unwrap_or_else(|error| panic!("{error}"));
+        }
     }
 
     #[test]

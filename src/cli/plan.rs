@@ -29,6 +29,10 @@ const ERROR_RATE: f64 = 1e-6;
 /// at what error rate.
 /// With --rate, show what machine, Redis and network have to give, and which of them is short first
 #[derive(Debug, Clone, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
+  urlseen plan --capacity 1e9 --rate 100k        # for this pace")]
 pub(super) struct Plan {
     /// URLs that the crawl will see, as 1e9, `100_000_000` or 10M; 10M if this is not given
     #[arg(long, value_name = "N")]

@@ -85,7 +85,7 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     if opened.filter.kind().is_exact() {
         info!("the filter is the set {key} in Redis, 60 to 90 bytes a fingerprint");
     } else if opened.growth == 0 {
-        info!("the filter {key} is in Redis, as large as it gets");
+        info!("the filter {key} is in Redis, at its full size");
     } else {
         info!("the filter {key} is in Redis, and grows by up to {growth} there");
     }
@@ -231,7 +231,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
         if told.as_ref() != Some(&holder) {
             let by =
                 holder.as_ref().map_or_else(|| "another process".to_owned(), ToString::to_string);
-            info!("standing by: waiting for the lock of {}, which {by} has", dir.display());
+            info!("standing by: waiting for the lock of {}, which {by} holds", dir.display());
             told = Some(holder);
         }
         tokio::select! {

@@ -22,6 +22,10 @@ use super::storage::{self, CrawlInRedis};
 /// it prints the contents of the folder, as `urlseen storage show` does. For a filter in Redis it
 /// prints what Redis records. The daemon's `admin.listen` then has the daemon's own state.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen status
+  urlseen status --storage storage/news --json")]
 pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,

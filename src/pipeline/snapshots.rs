@@ -28,9 +28,9 @@ impl Pipeline {
         info!("{name} is on the disk ({})", BinaryBytes(bytes));
         if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
             warn!(
-                "storage.horizon_bytes cuts how far the storage folder goes back: should Redis \
-                 come back with data from before its last save, or older than a minute, the \
-                 filter may not be able to follow"
+                "storage.horizon_bytes limits how far the storage folder goes back: if Redis comes \
+                 back with data from before its last save, or older than a minute, the filter may \
+                 not be able to follow"
             );
         }
     }

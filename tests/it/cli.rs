@@ -42,13 +42,15 @@ fn wrong_use_is_explained_with_status_2() {
 }
 
 #[test]
-fn help_is_a_result_and_tells_the_statuses() {
+fn help_is_a_result_and_ends_with_statuses_and_examples() {
     for arguments in [&["--help"][..], &["help"], &["run", "--help"], &["fingerprint", "-h"]] {
         let output = urlseen(arguments).output();
         assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{arguments:?}");
         let (_, foot) = output.text().split_once("Exit status:\n").expect("a foot");
-        let statuses = foot.lines().map(|line| line.trim_start().split(' ').next().unwrap());
+        let (statuses, examples) = foot.split_once("\n\nExamples:\n").expect("examples");
+        let statuses = statuses.lines().map(|line| line.trim_start().split(' ').next().unwrap());
         assert_eq!(statuses.collect::<Vec<_>>(), ["0", "1", "2", "3"], "{arguments:?}");
+        assert!(examples.lines().all(|line| line.starts_with("  urlseen ")), "{examples}");
     }
 }
 

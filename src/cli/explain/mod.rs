@@ -30,6 +30,10 @@ use places::PlaceShown;
 /// Whether an item has been seen is asked as `urlseen check` does: of the daemon, of the folder at
 /// rest, or of Redis. Nothing is set. Where there is no filter yet, all else is said all the same.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen explain https://example.com/a                            # one item
+  urlseen explain https://example.com/a https://EXAMPLE.com/a#top  # two items")]
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,

@@ -37,6 +37,10 @@ use super::{Outcome, moving, operand};
 /// Scrapy. It is left out and counted, and makes the exit status 1. Meanwhile all fingerprints that
 /// were ever forgotten are in memory.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen export --archive --format requests-seen  # for a JOBDIR of Scrapy
+  urlseen export --archive-to-set demo:dupefilter  # for scrapy-redis")]
 #[command(group = clap::ArgGroup::new("to").required(true))]
 #[allow(clippy::struct_excessive_bools, reason = "each is an option")]
 pub(super) struct ExportArgs {

@@ -50,6 +50,10 @@ use super::{Outcome, moving, start};
 /// What is broken off goes on where it was when the same command is given again. Importing twice
 /// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen import jobs/demo/requests.seen      # from a JOBDIR of Scrapy
+  urlseen import --redis-set demo:dupefilter  # from scrapy-redis")]
 pub(super) struct ImportArgs {
     #[command(flatten)]
     settings: Settings,

@@ -14,7 +14,6 @@ use urlseen_core::filter::{Geometry, Parameters, SHARDS, ShardId, memory};
 use urlseen_core::storage::ShardReader;
 use urlseen_engine::config::Config;
 
-use super::EXIT_STATUS;
 use super::settings::Settings;
 use super::start::UsageError;
 pub(super) use local::redisbloom;
@@ -31,9 +30,10 @@ redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. What
 was made for is recorded there; for one of another project it is taken from the configuration. \
 A password comes from URLSEEN_REDIS_PASSWORD.";
 
-/// The command of one that takes filters, with how they are named below its long help.
+/// Adds the notation of filters to the long help of a command, before its exit statuses.
 pub(super) fn grammar(command: clap::Command) -> clap::Command {
-    command.after_long_help(format!("{NOTATION}\n\n{EXIT_STATUS}"))
+    let foot = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    command.after_long_help(format!("{NOTATION}\n\n{foot}"))
 }
 
 /// A filter to be read.

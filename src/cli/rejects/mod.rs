@@ -23,6 +23,10 @@ const SHOWN: usize = 200;
 
 /// List, requeue or drop the items that the daemon could not read.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen rejects list     # the newest 20
+  urlseen rejects requeue  # back to the source")]
 pub(super) struct RejectsArgs {
     #[command(subcommand)]
     command: RejectsCommand,
@@ -42,6 +46,10 @@ enum RejectsCommand {
 /// byte, however large it is. Entries of the list that urlseen did not write stay there. They are
 /// named, and make the exit status 1.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen rejects requeue
+  urlseen rejects requeue --reason tab")]
 struct RejectRequeueArgs {
     #[command(flatten)]
     settings: Settings,
@@ -54,6 +62,10 @@ struct RejectRequeueArgs {
 ///
 /// Items that are rejected meanwhile stay on the list.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen rejects drop                        # asks first
+  urlseen rejects drop --yes --reason scheme")]
 struct Drop {
     #[command(flatten)]
     settings: Settings,

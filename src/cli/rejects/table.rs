@@ -31,6 +31,10 @@ const NONE: &str = "-";
 /// shown as escapes. Rejects whose item is too large to be in them come last, each with the item's
 /// length, SHA-1 and first bytes.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen rejects list --limit 100
+  urlseen rejects list --json --reason scheme")]
 pub(super) struct RejectListArgs {
     #[command(flatten)]
     pub(super) settings: Settings,

@@ -34,6 +34,10 @@ use super::{Outcome, start};
 /// The exit status is 1 where items would be rejected. SIGINT ends it with the report of what was
 /// read so far.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen replay links.txt.gz --kinds native,scrapy-redis
+  urlseen replay --key demo:discovered --seen demo:dupefilter")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,

@@ -47,6 +47,10 @@ const REDRAW: Duration = Duration::from_millis(200);
 /// environment, the environment before the file. The password of Redis is best given as
 /// `URLSEEN_REDIS_PASSWORD`, that of `[serve]` as `URLSEEN_SERVE_PASSWORD`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen run                                # until Ctrl-C
+  urlseen run --drain --set crawl.name=news  # until news:discovered is empty")]
 pub(super) struct RunArgs {
     #[command(flatten)]
     settings: Settings,

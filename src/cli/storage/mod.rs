@@ -31,6 +31,7 @@ pub(super) use in_redis::CrawlInRedis;
 /// which fingerprints were in it and in all before. `urlseen run` brings the filter to where Redis
 /// stands by itself; where it cannot, it says why and names one of these commands.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  urlseen storage show\n  urlseen storage adopt")]
 pub(super) struct StorageArgs {
     #[command(subcommand)]
     command: StorageCommand,
@@ -49,6 +50,9 @@ enum StorageCommand {
 /// Changes nothing, and asks no Redis. A daemon may be running. The exit status is 1 where
 /// something in the folder cannot be read.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  urlseen storage show\n  urlseen storage show --storage backup"
+)]
 struct Show {
     #[command(flatten)]
     folder: FolderOf,
@@ -63,6 +67,9 @@ struct Show {
 /// beyond that counts as seen, though Redis may have lost it. A new folder becomes the memory of
 /// an empty filter; where Redis knows nothing of the crawl, it is told where the folder stands.
 #[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Examples:\n  urlseen storage adopt\n  urlseen storage adopt --config news.toml"
+)]
 struct Adopt {
     #[command(flatten)]
     settings: Settings,
@@ -70,6 +77,7 @@ struct Adopt {
 
 /// Begin with an empty filter at where Redis stands: everything counts as unseen.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  urlseen storage reset\n  urlseen storage reset --yes")]
 struct Reset {
     #[command(flatten)]
     settings: Settings,
@@ -82,6 +90,7 @@ struct Reset {
 ///
 /// The lists stay; items that were claimed and not committed go back to the source.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  urlseen storage drop\n  urlseen storage drop --yes")]
 struct DropArgs {
     #[command(flatten)]
     settings: Settings,

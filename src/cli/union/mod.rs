@@ -33,6 +33,10 @@ use target::RedisTarget;
 /// What was forgotten in A or B is seen in C if it counts as seen in the other one, and is to pass
 /// once more if it does not.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen union monday tuesday --output both
+  urlseen union monday tuesday --output both --crawl news  # for another crawl")]
 pub(super) struct UnionArgs {
     #[command(flatten)]
     settings: Settings,

@@ -65,7 +65,7 @@ impl Session<'_> {
                  at them and delete them, or set rejects.when_full = \"drop-oldest\"",
                 keys.rejected, self.rejected_length, config.rejects.max_len
             ),
-            None => info!("going on"),
+            None => info!("there is room again: the work continues"),
         }
     }
 

@@ -73,8 +73,8 @@ impl Pipeline {
         if lost > 0 {
             self.counts.source_lost += lost;
             warn!(
-                "{lost} entries went from {} before they were read: whatever removes them there \
-                 (XTRIM, XADD with MAXLEN, XDEL) does not wait for this crawl",
+                "{lost} entries went from {} before they were read: another program removes them \
+                 (XTRIM, XADD with MAXLEN, XDEL) and does not wait for this crawl",
                 self.parts.protocol.keys().source
             );
         }

@@ -25,11 +25,11 @@ fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
         processing.len() == items.len()
     });
     assert_eq!(processing, items);
-    daemon.wait_for_line("going on", SOON);
+    daemon.wait_for_line("there is room again: the work continues", SOON);
     let summary = stop(daemon);
     // It waits and continues for each batch, but logs that only sometimes.
     assert!(summary.stderr.matches("waiting: ").count() < 5, "{}", summary.stderr);
-    assert!(summary.stderr.matches("going on").count() < 5, "{}", summary.stderr);
+    assert!(summary.stderr.matches("there is room again").count() < 5, "{}", summary.stderr);
 }
 
 #[test]
