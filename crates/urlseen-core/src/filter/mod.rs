@@ -48,8 +48,8 @@ pub use geometry::{BLOCK_BITS, Blocks, Geometry};
 pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
-    Blob, BuildError, Fill, FilterKind, Full, Gauge, KeyHasher, Recent, RedisBloomFilter, Removal,
-    Saved,
+    Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Recent,
+    RedisBloomFilter, Removal, Saved,
 };
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;

@@ -1,19 +1,28 @@
-//! What makes one filter's false positives differ from another's.
+//! Seed of a filter, which makes its false positives differ from another's.
+
+use super::id;
 
 /// The seed of a layout's hash: 32 bits, as MurmurHash3 takes it.
 ///
-/// It is drawn at random once and kept with the filter; whoever knows it can craft links that make
-/// others look seen. Two filters with different seeds are wrong about different keys.
+/// It is drawn at random once and kept with the filter. A program that knows it can craft links
+/// that make others look seen. Two filters with different seeds are wrong about different keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(u32);
 
 impl Seed {
-    /// A seed chosen by the caller: drawn, configured, or read from where the filter is kept.
+    /// Draws a seed from the system.
+    pub fn random() -> Self {
+        // Half of 64 random bits are 32.
+        #[allow(clippy::cast_possible_truncation)]
+        Self(id::random() as u32)
+    }
+
+    /// Wraps a seed that was configured, or recorded with the filter.
     pub fn new(seed: u32) -> Self {
         Self(seed)
     }
 
-    /// The number, to be kept with the filter.
+    /// Returns the number, to be recorded with the filter.
     pub fn get(self) -> u32 {
         self.0
     }

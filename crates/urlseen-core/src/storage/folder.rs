@@ -38,7 +38,7 @@ use super::segment;
 use super::snapshot;
 use super::snapshot_writer::SnapshotWriter;
 use crate::filter::choice::Fsync;
-use crate::filter::{Blob, Seed, ShardId, id};
+use crate::filter::{Blob, Seed, ShardId};
 use crate::storage::head::{Head, Position};
 
 /// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
@@ -112,11 +112,8 @@ impl Folder {
     /// If it was begun before: see [`Folder::erase`].
     pub fn begin(&mut self, spec: &StorageSpec, filter: u64, at: Head) -> io::Result<&Header> {
         assert!(self.header.is_none(), "a folder is begun once");
-        // Half of 64 random bits are 32.
-        #[allow(clippy::cast_possible_truncation)]
-        let draw = || Seed::new(id::random() as u32);
         let mut spec = spec.clone();
-        spec.filter.parameters = spec.filter.parameters.seeded(draw);
+        spec.filter.parameters = spec.filter.parameters.seeded(Seed::random);
         let header = Header::new(filter, &spec);
         self.drop_history()?;
         let position = snapshot::empty(&self.dir, &header, at)?;

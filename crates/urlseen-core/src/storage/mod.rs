@@ -5,6 +5,8 @@
 //!           reader -> shards        at rest, or beside that process, to read
 //!           inspect                 what is in it, for people
 //!
+//! keep      filter_storage -> live   a filter at work: its folder, log and snapshots in one
+//!
 //! write     journal -> sync         every batch, appended and on the disk
 //!           snapshot_writer         the whole filter, while batches go on -> prune -> archive
 //!           rebase                  the whole filter, in the place of all else
@@ -22,7 +24,7 @@
 //!           dir -> requests -> disk -> descriptors; clock
 //! ```
 //!
-//! A file names only files that are below it; `folder` is the highest. All calls block. Nothing
+//! A file names only files that are below it; `filter_storage` is the highest. All calls block. Nothing
 //! here knows Redis: the caller says at which head the crawl stands. Only `disk` names the file
 //! system. Each file's bytes are described beside its encoder.
 
@@ -37,6 +39,7 @@ mod dir;
 mod disk;
 mod encoding;
 mod error;
+mod filter_storage;
 mod folder;
 mod head;
 mod header;
@@ -45,6 +48,7 @@ mod imports;
 mod inspect;
 mod journal;
 mod lease;
+mod live;
 mod lock;
 mod prune;
 mod reader;
@@ -68,6 +72,7 @@ pub use clock::Moment;
 pub(crate) use damage::Damage;
 pub use difference::Difference;
 pub use error::{OpenError, RecoveryError};
+pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
 pub use folder::{Folder, Usage};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
@@ -75,6 +80,7 @@ pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Record};
+pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;

@@ -1,9 +1,11 @@
 //! What is asked of single fingerprints, outside of batches, and what the threads answer.
 
+use std::collections::HashSet;
+
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
-use urlseen_core::filter::Verdict;
 use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{Hashed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
@@ -106,14 +108,15 @@ impl Owner {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
-        let mut added = Vec::new();
+        let (mut added, mut forgotten) = (Vec::new(), HashSet::<u128, Hashed>::default());
         let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
-            let is_set = verdict == Verdict::Seen && !self.tombstones.contains(key_hash);
+            let is_set = verdict == Verdict::Seen && !forgotten.contains(&key_hash.id());
             let is_seen = is_set || self.in_flight.contains(key_hash);
             let answer = match (wanted, is_seen) {
                 (Wanted::Forget, true) => {
                     self.in_flight.remove(key_hash);
-                    self.forget(key_hash);
+                    self.filter.forget(key_hash);
+                    forgotten.insert(key_hash.id());
                     Answer::Seen
                 }
                 (Wanted::Add, false) => {

@@ -9,7 +9,7 @@ use crate::item::{Items, Options};
 use urlseen_core::filter::redisbloom::{AddError, Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
-use urlseen_core::storage::Section;
+use urlseen_core::storage::{Copied, LiveFilter as _, Section};
 
 const LIMIT: u64 = 1 << 20;
 

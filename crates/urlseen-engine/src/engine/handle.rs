@@ -1,10 +1,14 @@
 //! The filter as others see it while the engine works with it.
 
+use std::sync::Arc;
+
 use crossbeam_channel::{Sender, bounded};
 
-use super::owner::{Copied, Job};
+use super::Gauges;
+use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::Copied;
 
 /// Asks the threads of an engine, which answer between two of their other jobs. It may outlive the
 /// engine; then nothing answers.
@@ -12,13 +16,10 @@ use urlseen_core::fingerprint::Fingerprint;
 pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Sender<Job>>,
+    pub(super) gauges: Arc<Gauges>,
 }
 
 impl Handle {
-    pub(super) fn new(hasher: KeyHasher, owners: Vec<Sender<Job>>) -> Self {
-        Self { hasher, owners }
-    }
-
     /// A copy of a shard, perhaps in the memory of `buffer`; `None` once the engine is gone. Waits
     /// for the shard's thread.
     pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {

@@ -1,13 +1,13 @@
 //! What a thread found unseen and has not set yet.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::hash::{BuildHasherDefault, Hasher};
 
+use urlseen_core::filter::Hashed;
 use urlseen_core::filter::native::KeyHash;
 
 /// Keys by the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
 /// filter cannot either.
-pub(super) type Keys = HashSet<u128, BuildHasherDefault<Hashed>>;
+pub(super) type Keys = HashSet<u128, Hashed>;
 
 /// The exact set of what was found unseen and is not set yet: that of batches until they are
 /// committed, that of single questions until it is written down.
@@ -20,7 +20,7 @@ pub(super) struct InFlight {
     groups: VecDeque<Vec<KeyHash>>,
     /// How many times keys are in those lists without being in the set, as they were forgotten
     /// meanwhile. Hardly ever is there one.
-    orphans: HashMap<u128, usize, BuildHasherDefault<Hashed>>,
+    orphans: HashMap<u128, usize, Hashed>,
 }
 
 impl InFlight {
@@ -94,24 +94,5 @@ impl InFlight {
                 self.settle(key_hash);
             }
         }
-    }
-}
-
-/// A hasher for what is a hash already.
-#[derive(Debug, Default)]
-pub(super) struct Hashed(u64);
-
-impl Hasher for Hashed {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only 128-bit hashes are hashed");
-    }
-
-    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
-    fn write_u128(&mut self, hash: u128) {
-        self.0 = hash as u64;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
     }
 }

@@ -19,7 +19,6 @@ mod progress;
 pub mod query;
 mod restoring;
 pub mod store;
-mod tombstones;
 mod works;
 
 use std::collections::VecDeque;
@@ -39,13 +38,10 @@ pub use error::{EngineError, StartError};
 pub use gauges::Gauges;
 pub use handle::Handle;
 use in_flight::InFlight;
-#[cfg(test)]
-pub(crate) use owner::Copied;
 use owner::{Done, Job, Owner, Read};
 pub use parts::Parts;
 use progress::Progress;
-use tombstones::Tombstones;
-use urlseen_core::filter::{Full, KeyHasher};
+use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher};
 use urlseen_core::storage::Position;
 pub use works::{Event, Works, WorksError};
 
@@ -131,7 +127,7 @@ impl Engine {
             let (hasher, owners) = (parts.hasher, engine.owners.clone());
             let (build, shared) = (Arc::clone(&parts.build), parts.shared.clone());
             let reader = Reader::new(parts.items);
-            let tombstones = Tombstones::new(Arc::clone(&tombstones));
+            let tombstones = Arc::clone(&tombstones);
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
             let life = move || {
                 let filter = build(number, owners.len());
@@ -142,14 +138,13 @@ impl Engine {
                 let owner = Owner {
                     number,
                     hasher,
-                    filter,
+                    filter: ForgettingFilter::new(filter, tombstones),
                     shared,
                     reader,
                     owners,
                     tell,
                     awaited: Awaited::default(),
                     in_flight: InFlight::default(),
-                    tombstones,
                     at: Position::START,
                 };
                 run(owner, &todo, &to_read);
@@ -278,7 +273,8 @@ impl Engine {
 
     /// For others to look at the filter while it is worked with.
     pub fn handle(&self) -> Handle {
-        Handle::new(self.hasher, self.owners.clone())
+        let (owners, gauges) = (self.owners.clone(), Arc::clone(&self.gauges));
+        Handle { hasher: self.hasher, owners, gauges }
     }
 
     /// How full each shard is; kept up to date by the threads.

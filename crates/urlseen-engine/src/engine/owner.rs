@@ -11,15 +11,12 @@ use super::awaited::{Awaited, Partial};
 use super::in_flight::InFlight;
 use super::pieces::Pieces;
 use super::progress::{Found, Progress};
-use super::tombstones::Tombstones;
 use crate::item::batch::{Batch, Findings};
 use crate::item::{Identity, Item, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{
-    Blob, FilterKind, Full, KeyHasher, RedisFilterKeys, Removal, ShardId, Verdict,
-};
+use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Position, Section};
+use urlseen_core::storage::{Copied, Position, Section};
 
 /// After how many items the blocks of their keys are fetched: often enough for memory not to be
 /// idle while items are read, and not at each item, as nobody can foresee whether it is of an own
@@ -69,18 +66,6 @@ pub(super) enum Job {
     End,
 }
 
-/// A shard as it stands at some moment.
-#[derive(Debug)]
-pub struct Copied {
-    /// What the filter saved.
-    pub blob: Box<dyn Blob>,
-    /// The last batch in it.
-    pub(crate) at: Position,
-    /// What of it was forgotten and has not passed again, by the 128 bits that the filter makes of
-    /// a fingerprint.
-    pub(crate) tombstones: Vec<u128>,
-}
-
 /// What an owner did.
 #[derive(Debug)]
 pub(super) enum Done {
@@ -121,7 +106,7 @@ pub(super) struct Readings {
 pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) hasher: KeyHasher,
-    pub(super) filter: Box<dyn FilterKind>,
+    pub(super) filter: ForgettingFilter,
     /// Where in Redis the filter is, if it is there.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
@@ -131,7 +116,6 @@ pub(super) struct Owner {
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    pub(super) tombstones: Tombstones,
     /// The last batch that is in its shards.
     pub(super) at: Position,
 }
@@ -157,49 +141,29 @@ impl Owner {
                 if let Err(why) = self.filter.insert(&key_hashes) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
                 }
-                for &key_hash in &key_hashes {
-                    self.tombstones.remove(key_hash);
-                }
             }
             Job::Stand { at } => self.at = at,
             Job::Ask { group, asked } => self.answer(group, &asked),
             Job::Remember { at } => self.remember(at),
             Job::AddTombstones { shard, ids } => {
                 for id in ids {
-                    self.forget(KeyHash::named(shard, id));
+                    self.filter.forget(KeyHash::named(shard, id));
                 }
             }
             Job::Copy { shard, buffer, reply } => self.copy(shard, buffer, &reply),
-            Job::Test { key_hashes, reply } => drop(reply.send(self.test(&key_hashes))),
+            Job::Test { key_hashes, reply } => {
+                let mut verdicts = Vec::new();
+                self.filter.test(&key_hashes, &mut verdicts);
+                let _ = reply.send(verdicts);
+            }
             Job::End => unreachable!("a thread that is to end does no more work"),
         }
     }
 
     /// Copies a shard for the snapshot.
     fn copy(&mut self, shard: ShardId, buffer: Vec<u8>, reply: &Sender<Copied>) {
-        let blob = self.filter.save(shard, buffer);
-        let tombstones = self.tombstones.ids().filter(|&(of, _)| of == shard);
-        let tombstones = tombstones.map(|(_, id)| id).collect();
+        let (blob, tombstones) = self.filter.save(shard, buffer);
         let _ = reply.send(Copied { blob, at: self.at, tombstones });
-    }
-
-    /// Lets a key pass once more.
-    pub(super) fn forget(&mut self, key_hash: KeyHash) {
-        if self.filter.remove(key_hash) == Removal::Unsupported {
-            self.tombstones.insert(key_hash.shard(), key_hash.id());
-        }
-    }
-
-    /// Tests keys, and sets nothing.
-    fn test(&mut self, key_hashes: &[KeyHash]) -> Vec<Verdict> {
-        let mut verdicts = Vec::new();
-        self.filter.test(key_hashes, &mut verdicts);
-        for (verdict, &key_hash) in verdicts.iter_mut().zip(key_hashes) {
-            if self.tombstones.contains(key_hash) {
-                *verdict = Verdict::Unseen;
-            }
-        }
-        verdicts
     }
 
     /// Reads a part of a batch, and hands its key hashes to those that have their shards.
@@ -282,8 +246,7 @@ impl Owner {
         self.filter.test(&own.key_hashes, &mut verdicts);
         let judged = own.places.iter().zip(&own.key_hashes).zip(verdicts);
         for ((&place, &key_hash), verdict) in judged {
-            let passes = verdict == Verdict::Unseen || self.tombstones.contains(key_hash);
-            if passes && self.in_flight.insert(key_hash) {
+            if verdict == Verdict::Unseen && self.in_flight.insert(key_hash) {
                 unseen.push(place);
                 key_hashes.push(key_hash);
             }
@@ -304,13 +267,9 @@ impl Owner {
         key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
         let set = self.filter.insert(&key_hashes);
         set.expect("room was made for it before it was handed on");
-        for key_hash in key_hashes {
-            self.tombstones.remove(key_hash);
-        }
     }
 
     fn clear(&mut self) {
-        self.tombstones.clear();
         self.in_flight = InFlight::default();
         self.filter.clear();
         self.at = Position::START;

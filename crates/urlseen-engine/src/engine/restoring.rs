@@ -7,7 +7,7 @@ use super::pieces::pieces;
 use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::ShardId;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Position, Section};
+use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Engine {
     /// Drops the batches handed back and not committed, as another filter takes the place of this
@@ -85,22 +85,6 @@ impl Handle {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }
 
-    /// The same of fingerprints as they are.
-    pub(crate) fn add_tombstones<'a>(
-        &self,
-        fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
-    ) {
-        for fingerprint in fingerprints {
-            let key_hash = self.hasher.key_hash(fingerprint);
-            self.forgive(key_hash.shard(), key_hash.id());
-        }
-    }
-
-    /// The filter stands at `at`, all shards of it.
-    pub(crate) fn stand(&self, at: Position) {
-        self.tell_all(|| Job::Stand { at });
-    }
-
     fn tell_all(&self, job: impl Fn() -> Job) {
         (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
     }
@@ -108,5 +92,44 @@ impl Handle {
     /// An owner that is gone is noticed by the engine.
     fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
+    }
+}
+
+impl Restore for Handle {
+    fn clear(&mut self) {
+        Self::clear(self);
+    }
+
+    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
+        Self::load(self, section, body)
+    }
+
+    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
+        self.forgive(shard, id);
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        self.set(&fingerprints);
+    }
+
+    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+        for fingerprint in &fingerprints {
+            let key_hash = self.hasher.key_hash(fingerprint);
+            self.forgive(key_hash.shard(), key_hash.id());
+        }
+    }
+}
+
+impl LiveFilter for Handle {
+    fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
+        Self::copy(self, shard, buffer)
+    }
+
+    fn stand(&self, at: Position) {
+        self.tell_all(|| Job::Stand { at });
+    }
+
+    fn bytes(&self) -> u64 {
+        self.gauges.fill().bytes
     }
 }

@@ -8,7 +8,7 @@ use crate::item::{Items, Options};
 use urlseen_core::filter::{Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::{Head, Section};
+use urlseen_core::storage::{Copied, Head, LiveFilter as _, Section};
 
 pub(super) fn engine(threads: usize) -> Engine {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());

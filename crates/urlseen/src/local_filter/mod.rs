@@ -1,22 +1,26 @@
-//! A filter in this process's memory.
+//! Filter in this process's memory.
 
 #[cfg(feature = "storage")]
 mod kept;
+mod shared;
 
 #[cfg(feature = "storage")]
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+#[cfg(feature = "storage")]
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 #[cfg(feature = "storage")]
 use crate::Fingerprints;
 use crate::{Error, ErrorKind, Filter};
 #[cfg(feature = "storage")]
-use kept::{Kept, Snapshot};
-use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Parameters, Seed, Sizing, Verdict, id,
-};
+use kept::Kept;
+use shared::{Judged, SharedFilter};
+#[cfg(feature = "storage")]
+use urlseen_core::filter::FilterSpec;
+use urlseen_core::filter::{Capacity, ErrorRate, Parameters, Seed, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
+#[cfg(feature = "storage")]
+use urlseen_core::storage::StoragePolicy;
 
 /// A filter in this process's memory: urlseen's own kind, whose keys take one or two cache lines
 /// each. With [`LocalFilter::open`] it is kept in a storage folder.
@@ -39,16 +43,10 @@ use urlseen_core::fingerprint::Fingerprint;
 #[derive(Debug)]
 pub struct LocalFilter {
     sizing: Sizing,
-    inner: Arc<Mutex<Inner>>,
-}
-
-/// What threads take turns with.
-#[derive(Debug)]
-struct Inner {
-    hasher: KeyHasher,
-    filter: Box<dyn FilterKind>,
+    filter: SharedFilter,
+    /// The storage, which is locked before the filter is.
     #[cfg(feature = "storage")]
-    kept: Option<Kept>,
+    kept: Option<Mutex<Kept>>,
 }
 
 impl LocalFilter {
@@ -60,11 +58,13 @@ impl LocalFilter {
     /// There is no such filter, or no memory for it: nothing is taken then.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, Error> {
         let sizing = sizing(capacity, error_rate)?;
-        // Half of a random number is one.
-        #[allow(clippy::cast_possible_truncation)]
-        let seed = Seed::new(id::random() as u32);
-        let inner = Inner::new(&Parameters::native(&sizing, Some(seed)))?;
-        Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
+        let filter = SharedFilter::new(&Parameters::native(&sizing, Some(Seed::random())))?;
+        Ok(Self {
+            sizing,
+            filter,
+            #[cfg(feature = "storage")]
+            kept: None,
+        })
     }
 
     /// The filter that is kept in the folder `dir`, which is made where there is none, for the
@@ -94,9 +94,23 @@ impl LocalFilter {
         error_rate: f64,
         fingerprints: Fingerprints,
     ) -> Result<Self, Error> {
+        Self::open_by(dir, capacity, error_rate, fingerprints, StoragePolicy::default())
+    }
+
+    #[cfg(feature = "storage")]
+    fn open_by(
+        dir: impl AsRef<Path>,
+        capacity: u64,
+        error_rate: f64,
+        fingerprints: Fingerprints,
+        policy: StoragePolicy,
+    ) -> Result<Self, Error> {
         let sizing = sizing(capacity, error_rate)?;
-        let inner = Kept::open(dir.as_ref(), &sizing, fingerprints)?;
-        Ok(Self { sizing, inner: Arc::new(Mutex::new(inner)) })
+        let Fingerprints { algorithm, keep_fragments } = fingerprints;
+        let parameters = Parameters::native(&sizing, None);
+        let spec = FilterSpec { parameters, algorithm, keep_fragments };
+        let kept = Kept::open(dir.as_ref(), spec, policy)?;
+        Ok(Self { sizing, filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
     }
 
     /// Has all that was added on the disk when it returns; nothing where the filter is not kept.
@@ -105,12 +119,12 @@ impl LocalFilter {
     /// The disk fails. A snapshot that failed meanwhile is named here, too.
     #[cfg(feature = "storage")]
     pub fn sync(&self) -> Result<(), Error> {
-        self.lock().kept.as_mut().map_or(Ok(()), Kept::sync)
+        self.kept().map_or(Ok(()), |mut kept| kept.sync())
     }
 
     /// How many keys were new when they were added.
     pub fn len(&self) -> u64 {
-        self.lock().filter.gauge().fill().counted
+        self.filter.gauge().fill().counted
     }
 
     /// Whether none was.
@@ -125,12 +139,13 @@ impl LocalFilter {
 
     /// The share of unseen keys that it takes for seen by now, computed from how full it is.
     pub fn error_rate(&self) -> f64 {
-        self.lock().filter.gauge().error_rate()
+        self.filter.gauge().error_rate()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Inner> {
-        // Whatever panicked has set all of a key or nothing.
-        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    #[cfg(feature = "storage")]
+    fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
+        // The log refuses to go on after a write that failed half way.
+        Some(self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -140,10 +155,14 @@ impl Filter for LocalFilter {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<bool>, Error> {
         let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        let mut inner = self.lock();
-        let is_new = inner.extend(&keys)?;
         #[cfg(feature = "storage")]
-        Snapshot::begin_if_due(&mut inner, &self.inner);
+        if let Some(mut kept) = self.kept() {
+            return kept.extend(&keys);
+        }
+        let key_hashes = self.filter.key_hashes(&keys);
+        let mut state = self.filter.lock();
+        let Judged { is_new, new } = state.judge(&key_hashes)?;
+        state.insert(&new)?;
         Ok(is_new)
     }
 
@@ -152,8 +171,7 @@ impl Filter for LocalFilter {
         keys: impl IntoIterator<Item = K>,
     ) -> Result<Vec<bool>, Error> {
         let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        let inner = self.lock();
-        Ok(inner.test(&inner.key_hashes(&keys)))
+        Ok(self.filter.test(&keys))
     }
 
     /// None: the filter is in memory.
@@ -171,84 +189,11 @@ impl Filter for LocalFilter {
 
     fn delete(&self) -> Result<(), Error> {
         #[cfg(feature = "storage")]
-        self.end_snapshot();
-        let mut inner = self.lock();
-        #[cfg(feature = "storage")]
-        inner.kept.as_mut().map_or(Ok(()), Kept::empty)?;
-        inner.filter.clear();
+        if let Some(mut kept) = self.kept() {
+            return kept.empty();
+        }
+        self.filter.lock().filter.clear();
         Ok(())
-    }
-}
-
-#[cfg(feature = "storage")]
-impl LocalFilter {
-    /// Waits for the snapshot under way to end, soon. The lock must be free for that.
-    fn end_snapshot(&self) {
-        let snapshot = self.lock().kept.as_mut().and_then(Kept::take_snapshot);
-        drop(snapshot);
-    }
-}
-
-#[cfg(feature = "storage")]
-impl Drop for LocalFilter {
-    fn drop(&mut self) {
-        self.end_snapshot();
-        if let Some(kept) = self.lock().kept.as_mut() {
-            kept.close();
-        }
-    }
-}
-
-impl Inner {
-    /// An empty filter that nothing is kept of.
-    fn new(parameters: &Parameters) -> Result<Self, Error> {
-        let unbuildable = |error: BuildError| Error::new(ErrorKind::Memory, error);
-        parameters.check_memory().map_err(unbuildable)?;
-        Ok(Self {
-            hasher: parameters.hasher(),
-            filter: parameters.build(0, 1).map_err(unbuildable)?,
-            #[cfg(feature = "storage")]
-            kept: None,
-        })
-    }
-
-    fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.hasher.key_hash(key)).collect()
-    }
-
-    fn test(&self, key_hashes: &[KeyHash]) -> Vec<bool> {
-        let mut verdicts = Vec::new();
-        self.filter.test(key_hashes, &mut verdicts);
-        let seen = verdicts.into_iter().map(|verdict| verdict == Verdict::Seen);
-        #[cfg(feature = "storage")]
-        if let Some(kept) = &self.kept {
-            return seen
-                .zip(key_hashes)
-                .map(|(seen, key_hash)| seen && !kept.forgot(*key_hash))
-                .collect();
-        }
-        seen.collect()
-    }
-
-    fn extend(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
-        let key_hashes = self.key_hashes(keys);
-        let mut is_new: Vec<bool> = self.test(&key_hashes).into_iter().map(|seen| !seen).collect();
-        let mut added = std::collections::HashSet::new();
-        for (is_new, key_hash) in is_new.iter_mut().zip(&key_hashes) {
-            *is_new = *is_new && added.insert(key_hash.id());
-        }
-        #[cfg(feature = "storage")]
-        if let Some(kept) = &mut self.kept {
-            let unseen = keys.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
-            kept.append(&unseen.map(|(key, _)| key.clone()).collect::<Vec<_>>())?;
-            for &id in &added {
-                kept.remember(id);
-            }
-        }
-        let unseen = key_hashes.into_iter().zip(&is_new).filter(|(_, is_new)| **is_new);
-        let unseen: Vec<KeyHash> = unseen.map(|(key_hash, _)| key_hash).collect();
-        self.filter.insert(&unseen).map_err(|full| Error::new(ErrorKind::Memory, full))?;
-        Ok(is_new)
     }
 }
 

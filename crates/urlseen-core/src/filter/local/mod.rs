@@ -3,6 +3,8 @@
 //! A thread has the shards of a filter that are its own as a `Box<dyn FilterKind>`. Calls are
 //! dispatched once a batch; loops over keys are inside of the kinds.
 
+mod forgetting;
+mod hashed;
 #[cfg(test)]
 mod kit_tests;
 mod native;
@@ -21,6 +23,8 @@ use super::redisbloom::ReserveError;
 use super::{AllocationError, Kind, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
+pub use forgetting::ForgettingFilter;
+pub use hashed::Hashed;
 pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;

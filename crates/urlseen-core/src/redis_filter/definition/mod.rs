@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::filter::id::{self, RandomId};
+use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
@@ -60,10 +60,7 @@ pub enum Found {
 impl Definition {
     /// Defines a new filter, with a fresh id, and a seed if it needs one.
     pub fn new(spec: &FilterSpec) -> Self {
-        // The upper half of a random number is one.
-        #[allow(clippy::cast_possible_truncation)]
-        let drawn = || Seed::new((id::random() >> 32) as u32);
-        let parameters = spec.parameters.seeded(drawn);
+        let parameters = spec.parameters.seeded(Seed::random);
         Self::of(RandomId::random(), FilterSpec { parameters, ..*spec })
     }
 

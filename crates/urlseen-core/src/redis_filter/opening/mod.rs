@@ -12,7 +12,7 @@ mod uniting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::id::{self, RandomId};
+use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
 use crate::filter::native::Native;
 use crate::filter::{Capacity, ErrorRate, FilterSpec, RedisFilterKeys, Seed, Sizing};
@@ -203,9 +203,8 @@ impl Wanted {
 
     fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
         let is_native = self.spec.kind() == NATIVE;
-        // Another kind's filter has no seed; what names fingerprints here should.
-        #[allow(clippy::cast_possible_truncation)]
-        let named_by = if is_native { seed } else { Seed::new(id::random() as u32) };
+        // Another kind's filter has no seed, but the cache of seen keys needs one.
+        let named_by = if is_native { seed } else { Seed::random() };
         Ok(Opened {
             id,
             filter: Arc::new(self.filter(seed)?),

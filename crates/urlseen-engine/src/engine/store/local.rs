@@ -46,7 +46,8 @@ impl Local {
     /// # Errors
     /// The disk fails, or nothing is kept.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
-        self.store.as_mut().ok_or_else(super::closed)?.append(batch)
+        let unkept = || io::Error::other("the filter is not kept in a folder");
+        self.store.as_mut().ok_or_else(unkept)?.append(batch)
     }
 
     /// Adds what a batch has that is new, whatever becomes of the crawl's batches: its fingerprints
@@ -70,7 +71,7 @@ impl Local {
 
     /// Fails if what was logged is lost to the next start, as far as that can be seen at a glance.
     pub fn check(&self) -> io::Result<()> {
-        self.store.as_ref().map_or(Ok(()), Store::check)
+        self.store.as_ref().map_or(Ok(()), |store| store.kept.check())
     }
 
     /// What is kept, if anything is.
@@ -90,32 +91,25 @@ impl Local {
 
     /// Begins a snapshot where the log has grown long; says why none could be taken, if that is so.
     pub fn tend(&mut self) -> Option<io::Error> {
-        let store = self.store.as_mut()?;
-        if let Some(Err(error)) = store.finished_snapshot() {
-            return Some(error);
-        }
-        if !store.wants_snapshot() {
-            return None;
-        }
-        store.begin_snapshot(store.horizon()).err()
+        self.store.as_mut()?.kept.tend()
     }
 
-    /// Begins a snapshot: see [`Store::begin_snapshot`].
+    /// Begins a snapshot: see [`FilterStorage::begin_snapshot`].
     ///
     /// # Errors
     /// As there.
     pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
-        self.store.as_mut().map_or(Ok(()), |store| store.begin_snapshot(horizon))
+        self.store.as_mut().map_or(Ok(()), |store| store.kept.begin_snapshot(horizon))
     }
 
     /// Waits for the snapshot under way.
     pub fn wait_for_snapshot(&mut self) -> Option<io::Result<Finished>> {
-        self.store.as_mut()?.wait_for_snapshot()
+        self.store.as_mut()?.kept.wait_for_snapshot()
     }
 
     /// How far imports into the filter came.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        self.store.as_ref().map_or_else(Vec::new, Store::checkpoints)
+        self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder().checkpoints())
     }
 
     /// Records how far imports came: see [`Store::record_checkpoints`].

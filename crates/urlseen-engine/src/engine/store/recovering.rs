@@ -1,17 +1,14 @@
 //! Bringing the filter to the batch that Redis knows as its last.
 
 use std::fmt;
-use std::io::{self, Read};
 use std::time::{Duration, Instant};
 
 use indicatif::{BinaryBytes, HumanCount};
 
-use super::{LOGGED, MismatchError, Store};
-use crate::engine::{EngineError, Handle};
-use urlseen_core::filter::ShardId;
+use super::{MismatchError, Store};
+use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Head, Position, Recovered, RecoveryError, Restore, Section, Target};
+use urlseen_core::storage::{Head, Recovered, RecoveryError, Target};
 
 /// The filter stands where it is to stand.
 #[derive(Debug)]
@@ -68,9 +65,9 @@ impl Store {
         // At batch 0 nothing is lost that the state could be tied to.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         match (self.filter(), filter) {
-            (None, _) if !self.keeping.emit_again => Err(self.knows_nothing_of(head)),
+            (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
             (Some(ours), Some(theirs)) if ours != theirs => {
-                let dir = self.folder.dir().to_owned();
+                let dir = self.kept.folder().dir().to_owned();
                 Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
             _ => Ok(()),
@@ -93,10 +90,9 @@ impl Store {
         if self.at == Some(target) {
             return Ok(Recovery { head: target, filter: ours, how: How::Stayed });
         }
-        self.snapshotting = None;
         match self.load(Target::At(target)) {
             Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
-            Err(lacking) if self.keeping.emit_again && lacking.is_lack() => {
+            Err(lacking) if self.emit_again && lacking.is_lack() => {
                 self.load_partly(target, lacking)
             }
             Err(unfit) => Err(unfit),
@@ -120,9 +116,8 @@ impl Store {
     /// Empties the filter in memory, and returns the head to [`Store::replace`] it at in the
     /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
-        self.snapshotting = None;
-        self.threads.clear();
-        Ok(self.journal()?.position().head)
+        self.kept.empty();
+        Ok(self.kept.journal()?.position().head)
     }
 
     /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
@@ -130,7 +125,8 @@ impl Store {
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
-            self.folder.begin(&self.keeping.spec, RandomId::random().get(), at)?;
+            let new = RandomId::random().get();
+            self.kept.folder_mut().begin(&self.spec, new, at)?;
             return Ok(at);
         }
         let (ours, _) = self.load(Target::Last)?;
@@ -143,7 +139,7 @@ impl Store {
 
     /// The id of the filter, where the folder is not new.
     pub fn filter(&self) -> Option<RandomId> {
-        self.folder.header().map(|header| RandomId::new(header.filter()))
+        self.kept.folder().header().map(|header| RandomId::new(header.filter()))
     }
 
     fn begun(&self) -> RandomId {
@@ -152,15 +148,15 @@ impl Store {
 
     /// The new folder's lack of what Redis knows.
     fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
-        MismatchError::New { dir: self.folder.dir().to_owned(), theirs }
+        MismatchError::New { dir: self.kept.folder().dir().to_owned(), theirs }
     }
 
     /// Makes the new folder the memory of an empty filter.
     fn begin(&mut self, theirs: Option<Head>) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
-        self.folder.begin(&self.keeping.spec, RandomId::random().get(), at)?;
-        self.load(Target::At(at))?;
+        let begun = self.kept.begin(&self.spec, at).map_err(|error| self.unrecovered(error))?;
+        self.at = Some(begun.position.head);
         let how = match lacking {
             Some(lacking) => How::Partly { best: None, lacking },
             None => How::New,
@@ -171,14 +167,14 @@ impl Store {
     /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
     /// ever logged.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
-        let dir = self.folder.dir().to_owned();
+        let dir = self.kept.folder().dir().to_owned();
         let look = urlseen_core::storage::look(&dir)?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
         // What cannot be read may have been anything.
         let is_new = ours.seq == 0 && look.damages.is_empty();
-        if !is_new && !self.keeping.emit_again {
+        if !is_new && !self.emit_again {
             return Err(MismatchError::NoState { dir, ours });
         }
         Ok(Head::START)
@@ -187,20 +183,15 @@ impl Store {
     /// Brings the filter to `target`, and opens the log to go on from there.
     fn load(&mut self, target: Target) -> Result<(Head, How), MismatchError> {
         let begun = Instant::now();
-        self.drop_journal();
-        // Before anything is pruned.
-        if let Some(archive) = self.keeping.archive {
-            self.folder.keep_archive(archive)?;
-        }
-        let dir = self.folder.dir().to_owned();
-        let recovered = self.folder.recover(target, &mut Filling(&self.threads));
-        let recovered = recovered.map_err(|error| MismatchError::Recovery(dir, Box::new(error)))?;
-        self.open(recovered.position)?;
-        // What was replayed is to be covered by a snapshot soon.
-        let replayed = recovered.fingerprints * LOGGED;
-        self.snapshot_at = self.snapshot_at.saturating_sub(replayed);
+        self.at = None;
+        let recovered = self.kept.recover(target).map_err(|error| self.unrecovered(error))?;
         let head = recovered.position.head;
+        self.at = Some(head);
         Ok((head, How::Loaded { recovered, took: begun.elapsed() }))
+    }
+
+    fn unrecovered(&self, error: RecoveryError) -> MismatchError {
+        MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
     }
 
     /// Keeps what the folder has of what Redis knows, and ties it to `target`.
@@ -211,10 +202,10 @@ impl Store {
     ) -> Result<Recovery, MismatchError> {
         let best = lacking.best();
         // What was imported may be lacking as well.
-        self.folder.drop_checkpoints()?;
+        self.kept.folder_mut().drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
-            None => self.threads.clear(),
+            None => self.kept.empty(),
         }
         self.rebase(target)?;
         let how = How::Partly { best, lacking };
@@ -222,53 +213,10 @@ impl Store {
     }
 
     fn rebase(&mut self, at: Head) -> Result<(), MismatchError> {
-        self.drop_journal();
-        let handle = &self.threads;
-        let mut rebase = self.folder.rebase(at)?;
-        let mut buffer = Vec::new();
-        for shard in rebase.shards() {
-            let copied = handle.copy(shard, buffer).ok_or(EngineError::Panicked)?;
-            rebase.write(shard, &*copied.blob)?;
-            rebase.tombstones(shard, &copied.tombstones);
-            buffer = copied.blob.into_buffer();
-        }
-        let position = rebase.finish()?;
-        self.open(position)
-    }
-
-    /// The filter stands at `position`, and the log goes on from there.
-    fn open(&mut self, position: Position) -> Result<(), MismatchError> {
-        self.threads.stand(position);
-        self.journal = Some(self.folder.journal(position, self.keeping.fsync)?);
+        self.at = None;
+        let position = self.kept.rebase(at)?.ok_or(EngineError::Panicked)?;
         self.at = Some(position.head);
-        self.archive = self.folder.archive()?;
-        self.snapshot_at = self.keeping.every(&self.gauges);
         Ok(())
-    }
-}
-
-/// The filter of an engine, being filled.
-struct Filling<'a>(&'a Handle);
-
-impl Restore for Filling<'_> {
-    fn clear(&mut self) {
-        self.0.clear();
-    }
-
-    fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
-        self.0.load(section, body)
-    }
-
-    fn load_tombstone(&mut self, shard: ShardId, id: u128) {
-        self.0.forgive(shard, id);
-    }
-
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        self.0.set(&fingerprints);
-    }
-
-    fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        self.0.add_tombstones(&fingerprints);
     }
 }
 

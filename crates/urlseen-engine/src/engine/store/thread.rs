@@ -88,7 +88,8 @@ impl Storage {
         let (jobs, mut todo) = mpsc::unbounded_channel();
         let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
         let (tell, stored) = mpsc::unbounded_channel();
-        let (dir, requests) = (store.folder.dir().to_owned(), store.folder.requests().clone());
+        let (dir, requests) =
+            (store.kept.folder().dir().to_owned(), store.kept.folder().requests().clone());
         let keeper = Keeper { store, tell, shown: None, has_news: true, is_due_told: false };
         let thread = std::thread::Builder::new().name("storage".to_owned());
         let thread = thread.spawn(move || keeper.live(&mut todo, &runtime))?;
@@ -250,10 +251,10 @@ impl Keeper {
     fn begin_snapshot(&mut self, reach: Reach) {
         let horizon = match reach {
             Reach::To(horizon) => horizon,
-            Reach::Alone => self.store.horizon(),
+            Reach::Alone => self.store.kept.horizon(),
         };
-        if self.store.wants_snapshot()
-            && let Err(error) = self.store.begin_snapshot(horizon)
+        if self.store.kept.wants_snapshot()
+            && let Err(error) = self.store.kept.begin_snapshot(horizon)
         {
             self.say(Stored::NoSnapshot(error));
         }
@@ -261,7 +262,7 @@ impl Keeper {
 
     /// Tells that a snapshot is due, once.
     fn tell_due(&mut self) {
-        let is_due = self.store.wants_snapshot();
+        let is_due = self.store.kept.wants_snapshot();
         if is_due && !self.is_due_told {
             self.say(Stored::SnapshotDue);
         }
@@ -270,10 +271,10 @@ impl Keeper {
 
     /// Checks the folder, and tells its contents if they changed.
     fn look(&mut self) {
-        if let Err(error) = self.store.check() {
+        if let Err(error) = self.store.kept.check() {
             self.say(Stored::Failed(error));
         }
-        if let Some(finished) = self.store.finished_snapshot() {
+        if let Some(finished) = self.store.kept.finished_snapshot() {
             self.has_news = true;
             self.say(finished.map_or_else(Stored::NoSnapshot, Stored::Snapshot));
         }

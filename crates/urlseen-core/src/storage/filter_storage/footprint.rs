@@ -1,42 +1,43 @@
-//! What a filter's storage folder holds, as far as it is known without reading it.
+//! Contents of the storage folder of a filter at work, without reading its files.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use super::Store;
-use crate::config::Fsync;
-use urlseen_core::storage::{Journal, Usage};
+use super::{FilterStorage, LiveFilter};
+use crate::filter::choice::Fsync;
+use crate::storage::folder::Usage;
+use crate::storage::journal::Journal;
 
-/// The storage folder of a filter that is worked with.
+/// The storage folder of a filter at work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Where it is.
+    /// Path of the folder.
     pub dir: PathBuf,
-    /// When its log is flushed to the disk.
+    /// Syncs of its log.
     pub fsync: Fsync,
     /// Bytes written to the log since the start.
     pub logged: u64,
-    /// Snapshots in it.
+    /// Number of snapshots in it.
     pub snapshots: u64,
     /// Bytes of log in it.
     pub log_bytes: u64,
-    /// Bytes of its archive, and whether archive and log have all that the filter holds; `None`
-    /// without one.
+    /// Bytes of its archive, and true if archive and log have all that the filter holds; `None`
+    /// without an archive.
     pub archive: Option<(u64, bool)>,
-    /// When the last snapshot of this run was finished.
+    /// End of the last snapshot of this run.
     pub last_snapshot: Option<SystemTime>,
 }
 
-impl Store {
-    /// What is kept.
+impl<F: LiveFilter> FilterStorage<F> {
+    /// Returns the contents of the folder.
     pub fn footprint(&self) -> Footprint {
-        // What cannot be listed is told by whoever has to read or write it.
+        // A folder that cannot be listed fails the next read or write, too.
         let usage = self.folder.usage().unwrap_or_default();
         let Usage { snapshots, log_bytes, archive_bytes } = usage;
         let has_archive = self.archive.is_on || archive_bytes > 0;
         Footprint {
             dir: self.folder.dir().to_owned(),
-            fsync: self.keeping.fsync,
+            fsync: self.policy.fsync,
             logged: self.logged + self.journal.as_ref().map_or(0, Journal::bytes),
             snapshots,
             log_bytes,

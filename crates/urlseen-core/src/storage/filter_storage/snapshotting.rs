@@ -1,4 +1,4 @@
-//! A snapshot under way, on a thread of its own, while the engine works on.
+//! Snapshot on a thread of its own, while the filter is worked with.
 
 use std::io;
 use std::sync::Arc;
@@ -6,37 +6,39 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use crate::engine::Handle;
-use urlseen_core::storage::{Finished, LogHandle, Retention, SnapshotWriter};
+use super::LiveFilter;
+use crate::storage::prune::Retention;
+use crate::storage::snapshot_writer::{Finished, SnapshotWriter};
+use crate::storage::sync::LogHandle;
 
-/// How long the thread rests after each piece, as a multiple of what the piece took: a snapshot is
-/// to be hardly felt.
+/// Rest of the thread after each piece, as a multiple of the time that the piece took: a snapshot
+/// should hardly slow the filter down.
 const REST: u32 = 9;
 
-/// How the thread is to go on.
+/// Pace of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Pace {
-    /// With a rest after each piece.
+    /// It rests after each piece.
     Easy,
-    /// Without: somebody waits for it.
+    /// It does not rest, because a caller waits for it.
     Hurry,
-    /// Not at all.
+    /// It ends.
     Stop,
 }
 
-/// A thread that copies the shards one by one and writes them down.
+/// A thread that copies the shards one by one and writes them.
 #[derive(Debug)]
 pub(super) struct Snapshotting {
     pace: Arc<AtomicU8>,
-    /// Until it is joined.
+    /// `None` once it is joined.
     thread: Option<JoinHandle<io::Result<Option<Finished>>>>,
 }
 
 impl Snapshotting {
     /// Begins; `writer` has begun a file for it.
     pub(super) fn begin(
-        filter: Handle,
+        filter: impl LiveFilter,
         writer: SnapshotWriter,
         log: LogHandle,
         retention: Retention,
@@ -50,12 +52,12 @@ impl Snapshotting {
         Ok(Self { pace, thread: Some(thread) })
     }
 
-    /// Whether nothing more is done.
+    /// Returns true if the thread has ended.
     pub(super) fn is_finished(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Waits for the end, which now comes as soon as it can; `None` if the engine is gone.
+    /// Hurries the thread and waits for its end; returns `None` if the filter is gone.
     pub(super) fn join(mut self) -> io::Result<Option<Finished>> {
         let thread = self.thread.take().expect("joined once");
         self.set(Pace::Hurry, &thread);
@@ -69,18 +71,18 @@ impl Snapshotting {
 }
 
 impl Drop for Snapshotting {
-    /// Stops it between two pieces; what was written is removed.
+    /// Stops the thread between two pieces, and removes the unfinished file.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.set(Pace::Stop, &thread);
-            // Nobody waits for the result any more.
+            // The result has no reader any more.
             let _ = thread.join();
         }
     }
 }
 
 fn write(
-    filter: &Handle,
+    filter: &impl LiveFilter,
     mut writer: SnapshotWriter,
     log: &LogHandle,
     retention: &Retention,
@@ -95,7 +97,7 @@ fn write(
     for shard in writer.shards() {
         let Some(copied) = filter.copy(shard, buffer) else { return Ok(None) };
         let written = writer.write(shard, copied.at, &*copied.blob, &mut pause);
-        // Whatever it says then: nobody waits for it.
+        // The result has no reader any more.
         if is(Pace::Stop, pace) {
             return Ok(None);
         }
@@ -109,7 +111,7 @@ fn write(
     writer.finish(log, retention).map(Some)
 }
 
-/// Rests for so long, as long as there is time for it.
+/// Rests for a time, at most until the pace changes.
 fn rest(time: Duration, pace: &AtomicU8) {
     let until = Instant::now() + time;
     while is(Pace::Easy, pace) {

@@ -1,0 +1,313 @@
+//! Storage of a filter at work: its folder, the log that is open, and its snapshots.
+//!
+//! The daemon and the library keep their filters by this. The caller decides what goes to the log
+//! and when; all calls block.
+
+mod footprint;
+mod snapshotting;
+
+use std::io;
+use std::time::{Instant, SystemTime};
+
+use super::archive::Standing;
+use super::clock::Moment;
+use super::descriptors::{self, Waits};
+use super::error::RecoveryError;
+use super::folder::Folder;
+use super::head::{Head, Position};
+use super::header::StorageSpec;
+use super::journal::Journal;
+use super::live::LiveFilter;
+use super::prune::Retention;
+use super::recovery::Recovered;
+use super::scan::Target;
+use super::snapshot_writer::Finished;
+use crate::filter::choice::Fsync;
+use crate::filter::id::RandomId;
+pub use footprint::Footprint;
+use snapshotting::Snapshotting;
+
+/// Share of the filter's size by which the log grows at least before a snapshot. A larger share
+/// would make starts replay long logs; a smaller one would write large snapshots for few keys.
+const SHARE: u64 = 8;
+
+/// Bytes that a fingerprint usually takes in the log.
+const LOGGED: u64 = 21;
+
+/// Syncs, snapshots and archive of a filter's storage.
+#[derive(Debug, Clone, Copy)]
+pub struct StoragePolicy {
+    /// Syncs of the log.
+    pub fsync: Fsync,
+    /// Bytes by which the log grows before a snapshot is taken; an eighth of the filter's size if
+    /// that is more.
+    pub snapshot_bytes: u64,
+    /// Most bytes of all files together, for the sake of older states.
+    pub horizon_bytes: u64,
+    /// True if fingerprints that leave the log are archived; `None` leaves that to the folder.
+    pub archive: Option<bool>,
+}
+
+impl Default for StoragePolicy {
+    /// Syncs each second, takes a snapshot after 64 MiB of log and has at most 16 GiB of files.
+    fn default() -> Self {
+        let (snapshot_bytes, horizon_bytes) = (64 << 20, 16 << 30);
+        Self { fsync: Fsync::Interval, snapshot_bytes, horizon_bytes, archive: None }
+    }
+}
+
+/// Storage folder of a filter that is worked with.
+#[derive(Debug)]
+pub struct FilterStorage<F> {
+    /// Dropped before all else.
+    snapshotting: Option<Snapshotting>,
+    folder: Folder,
+    policy: StoragePolicy,
+    filter: F,
+    /// Log, once the filter was recovered.
+    journal: Option<Journal>,
+    /// Bytes written to logs that were closed since the start.
+    logged: u64,
+    last_snapshot: Option<SystemTime>,
+    /// Bytes of the open log at which the next snapshot is due.
+    snapshot_at: u64,
+    /// Earliest time of the next snapshot, after one that had no file descriptors.
+    not_before: Option<Instant>,
+    /// Waits since the last snapshot that was finished.
+    waits: Waits,
+    /// The extent of the archive when the log was opened.
+    archive: Standing,
+}
+
+impl<F: LiveFilter> FilterStorage<F> {
+    /// Joins an empty filter and its folder. [`FilterStorage::begin`] or [`FilterStorage::recover`]
+    /// comes before anything is written.
+    pub fn new(filter: F, folder: Folder, policy: StoragePolicy) -> Self {
+        Self {
+            snapshotting: None,
+            folder,
+            policy,
+            filter,
+            journal: None,
+            logged: 0,
+            last_snapshot: None,
+            snapshot_at: 0,
+            not_before: None,
+            waits: Waits::default(),
+            archive: Standing::default(),
+        }
+    }
+
+    /// Returns the folder.
+    pub fn folder(&self) -> &Folder {
+        &self.folder
+    }
+
+    /// Returns the folder, to write notes beside the filter.
+    pub fn folder_mut(&mut self) -> &mut Folder {
+        &mut self.folder
+    }
+
+    /// Returns the open log.
+    ///
+    /// # Errors
+    /// The filter was not recovered, or an earlier failure closed the log.
+    pub fn journal(&mut self) -> io::Result<&mut Journal> {
+        let closed = || io::Error::other("the log is not open: the filter was not recovered");
+        self.journal.as_mut().ok_or_else(closed)
+    }
+
+    /// Makes a new folder the storage of the empty filter at `at`, and opens the log.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn begin(&mut self, spec: &StorageSpec, at: Head) -> Result<Recovered, RecoveryError> {
+        self.folder.begin(spec, RandomId::random().get(), at)?;
+        self.recover(Target::At(at))
+    }
+
+    /// Brings the filter to `target`, and opens the log to go on from there: see
+    /// [`Folder::recover`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
+        self.snapshotting = None;
+        self.drop_journal();
+        // Before anything is pruned.
+        if let Some(archive) = self.policy.archive {
+            self.folder.keep_archive(archive)?;
+        }
+        let recovered = self.folder.recover(target, &mut self.filter)?;
+        self.open(recovered.position)?;
+        // A snapshot should soon cover the part of the log that was replayed.
+        self.snapshot_at = self.snapshot_at.saturating_sub(recovered.fingerprints * LOGGED);
+        Ok(recovered)
+    }
+
+    /// Replaces all that the folder remembers with the filter as it is in memory, at `at`. If it
+    /// fails, it can be done again. Returns `None` if the filter is gone.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn rebase(&mut self, at: Head) -> io::Result<Option<Position>> {
+        self.snapshotting = None;
+        self.drop_journal();
+        let mut rebase = self.folder.rebase(at)?;
+        let mut buffer = Vec::new();
+        for shard in rebase.shards() {
+            let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
+            rebase.write(shard, &*copied.blob)?;
+            rebase.tombstones(shard, &copied.tombstones);
+            buffer = copied.blob.into_buffer();
+        }
+        let position = rebase.finish()?;
+        self.open(position)?;
+        Ok(Some(position))
+    }
+
+    /// Empties the filter in memory. [`FilterStorage::rebase`] empties the folder, too.
+    pub fn empty(&mut self) {
+        self.snapshotting = None;
+        self.filter.clear();
+    }
+
+    /// The filter is at `position`, and the log goes on from there.
+    fn open(&mut self, position: Position) -> io::Result<()> {
+        self.filter.stand(position);
+        self.journal = Some(self.folder.journal(position, self.policy.fsync)?);
+        self.archive = self.folder.archive()?;
+        self.snapshot_at = self.every();
+        Ok(())
+    }
+
+    /// Cuts off the batches after `head`, the last committed one: the next one follows it.
+    ///
+    /// # Errors
+    /// The disk fails. The filter has to be recovered then.
+    pub fn cut(&mut self, head: Head) -> io::Result<()> {
+        let cut = self.journal()?.cut(head);
+        if cut.is_err() {
+            self.drop_journal();
+        }
+        cut.map(drop)
+    }
+
+    /// Checks at a glance that the next start will find what was logged.
+    ///
+    /// # Errors
+    /// It will not.
+    pub fn check(&self) -> io::Result<()> {
+        self.journal.as_ref().map_or(Ok(()), Journal::check)
+    }
+
+    /// Ends the log with `head` as the last batch, or as it is, and syncs it.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn close(&mut self, head: Option<Head>) -> io::Result<()> {
+        self.snapshotting = None;
+        let Some(journal) = self.journal.take() else { return Ok(()) };
+        let head = head.unwrap_or(journal.position().head);
+        self.logged += journal.bytes();
+        journal.close(head).map(drop)
+    }
+
+    /// Closes the log as it is.
+    fn drop_journal(&mut self) {
+        self.logged += self.journal.take().map_or(0, |journal| journal.bytes());
+    }
+}
+
+/// Snapshots.
+impl<F: LiveFilter> FilterStorage<F> {
+    /// Returns true if the log has grown so long that a snapshot should be begun, and none is under
+    /// way.
+    pub fn wants_snapshot(&self) -> bool {
+        let may = self.not_before.is_none_or(|time| time <= Instant::now());
+        let is_due = |journal: &Journal| may && journal.bytes() >= self.snapshot_at;
+        self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
+    }
+
+    /// Begins a snapshot, on a thread of its own. The folder is to reach back to `horizon`; as far
+    /// as it does, if there is none.
+    ///
+    /// # Errors
+    /// The disk fails: a snapshot is due again after the log has grown by the same amount. Without
+    /// file descriptors it is due again soon.
+    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
+        let begun = self.start_snapshot(horizon);
+        self.put_off(begun.as_ref().err());
+        begun
+    }
+
+    fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
+        self.snapshot_at = self.journal()?.bytes() + self.every();
+        // First: an attempt that cannot open this file must not leave one more file of the log.
+        let writer = self.folder.snapshot_writer()?;
+        let journal = self.journal()?;
+        journal.roll()?;
+        let log = journal.handle();
+        let retention = Retention { horizon, horizon_bytes: self.policy.horizon_bytes };
+        self.snapshotting = Some(Snapshotting::begin(self.filter.clone(), writer, log, retention)?);
+        Ok(())
+    }
+
+    /// Returns the result of the snapshot under way, once it is finished.
+    pub fn finished_snapshot(&mut self) -> Option<io::Result<Finished>> {
+        let finished = self.snapshotting.take_if(|snapshotting| snapshotting.is_finished())?;
+        self.finish(finished)
+    }
+
+    /// Waits for the snapshot under way, and returns its result.
+    pub fn wait_for_snapshot(&mut self) -> Option<io::Result<Finished>> {
+        let finished = self.snapshotting.take()?;
+        self.finish(finished)
+    }
+
+    fn finish(&mut self, snapshotting: Snapshotting) -> Option<io::Result<Finished>> {
+        let finished = snapshotting.join().transpose()?;
+        match &finished {
+            Ok(_) => {
+                self.last_snapshot = Some(SystemTime::now());
+                self.waits = Waits::default();
+            }
+            Err(error) => self.put_off(Some(error)),
+        }
+        Some(finished)
+    }
+
+    /// Begins a snapshot if one is due, for a filter whose crawl has no Redis. Returns the error if
+    /// this one or the last one failed.
+    pub fn tend(&mut self) -> Option<io::Error> {
+        if let Some(Err(error)) = self.finished_snapshot() {
+            return Some(error);
+        }
+        if !self.wants_snapshot() {
+            return None;
+        }
+        self.begin_snapshot(self.horizon()).err()
+    }
+
+    /// Returns the moment that the folder is to reach back to without a Redis that tells it. A
+    /// folder with committed batches goes on reaching back as far as it does.
+    pub fn horizon(&self) -> Option<Moment> {
+        let is_of = |journal: &Journal| journal.position().head != Head::START;
+        let has_batches = self.journal.as_ref().is_some_and(is_of);
+        (!has_batches).then(Moment::now)
+    }
+
+    /// Makes the next snapshot due soon, after one that failed for want of file descriptors.
+    fn put_off(&mut self, error: Option<&io::Error>) {
+        let is_soon = error.is_some_and(descriptors::are_exhausted);
+        self.not_before = is_soon.then(|| Instant::now() + self.waits.grow());
+        if is_soon {
+            self.snapshot_at = self.journal.as_ref().map_or(0, Journal::bytes);
+        }
+    }
+
+    /// Returns the bytes by which the log grows before a snapshot.
+    fn every(&self) -> u64 {
+        self.policy.snapshot_bytes.max(self.filter.bytes() / SHARE)
+    }
+}
