@@ -34,11 +34,6 @@
 //! | `tls` | `rediss://` for either |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
-// Pages without a feature name its items, which do not exist there. Checks build all features.
-#![cfg_attr(
-    not(all(feature = "storage", feature = "tokio")),
-    allow(rustdoc::broken_intra_doc_links)
-)]
 
 mod async_filter;
 mod canonicalize;
