@@ -69,8 +69,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     let place = format!("{} at {}", config.filter.key, config.redis.url);
     let words = format!(
-        "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to go on with it; the \
-     folder is of no more use then"
+        "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to continue with it; \
+         the folder is of no more use then"
     );
     tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
@@ -128,7 +128,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
         upkeep.end().await
     })?;
     let words = format!(
-        "{} holds the filter {} now. Set filter.place = \"local\" to go on with it; urlseen \
+        "{} holds the filter {} now. Set filter.place = \"local\" to continue with it; urlseen \
      storage drop with \"redis\" deletes the one in Redis",
         dir.display(),
         config.filter.key

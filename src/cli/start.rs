@@ -148,7 +148,7 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
         )),
         (false, _) if archive.parts > 0 => Some(format!(
             "storage.archive is false, and {dir} has an archive: it lacks what is pruned from the \
-             log from now on. Set storage.archive = true to go on with it, or delete its files \
+             log from now on. Set storage.archive = true to continue it, or delete its files \
              archive-*"
         )),
         _ => None,

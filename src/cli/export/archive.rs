@@ -28,8 +28,8 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let (config, place) = args.folder.both()?;
     let Place::Folder(dir) = place else {
         let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has \
-                     an archive. With filter.kind = \"scrapy-redis\" scrapy-redis goes on with the \
-                     set as it is";
+                     an archive. With filter.kind = \"scrapy-redis\" scrapy-redis continues with \
+                     the set as it is";
         return Err(UsageError(words.to_owned()).into());
     };
     let context = Context::new(config)?;
@@ -114,7 +114,7 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
     }
     let Some(from) = archive.lacks_before() else { return Ok(()) };
     let lack = format!(
-        "the archive in {} lacks fingerprints of the filter: it is complete only behind {from}",
+        "the archive in {} lacks fingerprints of the filter: it is complete only after {from}",
         dir.display()
     );
     if is_partial {

@@ -152,7 +152,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         Err(error) if read == 0 => return Err(error),
         result => result.with_context(|| {
             let read = HumanCount(read);
-            format!("stopped after {read} fingerprints; give the same command again to go on")
+            format!("stopped after {read} fingerprints; give the same command again to continue")
         })?,
     };
     let named = teller.end(count.bad, "are no fingerprints");

@@ -54,7 +54,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     let mut reader = ShardReader::of_folder(folder)?;
     if header.native().is_some() {
         let what =
-            format!("the storage folder {at}{used}: {} and the log behind it", reader.snapshot());
+            format!("the storage folder {at}{used}: {} and the log after it", reader.snapshot());
         return Ok(native(what, &header, reader));
     }
     check_memory(newest, &format!("the filter in {at}"))?;

@@ -159,7 +159,7 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
             let [seen, found, gone] = [last.seen(), last.found, last.gone].map(HumanCount);
             format!(
                 "stopped after {seen} of {found} rejects, {gone} of them gone; the others wait in \
-                 Redis, give the command again to go on"
+                 Redis, give the command again to continue"
             )
         })?,
     };

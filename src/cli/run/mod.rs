@@ -300,16 +300,16 @@ async fn work(
     let (ending, report) = (ending?, work.report());
     match config.filter.kind {
         kind if kind == REDISBLOOM && ending == Ending::Full => error!(
-            "the filter holds {} fingerprints and has no room for more: what is not judged waits \
-             in the source. Give the machine more memory if that was short. If it may not grow, \
-             set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
+            "the filter holds {} fingerprints and has no room for more: items that are not judged \
+             wait in the source. Give the machine more memory if that was short. If it may not \
+             grow, set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
              is emitted again",
             report.filter.keys
         ),
         _ if ending == Ending::Full => error!(
             "the filter holds {} fingerprints or more, as many as it is made for, and \
-             filter.when_full is \"stop\": what is not judged waits in the source. To go on with \
-             more errors, set filter.when_full = \"warn\" and start again. {}",
+             filter.when_full is \"stop\": items that are not judged wait in the source. To \
+             continue with more errors, set filter.when_full = \"warn\" and start again. {}",
             config.filter.capacity,
             match config.filter.place {
                 FilterPlace::Local => REMEDY_IN_FOLDER,

@@ -111,7 +111,7 @@ fn a_missing_file_ends_an_import_after_the_files_before() {
     crawl.write("requests.seen", frames(raw(0..10)));
     let output = crawl.command("import", &["requests.seen", "missing"]).output();
     assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-    let words = "urlseen: stopped after 10 fingerprints; give the same command again to go on: \
+    let words = "urlseen: stopped after 10 fingerprints; give the same command again to continue: \
         cannot open missing: ";
     assert!(output.stderr.starts_with(words), "{output:?}");
     crawl.write("missing", frames(raw(5..20)));

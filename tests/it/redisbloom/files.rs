@@ -122,7 +122,7 @@ fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
         ("pickle", b"\x80\x04\x95", "pickle, at byte 0: this is no dump"),
         ("cut", &whole[..whole.len() - 30], "the dump ends in the middle"),
         ("changed", &changed, "changed, at byte 260: the CRC of the chunk that begins here"),
-        ("longer", &[&whole[..], b"x"].concat(), "more follows behind the end"),
+        ("longer", &[&whole[..], b"x"].concat(), "more bytes follow after the end"),
     ] {
         let output = place.import("storage", &place.write(name, bytes));
         refused(&output, 3, words);

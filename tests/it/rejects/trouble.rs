@@ -140,7 +140,7 @@ fn a_redis_that_refuses_has_done_nothing() {
     let output = lists.run(&["requeue"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in \
-        Redis, give the command again to go on: Redis has reached its maxmemory";
+        Redis, give the command again to continue: Redis has reached its maxmemory";
     assert!(output.stderr.starts_with(said), "{}", output.stderr);
     lists.server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_all_there(&mut lists, 5000);

@@ -63,7 +63,7 @@ fn of_given(given: &Fingerprint) -> Vec<Spelling> {
     vec![
         spelling(text.clone(), "the fingerprint alone"),
         spelling(text.to_ascii_uppercase(), "hex digits in upper case"),
-        spelling(format!("{text}\tany payload"), "another payload behind a tab"),
+        spelling(format!("{text}\tany payload"), "another payload after a tab"),
         spelling(
             json!({ "fingerprint": text, "url": "https://example.com/any" }).to_string(),
             "another URL beside the fingerprint",

@@ -85,7 +85,7 @@ pub enum RecoveryError {
     #[error(
         "Redis stands at {target}, and the storage folder goes no further than {end}: it lacks the \
          fingerprints of {missing} batches{why}. urlseen storage show tells more; urlseen storage \
-         adopt goes on without them (their URLs are emitted again)", why = because(damage.as_ref())
+         adopt continues without them: their URLs are emitted again", why = because(damage.as_ref())
     )]
     Behind {
         /// Where the filter was to be brought.
@@ -132,7 +132,7 @@ pub enum RecoveryError {
     /// No snapshot can be read.
     #[error(
         "the storage folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
-         go on with an empty filter: urlseen storage reset", why = because(damage.as_ref())
+         continue with an empty filter: urlseen storage reset", why = because(damage.as_ref())
     )]
     NoSnapshot {
         /// What is wrong with the newest one, if there is one.

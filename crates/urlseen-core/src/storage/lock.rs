@@ -189,7 +189,7 @@ pub(super) fn gone(dir: &Dir, file: &str) -> io::Error {
     io::Error::other(format!(
         "the storage folder {} was removed or replaced while this process worked with it (its file \
          {file} is gone, or another one): a start would not find what was seen. Bring the folder \
-         back from a copy, or go on with an empty filter: urlseen storage reset",
+         back from a copy, or continue with an empty filter: urlseen storage reset",
         dir.path().display()
     ))
 }

@@ -235,7 +235,7 @@ impl Calls {
         let key = &self.key;
         let text = format!(
             "another program deleted the filter {key} in Redis and made another one in its place; \
-             open it again to go on with that"
+             open it again to continue with that"
         );
         Error::new(ErrorKind::Mismatch, text)
     }

@@ -62,7 +62,7 @@ pub enum DumpFormatError {
         allowed: u64,
     },
     /// The dump goes on behind its end.
-    #[error("more follows behind the end of the dump")]
+    #[error("more bytes follow after the end of the dump")]
     Behind,
     /// The chunk is whole, and makes no filter.
     #[error("{0}")]

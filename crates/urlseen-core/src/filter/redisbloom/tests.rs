@@ -544,7 +544,7 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
         (behind.offset, behind.to_string()),
         (
             whole.len() as u64,
-            format!("at byte {}: more follows behind the end of the dump", whole.len()),
+            format!("at byte {}: more bytes follow after the end of the dump", whole.len()),
         )
     );
     // One chunk less: its CRCs hold, the filter does not.

@@ -32,7 +32,7 @@ pub enum CanonicalizeError {
     BracketedIpv4,
     /// Incomplete `IPvFuture` address, as in `http://[v1]/` or `http://[V1.a]/`.
     #[error(
-        "a host in brackets that begins with `v` must go on with hex digits, a dot and an \
+        "a host in brackets that begins with `v` must continue with hex digits, a dot and an \
          address, and its `v` must be lower case"
     )]
     IpvFuture,

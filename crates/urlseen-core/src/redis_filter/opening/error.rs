@@ -61,7 +61,7 @@ pub enum RedisOpenError {
     /// Another program made another filter in its place.
     #[error(
         "another program deleted the filter {key} in Redis and made another one in its place; \
-         start again to go on with that"
+         start again to continue with that"
     )]
     Replaced {
         /// `filter.key`.

@@ -18,7 +18,7 @@ pub enum SetError {
     /// Somebody writes to it.
     #[error(
         "the set {key} was written to while it was read, and what was counted is not of one \
-         moment; stop those who write to it, and give the command again"
+         moment; stop the programs that write to it, and give the command again"
     )]
     Changed {
         /// The set.

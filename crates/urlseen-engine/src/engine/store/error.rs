@@ -14,7 +14,7 @@ pub enum MismatchError {
     #[error(
         "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what \
          was seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
-         urlseen storage adopt goes on with an empty filter (what was seen is emitted again)",
+         urlseen storage adopt continues with an empty filter (what was seen is emitted again)",
         dir = dir.display()
     )]
     New {
@@ -41,7 +41,7 @@ pub enum MismatchError {
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
          filter {ours}: this is the folder of another crawl, or one that was reset. Set \
-         storage.dir to the right one; urlseen storage adopt goes on with this one all the same",
+         storage.dir to the right one; urlseen storage adopt continues with this one all the same",
         dir = dir.display()
     )]
     OtherFilter {
@@ -56,7 +56,7 @@ pub enum MismatchError {
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
          {ours}: it was dropped and made anew, or the crawl had another one before. Set filter.key \
-         (or filter.place) back; urlseen storage adopt goes on with this one all the same"
+         (or filter.place) back; urlseen storage adopt continues with this one all the same"
     )]
     OtherFilterInRedis {
         /// The one that the config names.

@@ -247,7 +247,7 @@ impl fmt::Display for How {
                     recovered;
                 write!(
                     f,
-                    "The filter is back in {:.2} s: {snapshot} ({}), and the log behind it \
+                    "The filter is back in {:.2} s: {snapshot} ({}), and the log after it \
                      (records: {}, fingerprints: {})",
                     took.as_secs_f64(),
                     BinaryBytes(*snapshot_bytes),
