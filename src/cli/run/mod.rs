@@ -302,8 +302,8 @@ async fn work(
         kind if kind == REDISBLOOM && ending == Ending::Full => error!(
             "the filter holds {} fingerprints and has no room for more: items that are not judged \
              wait in the source. Give the machine more memory if that was short. If it may not \
-             grow, set filter.expansion = 2 and empty it with urlseen storage reset: all that was seen \
-             is emitted again",
+             grow, set filter.expansion = 2 and empty it with urlseen storage reset: all that was \
+             seen is emitted again",
             report.filter.keys
         ),
         _ if ending == Ending::Full => error!(
