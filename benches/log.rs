@@ -26,7 +26,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Moment, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine, Works, query};
+use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Options;
 use util::redis::RedisServer;
 
@@ -120,8 +120,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     let (sizing, mut store) = store(mode, folder.path(), &config);
     if mode == Mode::Snapshot {
         store.recover_to(None, None).unwrap();
-        store.begin_snapshot(Some(Moment::now())).unwrap();
     }
+    let works = store.work(query::open(0).1).unwrap();
     let protocol = Protocol::new(&config);
     let parts = Parts {
         server: std::sync::Arc::new(config.redis.url.clone()),
@@ -137,10 +137,12 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         status: Status::starting(&config),
     };
     let (_ask, stop) = watch::channel(false);
-    let (_, desk) = query::open(0);
-    let (engine, storage) = store.started().unwrap();
-    let mut pipeline = Pipeline::new(parts, Works::new(engine, storage, desk), stop);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    if let (Mode::Snapshot, Some(storage)) = (mode, &works.storage) {
+        let begun = storage.call(|store| store.begin_snapshot(Some(Moment::now())));
+        runtime.block_on(begun).unwrap().unwrap();
+    }
+    let mut pipeline = Pipeline::new(parts, works, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
     assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");

@@ -8,14 +8,15 @@ use std::time::Instant;
 
 use crate::admin::printable::say;
 use crate::admin::telemetry::Console;
+use crate::pipeline::RunError;
 use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
-use urlseen_engine::engine::Gauges;
-use urlseen_engine::engine::query::{self, QueryError};
+use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Gauges, WorksError};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::input;
@@ -75,17 +76,17 @@ fn form_of_lines(word: &str) -> Result<ItemForm, String> {
 }
 
 pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
-    let (mut store, parameters) = store(args)?;
+    let (store, parameters) = store(args)?;
+    let mut works = store.work(query::open(0).1).map_err(RunError::Thread)?;
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
-    let gauges = Arc::clone(store.engine.gauges());
+    let gauges = Arc::clone(works.engine.gauges());
     let started = Instant::now();
     let fill = parameters.sizing().map(FillWatch::new);
     let mut teller = FilterTeller { console: Console::new(), gauges, started };
     let flow = Flow {
-        store: &mut store,
+        works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
         effect: &mut Printed { seen: args.invert, output },
-        dispatcher: &mut query::open(0).1,
         fill,
         remedy: "It cannot be made larger: give a larger --capacity, and with --storage a new \
                  folder",
@@ -98,7 +99,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
         }
-        Err(error @ FlowError::Store(QueryError::Log(_))) => {
+        Err(error @ FlowError::Works(WorksError::Log(_))) => {
             bail!("{error}. What is not in it is printed again")
         }
         other => other?,

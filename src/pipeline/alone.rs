@@ -1,6 +1,5 @@
-//! A run without a source: nothing but answers to those who ask. It needs no Redis.
+//! Run without a source, which only answers clients. It needs no Redis.
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use tokio::sync::{mpsc, watch};
@@ -12,16 +11,14 @@ use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
-use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::query::QueryDispatcher;
-use urlseen_engine::engine::store::{How, Local};
+use urlseen_engine::engine::Works;
+use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Pages};
 
-/// Answers those who ask, until it is told to stop.
+/// Answers clients until it is told to stop.
 pub(crate) struct Alone {
-    store: Local,
-    dispatcher: QueryDispatcher,
+    works: Works,
     board: Board,
     stop: Stop,
 }
@@ -35,11 +32,9 @@ struct Board {
 }
 
 impl Alone {
-    /// Ready to answer those who ask at the `dispatcher` by the filter in `store`; `stop` tells
-    /// when to end.
+    /// Makes a run with the filter of `works`. It ends after `stop`.
     pub(crate) fn new(
-        store: Local,
-        dispatcher: QueryDispatcher,
+        works: Works,
         parameters: Parameters,
         when_full: WhenFull,
         status: Status,
@@ -47,27 +42,27 @@ impl Alone {
     ) -> Self {
         let live = watch::Sender::new(Live { status, lease_until: None });
         let board = Board { parameters, when_full, live, started: Instant::now() };
-        board.publish(&store, &dispatcher);
-        Self { store, dispatcher, board, stop }
+        board.publish(&works);
+        Self { works, board, stop }
     }
 
-    /// How it goes, for others to look at while it runs.
+    /// State of the run for others, while it goes on.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
         self.board.live.subscribe()
     }
 
-    /// Brings the filter back, and answers until it is told to stop. `show` is called with a report
-    /// every `every`, if there is one.
+    /// Recovers the filter, and answers until it is told to stop. Calls `show` with a report once
+    /// each `every`, if there is one.
     pub(crate) async fn run(
         &mut self,
         every: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
         self.enter(Phase::Recovering);
-        info!("{}", self.recover()?);
+        self.recover().await?;
         self.enter(Phase::Working);
-        let Self { store, dispatcher, board, stop } = self;
-        // Nothing comes, and the flow ends with it.
+        let Self { works, board, stop } = self;
+        // The feed has no pages, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let (mut stop, live) = (stop.clone(), board.live.clone());
         tokio::spawn(async move {
@@ -76,10 +71,9 @@ impl Alone {
             drop(held);
         });
         let flow = Flow {
-            store,
+            works,
             pages: Pages { expected: 0, receiver },
             effect: &mut (),
-            dispatcher,
             fill: board.parameters.sizing().map(FillWatch::new),
             remedy: REMEDY,
             audience: &mut Teller { board, every, due: Instant::now(), show },
@@ -94,45 +88,48 @@ impl Alone {
         }
     }
 
-    /// Reads on a thread of its own, as a runtime's thread may not wait for the engine's. There is
-    /// nothing else to do meanwhile: whoever connects is heard once the filter is there.
-    fn recover(&mut self) -> Result<How, RunError> {
-        thread::scope(|scope| {
-            let thread = thread::Builder::new().name("recovery".to_owned());
-            let reading = thread.spawn_scoped(scope, || self.store.recover());
-            let recovered = reading.map_err(RunError::Thread)?.join();
-            Ok(recovered.map_err(|_| RunError::Engine(EngineError::Panicked))??)
-        })
+    /// Recovers the filter. A client that connects meanwhile waits.
+    async fn recover(&mut self) -> Result<(), RunError> {
+        self.works.engine.restoring();
+        let Some(storage) = &self.works.storage else { return Ok(()) };
+        let recovered = storage.call(|store| (store.recover(), store.footprint()));
+        let (how, footprint) = recovered.await?;
+        self.board.keep_footprint(footprint);
+        let how = how?;
+        self.works.engine.restored().await?;
+        info!("{how}");
+        Ok(())
     }
 
     fn enter(&self, phase: Phase) {
         self.board.live.send_modify(|live| live.status.phase = phase);
-        self.board.publish(&self.store, &self.dispatcher);
+        self.board.publish(&self.works);
     }
 
     /// Returns the state of the run.
     pub(crate) fn report(&self) -> Report {
-        self.board.report(&self.store, &self.dispatcher)
+        self.board.report(&self.works)
     }
 }
 
 impl Board {
-    fn report(&self, store: &Local, dispatcher: &QueryDispatcher) -> Report {
-        let gauges = store.engine.gauges();
-        let (fill, asked) = ((gauges.fill(), gauges.error_rate()), dispatcher.asked());
+    fn report(&self, works: &Works) -> Report {
+        let gauges = works.engine.gauges();
+        let (fill, asked) = ((gauges.fill(), gauges.error_rate()), works.dispatcher.asked());
         report(fill, Counts::default(), (asked, gauges.tombstones()), self.started, 0, 0)
     }
 
-    fn publish(&self, store: &Local, dispatcher: &QueryDispatcher) {
-        let (report, kept) = (self.report(store, dispatcher), store.footprint());
-        self.live.send_modify(|live| {
-            live.update(report);
-            live.status.storage = kept.map(Into::into);
-        });
+    fn publish(&self, works: &Works) {
+        let report = self.report(works);
+        self.live.send_modify(|live| live.update(report));
+    }
+
+    fn keep_footprint(&self, footprint: Footprint) {
+        self.live.send_modify(|live| live.status.storage = Some(footprint.into()));
     }
 }
 
-/// Tells everybody how it goes.
+/// Publishes the progress of the run.
 struct Teller<'a> {
     board: &'a Board,
     /// Time between two calls of `show`, and time of the next.
@@ -150,26 +147,31 @@ impl Audience for Teller<'_> {
 
     fn progress(&mut self, _: &Progress) {}
 
-    fn look(&mut self, store: &Local, dispatcher: &mut QueryDispatcher) {
+    fn footprint(&mut self, footprint: Footprint) {
+        self.board.keep_footprint(footprint);
+    }
+
+    fn look(&mut self, works: &mut Works) {
         let board = self.board;
-        let keys: u64 = store.engine.gauges().keys().iter().sum();
+        let keys: u64 = works.engine.gauges().keys().iter().sum();
         let capacity = board.parameters.sizing().map(|sizing| sizing.capacity().get());
         let is_past = capacity.is_some_and(|capacity| keys >= capacity);
         let is_full = board.when_full == WhenFull::Stop && is_past;
-        if is_full && !dispatcher.is_full() {
+        if is_full && !works.dispatcher.is_full() {
             warn!(
                 "the filter holds as many fingerprints as it is made for, and filter.when_full is \
                  \"stop\": nothing is added any more. {REMEDY}"
             );
         }
-        dispatcher.set_full(is_full);
-        if board.live.borrow().status.asked != dispatcher.asked() {
-            debug!("{:?}", dispatcher.asked());
-            board.publish(store, dispatcher);
+        works.dispatcher.set_full(is_full);
+        let asked = works.dispatcher.asked();
+        if board.live.borrow().status.asked != asked {
+            debug!("{asked:?}");
+            board.publish(works);
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&board.report(store, dispatcher));
+            (self.show)(&board.report(works));
             self.due = now.max(self.due + every);
         }
     }
@@ -179,7 +181,7 @@ impl From<FlowError> for RunError {
     fn from(error: FlowError) -> Self {
         match error {
             FlowError::Output(error) => Self::Log(error),
-            FlowError::Store(error) => error.into(),
+            FlowError::Works(error) => error.into(),
         }
     }
 }

@@ -7,14 +7,14 @@ use tracing::error;
 
 use super::queue::Queue;
 use super::{Pipeline, RunError};
-use urlseen_engine::engine::query::QueryError;
 use urlseen_engine::engine::{Event, WorksError};
 
 impl Pipeline {
     /// Tells of what has happened to the filter and its folder.
     pub(super) fn tell(&mut self, event: Event) {
         match event {
-            Event::Ready(_) | Event::Sifted(_) | Event::Asked => {}
+            Event::Judged(_) | Event::Ready(_) | Event::Sifted(_) | Event::Added | Event::Asked => {
+            }
             Event::Full(why) => {
                 error!("{why}. What was judged before is committed, then the run ends");
             }
@@ -34,7 +34,7 @@ impl Pipeline {
             let event = self.works.next(false).await;
             self.take(event, queue.as_deref_mut())?;
         }
-        Ok(self.works.count().await?)
+        Ok(self.works.do_extras().await?)
     }
 
     /// The same between two sessions.
@@ -52,7 +52,7 @@ impl Pipeline {
     ) -> Result<T, RunError> {
         let mut work = pin!(work);
         loop {
-            self.works.count().await?;
+            self.works.do_extras().await?;
             // The filter stands where Redis stands then, as far as this run knows.
             let may_ask = self.known.is_some();
             tokio::select! {
@@ -75,16 +75,7 @@ impl From<WorksError> for RunError {
             WorksError::Engine(died) => died.into(),
             WorksError::Storage(died) => died.into(),
             WorksError::Log(error) => Self::Log(error),
-        }
-    }
-}
-
-impl From<QueryError> for RunError {
-    fn from(error: QueryError) -> Self {
-        match error {
-            QueryError::Engine(died) => died.into(),
-            QueryError::Log(error) => Self::Log(error),
-            QueryError::Mismatch(unfit) => Self::Mismatch(unfit),
+            WorksError::Mismatch(unfit) => Self::Mismatch(unfit),
         }
     }
 }

@@ -32,7 +32,7 @@ impl Pipeline {
     /// Whether the filter holds what it is made for, and that is to end the run, or has no room for
     /// what was found unseen. What was judged before that is committed first.
     pub(super) fn is_full(&self, queue: &Queue) -> bool {
-        if self.works.is_full() {
+        if self.works.full().is_some() {
             return self.works.in_progress() == 0 && queue.batches() == 0;
         }
         let keys = || match &self.parts.shared {

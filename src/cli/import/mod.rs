@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use crate::admin::printable::{json_text, say, stdout};
+use crate::pipeline::RunError;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
@@ -132,12 +133,12 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         say(format_args!("urlseen: {warning}"));
     }
     let (started, checkpoints) = (Instant::now(), store.checkpoints());
+    let mut works = store.work(query::open(0).1).map_err(RunError::Thread)?;
     let mut teller = Teller::new(Bar::of("{percent} %, {msg}", ""), draw);
     let flow = Flow {
-        store: &mut store,
+        works: &mut works,
         pages: origin.open(checkpoints)?.spawn()?,
         effect: &mut (),
-        dispatcher: &mut query::open(0).1,
         fill: parameters.sizing().map(FillWatch::new),
         remedy: "It cannot be made larger: raise its capacity and import again, into an empty \
                  storage folder",
@@ -156,7 +157,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         })?,
     };
     let named = teller.end(count.bad, "are no fingerprints");
-    let gauges = store.engine.gauges();
+    let gauges = works.engine.gauges();
     let (fill, error_rate) = (gauges.fill().counted(), gauges.error_rate());
     let seconds = started.elapsed().as_secs_f64();
     let summary = Summary { count, seconds, fill, error_rate, named };

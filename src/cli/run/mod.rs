@@ -24,7 +24,6 @@ use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
-use urlseen_engine::engine::Works;
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
@@ -254,14 +253,13 @@ async fn prepare(
     let (asker, dispatcher) = query::open(config.forget.max_len);
     let tasks = serve(config, &parameters, asker).await?;
     let filter = store.engine.handle();
+    let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let work = if config.source.kind == SourceKind::None {
         let (when_full, status) = (config.filter.when_full, Status::starting(config));
-        let alone = Alone::new(store, dispatcher, parameters, when_full, status, stop);
+        let alone = Alone::new(works, parameters, when_full, status, stop);
         Work::Alone(Box::new(alone))
     } else {
         let parts = parts(config, parameters, shared, args);
-        let (engine, storage) = store.started().map_err(RunError::Thread)?;
-        let works = Works::new(engine, storage, dispatcher);
         Work::Queue(Box::new(Pipeline::new(parts, works, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);

@@ -58,6 +58,7 @@ impl Pipeline {
         queue: Option<&mut Queue>,
     ) -> Result<(), RunError> {
         match (event?, queue) {
+            (Event::Judged(batch), _) => self.works.log(batch),
             (Event::Ready(batch), Some(queue)) => {
                 queue.push(Prepared::new(&self.parts.protocol, batch, true));
             }

@@ -208,7 +208,7 @@ impl<'a> Session<'a> {
             }
             self.wait_if_idle();
             self.ask_for_snapshot();
-            self.pipeline.works.count().await?;
+            self.pipeline.works.do_extras().await?;
             let control = self.control;
             let Self { pipeline, queue, line, waiter, forgetting, linger, .. } = self;
             tokio::select! {

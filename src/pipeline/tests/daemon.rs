@@ -16,7 +16,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{self, Config, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{self, Engine, Works, query};
+use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Options;
 
 /// Configuration of a crawl, and its filter: both are the same in all runs.
@@ -71,9 +71,8 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
         emit_again: false,
         archive: None,
     };
-    let (engine, storage) = Local::kept(engine, folder, keeping).started().expect("a thread");
-    // Nobody asks.
     let (_, dispatcher) = query::open(0);
+    let works = Local::kept(engine, folder, keeping).work(dispatcher).expect("a thread");
     let protocol = crawl.protocol();
     let parts = Parts {
         server: Arc::new(world.clone()),
@@ -88,7 +87,7 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
         standby: true,
         status: Status::starting(config),
     };
-    Pipeline::new(parts, Works::new(engine, storage, dispatcher), world.stop())
+    Pipeline::new(parts, works, world.stop())
 }
 
 /// Runs one daemon after the other until all is done.

@@ -368,4 +368,4 @@ mod growing_tests;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
-mod works_tests;
+pub(crate) mod works_tests;

@@ -15,14 +15,13 @@ use std::time::{Duration, Instant};
 use tokio::time::MissedTickBehavior;
 
 use super::feed::{Bad, FeedError, Page, Pages};
-use crate::engine::Heard;
-use crate::engine::query::{QueryDispatcher, QueryError};
-use crate::engine::store::Local;
+use crate::engine::store::{Footprint, Reach};
+use crate::engine::{EngineError, Event, Works, WorksError};
 use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::FillWatch;
 use urlseen_core::storage::Checkpoint;
 
-/// Batches that are being judged. Enough to keep all threads busy; twice as many were 5 % slower,
+/// Most batches that are judged, or wait for the effect. Enough to keep all threads busy; twice as many were 5 % slower,
 /// as the set of what is in flight no longer stayed in the processor's caches.
 const JUDGING_MAX: usize = 4;
 
@@ -34,14 +33,12 @@ const RECORD: Duration = Duration::from_secs(1);
 
 /// A flow: its filter and its ends.
 pub struct Flow<'a> {
-    /// The filter, which judges nothing yet.
-    pub store: &'a mut Local,
+    /// The filter, which judges nothing yet, and its queries.
+    pub works: &'a mut Works,
     /// Pages that feed it.
     pub pages: Pages,
     /// Effect of a judged batch, before the log has it.
     pub effect: &'a mut dyn Effect,
-    /// Queries of clients. A dispatcher without an asker has none.
-    pub dispatcher: &'a mut QueryDispatcher,
     /// Observer of the fill, for a filter that may outgrow its size.
     pub fill: Option<FillWatch>,
     /// Remedy for a filter that is full, for messages.
@@ -52,7 +49,7 @@ pub struct Flow<'a> {
 
 /// Effect of a flow on the outside.
 pub trait Effect {
-    /// Acts on a judged batch. Its items count as seen only after this.
+    /// Acts on a judged batch, after the log has the one before.
     fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()>;
 
     /// Fails if no more effect is wanted. Called from time to time, as a flow in which nothing is
@@ -81,7 +78,10 @@ pub trait Audience {
     fn progress(&mut self, progress: &Progress);
 
     /// Looks at the filter and the queries from time to time.
-    fn look(&mut self, _store: &Local, _dispatcher: &mut QueryDispatcher) {}
+    fn look(&mut self, _works: &mut Works) {}
+
+    /// Takes the new contents of the folder.
+    fn footprint(&mut self, _footprint: Footprint) {}
 }
 
 /// Counts of a flow.
@@ -116,7 +116,7 @@ pub enum FlowError {
     Output(io::Error),
     /// The filter or its folder failed.
     #[error(transparent)]
-    Store(#[from] QueryError),
+    Works(#[from] WorksError),
 }
 
 impl Flow<'_> {
@@ -124,11 +124,12 @@ impl Flow<'_> {
     /// before that is settled first; the failure is returned beside the counts.
     ///
     /// # Panics
-    /// If the store is judging batches that were submitted before.
+    /// If the filter is judging batches that were submitted before.
     pub async fn run(self) -> Result<(Count, Result<(), FeedError>), FlowError> {
         let progress = Progress { expected: self.pages.expected, ..Progress::default() };
         let cursors = Cursors::default();
-        let mut driver = Driver { flow: self, judging: VecDeque::new(), progress, cursors };
+        let (judging, judged) = (VecDeque::new(), VecDeque::new());
+        let mut driver = Driver { flow: self, judging, judged, progress, cursors };
         let ended = driver.work().await?;
         driver.rest().await?;
         Ok((driver.progress.count, ended))
@@ -138,8 +139,10 @@ impl Flow<'_> {
 /// A flow at work.
 struct Driver<'a> {
     flow: Flow<'a>,
-    /// Pages whose items are being judged, oldest first.
+    /// Pages whose items had no effect yet, oldest first.
     judging: VecDeque<Page>,
+    /// Judged batches of the first of these pages.
+    judged: VecDeque<Batch<Judged>>,
     progress: Progress,
     cursors: Cursors,
 }
@@ -159,19 +162,18 @@ impl Driver<'_> {
         let mut look = tokio::time::interval(LOOK);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            if self.judging.is_empty() {
+            self.settle()?;
+            if self.judged.is_empty() && self.flow.works.in_progress() == 0 {
+                if let Some(why) = self.flow.works.full() {
+                    return Err(WorksError::from(EngineError::Full(why.clone())).into());
+                }
                 if let Some(ended) = ended {
                     return Ok(ended);
                 }
                 // A filter is emptied only while no batch is judged.
-                let Flow { store, dispatcher, .. } = &mut self.flow;
-                if dispatcher.has_extras() {
-                    dispatcher.do_extras(store).await?;
-                }
+                self.flow.works.do_extras().await?;
             }
-            let Self { flow: Flow { store, pages, dispatcher, .. }, judging, .. } = self;
-            let engine = &mut store.engine;
-            let (may_ask, is_asked) = (engine.has_room_to_ask(), engine.asking() > 0);
+            let Self { flow: Flow { works, pages, .. }, judging, .. } = self;
             tokio::select! {
                 biased;
                 _ = look.tick() => self.look()?,
@@ -182,16 +184,7 @@ impl Driver<'_> {
                         Some(Ok(page)) => self.submit(page),
                     }
                 }
-                heard = engine.heard(), if is_asked || !judging.is_empty() => {
-                    match heard.map_err(QueryError::from)? {
-                        Heard::Judged(judged) => self.settle(&judged)?,
-                        Heard::Sifted(_) => unreachable!("a filter in Redis has no flow"),
-                        Heard::Answers(answers) => {
-                            dispatcher.answered(answers, store).map_err(QueryError::Log)?;
-                        }
-                    }
-                }
-                query = dispatcher.next(), if may_ask => dispatcher.hand_on(query, engine),
+                event = works.next(true) => self.take(event?),
             }
         }
     }
@@ -201,16 +194,45 @@ impl Driver<'_> {
             let words = format!("an earlier import had {place}; this one goes on there");
             self.flow.audience.say(&words);
         }
-        self.flow.store.engine.submit(Batch::new(std::mem::take(&mut page.items)));
+        self.flow.works.engine.submit(Batch::new(std::mem::take(&mut page.items)));
         self.judging.push_back(page);
     }
 
-    /// Takes a judged batch through effect and log to the filter.
-    fn settle(&mut self, judged: &Batch<Judged>) -> Result<(), FlowError> {
-        let page = self.judging.pop_front().expect("every batch was a page");
-        self.flow.effect.apply(judged).map_err(FlowError::Output)?;
-        self.flow.store.add(judged).map_err(QueryError::Log)?;
-        self.tend();
+    fn take(&mut self, event: Event) {
+        match event {
+            Event::Judged(batch) => self.judged.push_back(batch),
+            Event::Ready(_) | Event::Sifted(_) => unreachable!("a flow has no crawl in Redis"),
+            Event::SnapshotDue => {
+                if let Some(storage) = &self.flow.works.storage {
+                    storage.begin_snapshot(Reach::Alone);
+                }
+            }
+            Event::NoSnapshot(error) => {
+                let words = format!("no snapshot could be taken ({error}); the log grows on");
+                self.flow.audience.say(&words);
+            }
+            Event::Footprint(footprint) => self.flow.audience.footprint(footprint),
+            Event::Added | Event::Asked | Event::Full(_) | Event::Snapshot(_) => {}
+        }
+    }
+
+    /// Takes the judged batches through the effect to the log, each once the log has the one
+    /// before: a flow that is killed repeats the effect of one batch.
+    fn settle(&mut self) -> Result<(), FlowError> {
+        while self.flow.works.writing() == 0
+            && let Some(batch) = self.judged.pop_front()
+        {
+            let page = self.judging.pop_front().expect("every batch was a page");
+            self.flow.effect.apply(&batch).map_err(FlowError::Output)?;
+            self.count(&batch, page);
+            self.flow.works.add(batch);
+            self.record();
+        }
+        Ok(())
+    }
+
+    /// Counts a batch and its page, and names the malformed entries.
+    fn count(&mut self, judged: &Batch<Judged>, page: Page) {
         for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
             let (source, reason) = (page.place(index).to_string(), reason.to_string());
             self.flow.audience.bad(&Bad { source, offset: None, line: None, reason });
@@ -228,58 +250,55 @@ impl Driver<'_> {
         if let Some(cursor) = page.cursor {
             self.cursors.latest.insert(cursor.source.clone(), cursor);
         }
-        if self.cursors.recorded.is_none_or(|recorded| recorded.elapsed() >= RECORD) {
-            self.record()?;
-        }
-        Ok(())
     }
 
-    /// Records the cursors, after all before them is on the disk.
-    fn record(&mut self) -> Result<(), QueryError> {
-        let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
-        if !cursors.is_empty() {
-            self.flow.store.record_checkpoints(&cursors)?;
+    /// Records the cursors from time to time, after all before them is on the disk.
+    fn record(&mut self) {
+        let Cursors { latest, recorded } = &mut self.cursors;
+        if recorded.is_some_and(|recorded| recorded.elapsed() < RECORD) {
+            return;
         }
-        self.cursors.recorded = Some(Instant::now());
-        Ok(())
+        *recorded = Some(Instant::now());
+        if let (Some(storage), false) = (&self.flow.works.storage, latest.is_empty()) {
+            storage.record_checkpoints(std::mem::take(latest).into_values().collect());
+        }
     }
 
-    /// Looks after the filter and its folder, and tells how the flow goes.
+    /// Checks that the effect is still wanted, and tells how the flow goes.
     fn look(&mut self) -> Result<(), FlowError> {
         self.flow.effect.check().map_err(FlowError::Output)?;
-        self.flow.store.check().map_err(QueryError::Log)?;
-        self.tend();
         self.tell();
         Ok(())
     }
 
-    fn tend(&mut self) {
-        if let Some(error) = self.flow.store.tend() {
-            let words = format!("no snapshot could be taken ({error}); the log grows on");
-            self.flow.audience.say(&words);
-        }
-    }
-
     fn tell(&mut self) {
-        let Flow { store, dispatcher, fill, remedy, audience, .. } = &mut self.flow;
-        let keys = store.engine.gauges().keys();
+        let Flow { works, fill, remedy, audience, .. } = &mut self.flow;
+        let keys = works.engine.gauges().keys();
         if let Some(crossing) = fill.as_mut().and_then(|fill| fill.observe(&keys)) {
             audience.say(&format!("{crossing}. {remedy}"));
         }
         audience.progress(&self.progress);
-        audience.look(store, dispatcher);
+        audience.look(works);
     }
 
-    /// Answers what was asked, and leaves the folder as the filter is.
-    async fn rest(&mut self) -> Result<(), QueryError> {
-        self.flow.dispatcher.drain(self.flow.store).await?;
-        self.flow.store.engine.settled().await?;
-        if let Some(Err(error)) = self.flow.store.wait_for_snapshot() {
-            let words = format!("no snapshot could be taken ({error}); the log has it all");
-            self.flow.audience.say(&words);
+    /// Answers the queries that were taken, and leaves the folder as the filter is.
+    async fn rest(&mut self) -> Result<(), WorksError> {
+        while self.flow.works.is_asked() {
+            let event = self.flow.works.next(false).await?;
+            self.take(event);
         }
-        self.record()?;
-        self.flow.store.rest_as_it_is()?;
+        self.flow.works.engine.settled().await?;
+        let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
+        if let Some(storage) = &self.flow.works.storage {
+            let rested = storage.call(move |store| (store.end_flow(&cursors), store.footprint()));
+            let ((snapshot, rested), footprint) = rested.await?;
+            if let Some(Err(error)) = snapshot {
+                let words = format!("no snapshot could be taken ({error}); the log has it all");
+                self.flow.audience.say(&words);
+            }
+            rested.map_err(WorksError::Log)?;
+            self.flow.audience.footprint(footprint);
+        }
         self.tell();
         Ok(())
     }

@@ -5,3 +5,6 @@ pub mod feed;
 pub mod import;
 pub mod input;
 pub mod source;
+
+#[cfg(test)]
+mod driver_tests;

@@ -1,4 +1,4 @@
-//! What was asked so far, and what of it there is no room for.
+//! Counts of queries, and the changes that are refused for want of room.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::engine::{Answer, Question, Wanted};
 /// Questions answered.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// With "seen", where that was all that was wanted, or it was to be added.
+    /// Questions answered "seen", of those that test or add.
     pub seen: u64,
-    /// With "unseen"; those that were to be added are.
+    /// Questions answered "unseen". Fingerprints to be added are added.
     pub unseen: u64,
-    /// With "there is no room".
+    /// Questions answered "there is no room".
     pub full: u64,
-    /// Fingerprints that are to pass once more.
+    /// Fingerprints that pass once more.
     pub forgotten: u64,
 }
 
 impl Asked {
-    /// How many that are.
+    /// Counts all of them.
     pub fn all(&self) -> u64 {
         self.seen + self.unseen + self.full + self.forgotten
     }
@@ -34,7 +34,7 @@ impl Asked {
     }
 }
 
-/// What of a group of questions is only looked up, as there is no room for it.
+/// Kinds of questions that are only looked up, for want of room.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     pub(super) adds: bool,

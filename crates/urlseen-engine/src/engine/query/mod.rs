@@ -1,38 +1,35 @@
-//! The dispatcher: where those who ask about single fingerprints meet whoever runs the filter.
+//! Dispatcher of queries about single fingerprints, between clients and the run of a filter.
 //!
-//! Clients hold an [`Asker`] each. The run has the [`QueryDispatcher`], hands on what was asked to
-//! the engine, has what that changes written down, and answers then, not before.
+//! Each client holds an [`Asker`]. The run has the [`QueryDispatcher`], which passes the questions
+//! to the engine. It has the changes logged, and only then it answers.
 
 mod asked;
 
 use std::collections::VecDeque;
-use std::io;
 use std::ops::Range;
 
 use tokio::sync::{mpsc, oneshot};
-use tracing::warn;
 
-use crate::engine::store::{Change, Local, MismatchError, Recorded, Storage};
-use crate::engine::{Answer, Answers, Engine, EngineError, Heard, Question, Wanted};
+use crate::engine::store::{Change, Recorded, Storage};
+use crate::engine::{Answer, Answers, Engine, Question, Wanted};
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
-use urlseen_core::storage::descriptors::Waits;
 
 pub use asked::Asked;
 use asked::Refused;
 
-/// How many queries may wait; whoever has another one waits to hand it in.
+/// Most queries that wait. A client with another one waits before it hands it in.
 const WAITING_MAX: usize = 256;
 
-/// About how many questions are asked at once: what a record of the log and a sync are shared by.
+/// About how many questions are asked at once. They share a record of the log and a sync.
 const GROUP: usize = 4096;
 
-/// Whoever asks.
+/// Client's end of a dispatcher.
 #[derive(Debug, Clone)]
 pub struct Asker(mpsc::Sender<Query>);
 
-/// What somebody wants to know.
+/// Questions of one client.
 #[derive(Debug)]
 pub struct Query {
     questions: Vec<Question>,
@@ -40,39 +37,39 @@ pub struct Query {
     reply: oneshot::Sender<Reply>,
 }
 
-/// What is wanted beside answers, once all questions are answered.
+/// Wish beside answers, for the time when all questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// Nothing.
+    /// Answers are enough.
     Nothing,
-    /// How much the filter holds.
+    /// The number of keys in the filter.
     Fill,
-    /// That the filter be emptied, for good.
+    /// An empty filter, for good.
     Empty,
 }
 
-/// What somebody gets to know.
+/// Reply to a query.
 #[derive(Debug)]
 pub struct Reply {
-    /// To each question, in order.
+    /// Answers to the questions, in order.
     pub answers: Vec<Answer>,
-    /// How much the filter held behind all that; where it was emptied, before that.
+    /// Fill after the questions, and before the filter was emptied, if the query wants either.
     pub fill: Option<Fill>,
 }
 
-/// Where the queries come in.
+/// Run's end of the queries.
 #[derive(Debug)]
 pub struct QueryDispatcher {
     queries: mpsc::Receiver<Query>,
-    /// What was asked of the engine, oldest first.
+    /// Groups that the engine was asked, oldest first.
     groups: VecDeque<Group>,
-    /// The number of the next of them.
+    /// Number of the next group.
     next: u64,
-    /// Answered, but for what else is wanted.
+    /// Queries that are answered, and want something else.
     extras: VecDeque<Member>,
-    /// Nothing is added any more.
+    /// True if nothing is added any more.
     is_full: bool,
-    /// How many may be forgotten and not have passed again.
+    /// Most fingerprints that may be forgotten and not have passed again.
     tombstones_max: usize,
     asked: Asked,
 }
@@ -86,21 +83,21 @@ struct Group {
     members: Vec<Member>,
     questions: Vec<Question>,
     answers: Vec<Answer>,
-    /// What nobody could have, as there was no room.
+    /// Changes for which there was no room.
     refused: Refused,
 }
 
-/// An query in a group.
+/// Query in a group.
 #[derive(Debug)]
-struct Member {
+pub(super) struct Member {
     range: Range<usize>,
     extra: Extra,
     answers: Vec<Answer>,
     reply: oneshot::Sender<Reply>,
 }
 
-/// A dispatcher, and who asks there. So many fingerprints may be forgotten and not have passed
-/// again.
+/// Returns a dispatcher and the client's end of it. At most `tombstones_max` fingerprints may be
+/// forgotten and not have passed again.
 pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
     let (ask, queries) = mpsc::channel(WAITING_MAX);
     let dispatcher = QueryDispatcher {
@@ -116,8 +113,8 @@ pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
 }
 
 impl Asker {
-    /// Asks, and waits for the answers; `None` where the run ends before they are there. What was
-    /// to be added may have been, then.
+    /// Asks, and waits for the answers. Returns `None` if the run ends before: then fingerprints to
+    /// be added may have been.
     pub async fn ask(&self, questions: Vec<Question>, extra: Extra) -> Option<Reply> {
         let (reply, replied) = oneshot::channel();
         self.0.send(Query { questions, extra, reply }).await.ok()?;
@@ -126,7 +123,7 @@ impl Asker {
 }
 
 impl QueryDispatcher {
-    /// Waits for somebody to ask; for ever if nobody can. Nothing is lost when the future is
+    /// Waits for a query; for ever if there are no clients. Nothing is lost when the future is
     /// dropped.
     pub async fn next(&mut self) -> Query {
         match self.queries.recv().await {
@@ -135,7 +132,7 @@ impl QueryDispatcher {
         }
     }
 
-    /// Asks the engine on behalf of the run itself; what comes back is the reply to be.
+    /// Asks the engine on behalf of the run itself.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
@@ -149,7 +146,7 @@ impl QueryDispatcher {
         replied
     }
 
-    /// Asks the engine what [`QueryDispatcher::next`] gave, and all else that waits.
+    /// Asks the engine the query that [`QueryDispatcher::next`] gave, and all that wait.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
@@ -186,31 +183,23 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Takes what a thread has answered: writes down what that changes, and replies to whoever has
-    /// all answers then.
-    pub fn answered(&mut self, answers: Answers, store: &mut Local) -> io::Result<()> {
-        let at = store.record(self.changes(&answers))?;
-        self.finish(answers, Some(at), &mut store.engine);
-        Ok(())
-    }
-
-    /// The same where a thread writes: the answers come back by [`QueryDispatcher::recorded`]. What
-    /// changes nothing waits as well, as all who ask are answered in order.
+    /// Takes the answers of a thread. Their changes go to the log, and [`Self::recorded`] goes on
+    /// with them. Answers without a change are given at once if no others wait for the log.
     pub(crate) fn hand_over(
         &mut self,
         answers: Answers,
-        storage: &mut Storage,
+        storage: Option<&mut Storage>,
         engine: &mut Engine,
     ) {
         let changes = self.changes(&answers);
-        if changes.is_empty() && storage.answers() == 0 {
-            self.finish(answers, None, engine);
-        } else {
-            storage.record(answers, changes);
+        // Clients are answered in order, so answers without a change wait as well.
+        match storage.filter(|storage| !changes.is_empty() || storage.answers() > 0) {
+            Some(storage) => storage.record(answers, changes),
+            None => self.finish(answers, None, engine),
         }
     }
 
-    /// The log has all changes: has them set, and replies to whoever has all answers then.
+    /// Sets the changes that the log has, and replies to the queries that are complete.
     pub(crate) fn recorded(&mut self, recorded: Recorded, engine: &mut Engine) {
         let Recorded { answers, at } = recorded;
         self.finish(answers, Some(at), engine);
@@ -218,7 +207,6 @@ impl QueryDispatcher {
 
     fn changes(&self, answers: &Answers) -> Vec<(Change, Fingerprint)> {
         let group = self.groups.iter().find(|group| group.number == answers.group);
-        // Without a group it was asked for the sake of what else is wanted.
         let Some(Group { questions, refused, .. }) = group else { return Vec::new() };
         let changes = answers.answers.iter().filter_map(|&(place, answer)| {
             let Question { wanted, fingerprint } = &questions[place as usize];
@@ -234,7 +222,7 @@ impl QueryDispatcher {
 
     fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
-        // What is logged and not committed lies before it, and is not in the filter.
+        // Batches that are logged and not committed lie before it, and are not in the filter.
         engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
         let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
             return;
@@ -253,7 +241,7 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Replies to those whose group is answered.
+    /// Replies to the queries whose group is answered.
     fn finish_groups(&mut self) {
         self.groups.retain_mut(|group| {
             if group.left > 0 {
@@ -262,7 +250,7 @@ impl QueryDispatcher {
             for mut member in std::mem::take(&mut group.members) {
                 let answers = group.answers[member.range.clone()].to_vec();
                 if member.extra == Extra::Nothing {
-                    // Whoever is gone wants none.
+                    // A client that is gone is ignored.
                     let _ = member.reply.send(Reply { answers, fill: None });
                 } else {
                     member.answers = answers;
@@ -273,92 +261,41 @@ impl QueryDispatcher {
         });
     }
 
-    /// Whether somebody waits for more than answers.
-    pub fn has_extras(&self) -> bool {
-        !self.extras.is_empty()
+    /// Returns true if the filter is to be emptied next.
+    pub(super) fn is_emptying(&self) -> bool {
+        self.extras.front().is_some_and(|member| member.extra == Extra::Empty)
     }
 
-    /// Replies to those who want to know how much the filter holds. What was added before is set by
-    /// then.
-    pub(crate) async fn count(&mut self, engine: &mut Engine) -> Result<(), EngineError> {
-        while let Some(Member { answers, reply, .. }) = self.extras.pop_front() {
-            engine.settled().await?;
-            let _ = reply.send(Reply { answers, fill: Some(engine.gauges().fill().counted()) });
-        }
-        Ok(())
+    /// Returns the oldest query that is answered and wants something else.
+    pub(super) fn next_extra(&mut self) -> Option<Member> {
+        self.extras.pop_front()
     }
 
-    /// Does what is wanted beside answers. Only where no batches are judged can the filter be
-    /// emptied.
-    ///
-    /// # Errors
-    /// Where the filter cannot be emptied, or is lost.
-    pub async fn do_extras(&mut self, store: &mut Local) -> Result<(), QueryError> {
-        while let Some(Member { extra, answers, reply, .. }) = self.extras.pop_front() {
-            if extra == Extra::Empty {
-                self.drain(store).await?;
-            }
-            // What was added before is set.
-            store.engine.settled().await?;
-            let fill = store.engine.gauges().fill().counted();
-            if extra == Extra::Empty {
-                empty(store).await.map_err(|unfit| QueryError::Mismatch(Box::new(unfit)))?;
-            }
-            let _ = reply.send(Reply { answers, fill: Some(fill) });
-        }
-        Ok(())
-    }
-
-    /// Waits until all that was asked is answered, where no batches are judged.
-    pub async fn drain(&mut self, store: &mut Local) -> Result<(), QueryError> {
-        while store.engine.asking() > 0 {
-            if let Heard::Answers(answers) = store.engine.heard().await? {
-                self.answered(answers, store)?;
-            }
-        }
-        Ok(())
-    }
-
-    /// Whether nothing is added from now on: there is no room.
+    /// Sets if additions are refused from now on.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
 
-    /// Whether that is so.
+    /// Returns true if additions are refused.
     pub fn is_full(&self) -> bool {
         self.is_full
     }
 
-    /// Questions answered so far.
+    /// Counts the questions answered so far.
     pub fn asked(&self) -> Asked {
         self.asked
     }
 }
 
-/// Empties the filter, for good; waits for file descriptors where there are none.
-async fn empty(store: &mut Local) -> Result<(), MismatchError> {
-    let (head, mut waits) = (store.empty()?, Waits::default());
-    while let Err(unfit) = store.replace(head) {
-        if !unfit.is_for_want_of_descriptors() {
-            return Err(unfit);
-        }
-        let wait = waits.grow();
-        warn!("the filter cannot be emptied: {unfit}. Trying again in {} s", wait.as_secs());
-        tokio::time::sleep(wait).await;
+impl Member {
+    /// Wish beside answers.
+    pub(super) fn extra(&self) -> Extra {
+        self.extra
     }
-    Ok(())
-}
 
-/// Why nobody is answered any more.
-#[derive(Debug, thiserror::Error)]
-pub enum QueryError {
-    /// The engine cannot go on.
-    #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// What is added cannot be written down.
-    #[error("the storage folder cannot be written: {0}")]
-    Log(#[from] io::Error),
-    /// The filter cannot be emptied.
-    #[error(transparent)]
-    Mismatch(Box<MismatchError>),
+    /// Replies with the answers and the fill. A client that is gone is ignored.
+    pub(super) fn reply(self, fill: Fill) {
+        let Self { answers, reply, .. } = self;
+        let _ = reply.send(Reply { answers, fill: Some(fill) });
+    }
 }

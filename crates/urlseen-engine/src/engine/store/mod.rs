@@ -22,7 +22,7 @@ pub use thread::{Reach, Storage, StorageDied, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
-    Checkpoint, FilterStorage, Folder, Head, Position, StoragePolicy, StorageSpec,
+    Checkpoint, FilterStorage, Finished, Folder, Head, Moment, Position, StoragePolicy, StorageSpec,
 };
 
 /// How a filter is kept.
@@ -68,11 +68,21 @@ pub struct Store {
 /// What is to be written to the log.
 #[derive(Debug)]
 pub(crate) enum Write<Of> {
-    /// A batch, which follows the last one.
+    /// A batch of the crawl, which follows the last one.
     Batch(Batch<Judged>),
+    /// The new keys of a batch that belongs to no crawl.
+    Keys(Batch<Judged>),
     /// What was answered outside of batches, and what that changes, whatever becomes of those: what
     /// is seen from now on, and what is to pass once more, in its order.
     Changes(Of, Vec<(Change, Fingerprint)>),
+}
+
+/// Write that waits for the end of its group.
+enum Unproved<Of> {
+    /// A batch that needs its record.
+    Batch(Batch<Judged>),
+    /// Anything else.
+    Done(Written<Of>),
 }
 
 /// What the log has.
@@ -80,6 +90,8 @@ pub(crate) enum Write<Of> {
 pub(crate) enum Written<Of> {
     /// The batch can be committed.
     Batch(Batch<Ready>),
+    /// The log has the keys, and is at this position.
+    Keys(Position),
     /// The changes lead the log to there.
     Changes(Of, Position),
 }
@@ -104,34 +116,33 @@ impl Store {
         let mut group = kept.journal()?.group();
         let mut unproved = Vec::new();
         for write in all {
-            match write {
+            unproved.push(match write {
                 Write::Batch(batch) => {
                     *at = None;
                     group.append(batch.added())?;
-                    unproved.push(Write::Batch(batch));
+                    Unproved::Batch(batch)
+                }
+                Write::Keys(batch) => {
+                    Unproved::Done(Written::Keys(group.append_adds(batch.added())?))
                 }
                 Write::Changes(of, changes) => {
-                    let mut changes = changes.into_iter().peekable();
-                    while let Some((change, fingerprint)) = changes.next() {
-                        let mut run = vec![fingerprint];
-                        while let Some((_, next)) = changes.next_if(|&(other, _)| other == change) {
-                            run.push(next);
-                        }
-                        match change {
-                            Change::Add => group.append_adds(&run)?,
-                            Change::Forget => group.append_forgets(&run)?,
+                    for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
+                        let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
+                        match run[0].0 {
+                            Change::Add => group.append_adds(&fingerprints)?,
+                            Change::Forget => group.append_forgets(&fingerprints)?,
                         };
                     }
-                    unproved.push(Write::Changes((of, group.position()), Vec::new()));
+                    Unproved::Done(Written::Changes(of, group.position()))
                 }
-            }
+            });
         }
         let mut records = group.finish()?.into_iter();
         let proved = unproved.into_iter().filter_map(|write| match write {
-            Write::Batch(batch) => {
+            Unproved::Batch(batch) => {
                 records.next().map(|record| Written::Batch(batch.logged(&record)))
             }
-            Write::Changes((of, at), _) => Some(Written::Changes(of, at)),
+            Unproved::Done(written) => Some(written),
         });
         Ok(proved.collect())
     }
@@ -144,22 +155,13 @@ impl Store {
         Ok(batch.logged(&record))
     }
 
-    /// Writes down what a batch has that is new, whatever becomes of the crawl's batches.
-    pub(crate) fn add(&mut self, batch: &Batch<Judged>) -> io::Result<Position> {
-        let journal = self.kept.journal()?;
-        if batch.added().is_empty() {
-            return Ok(journal.position());
-        }
-        journal.append_adds(batch.added())
-    }
-
     /// Cuts off the batches after `head`: see [`FilterStorage::cut`].
     pub fn cut(&mut self, head: Head) -> io::Result<()> {
         self.kept.cut(head).inspect_err(|_| self.at = None)
     }
 
-    /// Records how far imports came: all that lies before was added. It and the checkpoints are on
-    /// the disk when this returns.
+    /// Records the progress of imports. The keys before it were added; they and the checkpoints are
+    /// on the disk when this returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         self.kept.journal()?.sync()?;
         self.kept.folder_mut().record_checkpoints(checkpoints)
@@ -169,6 +171,28 @@ impl Store {
     /// all of it on the disk. Without `head`, the last one logged is.
     pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
         self.kept.close(head)
+    }
+
+    /// Ends a flow after its last keys, with these checkpoints. Returns the end of the snapshot
+    /// under way, if there is one, beside the result.
+    pub(crate) fn end_flow(
+        &mut self,
+        checkpoints: &[Checkpoint],
+    ) -> (Option<io::Result<Finished>>, io::Result<()>) {
+        let snapshot = self.kept.wait_for_snapshot();
+        let recorded = match checkpoints {
+            [] => Ok(()),
+            checkpoints => self.record_checkpoints(checkpoints),
+        };
+        (snapshot, recorded.and_then(|()| self.rest(None)))
+    }
+
+    /// Begins a snapshot: see [`FilterStorage::begin_snapshot`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
+        self.kept.begin_snapshot(horizon)
     }
 
     /// Returns the contents of the folder.

@@ -15,7 +15,7 @@ use crate::engine::asking::Answers;
 use crate::engine::{BATCHES_MAX, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Finished, Moment, Position, Requests};
+use urlseen_core::storage::{Checkpoint, Finished, Moment, Position, Requests};
 
 /// Time between two looks at the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -40,8 +40,10 @@ pub struct Storage {
 /// Event of the thread.
 #[derive(Debug)]
 pub enum Stored {
-    /// The log has a batch.
+    /// The log has a batch of the crawl.
     Batch(Batch<Ready>),
+    /// The log has the new keys of a batch of no crawl, and is at this position.
+    Added(Position),
     /// The log has the changes of some answers.
     Answers(Recorded),
     /// The log has grown so long that a snapshot should be begun.
@@ -74,6 +76,7 @@ pub struct Recorded {
 
 enum Job {
     Write(Write<Answers>),
+    Checkpoints(Vec<Checkpoint>),
     Do(Box<dyn FnOnce(&mut Store) + Send>),
     Snapshot(Reach),
 }
@@ -117,10 +120,21 @@ impl Storage {
         self.answers
     }
 
-    /// Writes a batch as the one that follows the last.
+    /// Writes a batch of the crawl as the one that follows the last.
     pub fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.tell(Job::Write(Write::Batch(batch)));
+    }
+
+    /// Writes the new keys of a batch that belongs to no crawl.
+    pub fn add(&mut self, batch: Batch<Judged>) {
+        self.batches += 1;
+        self.tell(Job::Write(Write::Keys(batch)));
+    }
+
+    /// Records the progress of imports, after all that was written before is on the disk.
+    pub fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
+        self.tell(Job::Checkpoints(checkpoints));
     }
 
     /// Writes the changes of an answer of the engine.
@@ -153,7 +167,7 @@ impl Storage {
     pub async fn stored(&mut self) -> Result<Stored, StorageDied> {
         let stored = self.stored.recv().await.ok_or(StorageDied)?;
         match stored {
-            Stored::Batch(_) => self.batches -= 1,
+            Stored::Batch(_) | Stored::Added(_) => self.batches -= 1,
             Stored::Answers(_) => self.answers -= 1,
             _ => {}
         }
@@ -217,6 +231,12 @@ impl Keeper {
                     self.write(&mut writes);
                     work(&mut self.store);
                 }
+                Job::Checkpoints(checkpoints) => {
+                    self.write(&mut writes);
+                    if let Err(error) = self.store.record_checkpoints(&checkpoints) {
+                        self.say(Stored::Failed(error));
+                    }
+                }
                 Job::Snapshot(reach) => {
                     self.write(&mut writes);
                     self.begin_snapshot(reach);
@@ -239,6 +259,7 @@ impl Keeper {
                 for written in written {
                     self.say(match written {
                         Written::Batch(batch) => Stored::Batch(batch),
+                        Written::Keys(at) => Stored::Added(at),
                         Written::Changes(answers, at) => Stored::Answers(Recorded { answers, at }),
                     });
                 }
@@ -298,6 +319,7 @@ impl fmt::Debug for Job {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Write(_) => "Write",
+            Self::Checkpoints(_) => "Checkpoints",
             Self::Do(_) => "Do",
             Self::Snapshot(_) => "Snapshot",
         })

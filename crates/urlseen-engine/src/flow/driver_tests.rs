@@ -1,0 +1,94 @@
+//! A flow, and a disk that does not answer.
+
+use std::io;
+use std::sync::{Arc, Mutex};
+
+use crossbeam_channel::bounded;
+use tokio::sync::mpsc;
+
+use super::driver::{Audience, Effect, Flow, Progress};
+use super::feed::{Bad, Page, Pages};
+use crate::engine::query::Extra;
+use crate::engine::works_tests::{question, works};
+use crate::engine::{Answer, Wanted};
+use crate::item::batch::{Batch, Judged};
+
+/// Numbers of unseen items of the batches that had an effect.
+#[derive(Debug, Default, Clone)]
+struct Effects(Arc<Mutex<Vec<usize>>>);
+
+impl Effects {
+    fn get(&self) -> Vec<usize> {
+        self.0.lock().unwrap().clone()
+    }
+}
+
+impl Effect for Effects {
+    fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+        self.0.lock().unwrap().push(batch.onward_len());
+        Ok(())
+    }
+}
+
+/// Tells nobody.
+struct Silent;
+
+impl Audience for Silent {
+    fn say(&mut self, words: &str) {
+        panic!("{words}");
+    }
+
+    fn bad(&mut self, bad: &Bad) {
+        panic!("{bad}");
+    }
+
+    fn progress(&mut self, _: &Progress) {}
+}
+
+fn page(numbers: std::ops::Range<u32>) -> Page {
+    let urls: Vec<String> = numbers.map(|number| format!("http://example.com/{number}")).collect();
+    Page { items: urls.iter().map(String::as_bytes).collect(), ..Page::default() }
+}
+
+/// The traps: the flow waits for the disk, or has effects of which the log knows nothing.
+#[test]
+fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut works, asker) = works(&folder);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let (answer, hang) = bounded::<()>(0);
+        // Blocks the thread of the folder, as a disk that does not answer.
+        let hanging = works.storage.as_ref().unwrap().call(move |_| hang.recv());
+        let (feed, receiver) = mpsc::channel(8);
+        for numbers in [0..10, 5..15, 10..20] {
+            feed.try_send(Ok(page(numbers))).unwrap();
+        }
+        let effects = Effects::default();
+        let flow = Flow {
+            works: &mut works,
+            pages: Pages { expected: 0, receiver },
+            effect: &mut effects.clone(),
+            fill: None,
+            remedy: "",
+            audience: &mut Silent,
+        };
+        let clients = async {
+            // What changes nothing needs no disk. The engine answers after it judged the pages.
+            let mut is_seen = false;
+            while !is_seen {
+                let reply = asker.ask(vec![question(Wanted::Test, 19)], Extra::Nothing).await;
+                is_seen = reply.unwrap().answers == [Answer::Seen];
+            }
+            assert_eq!(effects.get(), [10]);
+            answer.send(()).unwrap();
+            hanging.await.unwrap().unwrap();
+            drop(feed);
+        };
+        let (ended, ()) = tokio::join!(flow.run(), clients);
+        let (count, ended) = ended.unwrap();
+        ended.unwrap();
+        assert_eq!((count.read, count.new, count.seen), (30, 20, 10));
+        assert_eq!(effects.get(), [10, 5, 5]);
+    });
+}
