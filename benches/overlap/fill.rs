@@ -1,10 +1,10 @@
 //! Filters filled with sets of known overlap.
 
-use urlseen_analysis::{Cells, Ones, Totals};
+use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::kinds::PyreBloom;
 use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
+use urlseen_core::filter::{Capacity, Cells, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Number of keys of A, which B has as well, and of the keys in both.

@@ -81,24 +81,24 @@ struct CheckRun<W> {
     filter: FilterAccess,
     runtime: Runtime,
     output: W,
-    /// What is printed to.
+    /// True if the output is a terminal.
     is_terminal: bool,
     json: bool,
     outcome: Outcome,
 }
 
-/// Where the answers come from.
+/// Access to the filter that answers.
 pub enum FilterAccess {
-    /// A daemon.
+    /// Daemon that works on the folder.
     Running(Box<AdminClient>),
     /// The folder, where no daemon runs.
     AtRest(Box<AtRest>),
-    /// Redis.
+    /// Redis server that has the filter.
     Redis { context: Box<Context>, wanted: Box<Wanted> },
 }
 
 impl FilterAccess {
-    /// Whoever has the filter at a place; whether a daemon runs is found out by asking.
+    /// Finds the access to the filter of a place. A question tells whether a daemon runs.
     pub(super) fn of(place: Place) -> anyhow::Result<Self> {
         Ok(match place {
             Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(&folder)?)),
@@ -109,7 +109,7 @@ impl FilterAccess {
         })
     }
 
-    /// What is known of items, in their order.
+    /// Looks items up, in their order.
     pub(super) fn check(
         &mut self,
         items: &[Vec<u8>],

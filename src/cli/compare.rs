@@ -1,5 +1,6 @@
 //! `urlseen compare`: how much two filters have in common.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 use crate::admin::printable::{json_text, printable, stdout};
@@ -8,14 +9,13 @@ use serde_json::json;
 use urlseen_analysis::{Interval, Ones, Overlap};
 
 use super::Outcome;
-use super::bar::Bar;
-use super::operand::{self, Operand, Source};
+use super::operand::{self, Counted, Operand, Pair, RedisOperand, Source};
 use super::settings::Settings;
 
 /// Estimate how many fingerprints two filters hold, together and in common, from their bits.
 ///
-/// Both must be of one kind, with the same parameters and the same seed: else their bits say
-/// nothing of each other, and both are shown side by side. They are only read; a daemon that works
+/// Both must be of one kind, with the same parameters and the same seed. Otherwise their bits say
+/// nothing of each other, and the differences are named. They are only read; a daemon that works
 /// on a storage folder goes on. Bounds are such that the truth is within them 95 times of 100; of
 /// sets (the kind scrapy-redis) all is exact.
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ pub(super) struct CompareArgs {
     /// A filter: a storage folder, a snapshot, a dump, or URL#KEY
     #[arg(value_name = "A")]
     a: String,
-    /// Another one
+    /// Another filter, named in the same way
     #[arg(value_name = "B")]
     b: String,
 }
@@ -41,7 +41,7 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     let mut a = Operand::open(&args.a, &args.settings)?;
     let mut b = Operand::open(&args.b, &args.settings)?;
     operand::check(&a, &b)?;
-    let (overlap, ones) = measure(&mut a, &mut b)?;
+    let (overlap, ones) = count(&mut a, &mut b)?;
     let mut out = stdout();
     if args.json {
         let json = serde_json::to_string_pretty(&json(&a, &b, &overlap, ones))?;
@@ -52,26 +52,20 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Counts what both have, and what that says; the bits that are 1, where there are any.
-fn measure(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<Ones>)> {
-    if let (Source::Redis(a), Source::Redis(b)) = (&mut a.source, &mut b.source)
-        && a.is_set()
-    {
-        return Ok((operand::exact(a, b)?.into(), None));
-    }
-    let bar = Bar::new("read");
-    let (totals, ones) = operand::walk(a, b, |done, all| bar.show(done, all), |_, _, _, _| Ok(()))?;
-    drop(bar);
+/// Counts both, and the bits that are 1, if there are any.
+fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<Ones>)> {
+    let Counted { totals, ones } = match (&mut a.source, &mut b.source) {
+        (Source::Shards(a), Source::Shards(b)) => Pair::walk(a, b, |_| Ok(()))?,
+        (Source::Redis(a), Source::Redis(b)) if a.is_set() => {
+            return Ok((RedisOperand::count(a, b)?.overlap(), None));
+        }
+        (Source::Redis(a), Source::Redis(b)) => RedisOperand::walk(a, b, |_, _, _, _| Ok(()))?,
+        _ => return Err(operand::unlike(a, b)),
+    };
     Ok((totals.overlap(), Some(ones)))
 }
 
-/// Whether keys of one filter can be in another layer of the other: then what is in both is more
-/// than its bits say.
-fn is_layered(a: &Operand) -> bool {
-    matches!(&a.source, Source::Whole(filter, _) if filter.layers().len() > 1)
-}
-
-/// What is to be known of the numbers.
+/// Caveats of the numbers.
 pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
     let mut caveats = Vec::new();
     if overlap.is_full {
@@ -83,7 +77,7 @@ pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
              beyond the bounds",
         );
     }
-    if is_layered(a) {
+    if a.layers().len() > 1 {
         caveats.push(
             "a fingerprint can be in one layer of A and in another of B: what is in both is at \
              least as said, and what is in either at most",
@@ -103,7 +97,7 @@ fn json(a: &Operand, b: &Operand, overlap: &Overlap, ones: Option<Ones>) -> serd
         "ones": ones.map(|ones| json!({
             "union": ones.union, "intersection": ones.intersection(),
         })),
-        "made_for": a.form.fields(),
+        "made_for": a.spec.fields().into_iter().collect::<BTreeMap<_, _>>(),
         "estimated": overlap,
         "caveats": caveats(a, overlap),
     })
@@ -117,8 +111,7 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: &mut impl Write) -> i
             writeln!(out, "{:<14} {forgotten} of it are to pass once more", "")?;
         }
     }
-    let kind = a.form.get("filter.kind").unwrap_or_default();
-    writeln!(out, "{:<14} {}", "kind", printable(kind.as_bytes(), None))?;
+    writeln!(out, "{:<14} {}", "kind", a.spec.kind())?;
     for (name, interval) in [
         ("in A", overlap.a),
         ("in B", overlap.b),

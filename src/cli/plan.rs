@@ -14,12 +14,12 @@ use urlseen_analysis::{
     Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, Share, Traffic, TrafficItem,
     error_rate_plot, grouped,
 };
-use urlseen_core::filter::{Capacity, ErrorRate};
+use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 
 use super::Outcome;
 use super::start::UsageError;
 
-/// What is planned for where nothing else is said.
+/// Defaults of what is planned for.
 const CAPACITY: u64 = 10_000_000;
 const ERROR_RATE: f64 = 1e-6;
 
@@ -48,10 +48,10 @@ pub(super) struct Plan {
     /// Items a second that the crawl discovers, seen ones too
     #[arg(long, value_name = "ITEMS")]
     rate: Option<Amount>,
-    /// What an item is: url (its fingerprint is computed), or tab (it brings one)
+    /// Form of an item: url (its fingerprint is computed), or tab (it brings one)
     #[arg(long, requires = "rate", default_value = "url")]
     item: ItemArg,
-    /// Bytes of an item
+    /// Mean number of bytes of an item
     #[arg(long, requires = "rate", value_name = "N", default_value = "100")]
     item_bytes: Amount,
     /// Share of items that are unseen, 0 to 1
@@ -60,7 +60,7 @@ pub(super) struct Plan {
     /// Unseen items that wait for crawlers
     #[arg(long, requires = "rate", value_name = "N", default_value = "10M")]
     waiting: Amount,
-    /// Cores of a machine
+    /// Number of cores of a machine
     #[arg(long, requires = "rate", value_name = "N", default_value = "32")]
     cores: Amount,
     /// Memory of a machine, in GiB
@@ -77,7 +77,7 @@ pub(super) struct Plan {
     plot: Option<PathBuf>,
 }
 
-/// What comes with an item, by its word on the command line.
+/// Form of an item, by its word on the command line.
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum ItemArg {
     /// A URL: its fingerprint is computed
@@ -118,27 +118,28 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
 }
 
 /// Prints the tables, or JSON.
-fn print(plan: &Plan, out: &mut impl Write) -> io::Result<()> {
+fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
     if let Some(bytes) = plan.fits {
         let question = plan.question();
         let fits = Fits::of(bytes.get(), question);
         if !plan.json {
-            return fits.print(question, out);
+            return Ok(fits.print(question, out)?);
         }
         serde_json::to_writer_pretty(&mut *out, &fits)?;
-        return writeln!(out);
+        return Ok(writeln!(out)?);
     }
     let (capacity, error_rate) = (plan.capacity(), plan.error_rate());
-    let whole = Whole { figures: Figures::of(capacity, error_rate), needs: plan.needs() };
+    let whole = Whole { figures: Figures::of(capacity, error_rate)?, needs: plan.needs()? };
     if plan.json {
         serde_json::to_writer_pretty(&mut *out, &whole)?;
-        return writeln!(out);
+        return Ok(writeln!(out)?);
     }
     writeln!(out, "{} keys at error rate {error_rate}\n", grouped(capacity.get()))?;
     match &whole.needs {
-        Some(needs) => needs.print(out),
-        None => whole.figures.print(out),
+        Some(needs) => needs.print(out)?,
+        None => whole.figures.print(out)?,
     }
+    Ok(())
 }
 
 impl Plan {
@@ -151,7 +152,7 @@ impl Plan {
         self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("an error rate"))
     }
 
-    /// What is asked of some memory: what is not given.
+    /// Question about the memory: the number that is not given.
     fn question(&self) -> FitQuestion {
         match self.capacity {
             Some(capacity) => FitQuestion::ErrorRate(capacity),
@@ -159,10 +160,11 @@ impl Plan {
         }
     }
 
-    /// What the traffic asks for, if there is any.
-    fn needs(&self) -> Option<Needs> {
+    /// Needs of the traffic, if there is any.
+    fn needs(&self) -> Result<Option<Needs>, SpecError> {
+        let Some(rate) = self.rate else { return Ok(None) };
         let traffic = Traffic {
-            rate: self.rate?,
+            rate,
             item: self.item.into(),
             item_bytes: self.item_bytes,
             unseen: self.unseen,
@@ -170,6 +172,6 @@ impl Plan {
         };
         let machine =
             Machine { cores: self.cores, memory_gib: self.memory, network_gbit: self.network };
-        Some(Needs::of(self.capacity(), self.error_rate(), traffic, machine))
+        Needs::of(self.capacity(), self.error_rate(), traffic, machine).map(Some)
     }
 }

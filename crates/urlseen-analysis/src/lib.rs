@@ -8,11 +8,11 @@ mod plan;
 mod plot;
 mod replay;
 
-pub use compare::{Cells, ExactOverlap, Form, Interval, Ones, Overlap, Totals};
+pub use compare::{Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
 pub use plan::{
-    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, Project,
-    REDIS_SET_BYTES, Share, Traffic, TrafficItem, allocated, error_rate_plot, grouped, size,
+    Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, Share, Traffic,
+    TrafficItem, error_rate_plot, grouped, size,
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{

@@ -1,28 +1,29 @@
-//! A filter that commands compare or unite: in a storage folder, a snapshot, a dump or Redis. It is
-//! only read, page by page.
+//! Filters that commands compare or unite: in a storage folder, a snapshot, a dump or Redis. They
+//! are only read, part by part.
 
 mod local;
 mod redis;
+mod shards;
 
 use std::path::Path;
 
-use indicatif::BinaryBytes;
-use urlseen_analysis::{Cells, Form, Ones, Totals};
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::Filter;
-use urlseen_core::filter::{Geometry, Parameters, SHARDS, ShardId, memory};
-use urlseen_core::storage::ShardReader;
+use urlseen_core::filter::{FilterSpec, SpecDifference};
 use urlseen_engine::config::Config;
 
 use super::settings::Settings;
 use super::start::UsageError;
 pub(super) use local::redisbloom;
-pub(super) use redis::{Address, RedisOperand, exact};
+pub(super) use redis::{Address, RedisOperand};
+pub(super) use shards::{Counted, Pair, Shards};
 
-/// How many bytes of a filter are read at once.
-const PAGE: u64 = 4 << 20;
+/// Bytes of a filter that are read or written at once.
+pub(super) const PAGE: usize = 4 << 20;
 
-/// Stands in the help of what takes filters.
+/// Names of the rules of a filter, which no key of the configuration says.
+const RULES: [&str; 3] =
+    ["the rule of positions", "the rule of shards", "the version of fingerprint.algorithm"];
+
+/// Help text of the commands that take filters.
 const NOTATION: &str = "\
 A filter is a storage folder, a file `snapshot-…` in one, a dump of RedisBloom (urlseen export \
 --redisbloom-file), or a key in Redis: its URL, `#`, and the key, as in \
@@ -36,41 +37,28 @@ pub(super) fn grammar(command: clap::Command) -> clap::Command {
     command.after_long_help(format!("{NOTATION}\n\n{foot}"))
 }
 
-/// A filter to be read.
+/// Filter that a command reads.
 pub(super) struct Operand {
-    /// Where it is, and what of it is read, for people.
+    /// Place of the filter and the part of it that is read, for people.
     pub(super) what: String,
-    /// What its bits depend on.
-    pub(super) form: Form,
-    /// What a folder with such a filter records, where it can be in one.
-    pub(super) made: Option<Parameters>,
-    /// A configuration that it fits.
+    pub(super) spec: FilterSpec,
+    /// The rules that it was made by; `None` for a dump, which records no algorithm either.
+    pub(super) rules: Option<[String; 3]>,
+    /// A configuration that the filter fits.
     pub(super) config: Config,
     pub(super) source: Source,
 }
 
-/// Where bits come from.
+/// Source of a filter's content.
 pub(super) enum Source {
-    /// A folder or a snapshot with a native filter, and the shard that was read last.
-    Shards(Box<ShardReader>, Option<(ShardId, Vec<u8>)>),
-    /// A filter of RedisBloom, in memory, and what of it is to pass once more.
-    Whole(Box<Filter>, Vec<u128>),
-    /// Strings, or a set.
+    /// Shards of a filter that can be in memory.
+    Shards(Shards),
+    /// Strings or a set in Redis.
     Redis(Box<RedisOperand>),
 }
 
-/// A part of a filter: a shard, a layer or a string.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Part {
-    pub(super) number: u32,
-    pub(super) bytes: u64,
-    /// Bytes at the begin that tell nothing of how many keys there are.
-    pub(super) crowded: u64,
-    pub(super) cells: Cells,
-}
-
 impl Operand {
-    /// Opens what `text` names.
+    /// Opens the filter that `text` names.
     pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         if text.contains("://") {
             return redis::open(text, settings);
@@ -78,146 +66,64 @@ impl Operand {
         local::open(Path::new(text), settings)
     }
 
-    /// What was forgotten in it and has not passed again: how many.
+    /// Number of fingerprints that were forgotten in the filter and have not passed again.
     pub(super) fn tombstones(&self) -> usize {
         match &self.source {
-            Source::Shards(reader, _) => reader.tombstones().len(),
-            Source::Whole(_, forgotten) => forgotten.len(),
+            Source::Shards(shards) => shards.tombstones(),
             Source::Redis(_) => 0,
         }
     }
 
-    /// Its parts.
-    pub(super) fn parts(&self) -> Vec<Part> {
+    /// Layers of the filter, described.
+    pub(super) fn layers(&self) -> &[String] {
         match &self.source {
-            Source::Shards(reader, _) => reader.header().native().map_or_else(Vec::new, shards),
-            Source::Whole(filter, _) => (0..)
-                .zip(filter.layers())
-                .map(|(number, layer)| Part {
-                    number,
-                    bytes: layer.bits() / 8,
-                    crowded: 0,
-                    cells: Cells::string(layer.reach(), layer.hashes().into()),
-                })
-                .collect(),
-            Source::Redis(redis) => redis.parts(),
+            Source::Shards(shards) => &shards.layers,
+            Source::Redis(_) => &[],
         }
     }
 
-    /// Reads bytes of a part. Parts come in order.
-    pub(super) fn read(&mut self, part: Part, offset: u64, length: u64) -> anyhow::Result<Vec<u8>> {
-        let index = |at: u64| usize::try_from(at).expect("what is in memory is that short");
-        let range = || index(offset)..index(offset + length);
-        Ok(match &mut self.source {
-            Source::Shards(reader, last) => {
-                let shard = ShardId::all().nth(part.number as usize).expect("one of 256");
-                match last {
-                    Some((read, bytes)) if *read == shard => bytes[range()].to_vec(),
-                    _ => {
-                        let mut bytes = reader.read(shard)?.save(shard, Vec::new()).into_buffer();
-                        // Nothing is saved of a shard without bits.
-                        bytes.resize(index(part.bytes), 0);
-                        last.insert((shard, bytes)).1[range()].to_vec()
-                    }
-                }
+    /// Differences from `other` in what the bits depend on, a line each.
+    fn differences(&self, other: &Self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let mut compare = |what: &str, a: &str, b: &str| {
+            if a != b {
+                lines.push(format!("* {what}: {a} in A, {b} in B"));
             }
-            Source::Whole(filter, _) => {
-                filter.layers()[part.number as usize].bytes()[range()].to_vec()
-            }
-            Source::Redis(redis) => redis.read(part.number, offset, index(length))?,
-        })
+        };
+        let mut wanted = other.spec.clone();
+        if let (Some(a), Some(b)) = (&self.rules, &other.rules) {
+            RULES.iter().zip(a.iter().zip(b)).for_each(|(what, (a, b))| compare(what, a, b));
+        } else {
+            wanted.algorithm = self.spec.algorithm;
+            wanted.keep_fragments = self.spec.keep_fragments;
+        }
+        for SpecDifference { what, found, wanted } in self.spec.differences(&wanted) {
+            compare(what, &found, &wanted);
+        }
+        let (a, b) = (self.layers(), other.layers());
+        for number in 0..a.len().max(b.len()) {
+            let [a, b] = [a, b].map(|layers| layers.get(number).map_or("-", String::as_str));
+            compare(&format!("layer {number}"), a, b);
+        }
+        lines
     }
 }
 
-/// The parts of a native filter.
-fn shards(native: Native) -> Vec<Part> {
-    let geometry = native.geometry();
-    let cells = Cells::shard(geometry);
-    let bytes = geometry.shard_bits() / 8;
-    // 256 of them.
-    #[allow(clippy::cast_possible_truncation)]
-    let numbers = 0..SHARDS as u32;
-    numbers.map(|number| Part { number, bytes, crowded: 0, cells }).collect()
-}
-
-/// Refuses two filters whose bits do not mean the same.
+/// Refuses two filters whose bits mean different things.
 pub(super) fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
-    if a.form.agrees_with(&b.form) {
-        return Ok(());
-    }
-    Err(UsageError(format!(
+    let differences = a.differences(b);
+    if differences.is_empty() { Ok(()) } else { Err(unlike(a, b)) }
+}
+
+/// Error text of two filters whose bits mean different things.
+pub(super) fn unlike(a: &Operand, b: &Operand) -> anyhow::Error {
+    UsageError(format!(
         "the filters were made for something else each, and their bits mean different things. A is \
-         {}, B is {}; what differs is marked:\n{}\nThe seed is drawn for each filter: those that \
-         are to be compared are made with the same, filter.seed or --seed",
+         {}, B is {}:\n{}\nThe seed is drawn for each filter: those that are to be compared are \
+         made with the same, filter.seed or --seed",
         a.what,
         b.what,
-        a.form.side_by_side(&b.form)
+        a.differences(b).join("\n")
     ))
-    .into())
-}
-
-/// Reads both, page by page, and counts; `visit` gets each page of both.
-pub(super) fn walk(
-    a: &mut Operand,
-    b: &mut Operand,
-    mut progress: impl FnMut(u64, u64),
-    mut visit: impl FnMut(Part, u64, &[u8], &[u8]) -> anyhow::Result<()>,
-) -> anyhow::Result<(Totals, Ones)> {
-    let parts = a.parts();
-    let all: u64 = parts.iter().map(|part| part.bytes).sum();
-    let (mut done, mut totals, mut sum) = (0, Totals::default(), Ones::default());
-    for part in parts {
-        let mut ones = Ones::default();
-        let mut offset = 0;
-        while offset < part.bytes {
-            let length = PAGE.min(part.bytes - offset);
-            let (of_a, of_b) = (a.read(part, offset, length)?, b.read(part, offset, length)?);
-            // They are within the first page.
-            let crowded = if offset == 0 { part.crowded } else { 0 };
-            let from = usize::try_from(crowded.min(length)).unwrap_or(0);
-            ones.add(&of_a[from..], &of_b[from..]);
-            visit(part, offset, &of_a, &of_b)?;
-            offset += length;
-            done += length;
-            progress(done, all);
-        }
-        totals.add(&part.cells, ones);
-        sum += ones;
-    }
-    Ok((totals, sum))
-}
-
-/// Refuses where there is not so much memory.
-pub(super) fn check_memory(bytes: u64, what: &str) -> anyhow::Result<()> {
-    match memory::available() {
-        Some(available) if available.bytes < bytes => anyhow::bail!(
-            "{what} takes {} of memory, and {} are available: filters of RedisBloom are read \
-             whole. Give the process more memory",
-            BinaryBytes(bytes),
-            BinaryBytes(available.bytes)
-        ),
-        _ => Ok(()),
-    }
-}
-
-/// What of the form is the same wherever a native filter is.
-fn divide(form: &mut Form, geometry: Geometry) {
-    let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
-    form.set("k", geometry.k());
-    form.set("bits", geometry.bits());
-    let division = format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part());
-    form.set("the division of the filter's bits", division);
-}
-
-/// What the bits of a filter of RedisBloom depend on.
-fn layers(form: &mut Form, filter: &Filter) {
-    form.set("filter.kind", "redisbloom");
-    for (number, layer) in (0..).zip(filter.layers()) {
-        let (bits, hashes, capacity) = (layer.bits(), layer.hashes(), layer.capacity());
-        form.set(layer_name(number), format!("{bits} bits, {hashes} hashes, for {capacity}"));
-    }
-}
-
-fn layer_name(number: u32) -> String {
-    format!("layer {number}")
+    .into()
 }

@@ -60,7 +60,7 @@ pub(super) struct ReplayArgs {
     /// between them; the configured one otherwise
     #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = kind)]
     kinds: Vec<Kind>,
-    /// What items look like, in place of source.item
+    /// Form of the items, in place of source.item
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
     /// Print the report as JSON
@@ -69,7 +69,7 @@ pub(super) struct ReplayArgs {
     /// Draw the error rates over the items, as an SVG file
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Where items are read from, plain, .gz or .zst; `-` is standard input
+    /// Files that items are read from, plain, .gz or .zst; `-` is standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -126,7 +126,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     Ok(if is_bad { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// What ended a replay before its end.
+/// Returns the error of a replay that ended early.
 fn failed(ending: Ending) -> anyhow::Result<Outcome> {
     match ending {
         Ending::Failed(error) => {

@@ -1,4 +1,4 @@
-//! What a replay found out, for people and as JSON, and its plot.
+//! Report of a replay, for people and as JSON, and its plot.
 
 use std::io::{self, Write};
 
@@ -9,9 +9,9 @@ use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::super::start;
-use urlseen_analysis::{DAEMON_BYTES, REDIS_SET_BYTES, allocated, grouped, size};
+use urlseen_analysis::{DAEMON_BYTES, grouped, size};
 
-/// How many characters of a rejected item are shown.
+/// Most characters of a rejected item that are shown.
 const SHOWN: usize = 60;
 
 /// Bytes that a fingerprint takes which a daemon remembers of a filter in Redis.
@@ -20,9 +20,9 @@ const RECENT_BYTES: u64 = 8;
 /// Error rates at or below this are not drawn.
 const LEAST: f64 = 1e-13;
 
-/// What a crawl with such a filter takes.
+/// Memory of a crawl with such a filter.
 struct Memory {
-    /// Of the daemon.
+    /// Bytes that the daemon takes.
     daemon: u64,
     /// Of Redis, the least and the most, where the filter is there.
     redis: Option<[u64; 2]>,
@@ -37,13 +37,10 @@ impl Memory {
         // The configured place, where the kind can be in both.
         let is_shared = lane.kind.is_in(FilterPlace::Redis)
             && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
-        let redis = match lane.filter_bytes {
-            Some(bytes) if !is_shared => return Self { daemon: bytes + beside, redis: None },
-            None => REDIS_SET_BYTES.map(|each| each * lane.keys),
-            Some(bytes) if lane.strings.is_empty() => [bytes; 2],
-            Some(_) => [lane.strings.iter().map(|&bytes| allocated(bytes)).sum(); 2],
-        };
-        Self { daemon: remembered + beside, redis: Some(redis) }
+        if is_shared {
+            return Self { daemon: remembered + beside, redis: Some(lane.bytes) };
+        }
+        Self { daemon: lane.bytes[1] + beside, redis: None }
     }
 }
 
@@ -71,6 +68,7 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         let Memory { daemon, redis } = Memory::of(lane, config);
         let mut value = serde_json::to_value(lane)?;
         value["error_rate"] = json!(lane.error_rate());
+        value["filter_bytes"] = json!(lane.bytes[0]);
         value["daemon_bytes"] = json!(daemon);
         value["redis_bytes"] = json!(redis);
         lanes.push(value);
@@ -202,7 +200,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     Ok(())
 }
 
-/// What else is to be known of a kind.
+/// Prints notes about a kind.
 fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
     let LaneReport { kind, no_place, stopped, full_after, items, warning, .. } = lane;
     if let Some(full_after) = full_after {

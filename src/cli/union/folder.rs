@@ -1,18 +1,16 @@
-//! A new storage folder, which is there once all of it is.
+//! New storage folder, which appears once all of it is there.
 
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context;
+use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{FilterSpec, Parameters};
-use urlseen_core::storage::{Folder, Rebase, StorageSpec};
+use urlseen_core::storage::{Folder, Head, Rebase, StorageSpec};
+use urlseen_engine::config::Config;
 
-use super::super::operand::Operand;
-use super::AT;
-
-/// A storage folder that is put together beside its place.
+/// Storage folder that is put together beside its place.
 pub(super) struct NewFolder {
     folder: Folder,
     aside: PathBuf,
@@ -20,10 +18,10 @@ pub(super) struct NewFolder {
 }
 
 impl NewFolder {
-    /// Begins a folder with a fresh id for what `a` is of.
-    pub(super) fn begin(place: &Path, a: &Operand, parameters: Parameters) -> anyhow::Result<Self> {
+    /// Begins a folder with a fresh id, for the crawl of `config`.
+    pub(super) fn begin(place: &Path, config: &Config, filter: FilterSpec) -> anyhow::Result<Self> {
         let aside = aside(place);
-        // What a union that was killed has left; one that is under way has it locked.
+        // A killed union has left it; one that is under way has it locked.
         drop(Folder::open(&aside)?);
         match fs::remove_dir_all(&aside) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -33,27 +31,22 @@ impl NewFolder {
             _ => {}
         }
         let mut folder = Folder::open(&aside)?;
-        let filter = FilterSpec {
-            parameters,
-            algorithm: a.config.fingerprint.algorithm,
-            keep_fragments: a.config.fingerprint.keep_fragments,
-        };
-        let spec = StorageSpec { crawl: a.config.crawl.name.clone(), filter };
-        folder.begin(&spec, RandomId::random().get(), AT)?;
+        let spec = StorageSpec { crawl: config.crawl.name.clone(), filter };
+        folder.begin(&spec, RandomId::random().get(), Head::START)?;
         Ok(Self { folder, aside, place: place.to_owned() })
     }
 
-    /// The filter of the folder, to be written.
+    /// Begins to write the filter of the folder.
     pub(super) fn rebase(&mut self) -> io::Result<Rebase<'_>> {
-        self.folder.rebase(AT)
+        self.folder.rebase(Head::START)
     }
 
-    /// Puts the folder in its place, where nothing may be.
+    /// Puts the folder in its place, which must be free.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { folder, aside, place } = self;
         drop(folder);
         let failed = || format!("{} cannot be renamed to {}", aside.display(), place.display());
-        // Neither a file nor a folder with anything in it is replaced by that.
+        // A rename replaces neither a file nor a folder that has files.
         fs::rename(&aside, &place).with_context(failed)?;
         let above = place.parent().filter(|above| !above.as_os_str().is_empty());
         let above = above.unwrap_or(Path::new("."));
@@ -62,7 +55,7 @@ impl NewFolder {
     }
 }
 
-/// Where a folder is put together.
+/// Returns the path at which a folder is put together.
 fn aside(place: &Path) -> PathBuf {
     let mut name = place.as_os_str().to_owned();
     name.push(".uniting");

@@ -1,19 +1,20 @@
-//! A new filter in Redis, which is there once all of it is.
+//! New filter in Redis, which appears once all of it is there.
 
-use crate::cli::migrate;
-use redis::FromRedisValue;
+use std::any::Any;
+
 use tokio::runtime::Runtime;
-use urlseen_core::filter::Seed;
-use urlseen_core::filter::redisbloom::Filter;
+use urlseen_core::filter::{FilterKind, RedisBloomFilter, Seed, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::Uniting;
-use urlseen_engine::config::{FilterPlace, SeedChoice};
+use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
 
 use super::super::context::Context;
-use super::super::operand::{Address, Operand};
+use super::super::operand::{Address, PAGE};
 use super::super::settings::Settings;
+use super::super::start::UsageError;
+use crate::cli::migrate;
 
-/// A filter that is put together aside.
+/// Filter that is put together aside.
 pub(super) struct RedisTarget {
     runtime: Runtime,
     link: Link,
@@ -21,16 +22,16 @@ pub(super) struct RedisTarget {
 }
 
 impl RedisTarget {
-    /// Begins a filter of what `a` is one of at `text`: a URL, `#` and a key.
-    pub(super) fn begin(text: &str, settings: &Settings, a: &Operand) -> anyhow::Result<Self> {
+    /// Begins a filter as in `like` at `text`: a URL, `#` and a key.
+    pub(super) fn begin(text: &str, settings: &Settings, like: &Config) -> anyhow::Result<Self> {
         let Address { config, key } = Address::parse(text, settings)?;
-        let mut wanted = a.config.clone();
+        let mut wanted = like.clone();
         wanted.redis = config.redis;
         wanted.filter.key = key;
         wanted.filter.place = FilterPlace::Redis;
         let seed = match wanted.filter.seed {
             SeedChoice::Fixed(seed) => Seed::new(seed),
-            // No kind but native has one.
+            // The kind has none.
             SeedChoice::Random => Seed::new(0),
         };
         let context = Context::new(wanted)?;
@@ -39,6 +40,15 @@ impl RedisTarget {
         let begun = config.redis_filter()?;
         let uniting = runtime.block_on(begun.begin_union(&mut link, seed))?;
         Ok(Self { runtime, link, uniting })
+    }
+
+    /// Writes a string that is a shard, byte for byte.
+    pub(super) fn put_shard(&mut self, shard: ShardId, bytes: &[u8]) -> anyhow::Result<()> {
+        let string = u32::try_from(shard.index())?;
+        for (offset, page) in (0..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
+            self.put(string, offset, page)?;
+        }
+        Ok(())
     }
 
     /// Writes bytes of a string.
@@ -54,15 +64,7 @@ impl RedisTarget {
         Ok(runtime.block_on(uniting.add(link, &members))?)
     }
 
-    /// How many members the set has so far.
-    pub(super) fn members(&mut self) -> anyhow::Result<u64> {
-        let Self { runtime, link, uniting } = self;
-        let mut count = redis::cmd("SCARD");
-        let count = runtime.block_on(link.call(count.arg(uniting.aside_key())))?;
-        Ok(u64::from_redis_value(count)?)
-    }
-
-    /// Puts it in its place, where nothing may be.
+    /// Puts the filter in its place, which must be free.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { runtime, mut link, uniting } = self;
         Ok(runtime.block_on(uniting.finish(&mut link))?)
@@ -70,10 +72,19 @@ impl RedisTarget {
 }
 
 /// Loads a filter of RedisBloom into a new key of a server with the module.
-pub(super) fn load(text: &str, settings: &Settings, filter: &Filter) -> anyhow::Result<()> {
+pub(super) fn load(
+    text: &str,
+    settings: &Settings,
+    filter: Option<Box<dyn FilterKind>>,
+) -> anyhow::Result<()> {
+    let filter = filter.map(|filter| filter as Box<dyn Any>);
+    let Some(Ok(filter)) = filter.map(Box::<dyn Any>::downcast::<RedisBloomFilter>) else {
+        let words = "Redis has no filters of this kind: unite into a storage folder";
+        return Err(UsageError(words.to_owned()).into());
+    };
     let Address { config, key } = Address::parse(text, settings)?;
     let Context { config, runtime } = Context::new(config)?;
-    let progress = &mut |_, _| ();
-    let load = migrate::load(&config.redis.url, &key, filter, progress);
+    let (filter, progress) = (filter.into_filter()?, &mut |_, _| ());
+    let load = migrate::load(&config.redis.url, &key, &filter, progress);
     Ok(runtime.block_on(load)?)
 }

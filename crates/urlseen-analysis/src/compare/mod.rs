@@ -1,4 +1,4 @@
-//! How much two filters have in common, from their bits.
+//! Overlap of two filters, from their bits.
 //!
 //! ```text
 //! bits of A and B, page by page -> Ones -> Totals (by the Cells of each part) -> Overlap
@@ -11,14 +11,10 @@
 //!
 //! Pure: no files, no network.
 
-mod cells;
-mod form;
 mod ones;
 mod overlap;
 #[cfg(test)]
 mod tests;
 
-pub use cells::Cells;
-pub use form::Form;
 pub use ones::Ones;
-pub use overlap::{ExactOverlap, Interval, Overlap, Totals};
+pub use overlap::{Interval, Overlap, Totals};

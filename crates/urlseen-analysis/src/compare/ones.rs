@@ -1,13 +1,13 @@
-//! Counting bits.
+//! Numbers of bits that are 1.
 
-/// How many bits are 1, of two filters' bits at the same places.
+/// Numbers of bits that are 1, of two filters' bits at the same places.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ones {
-    /// In A.
+    /// Number of bits that are 1 in A.
     pub a: u64,
-    /// In B.
+    /// Number of bits that are 1 in B.
     pub b: u64,
-    /// In A or B.
+    /// Number of bits that are 1 in A or B.
     pub union: u64,
 }
 
@@ -34,7 +34,7 @@ impl Ones {
         self.union += union + beyond_a + beyond_b;
     }
 
-    /// In A and B.
+    /// Number of bits that are 1 in A and B.
     pub fn intersection(&self) -> u64 {
         self.a + self.b - self.union
     }

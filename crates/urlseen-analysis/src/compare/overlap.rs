@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use super::{Cells, Ones};
+use super::Ones;
+use urlseen_core::filter::Cells;
 
 /// Standard deviations to either side that 95 % of a normal distribution lie within.
 const WITHIN_95: f64 = 1.959_964;
@@ -10,11 +11,11 @@ const WITHIN_95: f64 = 1.959_964;
 /// An estimate, and the bounds that the truth is within 95 times of 100.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
-    /// The estimate.
+    /// Most likely value of the number.
     pub value: f64,
-    /// The lower bound.
+    /// Lower bound of the value.
     pub low: f64,
-    /// The upper bound.
+    /// Upper bound of the value.
     pub high: f64,
 }
 
@@ -31,16 +32,16 @@ impl Interval {
     }
 }
 
-/// What two filters hold, together and in common: numbers of keys, and shares.
+/// Keys of two filters, together and in common: numbers and shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overlap {
-    /// Keys of A.
+    /// Number of keys of A, estimated.
     pub a: Interval,
-    /// Keys of B.
+    /// Number of keys of B, estimated.
     pub b: Interval,
-    /// Keys of A or B.
+    /// Number of keys of A or B, estimated.
     pub union: Interval,
-    /// Keys of A and B.
+    /// Number of keys of A and B, estimated.
     pub intersection: Interval,
     /// The share of A that is in B.
     pub a_in_b: Option<Interval>,
@@ -48,39 +49,9 @@ pub struct Overlap {
     pub b_in_a: Option<Interval>,
     /// Jaccard's: the intersection by the union.
     pub jaccard: Option<Interval>,
-    /// Whether a part of a filter is so full that nothing can be said of it: then the sizes are
-    /// lower bounds.
+    /// True if a part of a filter is so full that it tells nothing. The sizes are then lower
+    /// bounds.
     pub is_full: bool,
-}
-
-/// What was counted of two exact sets.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct ExactOverlap {
-    /// Keys of A.
-    pub a: u64,
-    /// Keys of B.
-    pub b: u64,
-    /// Keys of A and B.
-    pub intersection: u64,
-}
-
-impl From<ExactOverlap> for Overlap {
-    fn from(ExactOverlap { a, b, intersection }: ExactOverlap) -> Self {
-        let exact = |number: f64| Interval { value: number, low: number, high: number };
-        let whole = |number: u64| exact(number as f64);
-        let share = |all: u64| (all > 0).then(|| exact(intersection as f64 / all as f64));
-        let union = a + b - intersection;
-        Self {
-            a: whole(a),
-            b: whole(b),
-            union: whole(union),
-            intersection: whole(intersection),
-            a_in_b: share(a),
-            b_in_a: share(b),
-            jaccard: share(union),
-            is_full: false,
-        }
-    }
 }
 
 /// Sums over the parts of two filters.
@@ -88,9 +59,9 @@ impl From<ExactOverlap> for Overlap {
 pub struct Totals {
     /// Keys of A, of B, and of A or B.
     keys: [f64; 3],
-    /// How much each of them wavers.
+    /// Variances of these estimates.
     variances: [f64; 3],
-    /// How much the estimates of A and of B waver together.
+    /// Covariance of the estimates of A and of B.
     common: f64,
     is_full: bool,
 }
@@ -111,7 +82,14 @@ impl Totals {
         self.is_full |= cells.is_full(ones.union);
     }
 
-    /// What that says.
+    /// Adds a part whose keys are known: those of A, of B, and the common ones.
+    pub fn add_exact(&mut self, a: u64, b: u64, common: u64) {
+        for (sum, keys) in self.keys.iter_mut().zip([a, b, a + b - common]) {
+            *sum += keys as f64;
+        }
+    }
+
+    /// Estimates the overlap from the sums.
     pub fn overlap(&self) -> Overlap {
         let [a, b, union] = self.keys;
         let intersection = a + b - union;

@@ -1,6 +1,7 @@
 //! Estimates and their bounds against the truth, on filters that were really filled.
 
 use super::*;
+use urlseen_core::filter::Cells;
 use urlseen_core::filter::kinds::{PyreBloom, ScrapyRedisBloomFilter};
 use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::Native;
@@ -29,7 +30,7 @@ fn key(trial: u64, number: u64) -> Fingerprint {
     Fingerprint::Raw20(raw)
 }
 
-/// What is filled.
+/// Filter that a trial fills.
 enum Filled {
     Native(Sizing),
     Strings(Box<dyn BitStrings>),
@@ -298,7 +299,9 @@ fn shares_follow_from_the_sizes() {
     within(overlap.jaccard, 0.25);
     let empty = Totals::default().overlap();
     assert_eq!((empty.jaccard, empty.a.high), (None, 0.0));
-    let exact = Overlap::from(ExactOverlap { a: 4, b: 2, intersection: 1 });
+    let mut exact = Totals::default();
+    exact.add_exact(4, 2, 1);
+    let exact = exact.overlap();
     assert_eq!((exact.union.low, exact.union.high), (5.0, 5.0));
     assert!((exact.b_in_a.unwrap().value - 0.5).abs() < 1e-12);
 }
@@ -367,7 +370,7 @@ fn assert_is_sound(overlap: &Overlap) {
 }
 
 proptest::proptest! {
-    /// Whatever is counted in whatever is possible, however many parts there are.
+    /// All possible counts, in any number of parts.
     #[test]
     fn no_counts_make_an_estimate_that_is_no_number(
         power in 0..45_u32,

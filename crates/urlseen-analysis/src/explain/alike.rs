@@ -6,12 +6,12 @@ use serde_json::json;
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
-/// Another item.
+/// Another item, and its difference from the explained one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Spelling {
-    /// The item.
+    /// The item, as it would be discovered.
     pub item: String,
-    /// What differs.
+    /// Difference from the explained item.
     pub differs: &'static str,
 }
 
@@ -71,7 +71,7 @@ fn of_given(given: &Fingerprint) -> Vec<Spelling> {
     ]
 }
 
-/// Where a canonical URL is cut: before the path, before the `?`, and before the `#`.
+/// Cuts a canonical URL before the path, before the `?`, and before the `#`.
 fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     let start = url.find("://").map_or(0, |at| at + 3);
     let path = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
@@ -81,7 +81,7 @@ fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     (&url[..path], &url[path..query], fields, &url[fragment..])
 }
 
-/// What may have a request's fingerprint, and what only looks as if.
+/// Returns items that have a request's fingerprint, and others that only look as if.
 fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<Spelling>) {
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
     match fingerprinter.canonical(&request.as_request()) {

@@ -1,6 +1,6 @@
-//! What becomes of an item, and why: for people who ask.
+//! Explanation of what becomes of an item, for people.
 //!
-//! Nothing here is on the way of a batch. All that is said of other spellings has been computed.
+//! No batch comes here. The fingerprints of other spellings are computed, not guessed.
 
 mod alike;
 pub mod pair;
@@ -15,10 +15,10 @@ use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
-/// What an item is, and what it is judged by.
+/// Meaning of an item, and the fingerprint that it is judged by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
-    /// What it looks like: `url`, `json`, `fingerprint`, `tab` or `pickle`.
+    /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
     pub form: Option<&'static str>,
     /// The request that it stands for.
     pub request: Option<RequestShown>,
@@ -26,17 +26,17 @@ pub struct Explained {
     pub unreadable: Option<String>,
     /// Why it would pass unchecked and unrecorded.
     pub passes: Option<String>,
-    /// What changed on the way to the canonical URL, in order.
+    /// Changes on the way to the canonical URL, in order.
     pub steps: Vec<StepShown>,
     /// The URL as it goes into the fingerprint.
     pub canonical: Option<String>,
     /// The fingerprint that the item brings along.
     pub given: Option<String>,
-    /// What each algorithm computes.
+    /// Fingerprints by all algorithms.
     pub fingerprints: Vec<Computed>,
-    /// What the filter is asked for.
+    /// Fingerprint that the filter is asked for.
     pub fingerprint: Option<String>,
-    /// What else of the item does not count.
+    /// Other parts of the item that do not count.
     pub ignored: Vec<&'static str>,
     /// Other items with the same fingerprint.
     pub same: Vec<Spelling>,
@@ -56,9 +56,9 @@ pub struct Explained {
 pub struct RequestShown {
     /// As the producer wrote it.
     pub method: String,
-    /// As discovered.
+    /// URL, as it was discovered.
     pub url: String,
-    /// Bytes of the body.
+    /// Number of bytes of the body.
     pub body_bytes: usize,
     /// Scrapy's `meta.verbatim_url`.
     pub verbatim_url: bool,
@@ -67,13 +67,13 @@ pub struct RequestShown {
 /// A step to the canonical URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepShown {
-    /// The rule's name.
+    /// Name of the rule, for programs.
     pub rule: &'static str,
-    /// What it says.
+    /// Rule in words, for people.
     pub words: &'static str,
-    /// Whose it is.
+    /// Origin of the rule: a standard or a program.
     pub by: &'static str,
-    /// The URL as it was.
+    /// URL before the rule was applied.
     pub before: String,
     /// The URL as it is then.
     pub after: String,
@@ -91,20 +91,20 @@ impl From<&Step> for StepShown {
     }
 }
 
-/// What an algorithm computes of a request.
+/// Fingerprint of a request by one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Computed {
-    /// Its name.
+    /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// What its fingerprints equal.
+    /// Versions whose fingerprints are the same.
     pub(crate) version: &'static str,
-    /// The fingerprint.
+    /// Fingerprint as hex digits.
     pub fingerprint: Option<String>,
-    /// Why there is none.
+    /// Reason that there is no fingerprint.
     pub refused: Option<String>,
 }
 
-/// What does not count of a request whose fingerprint is computed.
+/// Parts of a request that do not count for its fingerprint.
 const IGNORED: &[&str] = &[
     "headers and cookies",
     "meta (but for verbatim_url), cb_kwargs, flags",

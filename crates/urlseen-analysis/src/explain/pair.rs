@@ -9,25 +9,25 @@ use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Options, Outline, OwnedRequest};
 
-/// What two items are to each other.
+/// Comparison of two items by all algorithms.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Pair {
-    /// By each algorithm.
+    /// Comparison by each algorithm.
     pub verdicts: Vec<Verdict>,
     /// The rules that made those parts equal, or were tried on them, in which the URLs differ.
     pub rules: Vec<RuleShown>,
-    /// What else differs and does not count.
+    /// Other differences, which do not count.
     pub also: Vec<&'static str>,
 }
 
-/// What two items are to each other by one algorithm.
+/// Comparison of two items by one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Its name.
+    /// Name of the algorithm or the rule.
     pub algorithm: &'static str,
-    /// Whether it is the one in use.
+    /// True if this algorithm is in use.
     pub is_used: bool,
-    /// Whether they have one fingerprint; nothing where one of them has none.
+    /// True if both have the same fingerprint; `None` if one has none.
     pub same: Option<bool>,
     /// The first thing that makes them differ.
     pub difference: Option<Difference>,
@@ -36,24 +36,24 @@ pub struct Verdict {
 /// The first thing that makes two requests differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
-    /// Where: `method`, a part of the canonical URL, `body` or `fingerprint`.
+    /// Part that differs: `method`, a part of the canonical URL, `body` or `fingerprint`.
     pub what: String,
-    /// What the first has there; nothing where it has none.
+    /// Part of the first item, if it has one.
     pub one: Option<String>,
-    /// What the second has there.
+    /// Part of the second item, if it has one.
     pub other: Option<String>,
 }
 
 /// A rule that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleShown {
-    /// Its name.
+    /// Name of the algorithm or the rule.
     pub rule: &'static str,
-    /// What it says.
+    /// Rule in words, for people.
     pub words: &'static str,
 }
 
-/// What two items that were explained are to each other.
+/// Compares two explained items.
 pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
     let verdicts = Algorithm::all().iter().map(|&algorithm| {
         let is_used = algorithm == options.algorithm;
@@ -69,7 +69,7 @@ pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
     Pair { verdicts: verdicts.collect(), rules, also }
 }
 
-/// What an item is judged by, and what that was computed from.
+/// Fingerprint of an item, and the request that it was computed from.
 struct ItemKey<'a> {
     fingerprint: Fingerprint,
     /// Unless the item brought it along.

@@ -1,4 +1,4 @@
-//! What is said of items.
+//! Tests of the explanations of items.
 
 use super::pair::Difference;
 use super::*;
@@ -12,7 +12,7 @@ fn of(item: &str) -> Explained {
     explain(item.as_bytes(), options())
 }
 
-/// What an item is judged by, computed the usual way.
+/// Fingerprint of an item, computed the usual way.
 fn judged(item: &str) -> Fingerprint {
     let mut reader = Reader::new(options());
     match reader.read(item.as_bytes()).unwrap().identity {

@@ -14,7 +14,7 @@ pub struct Amount(f64);
 const MOST: f64 = 1e15;
 
 impl Amount {
-    /// Returns the amount.
+    /// Returns the number itself.
     pub fn get(self) -> f64 {
         self.0
     }

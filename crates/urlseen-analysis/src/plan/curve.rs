@@ -1,42 +1,36 @@
 //! Error rates over how full a filter is, by kind, as a plot.
 
-use crate::plot::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_core::filter::{Blocks, Capacity, ErrorRate, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters};
 
-use super::others::Project;
+use super::parameters;
 use super::text::grouped;
+use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 
-/// Where the lines begin and end, and how far apart their points are, in percent of capacity.
+/// Ends of the lines and the distance of their points, in percent of capacity.
 const FROM: u64 = 10;
 const TO: u64 = 300;
 const STEP: usize = 5;
 
-/// Error rates at or below this are not drawn.
+/// Largest error rate that is not drawn.
 const LEAST: f64 = 1e-16;
 
-/// The plot.
+/// Draws a line for each kind, or for each of its variants. A kind that cannot be made has no line.
 pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
-    let chosen = Sizing::new(capacity, error_rate).geometry();
+    let keys = capacity.get();
     let mut series = Vec::new();
-    for blocks in Blocks::ALL {
-        let geometry = Sizing::with_blocks(capacity, error_rate, blocks).geometry();
-        let stroke = if geometry == chosen { Stroke::Bold } else { Stroke::Thin };
-        let name = match blocks.get() {
-            1 => "native, 1 block".to_owned(),
-            blocks => format!("native, {blocks} blocks"),
-        };
-        series.push(line(name, 0, stroke, capacity, |keys| geometry.error_rate_at(keys)));
-    }
-    for (colour, project) in (1..).zip(Project::ALL) {
-        // What cannot be made has no line, and the table says why.
-        if let Ok(made) = project.make(capacity.get(), error_rate.get()) {
-            let name = project.name().to_owned();
-            let rate = |keys| made.error_rate(keys);
-            series.push(line(name, colour, Stroke::Bold, capacity, rate));
+    for (colour, kind) in Kind::all().enumerate() {
+        let Ok(made) = parameters(kind, keys, error_rate.get(), None) else { continue };
+        let variants = made.variants();
+        if variants.is_empty() {
+            series.extend(line(kind.short().to_owned(), colour, Stroke::Bold, keys, &made));
+        }
+        for (name, variant) in variants {
+            let stroke = if variant == made { Stroke::Bold } else { Stroke::Thin };
+            series.extend(line(format!("{kind}, {name}"), colour, stroke, keys, &variant));
         }
     }
     Plot {
-        title: format!("{} keys at error rate {error_rate}", grouped(capacity.get())),
+        title: format!("{} keys at error rate {error_rate}", grouped(keys)),
         x: Axis { label: "keys, % of capacity".to_owned(), scale: Scale::Linear },
         y: Axis { label: "error rate".to_owned(), scale: Scale::Log { least: LEAST } },
         series,
@@ -47,13 +41,13 @@ fn line(
     name: String,
     colour: usize,
     stroke: Stroke,
-    capacity: Capacity,
-    error_rate: impl Fn(u64) -> f64,
-) -> Series {
+    capacity: u64,
+    parameters: &Parameters,
+) -> Option<Series> {
     let point = |percent: u64| {
-        let keys = (capacity.get() * percent).div_ceil(100);
-        (percent as f64, error_rate(keys))
+        let outlook = parameters.outlook((capacity * percent).div_ceil(100)).ok()?;
+        Some((percent as f64, outlook.error_rate))
     };
-    let points = (FROM..=TO).step_by(STEP).map(point).collect();
-    Series { name, colour, stroke, points }
+    let points = (FROM..=TO).step_by(STEP).map(point).collect::<Option<_>>()?;
+    Some(Series { name, colour, stroke, points })
 }

@@ -4,19 +4,40 @@
 mod amount;
 mod costs;
 mod curve;
+mod figures;
 mod fits;
 mod needs;
-mod others;
-mod rates;
-mod sizing;
 mod table;
 mod text;
 
+use urlseen_core::filter::{Kind, Parameters, SpecError};
+use urlseen_engine::config::Config;
+
 pub use amount::{Amount, Bytes, Share};
-pub use costs::{DAEMON_BYTES, REDIS_SET_BYTES};
+pub use costs::DAEMON_BYTES;
 pub use curve::error_rate_plot;
+pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
 pub use needs::{Machine, Needs, Traffic, TrafficItem};
-pub use others::{Project, allocated};
-pub use sizing::Figures;
 pub use text::{grouped, size};
+
+/// Parameters of a filter of this kind. The rest is as the kind's project has it, or else as an
+/// empty configuration has it.
+fn parameters(
+    kind: Kind,
+    capacity: u64,
+    error_rate: f64,
+    bit: Option<u32>,
+) -> Result<Parameters, SpecError> {
+    let default = Config::default().filter;
+    kind.read(&|name| {
+        let given = match name {
+            "filter.capacity" => Some(capacity.to_string()),
+            "filter.error_rate" => Some(error_rate.to_string()),
+            "filter.bit" => bit.map(|bit| bit.to_string()),
+            _ => None,
+        };
+        let usual = || kind.usual(name).map(str::to_owned);
+        given.or_else(usual).or_else(|| default.part(name))
+    })
+}

@@ -1,20 +1,21 @@
-//! What a crawl asks of its machines: a resource of the daemon or of Redis each, and which of them
-//! is short first.
+//! Needs of a crawl: the resources of the daemon and of Redis, and the one that is short first.
 
 use serde::Serialize;
 
-use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 
 use super::amount::{Amount, Share};
 use super::costs::{
     DAEMON_BYTES, HORIZON_BYTES, ItemCosts, LOG_BYTES, POP_NS, PUSH_NS, SNAPSHOT_BYTES,
     SNAPSHOT_SHARE, SNAPSHOTS, TAB, URL, WAITING_BYTES, WIRE_BYTES,
 };
+use super::parameters;
 
 /// Nanoseconds of a second, all of which a busy thread uses.
 const SECOND: f64 = 1e9;
 
-/// What comes with an item.
+/// Form of the items of a crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum TrafficItem {
@@ -33,14 +34,14 @@ impl TrafficItem {
     }
 }
 
-/// What is to be moved.
+/// Items that a crawl moves.
 #[derive(Debug, Clone, Serialize)]
 pub struct Traffic {
-    /// Items a second.
+    /// Number of items a second.
     pub rate: Amount,
-    /// Content of an item.
+    /// Form of the discovered items.
     pub item: TrafficItem,
-    /// Mean size of an item.
+    /// Mean bytes of an item.
     pub item_bytes: Amount,
     /// Share of items that are unseen.
     pub unseen: Share,
@@ -48,18 +49,18 @@ pub struct Traffic {
     pub waiting: Amount,
 }
 
-/// What a machine has. The daemon has one, and Redis another.
+/// Resources of a machine. The daemon has one, and Redis another.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
-    /// Processor cores.
+    /// Number of processor cores.
     pub cores: Amount,
-    /// Memory in GiB.
+    /// Amount of memory in GiB.
     pub memory_gib: Amount,
-    /// Each way.
+    /// Network in Gbit/s each way.
     pub network_gbit: Amount,
 }
 
-/// Who asks.
+/// Program that needs a resource.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Side {
@@ -67,7 +68,7 @@ pub(super) enum Side {
     Redis,
 }
 
-/// What a resource is counted in.
+/// Unit in which a resource is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Unit {
@@ -77,7 +78,7 @@ pub(super) enum Unit {
     Threads,
 }
 
-/// What grows until a resource is used up.
+/// Number that grows until a resource is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Growth {
@@ -92,16 +93,16 @@ pub(super) struct Resource {
     pub(super) side: Side,
     pub(super) name: &'static str,
     pub(super) unit: Unit,
-    /// What the whole crawl asks for.
+    /// Amount that the whole crawl needs.
     pub(super) asked: f64,
-    /// What one machine has.
+    /// Amount that one machine has.
     pub(super) has: f64,
-    /// The one by the other.
+    /// Needed amount by that of one machine.
     pub(super) share: f64,
     /// Of what one machine serves at most so many.
     pub(super) grows_with: Growth,
     pub(super) full_at: f64,
-    /// Whether it is short before all others.
+    /// True if it is short before all others.
     pub(super) first: bool,
 }
 
@@ -111,11 +112,11 @@ pub struct Needs {
     pub(super) traffic: Traffic,
     pub(super) machine: Machine,
     pub(super) resources: Vec<Resource>,
-    /// What the storage folders take, all together.
+    /// Bytes of all storage folders.
     pub(super) folder_bytes: f64,
-    /// What is written to them in a second: log and snapshots.
+    /// Bytes of log and snapshots that are written to them in a second.
     pub(super) written_bytes_per_second: f64,
-    /// When the filter holds what it is made for.
+    /// Time until the filter holds its capacity.
     pub(super) full_after_seconds: f64,
     /// Each on a machine of its own, with a source of its own.
     pub(super) daemons: u64,
@@ -123,14 +124,18 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Computes what `traffic` asks of such machines, with a filter of that size.
+    /// Computes what `traffic` asks of such machines, with a filter of urlseen's own kind.
+    ///
+    /// # Errors
+    /// No such filter exists.
     pub fn of(
         capacity: Capacity,
         error_rate: ErrorRate,
         traffic: Traffic,
         machine: Machine,
-    ) -> Self {
-        let filter = Sizing::new(capacity, error_rate).geometry().bytes() as f64;
+    ) -> Result<Self, SpecError> {
+        let filter = parameters(NATIVE, capacity.get(), error_rate.get(), None)?;
+        let filter = filter.outlook(capacity.get())?.bytes[1] as f64;
         let resources = resources(capacity.get() as f64, filter, &traffic, &machine);
         let machines = |side| {
             let shares = resources.iter().filter(|each| each.side == side);
@@ -146,7 +151,7 @@ impl Needs {
         let snapshot_after = (part * SNAPSHOT_SHARE).max(SNAPSHOT_BYTES);
         let kept = (SNAPSHOTS * (part + snapshot_after)).min(HORIZON_BYTES.max(part));
         let unseen = traffic.rate.get() * traffic.unseen.get();
-        Self {
+        Ok(Self {
             // With a snapshot under way, and the log that has led to it.
             folder_bytes: daemons as f64 * (kept + snapshot_after + part),
             written_bytes_per_second: unseen * LOG_BYTES * (1.0 + part / snapshot_after),
@@ -156,7 +161,7 @@ impl Needs {
             traffic,
             machine,
             resources,
-        }
+        })
     }
 }
 
@@ -231,7 +236,7 @@ mod tests {
             let (cores, network_gbit) = (amount("32"), amount("10"));
             let machine = Machine { cores, memory_gib: amount(memory), network_gbit };
             let capacity = Capacity::new(10_000_000_000).unwrap();
-            Needs::of(capacity, ErrorRate::new(1e-8).unwrap(), traffic, machine)
+            Needs::of(capacity, ErrorRate::new(1e-8).unwrap(), traffic, machine).unwrap()
         };
         // 10 billion at 1e-8 take 51 GiB.
         let small = needs("1k", TrafficItem::Url, "0.1", "16");

@@ -1,4 +1,4 @@
-//! What a crawl asks of its machines, as a table.
+//! Needs of a crawl as a table.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -7,7 +7,7 @@ use super::needs::{Growth, Needs, Resource, Side, TrafficItem, Unit};
 use super::text::{grouped, size};
 
 impl Needs {
-    /// Prints the table.
+    /// Prints the needs as a table.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
         let Self { traffic, machine, resources, daemons, redis_servers, .. } = self;
         writeln!(

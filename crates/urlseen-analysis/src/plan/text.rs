@@ -1,13 +1,16 @@
-//! Numbers as text.
+//! Numbers as text, for tables.
 
-/// A number with its thousands set apart.
+/// Error rates below this one are all the same to a reader.
+const NEGLIGIBLE: f64 = 1e-99;
+
+/// Returns a number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
     groups.collect::<Vec<_>>().join(",")
 }
 
-/// Bytes in the largest binary unit that leaves a number of 1 or more.
+/// Returns bytes in the largest binary unit that leaves a number of 1 or more.
 pub fn size(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let (mut number, mut unit) = (bytes, units.next().unwrap_or_default());
@@ -18,4 +21,15 @@ pub fn size(bytes: f64) -> String {
         (number, unit) = (number / 1024.0, larger);
     }
     format!("{number:.1} {unit}")
+}
+
+/// Returns an error rate as text.
+pub(super) fn rate_text(rate: f64) -> String {
+    if rate == 0.0 {
+        "0".to_owned()
+    } else if rate < NEGLIGIBLE {
+        format!("<{NEGLIGIBLE:.0e}")
+    } else {
+        format!("{rate:.2e}")
+    }
 }

@@ -5,21 +5,21 @@ use std::ops::Range;
 /// About how many ticks an axis has.
 const TICKS: f64 = 8.0;
 
-/// An axis of a plot.
+/// Horizontal or vertical axis of a plot.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Axis {
-    /// What it measures.
+    /// Name of the measured quantity.
     pub label: String,
-    /// How it measures.
+    /// Scale of the numbers on the axis.
     pub scale: Scale,
 }
 
-/// How an axis measures.
+/// Scale of the numbers on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
     /// From 0, or below where values are.
     Linear,
-    /// By powers of ten.
+    /// Scale by powers of ten.
     Log {
         /// Values that are not above this are left out; over 0.
         least: f64,

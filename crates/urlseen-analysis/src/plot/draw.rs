@@ -35,7 +35,7 @@ const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// The text of the file.
+/// Returns the text of the file.
 pub(super) fn svg(plot: &Plot) -> Result<String, String> {
     let mut text = String::new();
     let root = SVGBackend::with_string(&mut text, (SIZE.0 + LEGEND, SIZE.1)).into_drawing_area();

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 
 use super::PlotError;
 
-/// Whether a file can be put there.
+/// Checks that a file can be put there.
 pub(super) fn check(path: &Path) -> Result<(), PlotError> {
     let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
     File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Where it is written before it is there; refuses what must not be replaced.
+/// Returns the path at which the file is written first. Refuses to replace anything but a file.
 fn place(path: &Path) -> Result<PathBuf, PlotError> {
     // A folder or a device is not to be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -14,10 +14,10 @@ use std::path::{Path, PathBuf};
 
 pub use axis::{Axis, Scale};
 
-/// A plot.
+/// Plot of lines over two axes.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plot {
-    /// What it shows, above it.
+    /// Title text above the plot.
     pub title: String,
     /// The axis from left to right.
     pub x: Axis,
@@ -28,21 +28,21 @@ pub struct Plot {
     pub series: Vec<Series>,
 }
 
-/// A line of a plot.
+/// Line of a plot, point by point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is called in the legend.
+    /// Name of the line in the legend.
     pub name: String,
     /// The number of its colour. After the last comes the first again.
     pub colour: usize,
-    /// How it is drawn.
+    /// Width of the drawn line.
     pub stroke: Stroke,
     /// Its points, in the order in which they are joined. On a logarithmic axis, what is not above
     /// its least value is left out.
     pub points: Vec<(f64, f64)>,
 }
 
-/// How a line is drawn.
+/// Width of a line as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
     /// For what was measured.
@@ -51,23 +51,23 @@ pub enum Stroke {
     Thin,
 }
 
-/// Why there is no plot.
+/// Reason that there is no plot.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// A point is nowhere.
+    /// A point has no place on the plot.
     #[error("the plot has no place for ({x}, {y}) of {series}: numbers must be finite")]
     NotFinite {
-        /// The series.
+        /// Name of the line with the point.
         series: String,
-        /// Where.
+        /// Coordinate of the point.
         x: f64,
-        /// Where.
+        /// Coordinate of the point.
         y: f64,
     },
     /// The drawing itself failed.
     #[error("the plot could not be drawn: {0}")]
     Draw(String),
-    /// What is there is not to be replaced.
+    /// Something other than a file is there.
     #[error(
         "{} is no file, so no plot is written in its place; name a file that is new or may be \
          replaced", .0.display()
@@ -76,9 +76,9 @@ pub enum PlotError {
     /// The file cannot be written.
     #[error("the plot {} cannot be written: {reason}", path.display())]
     Write {
-        /// The file.
+        /// Path of the file to write.
         path: PathBuf,
-        /// Why.
+        /// Error that the system gave.
         reason: io::Error,
     },
 }

@@ -1,4 +1,4 @@
-//! What is drawn, and what is in the file.
+//! Tests of the drawn lines and of the file.
 
 use super::*;
 

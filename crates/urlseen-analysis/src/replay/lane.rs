@@ -5,7 +5,6 @@ use super::error::ReplayError;
 use super::report::LaneReport;
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::redisbloom::{Forecast, Rate};
 use urlseen_core::filter::{
     FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, SpecError,
     Verdict,
@@ -27,22 +26,9 @@ impl LaneSpec {
     /// The kind cannot be that large.
     pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
         let parameters = spec.parameters.clone();
-        let (sizing, reservation) = (parameters.sizing(), parameters.reservation());
-        let strings = match reservation {
-            Some(_) => None,
-            None => parameters.in_redis()?.in_memory(),
-        };
-        let bytes = match (sizing, reservation, &strings) {
-            (Some(sizing), ..) => sizing.geometry().bytes(),
-            (_, Some(reservation), _) => {
-                let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
-                let first = Forecast::of(rate, keys, reservation.growth, 0);
-                // What cannot be made at all is refused when it is made.
-                first.ok().flatten().map_or(0, |forecast| forecast.bits / 8)
-            }
-            (_, _, Some(strings)) => strings.lengths().iter().sum(),
-            (_, _, None) => 0,
-        };
+        let bytes = parameters.outlook(0)?.bytes[1];
+        let is_local = parameters.kind().is_in(FilterPlace::Local);
+        let strings = if is_local { None } else { parameters.in_redis()?.in_memory() };
         Ok(Self { parameters, strings, bytes })
     }
 
@@ -181,7 +167,7 @@ impl Lane {
     /// Adds a point to the curve.
     fn mark(&mut self) {
         let before = self.curve.last();
-        let error_rate_now = self.filter.error_rate(self.members);
+        let error_rate_now = self.error_rate();
         // It grows in between: as it did at both ends, on average.
         let rate = f64::midpoint(before.error_rate_now, error_rate_now);
         self.curve.push(Point {
@@ -201,25 +187,12 @@ impl Lane {
         let keys = self.keys();
         let (kind, capacity) = (self.kind, self.capacity);
         let Counts { unseen, seen, wrong, no_place } = self.report;
-        let mut warning = None;
-        let (filter_bytes, strings, capacity) = match &self.filter {
-            Filter::InMemory(filter, _) => {
-                let fill = filter.gauge().fill();
-                if let Some(reservation) = self.parameters.reservation() {
-                    let (rate, keys) = (reservation.error_rate.get(), reservation.capacity.get());
-                    let full = Forecast::of(rate, keys, reservation.growth, fill.capacity);
-                    let full = full.ok().flatten();
-                    warning = full.and_then(|forecast| Rate::warning(forecast.rate));
-                }
-                let strings = if fill.layers > 0 { vec![fill.bytes] } else { Vec::new() };
-                (Some(fill.bytes), strings, Some(fill.capacity))
-            }
-            Filter::Strings(filter) => {
-                let lengths = filter.lengths();
-                (Some(lengths.iter().sum()), lengths, capacity)
-            }
-            Filter::Set => (None, Vec::new(), capacity),
+        let capacity = match &self.filter {
+            Filter::InMemory(filter, _) => Some(filter.gauge().fill().capacity),
+            Filter::Strings(_) | Filter::Set => capacity,
         };
+        let outlook = |keys| self.parameters.outlook(keys).ok();
+        let full = capacity.and_then(outlook).and_then(|outlook| outlook.warning);
         LaneReport {
             name: kind.name(),
             kind,
@@ -229,15 +202,24 @@ impl Lane {
             wrong,
             no_place,
             wrong_computed: self.curve.last().expected,
-            error_rate_now: self.filter.error_rate(self.members),
+            error_rate_now: self.error_rate(),
             keys,
             capacity,
             full_after: self.full_after,
-            filter_bytes,
-            strings,
+            bytes: outlook(keys).map_or([0; 2], |outlook| outlook.bytes),
+            warning: full,
             stopped: self.stopped,
-            warning,
             curve: self.curve.into_points(),
+        }
+    }
+
+    /// The share of unseen fingerprints that it takes for seen now.
+    fn error_rate(&self) -> f64 {
+        match &self.filter {
+            Filter::InMemory(filter, _) => filter.gauge().error_rate(),
+            Filter::Strings(_) | Filter::Set => {
+                self.parameters.outlook(self.members).map_or(0.0, |outlook| outlook.error_rate)
+            }
         }
     }
 
@@ -307,15 +289,5 @@ impl Filter {
     /// Returns true if it grows by layers.
     fn grows(&self) -> bool {
         matches!(self, Self::InMemory(filter, _) if filter.gauge().fill().layers > 0)
-    }
-
-    /// The share of unseen fingerprints that it takes for seen now, as computed for what was
-    /// given to it.
-    fn error_rate(&self, given: u64) -> f64 {
-        match self {
-            Self::InMemory(filter, _) => filter.gauge().error_rate(),
-            Self::Strings(filter) => filter.error_rate(given),
-            Self::Set => 0.0,
-        }
     }
 }

@@ -129,11 +129,9 @@ pub struct LaneReport {
     pub capacity: Option<u64>,
     /// After how many items it held as many as it is made for.
     pub full_after: Option<u64>,
-    /// Bytes of the filter's bits; nothing of a set.
-    pub filter_bytes: Option<u64>,
-    /// Bytes of each string that has bits, as they are in Redis.
+    /// Memory of the filter, the least and the most.
     #[serde(skip)]
-    pub strings: Vec<u64>,
+    pub bytes: [u64; 2],
     /// Why it judged no more, if so: a daemon would have ended there.
     pub stopped: Option<String>,
     /// Why the filter cannot have the error rate that it is made for.

@@ -12,6 +12,7 @@
 
 mod block;
 mod capacity;
+mod cells;
 pub mod choice;
 mod error_rate;
 mod expectation;
@@ -25,6 +26,7 @@ pub mod layout;
 mod local;
 pub mod memory;
 pub mod number;
+mod outlook;
 mod places;
 mod prefetch;
 mod rate;
@@ -41,6 +43,7 @@ mod strings;
 mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
+pub use cells::{Bits, Cells};
 pub use error_rate::{ErrorRate, ErrorRateError};
 pub use fill::{FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 pub use geometry::BLOCK_BYTES;
@@ -49,8 +52,9 @@ pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Recent,
-    RedisBloomFilter, Removal, Saved,
+    RedisBloomFilter, Removal, Saved, UniteError,
 };
+pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};
 pub use region::AllocationError;
 pub use reservation::Reservation;

@@ -137,6 +137,22 @@ impl Shards {
         read
     }
 
+    /// Adds the bits of the same shards of another owner. The number of keys is then an estimate.
+    pub(super) fn unite(&mut self, other: &Self) {
+        let geometry = self.places.native.geometry();
+        let own: Vec<ShardId> = self.counts().map(|(shard, _)| shard).collect();
+        for shard in own {
+            let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
+            let mut ones = 0;
+            for (byte, other) in bytes.iter_mut().zip(other.bytes(shard)) {
+                *byte |= other;
+                ones += u64::from(byte.count_ones());
+            }
+            let keys = geometry.keys_from_ones(ones);
+            self.counts[self.places.slot(shard)] = Count { keys, ones };
+        }
+    }
+
     /// Empties a shard.
     ///
     /// # Panics

@@ -7,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::layout::SizeError;
+use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters};
 use crate::fingerprint::Algorithm;
 
@@ -33,6 +34,9 @@ pub enum SpecError {
     /// No kind has that error rate.
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
+    /// No such filter of RedisBloom can be reserved.
+    #[error(transparent)]
+    Reserve(#[from] ReserveError),
     /// The kind's bits are nowhere in Redis.
     #[error("the filter kind {0} is for filter.place = \"local\" alone")]
     NotInRedis(Kind),

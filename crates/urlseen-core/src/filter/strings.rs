@@ -123,12 +123,6 @@ pub trait ScriptFilter: fmt::Debug + Send {
 
     /// How many keys were added.
     fn keys(&self) -> u64;
-
-    /// The share of unseen keys that are taken for seen once so many keys were given to it.
-    fn error_rate(&self, given: u64) -> f64;
-
-    /// Bytes of each string that has bits, as they are in Redis.
-    fn lengths(&self) -> Vec<u64>;
 }
 
 /// A filter of another project's layout in this process's memory: it judges as that project does.
@@ -162,15 +156,6 @@ impl<L: BitStrings> StringFilter<L> {
 impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
     fn keys(&self) -> u64 {
         self.keys
-    }
-
-    fn error_rate(&self, given: u64) -> f64 {
-        self.layout.error_rate(given)
-    }
-
-    fn lengths(&self) -> Vec<u64> {
-        let used = self.layout.used_strings().into_iter();
-        used.map(|string| self.layout.max_bytes(string)).collect()
     }
 
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed)) {

@@ -162,7 +162,7 @@ impl Config {
 
 impl Filter {
     /// Value of a part of the filter's spec, by the part's name.
-    fn part(&self, name: &str) -> Option<String> {
+    pub fn part(&self, name: &str) -> Option<String> {
         Some(match name {
             "filter.kind" => self.kind.to_string(),
             "filter.capacity" => self.capacity.to_string(),

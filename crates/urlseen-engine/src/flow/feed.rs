@@ -36,7 +36,7 @@ pub struct Pages {
 /// Items that are read together.
 #[derive(Debug, Default)]
 pub struct Page {
-    /// The items.
+    /// Items of the page, in order.
     pub items: Items,
     /// Place of the first item.
     pub place: Place,
@@ -55,7 +55,7 @@ pub struct Page {
 /// Place of an item, for messages: `FILE, line N`.
 #[derive(Debug, Clone)]
 pub struct Place {
-    /// The input.
+    /// Name of the input, for messages.
     pub name: Arc<str>,
     /// The word for an element of it.
     pub unit: &'static str,
@@ -72,7 +72,7 @@ pub struct Bad {
     pub offset: Option<u64>,
     /// Line of the entry, from 1, in an input of lines.
     pub line: Option<u64>,
-    /// Cause.
+    /// Cause of the failure, in words.
     pub reason: String,
 }
 
@@ -82,27 +82,27 @@ pub enum FeedError {
     /// A file cannot be opened.
     #[error("cannot open {}: {reason}", InputName(name))]
     Open {
-        /// The file.
+        /// Name of the file, as it was given.
         name: PathBuf,
-        /// Cause.
+        /// Cause of the failure, in words.
         reason: io::Error,
     },
     /// Reading or decompressing failed.
     #[error("cannot read {} beyond {place}: {reason}", InputName(name))]
     Read {
-        /// The file.
+        /// Name of the file, as it was given.
         name: PathBuf,
         /// The last line or byte before.
         place: String,
-        /// Cause.
+        /// Cause of the failure, in words.
         reason: io::Error,
     },
-    /// A line has no end.
+    /// A line is too long to be one.
     #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", InputName(name))]
     Endless {
-        /// The file.
+        /// Name of the file, as it was given.
         name: PathBuf,
-        /// The line.
+        /// Number of the line, from 1.
         line: u64,
     },
     /// Redis does not answer as it should.
@@ -115,20 +115,20 @@ pub enum FeedError {
          SCHEDULER_PERSIST is set"
     )]
     NoSet {
-        /// The key.
+        /// Name of the key in Redis.
         key: String,
         /// The server and the database.
         address: String,
     },
-    /// The key is not a set.
+    /// The key holds something other than a set.
     #[error(
         "the key {key} holds a {found}, and a set was expected; scrapy-redis names its set \
          SPIDER:dupefilter unless SCHEDULER_DUPEFILTER_KEY says otherwise"
     )]
     OtherType {
-        /// The key.
+        /// Name of the key in Redis.
         key: String,
-        /// Its type.
+        /// Type of the key in Redis.
         found: String,
     },
     /// The thread that reads cannot be started.

@@ -68,7 +68,7 @@ pub(super) fn feed<C: Cutter>(
 pub(super) struct Input {
     pub(super) file: PathBuf,
     reader: Box<dyn Read + Send>,
-    /// Whether what comes in is to go on at once, as somebody may be typing it.
+    /// True if input goes on at once, because a person may be typing it.
     is_live: bool,
     /// Bytes that were read so far, compressed as they are.
     consumed: Arc<AtomicU64>,
@@ -81,7 +81,7 @@ pub(super) struct Input {
     end: Option<io::Result<()>>,
 }
 
-/// Counts what is read.
+/// Reader that counts the bytes it reads.
 struct Counted<R> {
     reader: R,
     consumed: Arc<AtomicU64>,
@@ -184,7 +184,7 @@ impl Input {
         }
     }
 
-    /// Gives up the rest.
+    /// Ends the input before its end.
     pub(super) fn close(&mut self) {
         (self.filled, self.end) = (0, Some(Ok(())));
     }

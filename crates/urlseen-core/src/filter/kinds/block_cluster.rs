@@ -24,6 +24,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: NAME,
     summary: "that of scrapy-redis-bloomfilter-block-cluster",
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
+    usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
     places: &[FilterPlace::Redis],
     read,
 });
@@ -80,13 +81,6 @@ pub struct BlockCluster {
 }
 
 impl BlockCluster {
-    /// That package's default of `BLOOMFILTER_BIT`.
-    pub const DEFAULT_BIT: u32 = 32;
-    /// That package's default of `BLOOMFILTER_HASH_NUMBER`.
-    pub const DEFAULT_HASH_NUMBER: u32 = 15;
-    /// That package's default of `BLOOMFILTER_BLOCK_NUM`.
-    pub const DEFAULT_BLOCK_NUM: u32 = 1;
-
     /// The layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER` and
     /// `BLOOMFILTER_BLOCK_NUM`.
     ///

@@ -31,6 +31,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: "imooc",
     summary: "that of BloomFilter_imooc",
     keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read,
 });

@@ -25,8 +25,8 @@ use std::sync::Arc;
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
 use super::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, RedisKind, Reservation, SHARDS, Seed,
-    Sizing,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, Reservation,
+    SHARDS, Seed, Sizing,
 };
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
@@ -69,6 +69,8 @@ struct Registered {
     summary: &'static str,
     /// The keys of the section `filter` that its parameters are read from.
     keys: &'static [&'static str],
+    /// Settings of the kind's project that differ from the defaults of the configuration.
+    usual: &'static [(&'static str, &'static str)],
     /// Where such a filter can live.
     places: &'static [FilterPlace],
     /// Reads what is chosen for a filter.
@@ -104,6 +106,12 @@ impl Kind {
     /// The keys of the configuration that say what such a filter is made for.
     pub fn keys(self) -> &'static [&'static str] {
         self.0.keys
+    }
+
+    /// Setting of the kind's project under a name of the configuration, if it differs from the
+    /// default there.
+    pub fn usual(self, name: &str) -> Option<&'static str> {
+        self.0.usual.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
     /// Returns true if such a filter can live there.
@@ -262,6 +270,20 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Division of the bits in words, if it follows from more than the configuration.
     fn division(&self) -> Option<String> {
         None
+    }
+
+    /// Memory and error rate of such a filter that holds so many keys.
+    ///
+    /// # Errors
+    /// No such filter exists.
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        Ok(self.in_redis()?.outlook(keys))
+    }
+
+    /// Filters of the kind for the same keys whose bits are divided otherwise, each with its name,
+    /// this one among them. Empty if the kind has no choice.
+    fn variants(&self) -> Vec<(String, Parameters)> {
+        Vec::new()
     }
 
     /// Number of shards of a filter in memory.

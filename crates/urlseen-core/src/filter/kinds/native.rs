@@ -6,6 +6,7 @@ use super::{
     CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, SEED, Values,
     capacity_field, error_rate_field,
 };
+use crate::filter;
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
@@ -13,8 +14,8 @@ use crate::filter::local::NativeFilter;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BLOCK_BITS, BLOCK_BYTES, BuildError, Capacity, ErrorRate, Estimate, FilterKind, RedisKind,
-    SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
+    BLOCK_BITS, BLOCK_BYTES, BuildError, Capacity, ErrorRate, Estimate, FilterKind, Outlook,
+    RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
 };
 use crate::fingerprint::Fingerprint;
 
@@ -24,6 +25,7 @@ pub const NATIVE: Kind = Kind(&Registered {
     short: "native",
     summary: "urlseen's own: shards by leading byte, bits confined to a few cache lines",
     keys: &[CAPACITY, ERROR_RATE, SEED],
+    usual: &[],
     places: &[FilterPlace::Local, FilterPlace::Redis],
     read,
 });
@@ -91,6 +93,17 @@ impl KindParameters for NativeParameters {
         Some(format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part()))
     }
 
+    fn variants(&self) -> Vec<(String, Parameters)> {
+        let (capacity, error_rate) = (self.sizing.capacity(), self.sizing.error_rate());
+        let variant = |blocks: filter::Blocks| {
+            let sizing = Sizing::with_blocks(capacity, error_rate, blocks);
+            let count = blocks.get();
+            let name = if count == 1 { "1 block".to_owned() } else { format!("{count} blocks") };
+            (name, Parameters::native(&sizing, self.seed))
+        };
+        filter::Blocks::ALL.map(variant).into()
+    }
+
     fn check_memory(&self) -> Result<(), BuildError> {
         memory::check(&self.sizing).map_err(|large| Box::new(large).into())
     }
@@ -151,6 +164,18 @@ impl RedisKind for Blocks {
             *keys = geometry.keys_from_ones(ones);
         }
         Estimate { keys: keys.iter().sum(), error_rate: geometry.error_rate_of(&keys) }
+    }
+
+    fn outlook(&self, keys: u64) -> Outlook {
+        let geometry = self.0.geometry();
+        Outlook {
+            strings: SHARDS,
+            bits: geometry.bits(),
+            hashes: geometry.k(),
+            bytes: [geometry.bytes(); 2],
+            error_rate: geometry.error_rate_at(keys),
+            warning: None,
+        }
     }
 
     fn lua(&self) -> String {

@@ -38,6 +38,7 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     short: "pyrebloom",
     summary: "that of pyreBloom",
     keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read: |values| read(values, PYREBLOOM, PyreBloom::new),
 });
@@ -48,6 +49,7 @@ pub(super) const LUW2007: Kind = Kind(&Registered {
     short: "luw2007-bloomfilter",
     summary: "that of luw2007's bloomfilter, which is pyreBloom's but for a rounding",
     keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read: |values| read(values, LUW2007, PyreBloom::unrounded),
 });

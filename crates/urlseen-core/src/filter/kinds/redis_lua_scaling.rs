@@ -20,6 +20,7 @@ use super::{
     CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
     error_rate_field,
 };
+use crate::filter::Outlook;
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::bit_strings::{LARGEST_STRING, fill};
 use crate::filter::layout::{BitPosition, PlacementError, SizeError};
@@ -35,6 +36,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: NAME,
     summary: "that of redis-lua-scaling-bloom-filter, which grows",
     keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read,
 });
@@ -247,6 +249,14 @@ impl RedisKind for Scaling {
         Estimate { keys, error_rate: self.error_rate(keys) }
     }
 
+    fn outlook(&self, keys: u64) -> Outlook {
+        let layers = &self.layers[..=self.layer_of(keys.max(1))];
+        let lengths = layers.iter().map(|layer| layer.bits.div_ceil(8));
+        let bits = layers.iter().map(|layer| layer.bits).sum();
+        let hashes = layers.last().map_or(0, |layer| layer.hashes);
+        Outlook::of_strings(lengths, bits, hashes, self.error_rate(keys))
+    }
+
     fn lua(&self) -> String {
         let layer = |&Layer { bits, hashes, held }: &Layer| format!("{{{bits}, {hashes}, {held}}}");
         let layers: Vec<_> = self.layers.iter().map(layer).collect();
@@ -326,15 +336,6 @@ impl ScriptFilter for ScalingFilter {
 
     fn keys(&self) -> u64 {
         self.keys
-    }
-
-    fn error_rate(&self, given: u64) -> f64 {
-        self.layout.error_rate(given)
-    }
-
-    fn lengths(&self) -> Vec<u64> {
-        let layers = &self.layout.layers[..=self.layout.layer_of(self.keys.max(1))];
-        layers.iter().map(|layer| layer.bits.div_ceil(8)).collect()
     }
 }
 

@@ -53,7 +53,7 @@ fn it_grows_and_keeps_its_error_rate() {
             layer.positions(words).all(|bit| set.contains(&bit))
         };
         let is_seen = sets.iter().zip(&layout.layers).take(newest + 1).any(is_in);
-        expected += filter.error_rate(count);
+        expected += layout.error_rate(count);
         if is_seen {
             wrong += 1;
         } else {
@@ -65,7 +65,7 @@ fn it_grows_and_keeps_its_error_rate() {
         assert_eq!(found, [if is_seen { Placed::Seen } else { Placed::Added }], "{number}");
     }
     assert_eq!(filter.keys(), count);
-    assert_eq!(filter.lengths().len(), layout.layer_of(count) + 1);
+    assert_eq!(layout.outlook(count).strings, layout.layer_of(count) + 1);
     let sigma = f64::sqrt(expected);
     assert!((f64::from(wrong) - expected).abs() < 4.0 * sigma, "{wrong} wrong of {expected}");
 }

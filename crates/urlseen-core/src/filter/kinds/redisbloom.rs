@@ -5,10 +5,11 @@ use super::{
     error_rate_field,
 };
 use crate::filter::choice::FilterPlace;
-use crate::filter::redisbloom::POSITION_RULE;
+use crate::filter::redisbloom::{Forecast, POSITION_RULE, Rate, ReserveError};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, RedisBloomFilter, Reservation, memory,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation,
+    memory,
 };
 
 /// RedisBloom's kind.
@@ -17,6 +18,7 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
     short: "redisbloom",
     summary: "RedisBloom's: layers that grow",
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
+    usual: &[],
     places: &[FilterPlace::Local],
     read,
 });
@@ -75,6 +77,24 @@ impl KindParameters for Reserved {
 
     fn reservation(&self) -> Option<Reservation> {
         Some(self.0)
+    }
+
+    /// It grows: past its capacity its error rate stays. One that cannot grow takes no more keys.
+    fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
+        let Reservation { capacity, error_rate, growth } = self.0;
+        let at = |keys| Forecast::of(error_rate.get(), capacity.get(), growth, keys);
+        let held = match at(keys)? {
+            Some(held) => held,
+            None => at(capacity.get())?.ok_or(ReserveError::Capacity)?,
+        };
+        Ok(Outlook {
+            strings: held.layers,
+            bits: held.bits,
+            hashes: held.hashes,
+            bytes: [held.bits / 8; 2],
+            error_rate: held.rate.total,
+            warning: Rate::warning(held.rate),
+        })
     }
 
     fn rules(&self) -> [&'static str; 2] {

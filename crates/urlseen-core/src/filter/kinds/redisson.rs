@@ -29,6 +29,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: NAME,
     summary: "that of Redisson's RBloomFilter",
     keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read,
 });

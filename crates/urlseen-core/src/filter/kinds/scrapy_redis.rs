@@ -7,7 +7,7 @@ use crate::filter::choice::FilterPlace;
 use crate::filter::layout::{BitPosition, PlacementError};
 use crate::filter::redis_kind::{Command, Content, KeyLook, Question, text};
 use crate::filter::spec::SpecError;
-use crate::filter::{Estimate, RedisKind};
+use crate::filter::{Estimate, Outlook, RedisKind};
 use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -15,9 +15,14 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: "scrapy-redis",
     summary: "the set of scrapy-redis: exact",
     keys: &[],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read: |_| Ok(Parameters::new(Set)),
 });
+
+/// Bytes that a member takes in Redis, 40 hex digits: the least and the most, by the fill of the
+/// set's hash table. peers, memory: SADD, 40 hex digits, hash table full and doubling
+const MEMBER_BYTES: [u64; 2] = [88, 104];
 
 /// What a member of a set costs Redis, in nanoseconds.
 const MEMBER: usize = 2_500;
@@ -67,6 +72,10 @@ impl RedisKind for Set {
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
         Estimate { keys: looks.iter().map(|look| look.size).sum(), error_rate: 0.0 }
+    }
+
+    fn outlook(&self, keys: u64) -> Outlook {
+        Outlook::of_set(MEMBER_BYTES.map(|bytes| bytes.saturating_mul(keys)))
     }
 
     fn lua(&self) -> String {

@@ -24,6 +24,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     short: "scrapy-redis-bloomfilter",
     summary: "that of scrapy-redis-bloomfilter",
     keys: &[BIT, HASH_NUMBER],
+    usual: &[],
     places: &[FilterPlace::Redis],
     read,
 });

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use super::layout::native::{KeyHash, key_hash};
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
-use super::{AllocationError, Kind, SHARDS, Seed, ShardId, Verdict};
+use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
 pub use forgetting::ForgettingFilter;
@@ -82,6 +82,31 @@ pub trait FilterKind: Any + Debug + Send {
 
     /// Empties all shards.
     fn clear(&mut self);
+
+    /// Returns the keys, if the kind keeps them.
+    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
+        None
+    }
+
+    /// Returns the bits, part by part, if these alone tell which keys the filter has.
+    fn bits(&self) -> Option<Vec<Bits<'_>>> {
+        None
+    }
+
+    /// Describes each layer, if the filter grows by layers.
+    fn layers(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Adds the keys of a filter with the same parameters and layers.
+    ///
+    /// # Errors
+    /// The kind cannot do that, or this filter has no room for so many keys.
+    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
+        let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
+        self.reserve(key_hashes.len())?;
+        Ok(self.insert(&key_hashes)?)
+    }
 
     /// Begins a generation: what is inserted from now on has this age. Kinds that keep no ages
     /// ignore it.
@@ -199,6 +224,34 @@ impl Sum for Fill {
             layers: all.layers + part.layers,
         })
     }
+}
+
+/// Two filters that cannot become one.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum UniteError {
+    /// The kind has no such operation.
+    #[error("two filters of this kind cannot become one")]
+    Unsupported,
+    /// The filters have other layers.
+    #[error("the layers of the filters differ, so their bits mean different things")]
+    Layers,
+    /// A layer would have more keys than it was made for.
+    #[error(
+        "together layer {layer} of the filters has about {keys} items, and it is made for \
+         {capacity}: RedisBloom could neither count them nor keep its error rate. Make one filter \
+         of a larger capacity, and feed it both crawls"
+    )]
+    LayerFull {
+        /// Number of the layer, from 0.
+        layer: usize,
+        /// Estimated number of its keys.
+        keys: u64,
+        /// Number of keys that it was made for.
+        capacity: u64,
+    },
+    /// The filter has no room for the keys.
+    #[error(transparent)]
+    Full(#[from] Full),
 }
 
 /// What became of a key that was to be taken out.

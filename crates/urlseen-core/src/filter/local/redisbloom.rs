@@ -1,14 +1,15 @@
 //! A filter of RedisBloom, in memory. It is in one piece: one shard has all keys, and so one owner
 //! has all of the filter.
 
+use std::any::Any;
 use std::io::{self, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
+use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{AddError, Filter, Hashes, ReserveError};
-use crate::filter::{Reservation, SHARDS, Seed, ShardId, Verdict};
+use crate::filter::{Bits, Reservation, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
 /// A filter of RedisBloom, at the owner that has it; nothing at the others.
@@ -40,6 +41,15 @@ impl RedisBloomFilter {
         let filter = Self { reservation, limit, filter, gauge };
         filter.show();
         Ok(filter)
+    }
+
+    /// Makes the owner of a filter that was made elsewhere.
+    pub fn of(filter: Filter) -> Self {
+        let (reservation, empty) = (Reservation::least(), Fill::default());
+        let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
+        let filter = Self { reservation, limit: u64::MAX, filter: Some(filter), gauge };
+        filter.show();
+        filter
     }
 
     /// The rule by which the text that RedisBloom's clients pass becomes what the filter knows.
@@ -153,6 +163,33 @@ impl FilterKind for RedisBloomFilter {
     fn clear(&mut self) {
         self.filter = None;
         self.show();
+    }
+
+    fn bits(&self) -> Option<Vec<Bits<'_>>> {
+        let layers = self.filter.iter().flat_map(Filter::layers);
+        let bits = layers.map(|layer| Bits { cells: layer.cells(), bytes: layer.bytes() });
+        Some(bits.collect())
+    }
+
+    fn layers(&self) -> Vec<String> {
+        let layers = self.filter.iter().flat_map(Filter::layers);
+        let words = layers.map(|layer| {
+            let (bits, hashes, capacity) = (layer.bits(), layer.hashes(), layer.capacity());
+            format!("{bits} bits, {hashes} hashes, for {capacity}")
+        });
+        words.collect()
+    }
+
+    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
+        let other: &dyn Any = other;
+        let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
+        match (&mut self.filter, &other.filter) {
+            (Some(filter), Some(other)) => filter.unite(other)?,
+            (None, Some(other)) => self.filter = Some(other.frozen()),
+            (_, None) => {}
+        }
+        self.show();
+        Ok(())
     }
 }
 

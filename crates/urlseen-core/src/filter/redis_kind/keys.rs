@@ -55,6 +55,14 @@ impl RedisFilterKeys {
         self.key(shard.index() as u32)
     }
 
+    /// Bytes of the key of a shard.
+    pub fn bytes_of(&self, shard: ShardId) -> u64 {
+        // Below 256.
+        #[allow(clippy::cast_possible_truncation)]
+        let content = self.content(shard.index() as u32);
+        content.max_bytes().unwrap_or(0)
+    }
+
     /// What a key holds.
     pub fn content(&self, number: u32) -> Content {
         self.kind.content(number)

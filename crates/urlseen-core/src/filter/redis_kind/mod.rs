@@ -19,6 +19,7 @@ pub(super) use self::strings::{BIT, InStrings};
 use super::layout::native::Native;
 use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::strings::ScriptFilter;
+use super::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
 /// A command, and its arguments.
@@ -88,6 +89,15 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, by
     /// a look at each of the [`RedisKind::looked_at`] keys.
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
+
+    /// Distribution of the bits that keys choose in a string, if the bits alone tell which keys the
+    /// filter has.
+    fn cells(&self, _number: u32) -> Option<Cells> {
+        None
+    }
+
+    /// Memory and error rate of such a filter that holds so many keys.
+    fn outlook(&self, keys: u64) -> Outlook;
 
     /// The functions that a script calls.
     fn lua(&self) -> String;

@@ -6,6 +6,7 @@ use super::{
 };
 use crate::filter::layout::{BitPosition, BitStrings};
 use crate::filter::strings::{ScriptFilter, StringFilter};
+use crate::filter::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
 /// What a bit of an unseen item costs Redis, in nanoseconds.
@@ -59,6 +60,17 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let keys = keys.sum::<f64>().round() as u64;
         Estimate { keys, error_rate: self.0.error_rate(keys) }
+    }
+
+    fn cells(&self, number: u32) -> Option<Cells> {
+        let (bits, crowded) = (self.0.bits(number), self.0.crowded_bits(number));
+        Some(Cells::crowded_string(bits, crowded, self.0.spread_hashes()))
+    }
+
+    fn outlook(&self, keys: u64) -> Outlook {
+        let used = self.used().into_iter();
+        let lengths = used.map(|string| self.0.max_bytes(string));
+        Outlook::of_strings(lengths, self.bits(), self.hashes(), self.0.error_rate(keys))
     }
 
     fn lua(&self) -> String {

@@ -11,6 +11,7 @@ use super::header::{DumpHeader, Options, Shape};
 use super::layer::{Hashes, Layer};
 use super::loader::{FIRST, Loader};
 use super::rate::Rate;
+use crate::filter::UniteError;
 
 /// The most bytes of a chunk that is written, as servers write them. Larger ones are read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
@@ -196,25 +197,31 @@ impl Filter {
         self.limit = limit.min(i64::MAX as u64 - 1);
     }
 
-    /// Adds the bits of a filter whose layers have the same shapes. From then on each layer counts
-    /// as having as many items as `sizes` says.
+    /// Adds the bits of a filter whose layers have the same shapes. RedisBloom grows by the number
+    /// of a layer's items, so these are estimated.
     ///
-    /// # Panics
-    /// If the layers differ, or a size is beyond a layer's capacity.
-    pub fn unite(&mut self, other: &Self, sizes: &[u64]) {
-        assert!(
-            self.layers.len() == other.layers.len() && self.layers.len() == sizes.len(),
-            "filters of as many layers are united"
-        );
+    /// # Errors
+    /// The layers differ, or one has no room for the items of both.
+    pub fn unite(&mut self, other: &Self) -> Result<(), UniteError> {
+        let layers = || self.layers.iter().zip(&other.layers);
+        let have_same_shapes = layers().all(|(own, other)| own.shape == other.shape);
+        if self.layers.len() != other.layers.len() || !have_same_shapes {
+            return Err(UniteError::Layers);
+        }
+        let sizes = layers().map(|(own, other)| own.united_size(other));
+        let sizes: Vec<u64> = sizes.collect();
+        for (number, (layer, &keys)) in self.layers.iter().zip(&sizes).enumerate() {
+            if keys > layer.capacity() {
+                let capacity = layer.capacity();
+                return Err(UniteError::LayerFull { layer: number, keys, capacity });
+            }
+        }
         self.spare.clear();
         self.size = sizes.iter().sum();
-        for ((layer, other), &size) in self.layers.iter_mut().zip(&other.layers).zip(sizes) {
-            assert!(
-                layer.shape == other.shape && size <= layer.capacity(),
-                "layers of one shape are united, and hold no more than they are made for"
-            );
+        for ((layer, other), size) in self.layers.iter_mut().zip(&other.layers).zip(sizes) {
             Arc::make_mut(layer).unite(other, size);
         }
+        Ok(())
     }
 
     /// How many items were new when they were added.

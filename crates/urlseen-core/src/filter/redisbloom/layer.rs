@@ -3,6 +3,7 @@
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
+use crate::filter::Cells;
 
 /// A layer of a filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -151,6 +152,16 @@ impl Layer {
         &self.bits
     }
 
+    /// Estimates the number of items of this layer and another one of the same shape together.
+    pub(super) fn united_size(&self, other: &Self) -> u64 {
+        let ones = self.bits.iter().zip(&other.bits);
+        let ones = ones.map(|(own, other)| u64::from((own | other).count_ones())).sum();
+        // Not negative, and far below 2^64.
+        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+        let estimate = self.cells().keys(ones).round() as u64;
+        estimate.clamp(self.size.max(other.size), self.size + other.size)
+    }
+
     /// Adds the bits of a layer of the same shape. From then on it counts as having `size` items.
     pub(super) fn unite(&mut self, other: &Self, size: u64) {
         for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
@@ -158,6 +169,11 @@ impl Layer {
         }
         self.ones = self.bits.iter().map(|byte| u64::from(byte.count_ones())).sum();
         self.size = size;
+    }
+
+    /// Distribution of the bits that items choose.
+    pub(in crate::filter) fn cells(&self) -> Cells {
+        Cells::string(self.reach(), self.hashes().into())
     }
 
     /// How many bits an item sets.

@@ -123,11 +123,6 @@ impl Uniting {
         Ok(())
     }
 
-    /// What its first string, or the set, is called until then.
-    pub fn aside_key(&self) -> String {
-        self.aside.key(0)
-    }
-
     /// Gives all of it the names by which it counts.
     ///
     /// # Errors

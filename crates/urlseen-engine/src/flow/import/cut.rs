@@ -1,11 +1,11 @@
-//! What was cut off the front of an input: digests, and what is none.
+//! Digests and malformed entries, cut off the front of an input.
 
 use crate::item::Items;
 
-/// How much of what is bad is shown.
+/// Most characters of a malformed entry that are shown.
 const SHOWN: usize = 60;
 
-/// How much that is bad is named, of what is cut at once; the rest is counted.
+/// Most malformed entries of a page that are named; the rest is counted.
 const NAMED: usize = 20;
 
 /// Why something is no fingerprint.
@@ -32,7 +32,7 @@ pub enum CutError {
     /// The end of a file that was not written to its end.
     #[error("the last {bytes} bytes are no whole fingerprint: who wrote them was killed")]
     Torn {
-        /// How many bytes are left.
+        /// Number of bytes that are left.
         bytes: usize,
     },
     /// A file of something else.
@@ -41,21 +41,21 @@ pub enum CutError {
          imported. It begins with {shown}"
     )]
     Neither {
-        /// How it begins, escaped.
+        /// Beginning of the entry, escaped.
         shown: String,
     },
 }
 
-/// Where something bad stands, the number of its line where it is one, and what is wrong.
+/// Offset of a malformed entry, the number of its line if it is one, and the error.
 pub(super) type BadPlace = (u64, Option<u64>, CutError);
 
-/// What was cut.
+/// Entries that were cut off.
 #[derive(Debug, Default)]
 pub struct Cut {
-    /// Where in the input the bytes begin that it is cut from.
+    /// Offset in the input of the bytes that are cut.
     base: u64,
     digests: Vec<u8>,
-    /// Where each digest ends.
+    /// End of each digest in `bytes`.
     ends: Vec<usize>,
     bad: Vec<BadPlace>,
     bad_count: u64,
@@ -82,7 +82,7 @@ impl Cut {
         self.bad_count += 1;
     }
 
-    /// How much was bad.
+    /// Number of malformed entries.
     pub(super) fn bad_count(&self) -> u64 {
         self.bad_count
     }

@@ -23,13 +23,13 @@ struct Digests {
     format: Format,
     /// Once the format is known.
     cutter: Option<FormatCutter>,
-    /// What it goes by in checkpoints; not there if it can be read but once.
+    /// Identity in checkpoints; `None` if the input can be read only once.
     identity: Option<FileIdentity>,
-    /// Where an earlier import ended, until the reading goes on there.
+    /// End of an earlier import, until reading continues there.
     resumed: Option<Checkpoint>,
 }
 
-/// What tells an input from others.
+/// Identity of an input, which tells it from others.
 struct FileIdentity {
     source: String,
     version: String,

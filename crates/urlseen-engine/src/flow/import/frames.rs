@@ -3,18 +3,18 @@
 
 use super::cut::{Cut, CutError};
 
-/// Bytes of a length.
+/// Bytes of the length before a frame.
 const LENGTH: usize = 2;
 
 /// The most bytes of a frame, and of the length that follows it.
 const LOOK: usize = LENGTH + 32 + LENGTH;
 
-/// Cuts frames.
+/// Cutter of frames with their length before them.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// Frames so far.
+    /// Number of frames so far.
     pub(super) count: u64,
-    /// Whether it is to be found out where frames begin again.
+    /// True if the start of the next frame is unknown.
     is_lost: bool,
 }
 
@@ -85,12 +85,12 @@ fn length_at(bytes: &[u8], at: usize) -> Option<Result<usize, u16>> {
     Some(if is_length(length) { Ok(usize::from(length)) } else { Err(length) })
 }
 
-/// Whether a fingerprint can have so many bytes.
+/// Returns true if a fingerprint can have this number of bytes.
 fn is_length(length: u16) -> bool {
     matches!(length, 16 | 20 | 32)
 }
 
-/// Whether a file that begins so is one; `None` as long as that cannot be told.
+/// Returns true if a file with this beginning has frames; `None` as long as that is unknown.
 pub(super) fn begins(bytes: &[u8]) -> Option<bool> {
     match bytes {
         [] | [0] => None,

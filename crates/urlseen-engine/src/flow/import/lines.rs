@@ -4,12 +4,12 @@ use super::cut::{Cut, CutError, shown};
 use crate::flow::input::BLOCK;
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Cuts lines.
+/// Cutter of lines of hex digits.
 #[derive(Debug, Default)]
 pub(super) struct LineCutter {
     /// Lines so far, empty ones too.
     pub(super) count: u64,
-    /// Whether the end of a line is passed over that was too long.
+    /// True if the rest of a line that is too long is skipped.
     is_passing: bool,
 }
 
@@ -57,7 +57,7 @@ impl LineCutter {
     }
 }
 
-/// Whether an input that begins so has them; `None` as long as that cannot be told.
+/// Returns true if an input with this beginning has such lines; `None` as long as that is unknown.
 pub(super) fn begins(bytes: &[u8], is_end: bool) -> Option<bool> {
     /// More than a line of a fingerprint and its end have.
     const ENOUGH: usize = 80;

@@ -16,26 +16,26 @@ use super::feed::{Feed, FeedError};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::Checkpoint;
 
-/// Where fingerprints come from.
+/// Origin of the fingerprints of an import.
 #[derive(Debug, Clone)]
 pub enum Origin {
     /// Files, plain or compressed; standard input where there are none or where one is `-`.
     Files {
-        /// Their names.
+        /// Names of the files, in their order.
         files: Vec<PathBuf>,
-        /// What they hold.
+        /// Format of all these files.
         format: Format,
     },
-    /// A set in Redis.
+    /// Set in Redis whose members are hex digits.
     Set {
-        /// The server.
+        /// Address of the server.
         address: RedisAddress,
-        /// The set.
+        /// Name of the set in Redis.
         key: String,
     },
 }
 
-/// What a file holds.
+/// Format of a file of fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// One of the others, as its first bytes tell.

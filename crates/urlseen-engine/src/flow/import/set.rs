@@ -84,7 +84,7 @@ fn cut(key: &str, scanned: &link::Page) -> Page {
     Page { items, bad: bad.collect(), bad_count, ..Page::default() }
 }
 
-/// How many members the set has, which there must be.
+/// Returns the number of members of the set. Fails if there is none.
 async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, FeedError> {
     let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(LinkError::from)?;
     let key_of = || key.to_owned();

@@ -22,7 +22,7 @@ use stream::Stream;
 pub struct Cursor {
     /// The place, as the source counts.
     pub place: u128,
-    /// How many items are known to come after it.
+    /// Number of items that are known to come after it.
     pub left: u64,
 }
 
@@ -108,13 +108,15 @@ pub trait Source: Send {
     /// cursor, or nil after `seconds`.
     fn wait(&self, keys: &Keys, after: Cursor, seconds: f64) -> Cmd;
 
-    /// Whether a claim may find something after this reply to [`Source::wait`].
+    /// Returns true if a claim may find an item after this reply to [`Source::wait`].
     fn wakes(&self, reply: &Value) -> bool;
 
-    /// How many items wait to be claimed, or stay where they are until they are committed.
+    /// Asks for the number of items that wait to be claimed, or that stay in place until their
+    /// commit.
     fn waiting(&self, keys: &Keys) -> Cmd;
 
-    /// How many items wait to be claimed by that answer, where so many are.
+    /// Returns the number of items that wait to be claimed, by that answer and the number of
+    /// claimed ones.
     fn unclaimed(&self, waiting: u64, claimed: u64) -> u64;
 
     /// Adds what all this needs of the server, beyond what the scripts themselves do.

@@ -18,7 +18,7 @@ use urlseen_core::redis::script::Script;
 pub(super) struct Stream {
     field: String,
     after_commit: AfterCommit,
-    /// Counts what waits.
+    /// Script that counts the waiting entries.
     waiting: Script,
 }
 

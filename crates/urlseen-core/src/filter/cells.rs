@@ -1,4 +1,4 @@
-//! How keys choose bits, and what the bits that are 1 say of how many keys there are.
+//! Distribution of the bits that keys choose, and the number of keys by the bits that are 1.
 //!
 //! A part of a filter has `parts` times `blocks` blocks of `block_bits` bits. A key chooses a block
 //! in each of the parts, and draws as many bits in it, with replacement. A Bloom filter without
@@ -23,41 +23,57 @@
 //! g(c) = (f1^-c - 1 + (w - 1) ((f2/f1^2)^c - 1) + (m - w) (((2 f1 - 1)/f1^2)^c - 1)) / m ln^2 f1
 //! ```
 
-use urlseen_core::filter::{BLOCK_BITS, Geometry};
+use super::{BLOCK_BITS, Geometry};
 
-/// How keys choose bits in a part of a filter.
+/// Distribution of the bits that keys choose in a part of a filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Cells {
     parts: f64,
     block_bits: f64,
     blocks: f64,
     draws: f64,
+    crowded: u64,
+}
+
+/// Bits of a part of a filter.
+#[derive(Debug, Clone, Copy)]
+pub struct Bits<'a> {
+    /// Distribution of the bits that keys choose.
+    pub cells: Cells,
+    /// The bits.
+    pub bytes: &'a [u8],
 }
 
 impl Cells {
-    /// A shard of the native kind.
+    /// Returns the cells of a shard of the native kind.
     pub fn shard(geometry: Geometry) -> Self {
         Self {
             parts: geometry.blocks().get().into(),
             block_bits: BLOCK_BITS.into(),
             blocks: geometry.blocks_per_part().into(),
             draws: geometry.bits_per_block().into(),
+            crowded: 0,
         }
     }
 
-    /// So many bits without blocks, of which a key draws so many.
+    /// Returns the cells of bits without blocks, of which a key draws this number.
     pub fn string(bits: u64, draws: f64) -> Self {
-        Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws }
+        Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws, crowded: 0 }
     }
 
-    /// The strings of other projects, of which so many bits at the begin tell nothing.
+    /// Returns the cells of a string whose first bits, a multiple of 8, tell nothing of its keys.
     pub fn crowded_string(bits: u64, crowded: u64, draws: f64) -> Self {
         let counted = bits - crowded;
-        Self::string(counted, draws * counted as f64 / bits as f64)
+        Self { crowded, ..Self::string(counted, draws * counted as f64 / bits as f64) }
     }
 
-    /// All bits.
-    pub(crate) fn bits(&self) -> f64 {
+    /// Number of bytes at the start that tell nothing of the keys.
+    pub fn crowded_bytes(&self) -> u64 {
+        self.crowded / 8
+    }
+
+    /// Number of bits that tell of the keys.
+    pub fn bits(&self) -> f64 {
         self.parts * self.part_bits()
     }
 
@@ -71,12 +87,12 @@ impl Cells {
         if self.is_plain() { in_block } else { (in_block.exp_m1() / self.blocks).ln_1p() }
     }
 
-    /// Whether there are no blocks to choose from.
+    /// Returns true if there are no blocks to choose from.
     fn is_plain(&self) -> bool {
         self.blocks < 1.5
     }
 
-    /// How many keys there are where `ones` bits are 1: nothing is known of a part that is full.
+    /// Estimates the number of keys of a part in which `ones` bits are 1.
     pub fn keys(&self, ones: u64) -> f64 {
         let zeros = (self.bits() - ones as f64).max(0.5);
         let keys = (zeros / self.bits()).ln() / self.ln_left();
@@ -84,9 +100,9 @@ impl Cells {
         (keys + self.covariance(keys) * self.ln_left() / 2.0).max(0.0)
     }
 
-    /// g: how much the estimates of two sets waver together that have so many keys in common. Of
-    /// one set it is the variance.
-    pub(crate) fn covariance(&self, common: f64) -> f64 {
+    /// Covariance of the estimates of two sets that have `common` keys in common: g. It is the
+    /// variance for one set.
+    pub fn covariance(&self, common: f64) -> f64 {
         let (w, left) = (self.block_bits, self.ln_left());
         let (same_block, other_blocks);
         if self.is_plain() {
@@ -105,8 +121,8 @@ impl Cells {
         (sum / (self.bits() * left * left)).max(0.0)
     }
 
-    /// Whether so few bits are 0 that nothing can be said.
-    pub(crate) fn is_full(&self, ones: u64) -> bool {
+    /// Returns true if so few bits are 0 that nothing is known of the keys.
+    pub fn is_full(&self, ones: u64) -> bool {
         self.bits() - (ones as f64) < 16.0
     }
 }

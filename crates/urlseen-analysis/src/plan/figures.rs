@@ -1,0 +1,251 @@
+//! Figures of a filter by kind: bits, hashes, memory, and error rates.
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Kind, Outlook, Parameters, SpecError};
+
+use super::parameters;
+use super::text::{grouped, rate_text, size};
+
+/// Fill levels of the error rates of each kind, in percent of capacity.
+const PERCENT: [u64; 4] = [50, 100, 150, 200];
+
+/// Fill levels of the error rates of urlseen's own kind, in percent of capacity.
+const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
+
+/// Figures of all kinds for one capacity and error rate.
+#[derive(Debug, Serialize)]
+pub struct Figures {
+    capacity: u64,
+    error_rate: f64,
+    optimum: Optimum,
+    kinds: Vec<Row>,
+    growth: Vec<RateRow>,
+}
+
+/// The best that is possible: a plain Bloom filter without blocks.
+#[derive(Debug, Serialize)]
+struct Optimum {
+    k: f64,
+    bits_per_key: f64,
+    bytes: f64,
+}
+
+/// Figures of a kind, or of one variant of it.
+#[derive(Debug, Serialize)]
+struct Row {
+    kind: &'static str,
+    /// Division of the bits, if the kind has a choice.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variant: Option<String>,
+    /// True if a filter of this kind is made so.
+    chosen: bool,
+    #[serde(flatten)]
+    found: Found,
+}
+
+/// Figures of a kind, or the reason that there are none.
+#[derive(Debug, Serialize)]
+#[serde(untagged)]
+enum Found {
+    Filter(Filled),
+    /// Reason that no such filter exists.
+    Refused {
+        refused: String,
+    },
+}
+
+/// A filter that holds as many keys as it was made for.
+#[derive(Debug, Serialize)]
+struct Filled {
+    strings: usize,
+    k: u32,
+    bits: u64,
+    /// Memory, the least and the most.
+    bytes: [u64; 2],
+    bits_per_key: f64,
+    /// The requested error rate, of those kinds that are made for one.
+    asked: Option<f64>,
+    error_rates: Vec<RateRow>,
+    /// Error rate at capacity of urlseen's own kind with as many bits, and at least the smallest
+    /// for which a filter is made. `None` if those are too few bits.
+    native_error_rate: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    warning: Option<String>,
+}
+
+/// The error rate at some number of keys.
+#[derive(Debug, Serialize)]
+struct RateRow {
+    percent: u64,
+    keys: u64,
+    error_rate: f64,
+}
+
+impl RateRow {
+    fn of(parameters: &Parameters, capacity: u64, percent: u64) -> Result<Self, SpecError> {
+        let keys = (capacity * percent).div_ceil(100);
+        Ok(Self { percent, keys, error_rate: parameters.outlook(keys)?.error_rate })
+    }
+}
+
+impl Figures {
+    /// Computes the figures.
+    ///
+    /// # Errors
+    /// No filter of urlseen's own kind exists for this.
+    pub fn of(capacity: Capacity, error_rate: ErrorRate) -> Result<Self, SpecError> {
+        let (keys, rate) = (capacity.get(), error_rate.get());
+        let bits_per_key = error_rate.optimal_bits_per_key();
+        let bytes = bits_per_key * keys as f64 / 8.0;
+        let own = parameters(NATIVE, keys, rate, None)?;
+        let growth = GROWTH_PERCENT.iter().map(|&percent| RateRow::of(&own, keys, percent));
+        Ok(Self {
+            capacity: keys,
+            error_rate: rate,
+            optimum: Optimum { k: -rate.log2(), bits_per_key, bytes },
+            kinds: Kind::all().flat_map(|kind| rows(kind, keys, rate)).collect(),
+            growth: growth.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Prints the figures as tables.
+    pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
+        let Self { optimum: Optimum { k, bits_per_key, bytes }, kinds, growth, .. } = self;
+        write!(out, "{:<24} {:>4} {:>9} {:>11}", "kind", "k", "bits/key", "memory")?;
+        for percent in PERCENT {
+            write!(out, " {:>9}", format!("{percent} %"))?;
+        }
+        writeln!(out)?;
+        for row in kinds {
+            row.print_rates(out)?;
+        }
+        let memory = size(*bytes);
+        writeln!(out, "{:<24} {k:>4.0} {bits_per_key:>9.1} {memory:>11}", "textbook optimum")?;
+        writeln!(
+            out,
+            "error rates are those that a filter really has, with so many percent of {} keys",
+            grouped(self.capacity)
+        )?;
+        writeln!(out, "\n{:>11} {:>22} {:>11}", "of capacity", "keys", "error rate")?;
+        for RateRow { percent, keys, error_rate } in growth {
+            let rate = format!("{error_rate:.2e}");
+            writeln!(out, "{:>11} {:>22} {rate:>11}", format!("{percent} %"), grouped(*keys))?;
+        }
+        self.print_bits(out)
+    }
+
+    /// Prints the bits of each kind, and what they would be worth to urlseen's own.
+    fn print_bits(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "\n{:<24} {:>7} {:>21} {:>19} {:>9} {:>21}",
+            "filter", "strings", "bits written to", "memory", "asked for", "native, as many bits"
+        )?;
+        let filters = || self.kinds.iter().filter(|row| row.variant.is_none());
+        let filled = || filters().filter_map(|row| Some((row.kind, row.found.filter()?)));
+        for (kind, filled) in filled() {
+            filled.print_bits(kind, out)?;
+        }
+        for (kind, Filled { warning, .. }) in filled() {
+            if let Some(warning) = warning {
+                writeln!(out, "\n{kind}: {warning}")?;
+            }
+        }
+        writeln!(
+            out,
+            "\nWhy they are as wrong as that, and what was counted: docs/design/layouts.md"
+        )
+    }
+}
+
+/// Rows of a kind: of each of its variants, if it has a choice.
+fn rows(kind: Kind, keys: u64, rate: f64) -> Vec<Row> {
+    let row = |variant, chosen, parameters: Result<&Parameters, SpecError>| {
+        let filled = parameters.and_then(|parameters| Filled::of(parameters, keys, rate));
+        let refused = |error: SpecError| Found::Refused { refused: error.to_string() };
+        let found = filled.map_or_else(refused, Found::Filter);
+        Row { kind: kind.short(), variant, chosen, found }
+    };
+    let made = match parameters(kind, keys, rate, None) {
+        Ok(made) => made,
+        Err(error) => return vec![row(None, false, Err(error))],
+    };
+    let variants = made.variants();
+    if variants.is_empty() {
+        return vec![row(None, false, Ok(&made))];
+    }
+    let variants = variants.into_iter();
+    variants.map(|(name, variant)| row(Some(name), variant == made, Ok(&variant))).collect()
+}
+
+impl Row {
+    fn print_rates(&self, out: &mut impl Write) -> io::Result<()> {
+        let name = match &self.variant {
+            Some(variant) => format!("{}, {variant}", self.kind),
+            None => self.kind.to_owned(),
+        };
+        let filled = match &self.found {
+            Found::Filter(filled) => filled,
+            Found::Refused { refused } => return writeln!(out, "{name:<24} {refused}"),
+        };
+        let Filled { k, bits_per_key, bytes, error_rates, .. } = filled;
+        let k = if *k == 0 { String::new() } else { k.to_string() };
+        let memory = size(bytes[0] as f64);
+        write!(out, "{name:<24} {k:>4} {bits_per_key:>9.1} {memory:>11}")?;
+        for RateRow { error_rate, .. } in error_rates {
+            write!(out, " {:>9}", rate_text(*error_rate))?;
+        }
+        writeln!(out, "{}", if self.chosen { "  <- chosen" } else { "" })
+    }
+}
+
+impl Found {
+    fn filter(&self) -> Option<&Filled> {
+        match self {
+            Self::Filter(filled) => Some(filled),
+            Self::Refused { .. } => None,
+        }
+    }
+}
+
+impl Filled {
+    fn of(parameters: &Parameters, capacity: u64, rate: f64) -> Result<Self, SpecError> {
+        let full = parameters.outlook(capacity)?;
+        let Outlook { strings, bits, hashes: k, bytes, warning, .. } = full;
+        let rates = PERCENT.iter().map(|&percent| RateRow::of(parameters, capacity, percent));
+        // A set has no bits.
+        let as_many = if bits == 0 { bytes[0] } else { bits / 8 };
+        let native = Geometry::fitting(as_many, capacity);
+        Ok(Self {
+            strings,
+            k,
+            bits,
+            bytes,
+            bits_per_key: bytes[0] as f64 * 8.0 / capacity as f64,
+            asked: parameters.kind().keys().contains(&"filter.error_rate").then_some(rate),
+            error_rates: rates.collect::<Result<_, _>>()?,
+            native_error_rate: native.map(|(_, rate)| rate.max(ErrorRate::MIN)),
+            warning,
+        })
+    }
+
+    fn print_bits(&self, kind: &str, out: &mut impl Write) -> io::Result<()> {
+        let [least, most] = self.bytes.map(|bytes| size(bytes as f64));
+        let memory = if least == most { least } else { format!("{least} - {most}") };
+        let strings = if self.bits == 0 {
+            format!("{:<29}", "  a set, exact")
+        } else {
+            format!("{:>7} {:>21}", self.strings, grouped(self.bits))
+        };
+        let asked = self.asked.map_or_else(|| "-".to_owned(), |rate| format!("{rate:e}"));
+        let native = match self.native_error_rate {
+            None => "-".to_owned(),
+            Some(native) if native <= ErrorRate::MIN => format!("< {:e}", ErrorRate::MIN),
+            Some(native) => rate_text(native),
+        };
+        writeln!(out, "{kind:<24} {strings} {memory:>19} {asked:>9} {native:>21}")
+    }
+}
