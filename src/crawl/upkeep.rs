@@ -1,4 +1,4 @@
-//! A crawl's place in Redis, held while its state is mended and nothing runs.
+//! Access to a crawl's state in Redis for repairs, while the crawl does not run.
 
 use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError, Standing};
 use urlseen_core::filter::id::RandomId;
@@ -8,7 +8,7 @@ use urlseen_core::redis::lease::{LeaseHolder, RunId, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::Head;
 
-/// The lease of a crawl that nobody runs, and where the crawl stands.
+/// Lease of a crawl that does not run, and the crawl's state.
 pub(crate) struct Upkeep {
     link: Link,
     token: Token,
@@ -17,7 +17,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Takes the lease as `run`, from `dead` runs too.
+    /// Takes the lease as `run`. One of the `dead` runs may hold it.
     pub(crate) async fn begin(
         address: &RedisAddress,
         protocol: Protocol,
@@ -35,37 +35,37 @@ impl Upkeep {
         Ok(Self { link, token, protocol, standing })
     }
 
-    /// Where the crawl stood when the lease was taken.
+    /// Returns the crawl's state at the time when the lease was taken.
     pub(crate) fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Ties the crawl to a filter; where Redis knew nothing of it, it stands at `head` now.
+    /// Ties the crawl to a filter. If Redis had no state of the crawl, the crawl begins at `head`.
     pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
         let begin = self.protocol.begin(&self.token, filter, head);
         let reply = self.link.call(&begin).await?;
         self.protocol.done(reply)
     }
 
-    /// The connection that holds the lease.
+    /// Returns the connection that holds the lease.
     pub(crate) fn link(&mut self) -> &mut Link {
         &mut self.link
     }
 
-    /// Forgets where the crawl stands.
+    /// Deletes the crawl's state and its record.
     pub(crate) async fn drop_crawl(&mut self) -> Result<(), ProtocolError> {
         let reply = self.link.call(&self.protocol.drop_crawl(&self.token)).await?;
         self.protocol.done(reply)
     }
 
-    /// Gives claimed items back to the source, however many, and releases the lease.
+    /// Gives all claimed items back to the source, and releases the lease.
     pub(crate) async fn give_back(mut self) -> Result<GivenBack, ProtocolError> {
         let give_back = self.protocol.give_back(&self.token, usize::MAX);
         let reply = self.link.call(&give_back).await?;
         self.protocol.given_back(reply)
     }
 
-    /// Releases the lease.
+    /// Releases the lease and ends the upkeep.
     pub(crate) async fn end(mut self) -> Result<(), ProtocolError> {
         let reply = self.link.call(&self.protocol.release(&self.token)).await?;
         self.protocol.done(reply)

@@ -12,18 +12,18 @@ use urlseen_core::redis_filter::judge::{Judge, Question};
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
 
-/// What is to be committed, and as what.
+/// Arguments of a commit.
 #[derive(Debug, Clone, Copy)]
 pub struct Order<'a> {
-    /// By whom.
+    /// Token of the lease under which the daemon commits.
     pub token: &'a Token,
-    /// The batch.
+    /// The batch that is committed.
     pub batch: &'a Batch<Ready>,
-    /// Its rejects.
+    /// Rejects that the batch has.
     pub rejects: &'a Rejects,
-    /// Where it was read in the source.
+    /// Cursor before the first item of the batch.
     pub before: Cursor,
-    /// How long the list of rejects may become before the oldest are dropped; 0: without end.
+    /// Most rejects that the list may hold before the script drops the oldest; 0: no limit.
     pub rejects_max: u64,
 }
 
@@ -31,37 +31,36 @@ pub struct Order<'a> {
 /// Redis more than the transaction around a plain push.
 const SMALL_ITEMS: usize = 64;
 
-/// Most bytes of such a batch.
+/// Most bytes that a script pushes to a list.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// Rejects of a batch, as JSON.
 #[derive(Debug, Default, Clone)]
 pub struct Rejects {
-    /// Those that hold their items.
+    /// Rejects that contain their items.
     pub(crate) whole: Vec<Vec<u8>>,
-    /// Places of the items that are too large for that, ascending, and their rejects.
+    /// Rejects of items that are too large to be in one, each after the place of its item;
+    /// ascending.
     pub(crate) oversize: Vec<(usize, Vec<u8>)>,
 }
 
 impl Rejects {
-    /// How many there are.
     pub(crate) fn len(&self) -> usize {
         self.whole.len() + self.oversize.len()
     }
 
-    /// Whether there are none.
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The JSON of all.
+    /// Iterates over the JSON of all rejects.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> {
         let oversize = self.oversize.iter().map(|(_, json)| json);
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Adds them to a script's call, which says before how many of them are whole. `mark` names an
-    /// item by its place.
+    /// Adds the rejects to a script's call. An earlier argument of the call tells how many of them
+    /// are whole. `mark` names an item by its place.
     pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
@@ -70,23 +69,23 @@ impl Rejects {
     }
 }
 
-/// The commands that commit a batch.
+/// Commands that commit a batch.
 #[derive(Debug)]
 pub enum Commit {
-    /// One script that pushes after all of its checks.
+    /// One script that checks everything, and then pushes.
     Script(Cmd),
-    /// A plain push and, in the same transaction, a script that does the rest or takes the push
+    /// A plain push and a script, in one transaction. The script does the rest, or takes the push
     /// back.
     Transaction {
         /// The push, after probes that prove that taking it back is permitted.
         push: Vec<Packed>,
-        /// Checks and does the rest.
+        /// Checks the push and does the rest.
         script: Cmd,
     },
 }
 
 impl Protocol {
-    /// The commands that commit a batch.
+    /// Builds the commands that commit a batch.
     pub fn commit(&self, order: Order<'_>) -> Commit {
         if let Some((judge, script)) = &self.shared {
             return Commit::Script(self.commit_shared(order, judge, script));
@@ -100,7 +99,7 @@ impl Protocol {
         }
     }
 
-    /// The commit of a batch whose items have been judged.
+    /// Commits a batch whose items have been judged, by a plain push and a script.
     fn commit_pushed(&self, order: Order<'_>, plain: &dyn PlainSink) -> Commit {
         let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
@@ -114,7 +113,7 @@ impl Protocol {
             push.push(plain.push(sink, count, bytes, &mut items));
         }
         drop(items);
-        // As text: that a server has forgotten it would be found out only behind the push.
+        // Sends the script as text: an unknown hash would only fail after the push.
         let command = eval(&self.commit, &self.own_keys(&[]));
         let mut script = self.begin_commit(order, command);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
@@ -122,7 +121,7 @@ impl Protocol {
         Commit::Transaction { push, script }
     }
 
-    /// The commit by a script that pushes: the items are among its arguments.
+    /// Commits a batch by a script that pushes. The items are among its arguments.
     fn commit_pushing(&self, order: Order<'_>, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
         let mut command = self.begin_commit(order, call(script, &self.own_keys(&[])));
@@ -132,15 +131,15 @@ impl Protocol {
         command
     }
 
-    /// The items that go on, as the sink's functions take them.
+    /// Adds the items to emit, in the form that the sink's functions take.
     fn push_items(&self, order: Order<'_>, command: &mut Cmd) {
         for (item, score) in order.batch.onward().zip(order.batch.onward_scores()) {
             command.arg(&*self.sink.argument(item, score));
         }
     }
 
-    /// The commit to a filter that is in Redis: the items that may be unseen go along with what the
-    /// script judges them by.
+    /// Commits a batch to a filter in Redis. The call carries the items that may be unseen, and the
+    /// places in the filter by which the script judges them.
     fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
         let Order { batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
@@ -153,12 +152,12 @@ impl Protocol {
         command
     }
 
-    /// How many items one commit may hand to Redis to be judged; `None` where none are.
+    /// Returns the most items that one commit may give Redis to judge; `None` if the daemon judges.
     pub(crate) fn most_judged(&self) -> Option<usize> {
         self.shared.as_ref().map(|(judge, _)| judge.most())
     }
 
-    /// The keys that both kinds of commits begin with, and then the filter's.
+    /// Lists the keys of a commit: first those that all commits share, then the filter's.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
         let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
         let claimed = self.source.claimed(&self.keys);
@@ -166,7 +165,7 @@ impl Protocol {
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
-    /// What both kinds of commits begin with.
+    /// Adds the arguments that all commits share.
     fn begin_commit(&self, order: Order<'_>, mut command: Cmd) -> Cmd {
         let Order { token, batch, before, .. } = order;
         let (base, head) = (batch.base(), batch.head());
@@ -176,7 +175,8 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::commit`]: of a transaction, the reply to its last command counts.
+    /// Reads the reply to [`Protocol::commit`]. Of a transaction, the reply to its last command
+    /// counts.
     pub(crate) fn committed(
         &self,
         reply: Value,
@@ -197,7 +197,7 @@ impl Protocol {
     }
 }
 
-/// Whether a script pushes what goes on at less cost than a transaction does.
+/// Returns true if a script pushes the batch at less cost than a transaction.
 fn is_small(batch: &Batch<Ready>) -> bool {
     batch.onward_len() <= SMALL_ITEMS
         && batch.onward().map(<[u8]>::len).sum::<usize>() <= SMALL_BYTES

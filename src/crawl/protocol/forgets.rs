@@ -1,5 +1,5 @@
-//! The list of what is to be forgotten: items are claimed as those of the source are, and removed
-//! once the log has them.
+//! The list of items to forget. The daemon claims them like the items of the source, and removes
+//! them once the log has them.
 
 use redis::{Cmd, Value, cmd};
 
@@ -10,7 +10,7 @@ use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use urlseen_engine::flow::source::{List, Source};
 
-/// The scripts.
+/// Scripts of the list of items to forget.
 pub(super) struct Forgets {
     take: Script,
     done: Script,
@@ -33,14 +33,14 @@ impl Forgets {
 }
 
 impl Protocol {
-    /// How long the list of what is to be forgotten is.
+    /// Asks for the length of the list of items to forget.
     pub(crate) fn forget_length(&self) -> Cmd {
         let mut command = cmd("LLEN");
         command.arg(&self.keys.forget);
         command
     }
 
-    /// Claims what is to be forgotten, and reads at most `count` of it.
+    /// Claims the items to forget, and reads at most `count` of them.
     pub(crate) fn forgets(&self, token: &Token, count: usize) -> Cmd {
         let keys = &self.keys;
         let mut command = call(&self.forgets.take, &[&keys.lease, &keys.forgetting, &keys.forget]);
@@ -48,14 +48,14 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::forgets`].
+    /// Reads the reply to [`Protocol::forgets`].
     pub(crate) fn to_forget(&self, reply: Value) -> Result<Vec<Vec<u8>>, ProtocolError> {
         let mut answer = ScriptReply::new("forgets", reply)?;
         answer.ok()?;
         answer.bytes()
     }
 
-    /// So many of them are done with, and some of those could not be read.
+    /// Removes the first `count` items to forget, and keeps the unreadable ones as `rejects`.
     pub(crate) fn forgotten(&self, token: &Token, count: usize, rejects: &Rejects) -> Cmd {
         let Keys { lease, forgetting, rejected, oversize, .. } = &self.keys;
         let mut command = call(&self.forgets.done, &[lease, forgetting, rejected, oversize]);
@@ -64,7 +64,7 @@ impl Protocol {
         command
     }
 
-    /// What all that needs of the server.
+    /// Adds the keys and commands that forgetting needs of the server.
     pub(super) fn needs_to_forget(&self, needs: &mut Needs) {
         let (forget, forgetting) = (self.keys.forget.as_str(), self.keys.forgetting.as_str());
         let command = CommandNeed::new;

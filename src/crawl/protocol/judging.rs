@@ -1,10 +1,10 @@
-//! What judging by a filter in Redis needs of the server.
+//! The server's needs for a daemon that judges by a filter in Redis.
 
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::redis_kind::Content;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Adds it.
+/// Adds the keys and commands that judging needs of the server.
 pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let used = filter.used();
     for &number in &used {

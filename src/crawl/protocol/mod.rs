@@ -1,4 +1,4 @@
-//! What urlseen asks of Redis, and how Redis answers: each script's call and reply in one place.
+//! Calls to Redis and their replies: one place for each script.
 
 mod commit;
 mod forgets;
@@ -35,18 +35,18 @@ use urlseen_engine::config::Config;
 pub(crate) use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::flow::source::{Source, open};
 
-/// How many items a clean exit should move at most to give back what was claimed. Giving back is
-/// one rename where one of the two lists is empty; this bounds how long Redis is held up elsewhere,
-/// at about a microsecond an item.
+/// Most items that a clean exit should move to give back the claimed ones. If one of the two lists
+/// is empty, one rename gives back all. Otherwise Redis serves no other client for about a
+/// microsecond an item; this bounds that time.
 pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
-/// What all scripts share beside [`COMMON`].
+/// Functions that all scripts share, in addition to [`COMMON`].
 const SHARED: &str = include_str!("lua/shared.lua");
 
-/// What both kinds of commits share.
+/// Functions that all commits share.
 const COMMITTING: &str = include_str!("lua/committing.lua");
 
-/// The calls, for one crawl's keys, source and sink.
+/// Calls for one crawl's keys, source and sink.
 pub struct Protocol {
     keys: Keys,
     source: Box<dyn Source>,
@@ -60,9 +60,9 @@ pub struct Protocol {
     commit: Script,
     /// Commits a small batch to a sink that a plain command pushes to.
     commit_small: Option<Script>,
-    /// Whether Redis tells a script what its user may do, so that no small batch needs a rehearsal.
+    /// True if a script can ask Redis for its user's permissions; then no small batch needs probes.
     has_acl_check: bool,
-    /// How a filter is judged by that is in Redis, and the script that commits to it.
+    /// The filter in Redis and the script that commits to it; `None` if the daemon has the filter.
     shared: Option<(Judge, Script)>,
     give_back: Script,
     drop: Script,
@@ -72,8 +72,8 @@ pub struct Protocol {
 }
 
 impl Protocol {
-    /// The calls of the crawl that is configured, with a filter in the daemon's memory; source and
-    /// sink bring their part of the scripts.
+    /// Builds the calls of the configured crawl, for a filter in the daemon's memory. Source and
+    /// sink add their parts of the scripts.
     pub fn new(config: &Config) -> Self {
         let keys = config.keys();
         let (source, sink) = (open(&config.source), config.open_sink());
@@ -110,7 +110,7 @@ impl Protocol {
         }
     }
 
-    /// The same for a filter that is in Redis.
+    /// Adds the calls for a filter in Redis.
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let judge = Judge::new(filter);
@@ -120,17 +120,16 @@ impl Protocol {
         self
     }
 
-    /// Uses what a server of this version can do.
+    /// Uses the features of a server of this version.
     pub(crate) fn use_version(&mut self, version: ServerVersion) {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
-    /// The crawl's keys.
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// What all calls need of the server: keys of the right types, and leave to use them.
+    /// Collects the needs of all calls: keys of the right types, and permission to use them.
     pub fn needs(&self) -> Needs {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
@@ -177,7 +176,7 @@ impl Protocol {
         needs
     }
 
-    /// Teaches a server the scripts; it may have forgotten them.
+    /// Loads the scripts into a server, which may have lost them.
     pub(crate) fn load(&self) -> impl Iterator<Item = Cmd> {
         let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
         let shared = self.shared.iter().map(|(_, script)| script);
@@ -187,7 +186,7 @@ impl Protocol {
         scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
     }
 
-    /// Takes the lease, from an earlier connection of the same run too, and from `dead` runs.
+    /// Takes the lease. An earlier connection of the same run or a run in `dead` may hold it.
     pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RunId]) -> Cmd {
         let mut command = call(&self.own, &self.session_keys());
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
@@ -197,7 +196,7 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::own`].
+    /// Reads the reply to [`Protocol::own`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
         let mut answer = ScriptReply::new("own", reply)?;
         if answer.status == "held" {
@@ -226,8 +225,8 @@ impl Protocol {
         Ok(Standing { head, filter, cursor, unseen })
     }
 
-    /// Ties the crawl's state to a filter; where Redis knows nothing of the crawl, it stands at
-    /// `head` from now on.
+    /// Ties the crawl's state to a filter. If Redis has no state of the crawl, the crawl begins at
+    /// `head`.
     pub(crate) fn begin(&self, token: &Token, filter: RandomId, head: Head) -> Cmd {
         let Head { seq, commit_id } = head;
         let Keys { lease, state, record, .. } = &self.keys;
@@ -237,17 +236,17 @@ impl Protocol {
         command
     }
 
-    /// The calls about held requests.
+    /// Returns the calls about held requests.
     pub(crate) fn held(&self) -> &held::Calls {
         &self.held
     }
 
-    /// Asks where the crawl stands and who runs it.
+    /// Asks for the crawl's head and for the holder of its lease.
     pub(crate) fn look(&self) -> Cmd {
         eval(&self.look, &[&self.keys.lease, &self.keys.state])
     }
 
-    /// The reply to [`Protocol::look`].
+    /// Reads the reply to [`Protocol::look`].
     pub(crate) fn place(
         &self,
         reply: Value,
@@ -258,20 +257,20 @@ impl Protocol {
         Ok((Head::parse(&seq, &commit_id), LeaseHolder::of_lease(&lease)))
     }
 
-    /// Renews the lease.
+    /// Renews the lease for its full time.
     pub(crate) fn renew(&self, token: &Token) -> Cmd {
         let mut command = call(&self.renew, &[&self.keys.lease]);
         command.arg(token.as_str()).arg(milliseconds());
         command
     }
 
-    /// The reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::drop_crawl`] and
+    /// Reads the reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::drop_crawl`] or
     /// [`Protocol::release`].
     pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
         ScriptReply::new("a script", reply)?.ok()
     }
 
-    /// Forgets where the crawl stands.
+    /// Deletes the crawl's state and its record.
     pub(crate) fn drop_crawl(&self, token: &Token) -> Cmd {
         let Keys { lease, state, record, .. } = &self.keys;
         let mut command = call(&self.drop, &[lease, state, record]);
@@ -279,43 +278,43 @@ impl Protocol {
         command
     }
 
-    /// Releases the lease that some connection of the token's run took; does nothing to another's.
+    /// Releases the lease if any connection of the token's run took it; another run's lease stays.
     pub(crate) fn release(&self, token: &Token) -> Cmd {
         let mut command = call(&self.release, &[&self.keys.lease]);
         command.arg(token.as_str());
         command
     }
 
-    /// How long the sink is.
+    /// Asks for the length of the sink.
     pub(crate) fn sink_length(&self) -> Cmd {
         self.sink.length(&self.keys.sink)
     }
 
-    /// How many rejects there are, with and without their items in them.
+    /// Asks for the number of rejects, with and without their items in them.
     pub(crate) fn rejected_length(&self) -> Cmd {
         eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
     }
 
-    /// How long source, `processing`, sink and rejects are.
+    /// Asks for the lengths of source, `processing`, sink and rejects.
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
         let mut processing = cmd("LLEN");
         processing.arg(&self.keys.processing);
         [self.source_length(), processing, self.sink_length(), self.rejected_length()]
     }
 
-    /// Asks how far back Redis may come.
+    /// Asks for the server's saves and replicas, which tell how far back Redis may fall.
     pub(crate) fn persistence(&self) -> Cmd {
         cmd("INFO")
     }
 
-    /// The reply to [`Protocol::persistence`], for [`Persistence::horizon`].
+    /// Reads the reply to [`Protocol::persistence`], for [`Persistence::horizon`].
     pub(crate) fn info(&self, reply: Value) -> Result<String, ProtocolError> {
         let unexpected =
             |error| ProtocolError::Nonsense { what: "INFO", reply: format!("{error}") };
         redis::from_redis_value(reply).map_err(unexpected)
     }
 
-    /// The reply to the lengths above.
+    /// Reads the reply to a question for a length.
     pub(crate) fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
         redis::from_redis_value(reply).map_err(|_| ProtocolError::Nonsense {
             what: "a length",
@@ -324,7 +323,7 @@ impl Protocol {
     }
 }
 
-/// A script of what all share, these parts and its own text.
+/// Builds a script of the shared functions, these parts and its own text.
 fn script(parts: &[&str], text: &str) -> Script {
     Script::new(&[&[COMMON, SHARED], parts, &[text]].concat().join("\n"))
 }
@@ -335,7 +334,7 @@ fn call(script: &Script, keys: &[&str]) -> Cmd {
     command
 }
 
-/// The same with the script's text, where it must not be missing.
+/// Calls a script by its text, for servers that may not have it.
 fn eval(script: &Script, keys: &[&str]) -> Cmd {
     let mut command = cmd("EVAL");
     command.arg(script.text()).arg(keys.len()).arg(keys);

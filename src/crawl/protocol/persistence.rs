@@ -1,57 +1,59 @@
-//! Reads from `INFO` how far back Redis may come after a crash or a failover.
+//! Reads from `INFO` how far back Redis may fall after a crash or a failover.
 //!
-//! Redis tells times by a clock that can be set. What this daemon compares them with cannot: of two
-//! answers, the difference of the two clocks tells whether Redis's was set in between.
+//! Redis takes its times from a clock that an operator can set. The daemon's clock counts from the
+//! boot of its machine, and nothing can set it. If the difference of the two clocks changes between
+//! two answers, Redis's clock was set.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use urlseen_core::storage::Moment;
 
-/// The least that is assumed: an append-only file that is flushed every second, with room to spare.
+/// Least age of the horizon: covers an append-only file that Redis flushes every second, with room
+/// to spare.
 const LEAST: Duration = Duration::from_mins(1);
 
-/// How far the clocks of a save's begin and end may be off.
+/// Most seconds that rounding adds to the start and the end of a save.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// How long a replica counts that is not connected any more: it may take over all the same.
+/// Time for which a disconnected replica counts: it may still take over.
 const AWAY: Duration = Duration::from_hours(1);
 
-/// How many replicas are known at most, and how many positions of their primary.
+/// Most replicas that are remembered.
 const REPLICAS_MAX: usize = 64;
 const OFFSETS_MAX: usize = 256;
 
-/// A Redis server's saves and replicas, as far as its answers have told of them.
+/// Saves and replicas of a Redis server, from its answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct Persistence {
-    /// The process that the rest is of.
+    /// Redis process that the other fields describe.
     run_id: String,
-    /// How far its clock was ahead of the time since boot, when it was last asked.
+    /// Lead of the server's clock over the time since boot, at the last answer.
     ahead: Option<Duration>,
     save: Option<Save>,
-    /// How far replication was, oldest first, and when, since boot.
+    /// Replication offsets, oldest first, each with the time since boot.
     offsets: Vec<(u64, Duration)>,
-    /// The replicas by their addresses: how far each was, and when that was last heard.
+    /// Replicas by address: the offset of each, and the time at which it was last heard.
     replicas: BTreeMap<String, (u64, Duration)>,
 }
 
-/// A completed save.
+/// Last completed save of the server.
 #[derive(Debug)]
 struct Save {
     at: Duration,
-    /// How far the clock that says so was ahead at most; `None` if it has been set back since.
+    /// Greatest lead of the clock that timed the save; `None` if the clock was set back since then.
     ahead: Option<Duration>,
 }
 
 impl Persistence {
-    /// The moment at which the oldest data was current that Redis may come back with, by its
-    /// answer to `INFO`; `None` where it does not tell. `asked` is from before the question was
-    /// sent.
+    /// Reads an answer to `INFO`. Returns the moment of the oldest data that Redis may come back
+    /// with; `None` if the answer does not tell. `asked` is a moment before the question was sent.
     ///
-    /// With an append-only file that is the last second or so. Without, it is the moment at which
-    /// the last completed save (`rdb_last_save_time`) began; a server that has not saved yet gives
-    /// its own start instead, and then comes back with what it started with, or nothing. A replica
-    /// that lags and takes over has the data of the moment at which its primary was as far.
+    /// With an append-only file, that is about the last second. Without one, it is the moment at
+    /// which the last completed save (`rdb_last_save_time`) began. A server without a save so far
+    /// gives its own start instead. It then comes back with the data that it started with, or with
+    /// none. A replica that lags and takes over has the data of an earlier moment: the primary then
+    /// had its offset.
     pub(crate) fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
         let info = Info(info);
         let run_id = info.text("run_id").unwrap_or_default();
@@ -59,7 +61,7 @@ impl Persistence {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
         let now = asked.since_boot();
-        // Both, as both learn from it.
+        // Asks for both before it returns: each of them learns from the answer.
         let ages = (self.save_age(&info, now), self.replica_age(&info, now));
         asked.before(LEAST.max(ages.0?).max(ages.1?))
     }
@@ -70,7 +72,7 @@ impl Persistence {
         let at = Duration::from_secs(info.number("rdb_last_save_time")?);
         let before = self.ahead.replace(ahead).unwrap_or(ahead);
         if self.save.as_ref().is_none_or(|save| save.at != at) {
-            // Made since it was last asked, by the clock of then, of now, or of in between.
+            // Saved since the last answer, by the clock of then, of now, or of in between.
             let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
             self.save = Some(Save { at, ahead });
         }
@@ -78,7 +80,7 @@ impl Persistence {
             return Some(Duration::ZERO);
         }
         let clock = now + self.save.as_ref()?.ahead?;
-        // -1 where no save in the background was made.
+        // -1 if the server has made no save in the background.
         let took = Duration::from_secs(info.number("rdb_last_bgsave_time_sec").unwrap_or(0));
         Some((clock + SLACK).checked_sub(at)? + took)
     }
@@ -88,7 +90,7 @@ impl Persistence {
         let mut is_known = true;
         for replica in info.replicas() {
             match (replica.address(), replica.number("offset")) {
-                // One that is being filled may have anything.
+                // A replica that is being filled may have any data.
                 (Some(address), Some(offset)) if replica.text("state") == Some("online") => {
                     self.replicas.insert(address, (offset, now));
                 }
@@ -103,10 +105,10 @@ impl Persistence {
         self.offsets.push((offset, now));
         let lowest = self.replicas.values().map(|&(offset, _)| offset).min().unwrap_or(offset);
         let reached = self.offsets.iter().rposition(|&(offset, _)| offset <= lowest);
-        // None comes from before that but by a replica that nobody knows of.
+        // Only an unknown replica could come back with older data.
         self.offsets.drain(..reached.unwrap_or(0));
         if self.offsets.len() > OFFSETS_MAX {
-            // The newest can be missed: what it would prove, the next one proves a little later.
+            // Drops the newest: the next one proves the same a little later.
             self.offsets.pop();
         }
         let (_, at) = self.offsets.first().filter(|_| reached.is_some() && is_known)?;
@@ -114,7 +116,7 @@ impl Persistence {
     }
 }
 
-/// The answer, or the part of it that is about one replica.
+/// An answer to `INFO`, or its part about one replica.
 struct Info<'a>(&'a str);
 
 impl<'a> Info<'a> {
@@ -127,7 +129,7 @@ impl<'a> Info<'a> {
         self.text(name)?.trim().parse().ok()
     }
 
-    /// `slave0:ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`
+    /// Finds lines like `slave0:ip=127.0.0.1,port=6380,state=online,offset=1234,lag=0`.
     fn replicas(&self) -> impl Iterator<Item = Info<'a>> {
         self.0.lines().filter_map(|line| {
             let (number, replica) = line.strip_prefix("slave")?.split_once(':')?;
@@ -135,7 +137,6 @@ impl<'a> Info<'a> {
         })
     }
 
-    /// The address of a replica.
     fn address(&self) -> Option<String> {
         Some(format!("{}:{}", self.text("ip")?, self.text("port")?))
     }
@@ -147,14 +148,14 @@ mod tests {
 
     use super::*;
 
-    /// How many seconds before `asked`, which is so many behind the boot, the horizon is.
+    /// Returns how many seconds the horizon lies before `asked`, in seconds since boot.
     fn reach(persistence: &mut Persistence, asked: u64, info: &str) -> Option<u64> {
         let asked = Moment::new("this boot", Duration::from_secs(asked));
         let horizon = persistence.horizon(info, asked)?;
         Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
     }
 
-    /// The answer at this second of Redis's clock.
+    /// Builds the answer at this second of Redis's clock.
     fn saves(now: u64, aof: u8, saved: u64, took: &str) -> String {
         format!(
             "# Server\r\nrun_id:aa\r\nserver_time_usec:{now}000000\r\n# Persistence\r\n\
@@ -177,7 +178,7 @@ mod tests {
     #[test]
     fn a_clock_of_redis_that_is_set_never_makes_a_save_younger() {
         let day = 86_400;
-        // Asked at 1000 and 2000 since boot, saved in between, and then asked again.
+        // Asked twice, 1000 s apart, with a save in between; then asked again.
         let mut forward = Persistence::default();
         reach(&mut forward, 101_000, &saves(201_000, 0, 200_900, "0"));
         assert_eq!(reach(&mut forward, 102_000, &saves(202_000, 0, 201_500, "0")), Some(502));
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(reach(&mut back, 102_000, &behind), Some(1102), "set after the save");
         let mut back = Persistence::default();
         reach(&mut back, 101_000, &saves(201_000, 0, 200_900, "0"));
-        // Saved at 201 400, when the clock had not been set yet.
+        // Saved at 201 400, before the clock was set.
         let behind = saves(202_000 - 500, 0, 201_400, "0");
         assert_eq!(reach(&mut back, 102_000, &behind), Some(602), "set between save and answer");
 

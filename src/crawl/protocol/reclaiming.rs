@@ -3,7 +3,7 @@
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Adds what reclaiming needs of the server.
+/// Adds the keys and commands that reclaiming needs of the server.
 pub(super) fn add(calls: &Calls, needs: &mut Needs) {
     let (keys, record) = (calls.keys(), calls.record());
     let (consumers, requeues) = (keys.consumers.as_str(), keys.requeues.as_str());

@@ -7,12 +7,12 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};
 use urlseen_engine::flow::source;
 
-/// The record of the crawl that is configured.
+/// Builds the record of the configured crawl.
 pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
     let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
-    // So that the item found first comes first.
+    // Consumers pop the oldest item first.
     let pop = match sink.push_to {
         End::Right => "LEFT",
         End::Left => "RIGHT",

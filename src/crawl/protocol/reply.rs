@@ -1,4 +1,4 @@
-//! How Redis answers: what went well, and why something did not.
+//! Replies of Redis: results of scripts, and errors.
 
 use redis::Value;
 
@@ -8,23 +8,23 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Head;
 use urlseen_engine::flow::source::Cursor;
 
-/// The version of the state's fields. Another one is refused.
+/// Version of the state's fields. The daemon refuses another one.
 pub(super) const FORMAT: &str = "2";
 
-/// Where a crawl stands in Redis.
+/// State of a crawl in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// The last committed batch; `None` where nothing was ever committed.
+    /// The last committed batch; `None` if no batch was ever committed.
     pub(crate) head: Option<Head>,
     /// The filter that the crawl is tied to.
     pub(crate) filter: Option<RandomId>,
-    /// Where the source is committed, and what is claimed after that.
+    /// Committed place in the source, and the items claimed after it.
     pub(crate) cursor: Cursor,
-    /// How many items were found unseen by commits to a filter that is in Redis.
+    /// Items that commits to a filter in Redis have found unseen.
     pub(crate) unseen: u64,
 }
 
-/// What a commit left behind.
+/// Counts after a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Committed {
     /// Items that wait in the sink.
@@ -33,62 +33,62 @@ pub(crate) struct Committed {
     pub(crate) rejected: u64,
     /// Rejects that were dropped because the list was full.
     pub(crate) dropped: u64,
-    /// Items that were found unseen, where Redis has the filter.
+    /// Items that the script found unseen; `None` if the daemon has the filter.
     pub(crate) unseen: Option<u64>,
 }
 
-/// Where unread items are after a clean exit.
+/// Unread items after a clean exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GivenBack {
-    /// At the source again.
+    /// Items that the script gave back to the source.
     pub(crate) back: u64,
-    /// Still claimed: the next start begins with them.
+    /// Items that are still claimed: the next run begins with them.
     pub(crate) left: u64,
-    /// How long the source is now.
+    /// Items that wait in the source now.
     pub(crate) source: u64,
 }
 
-/// Why a script did nothing.
+/// Reason for which a script did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ScriptError {
-    /// The lease is not held under this token any more: it ran out, or another one took it.
+    /// The lease is no longer held under this token: it ran out, or another holder took it.
     #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
     Lease {
-        /// Who holds it now, if anybody.
+        /// Present holder of the lease; `None` if there is none.
         holder: Option<LeaseHolder>,
     },
     /// Another batch is the last one committed.
     #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
     Head {
-        /// As found; empty where nothing was found.
+        /// Number of the last batch in Redis; empty if Redis has none.
         seq: String,
-        /// As found.
+        /// Commit id of the last batch in Redis; empty if Redis has none.
         commit_id: String,
     },
     /// Another program changed the source after the batch was read.
     #[error("another program changed {what}")]
     Source {
-        /// Of the source, and how.
+        /// The changed part of the source, and the change.
         what: String,
     },
 }
 
-/// Why a reply is not what was hoped for.
+/// Reason for which a call has no usable reply.
 #[derive(Debug, thiserror::Error)]
 pub enum ProtocolError {
-    /// Redis or the way to it has a problem.
+    /// Redis failed, or the connection to it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A script did nothing.
+    /// A script did nothing, and named the reason.
     #[error(transparent)]
     Refused(#[from] ScriptError),
     /// Another process runs the crawl.
     #[error("{}", held(holder.as_deref(), *milliseconds))]
     Held {
-        /// Who.
+        /// Holder of the lease; `None` if it is another program.
         holder: Option<Box<LeaseHolder>>,
-        /// How long its lease lasts unless it is renewed.
+        /// Milliseconds until the lease ends unless its holder renews it.
         milliseconds: i64,
         /// The last committed batch, if there is one.
         head: Option<Head>,
@@ -102,13 +102,13 @@ pub enum ProtocolError {
          claimed items back to the source; or delete the key, if they may be lost"
     )]
     Earlier {
-        /// One of the keys.
+        /// One of the earlier version's keys.
         key: String,
     },
-    /// A script found that going on would lose or repeat items, and did nothing.
+    /// A script found that a commit would lose or repeat items, and did nothing.
     #[error("{what}")]
     Never {
-        /// What it found, and what to do.
+        /// The finding, and the remedy.
         what: String,
     },
     /// The crawl's state was written by another version.
@@ -117,7 +117,7 @@ pub enum ProtocolError {
          the urlseen that wrote it"
     )]
     Format {
-        /// As found.
+        /// Format that the state has.
         found: String,
     },
     /// A later version has published the crawl record.
@@ -128,17 +128,17 @@ pub enum ProtocolError {
          one's urlseen storage drop"
     )]
     Record {
-        /// As found.
+        /// Protocol that the record has.
         protocol: String,
         /// The version of the urlseen that wrote it.
         urlseen: String,
     },
-    /// Redis answered something that makes no sense here.
+    /// Redis gave an unexpected answer.
     #[error("Redis answered {what} with something unexpected: {reply}")]
     Nonsense {
-        /// What was asked.
+        /// Name of the call or of the value.
         what: &'static str,
-        /// The reply, cut short.
+        /// The first 200 characters of the reply.
         reply: String,
     },
 }
@@ -153,7 +153,7 @@ fn held(holder: Option<&LeaseHolder>, milliseconds: i64) -> String {
     )
 }
 
-/// A script's answer: how it went, and what it says.
+/// Answer of a script: its status, then its values.
 pub(super) struct ScriptReply {
     what: &'static str,
     pub(super) status: String,

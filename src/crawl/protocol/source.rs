@@ -1,4 +1,4 @@
-//! The source: claiming, reading, waiting, giving back.
+//! Calls about the source: claim, read, wait, give back.
 
 use redis::{Cmd, Value};
 
@@ -11,13 +11,13 @@ use urlseen_engine::flow::source::{Cursor, ReadError};
 use urlseen_engine::item::{Items, Unreadable};
 
 impl Protocol {
-    /// The keys of the scripts around a run.
+    /// Lists the keys of the scripts that begin or end a run, or claim items.
     pub(super) fn session_keys(&self) -> [&str; 5] {
         let Keys { lease, state, source, processing, earlier_processing, .. } = &self.keys;
         [lease, state, source, processing, earlier_processing]
     }
 
-    /// A cursor in a reply.
+    /// Reads a cursor from a reply.
     pub(super) fn cursor(&self, answer: &mut ScriptReply) -> Result<Cursor, ProtocolError> {
         let (text, left) = (answer.text()?, answer.count()?);
         let place = self.source.place(&text);
@@ -28,27 +28,28 @@ impl Protocol {
         Ok(Cursor { place, left })
     }
 
-    /// Claims what the source holds.
+    /// Claims the items of the source.
     pub(crate) fn claim(&self, token: &Token) -> Cmd {
         let mut command = call(&self.claim, &self.session_keys());
         command.arg(token.as_str());
         command
     }
 
-    /// The reply to [`Protocol::claim`]: where the source is committed, with what may be read after
-    /// that, and how many items are newly found to have gone unread.
+    /// Reads the reply to [`Protocol::claim`]. Returns the source's committed place with the number
+    /// of items readable after it, and the number of items newly found to have gone unread.
     pub(crate) fn claimed(&self, reply: Value) -> Result<(Cursor, u64), ProtocolError> {
         let mut answer = ScriptReply::new("claim", reply)?;
         answer.ok()?;
         Ok((self.cursor(&mut answer)?, answer.count()?))
     }
 
-    /// Reads items after a cursor; the cursor after them, where it is known before.
+    /// Reads items after a cursor. Returns the cursor after them, too, if it is known before the
+    /// reply.
     pub(crate) fn read(&self, after: Cursor, count: u64) -> (Cmd, Option<Cursor>) {
         self.source.read(&self.keys, after, count)
     }
 
-    /// The reply to [`Protocol::read`].
+    /// Reads the reply to [`Protocol::read`].
     pub(crate) fn items(
         &self,
         reply: Reply,
@@ -63,7 +64,7 @@ impl Protocol {
         })
     }
 
-    /// The cursor after these items.
+    /// Returns the cursor after these items.
     pub(crate) fn end(&self, items: &Items) -> Cursor {
         self.source.end(items)
     }
@@ -75,7 +76,7 @@ impl Protocol {
         command
     }
 
-    /// The reply to [`Protocol::give_back`].
+    /// Reads the reply to [`Protocol::give_back`].
     pub(crate) fn given_back(&self, reply: Value) -> Result<GivenBack, ProtocolError> {
         let mut answer = ScriptReply::new("give back", reply)?;
         answer.ok()?;
@@ -87,23 +88,23 @@ impl Protocol {
         self.source.wait(&self.keys, after, seconds)
     }
 
-    /// Whether a claim may find something after this reply to [`Protocol::wait`].
+    /// Returns true if a claim may find an item after this reply to [`Protocol::wait`].
     pub(crate) fn wakes(&self, reply: &Value) -> bool {
         self.source.wakes(reply)
     }
 
-    /// Why an item cannot be read, for people.
+    /// Explains to a person why an item cannot be read.
     pub(crate) fn explain(&self, reason: &Unreadable, items: &Items, index: usize) -> String {
         self.source.explain(reason, items, index)
     }
 
-    /// How many items wait to be claimed by the reply to [`Protocol::source_length`], where so many
-    /// are.
+    /// Returns how many items wait to be claimed. `waiting` is the reply to
+    /// [`Protocol::source_length`], and `claimed` the number of claimed items.
     pub(crate) fn unclaimed(&self, waiting: u64, claimed: u64) -> u64 {
         self.source.unclaimed(waiting, claimed)
     }
 
-    /// How many items wait to be claimed.
+    /// Asks how many items wait to be claimed.
     pub(crate) fn source_length(&self) -> Cmd {
         self.source.waiting(&self.keys)
     }

@@ -1,4 +1,4 @@
-//! The list in Redis, and reading it.
+//! The rejects list in Redis, and its readers.
 
 use redis::{Script, cmd};
 
@@ -9,30 +9,29 @@ use urlseen_core::redis::script::COMMON;
 use urlseen_engine::config::Config;
 use urlseen_engine::flow::source;
 
-/// How many rejects are read at once: of the first time, as nothing is known of their sizes yet,
-/// and at most.
+/// Rejects to read at first, because their sizes are not yet known.
 const FIRST: usize = 16;
 const MOST: usize = 1000;
 
-/// How many bytes are read at once, as far as sizes can be foreseen.
+/// Most bytes to read at once, estimated from the sizes read before.
 const BYTES: usize = 8 << 20;
 
 /// The rejects of a crawl.
 pub struct RejectsList {
     pub(super) connection: Link,
-    /// The list that the daemon adds to.
+    /// Key of the list that the daemon adds to.
     pub(super) rejected: String,
-    /// What somebody sorts through, or left aside when killed.
+    /// Key of the rejects that a process is sorting, or had set aside when it was killed.
     pub(super) aside: String,
-    /// Rejects that have their items beside them.
+    /// Key of the rejects that are followed by their items.
     pub(super) oversize: String,
     pub(super) source: String,
     pub(super) scripts: Scripts,
-    /// How many rejects to read next.
+    /// Number of rejects to read next.
     window: usize,
 }
 
-/// What changes the lists.
+/// Scripts that change the lists.
 pub(super) struct Scripts {
     pub(super) set_aside: Script,
     pub(super) give_back: Script,
@@ -41,11 +40,11 @@ pub(super) struct Scripts {
     drop_first: Script,
 }
 
-/// A way through the list, from the oldest reject to the newest, and then through those that have
-/// their items beside them.
+/// A pass over the rejects, from the oldest to the newest. Those that are followed by their items
+/// come last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scan {
-    /// How many there are of each kind to read: aside, on the list, with items beside them.
+    /// Rejects to read of each kind: aside, on the list, followed by their items.
     lengths: [u64; 3],
     at: u64,
 }
@@ -66,12 +65,12 @@ impl RejectsList {
         })
     }
 
-    /// The source's name, and that of the list.
+    /// Returns the names of the source and of the list.
     pub(crate) fn names(&self) -> (&str, &str) {
         (&self.source, &self.rejected)
     }
 
-    /// Begins to read what is there now.
+    /// Begins to read the present rejects.
     pub(crate) async fn scan(&mut self) -> Result<Scan, LinkError> {
         let [aside, listed, oversize]: [u64; 3] = redis::pipe()
             .atomic()
@@ -83,8 +82,8 @@ impl RejectsList {
         Ok(Scan { lengths: [aside, listed, oversize / 2], at: 0 })
     }
 
-    /// The next rejects, as they are kept; none at the end. What the daemon adds or drops meanwhile
-    /// moves the rest: some may be left out or come twice.
+    /// Reads the next rejects, as they are kept; none at the end. If the daemon adds or drops
+    /// rejects meanwhile, the others move: the pass may miss some, or return them twice.
     pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, LinkError> {
         let [aside, listed, _] = scan.lengths;
         while scan.at < aside + listed {
@@ -98,10 +97,10 @@ impl RejectsList {
                 scan.at += rejects.len() as u64;
                 return Ok(rejects);
             }
-            // It became shorter.
+            // The list has become shorter.
             scan.at += end - from;
         }
-        // One by one: their items are not to be read.
+        // One at a time, because their items must not be read.
         while scan.at < scan.len() {
             let reject = self.oversize(scan.at - aside - listed).await?;
             scan.at += 1;
@@ -112,22 +111,22 @@ impl RejectsList {
         Ok(Vec::new())
     }
 
-    /// How many rejects have their items beside them.
+    /// Returns how many rejects are followed by their items.
     pub(super) async fn oversize_length(&mut self) -> Result<u64, LinkError> {
         let mut length = cmd("LLEN");
         length.arg(&self.oversize);
         Ok(length.query_async::<u64>(&mut self.connection).await? / 2)
     }
 
-    /// A reject that has its item beside it, by its number from the oldest.
+    /// Reads a reject that is followed by its item, by its number from the oldest.
     pub(super) async fn oversize(&mut self, number: u64) -> Result<Option<Vec<u8>>, LinkError> {
         let mut index = cmd("LINDEX");
         index.arg(&self.oversize).arg(2 * number);
         Ok(index.query_async(&mut self.connection).await?)
     }
 
-    /// Drops at once as many of the oldest rejects as `scan` has found, and returns how many there
-    /// were of them.
+    /// Drops as many of the oldest rejects as `scan` has found, all at once. Returns how many it
+    /// dropped.
     pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, LinkError> {
         let [aside, listed, oversize] = scan.lengths;
         let mut call = self.scripts.drop_first.prepare_invoke();
@@ -136,7 +135,7 @@ impl RejectsList {
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
-    /// As many rejects from there on as a window has room for, `most` at most.
+    /// Reads as many rejects from `from` on as the window has room for, but at most `most`.
     pub(super) async fn read(
         &mut self,
         key: &str,
@@ -155,12 +154,12 @@ impl RejectsList {
 }
 
 impl Scan {
-    /// How many there are to read.
+    /// Returns how many rejects there are to read.
     pub(crate) fn len(&self) -> u64 {
         self.lengths.iter().sum()
     }
 
-    /// Leaves out the next so many.
+    /// Skips the next `count` rejects.
     pub(crate) fn skip(&mut self, count: u64) {
         self.at += count;
     }

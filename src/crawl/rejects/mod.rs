@@ -1,13 +1,14 @@
-//! The rejects list: the items that could not be read, kept in Redis for people.
+//! The rejects list: unreadable items, kept in Redis for people.
 //!
-//! The daemon adds to its right end, and with `rejects.when_full = "drop-oldest"` takes from its
-//! left one. [`RejectsList::sort`] first sets it aside under a key of urlseen's
-//! own, so that exactly what was there is sorted, however much is rejected meanwhile, and gives
-//! back what is to stay. What is set aside comes before what is on the list. One who is killed
-//! leaves it aside, and the next one gives it back.
+//! The daemon appends at its right end. With `rejects.when_full = "drop-oldest"` it drops from the
+//! left end. [`RejectsList::sort`] first sets the list aside under a key of urlseen's own. So it
+//! sorts exactly the rejects of that moment, even if the daemon adds more meanwhile. Then it gives
+//! back those that stay. The rejects set aside come before those on the list. A process that is
+//! killed leaves them aside, and the next one gives them back.
 //!
-//! An item that is too large for a reject stands in a list of urlseen's own, after its reject. The
-//! two are moved and dropped together, without the item leaving Redis. These rejects come last.
+//! An item that is too large for a reject is kept in a list of urlseen's own, after its reject. The
+//! scripts move and drop the two together, and the item does not leave Redis. These rejects come
+//! last.
 
 mod list;
 mod sort;

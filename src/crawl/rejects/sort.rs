@@ -1,4 +1,4 @@
-//! Sorting through the rejects: some go, the others stay.
+//! Sorting of the rejects: some go, the others stay.
 
 use std::fmt::Write;
 
@@ -10,56 +10,54 @@ use super::list::Scripts;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
-/// How many rejects are given back at once. This bounds how long Redis is held up elsewhere, at
-/// about a microsecond each.
+/// Most rejects that are given back at once. Redis serves no other client for about a microsecond
+/// each.
 const GIVE_BACK: usize = 10_000;
 
-/// What becomes of the rejects that go.
+/// Fate of the rejects that go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Their items go back to the source, to be taken after all that wait there.
+    /// Their items go back to the source, after all items that wait there.
     Requeue,
-    /// They are dropped.
+    /// The rejects are dropped.
     Drop,
 }
 
-/// What was done so far.
+/// Counts of a sorting so far.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
-    /// Rejects that there were at the beginning.
+    /// Rejects found at the start.
     pub(crate) found: u64,
-    /// Of these, the ones that went.
+    /// Rejects that went so far.
     pub gone: u64,
-    /// Those that stay because they were not wanted.
+    /// Rejects that stay because the caller does not want them.
     pub(crate) kept: u64,
-    /// Those that stay because they are not as urlseen writes them.
+    /// Rejects that stay because urlseen did not write them so.
     pub(crate) foreign: u64,
 }
 
 impl Sorted {
-    /// How many were looked at.
     pub(crate) fn seen(&self) -> u64 {
         self.gone + self.kept + self.foreign
     }
 }
 
-/// Rejects read, and what is to become of them.
+/// Rejects of one step, and their fates.
 struct Chunk<'a> {
     rejects: &'a [Vec<u8>],
-    /// For each `1` if it goes, or `0`.
+    /// For each reject `1` if it goes, or `0`.
     fates: String,
     items: Vec<Vec<u8>>,
     foreign: Vec<&'a [u8]>,
 }
 
 impl RejectsList {
-    /// Sorts through all rejects that there are now: those that are wanted go the way of `fate`,
-    /// the oldest first. `watch` hears what was done so far, at the beginning and after each step,
-    /// and which ones of the step are foreign.
+    /// Sorts all present rejects, the oldest first. Those that are `wanted` meet `fate`. `watch`
+    /// receives the counts at the start and after each step, with the foreign rejects of that step.
     ///
-    /// Each step is one script. Whoever is killed or loses the connection in between has lost or
-    /// doubled nothing: what was not sorted is found by the next one, though those that had been
-    /// kept come behind the rest then.
+    /// Each step is one script. If the process is killed or loses the connection between two steps,
+    /// no item is lost or doubled: the next process finds the unsorted rejects. Those that were
+    /// kept before then come after the others.
     pub async fn sort(
         &mut self,
         fate: Fate,
@@ -73,7 +71,7 @@ impl RejectsList {
         watch(&sorted, &[]);
         while sorted.seen() < listed {
             let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
-            // Another process gave back what was aside.
+            // Another process gave the rejects back.
             if rejects.is_empty() {
                 break;
             }
@@ -112,7 +110,8 @@ impl RejectsList {
         Ok(sorted)
     }
 
-    /// Sets all rejects aside, after those that were left there, and returns how many there are.
+    /// Sets all rejects aside, with those that an earlier sort left aside. Returns how many are
+    /// aside.
     async fn set_aside(&mut self) -> Result<u64, LinkError> {
         loop {
             let found: i64 = self.call(|scripts| &scripts.set_aside).await?;
@@ -123,13 +122,13 @@ impl RejectsList {
         }
     }
 
-    /// Puts all that is aside back on the list.
+    /// Puts the rejects that are aside back on the list.
     async fn give_back(&mut self) -> Result<(), LinkError> {
         while self.call::<u64>(|scripts| &scripts.give_back).await? > 0 {}
         Ok(())
     }
 
-    /// Carries out one step, unless others have changed what is aside.
+    /// Carries out one step, unless another process has changed the rejects aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
         let mut call = self.scripts.sort.prepare_invoke();
@@ -138,8 +137,8 @@ impl RejectsList {
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
-    /// Carries out the fate of the oldest reject that has its item beside it, unless that is
-    /// another one by now.
+    /// Carries out the fate of the oldest reject that is followed by its item. Does nothing if
+    /// another one is the oldest by now.
     async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, LinkError> {
         let mut call = self.scripts.sort_oversize.prepare_invoke();
         call.key(&self.oversize).key(&self.source).arg(reject).arg(fate);
@@ -156,7 +155,7 @@ impl RejectsList {
     }
 }
 
-/// The SHA-1, in hex, of all rejects with a line feed behind each.
+/// Returns the SHA-1, in hex, of all rejects, with a line feed after each.
 fn digest(rejects: &[Vec<u8>]) -> String {
     let mut digest = Sha1::new();
     for reject in rejects {
@@ -187,7 +186,7 @@ impl<'a> Chunk<'a> {
                             chunk.items.push(item);
                             true
                         }
-                        // Somebody has moved it away from its item.
+                        // Another program has separated it from its item.
                         (RejectedItem::Oversize { .. }, Fate::Requeue) if goes => {
                             chunk.foreign.push(json);
                             false

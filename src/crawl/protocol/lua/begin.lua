@@ -1,9 +1,8 @@
--- Ties the crawl's state to a filter, and sets where the crawl stands if nothing is known of it.
+-- Ties the crawl's state to a filter, and sets the crawl's head if Redis has none.
 -- Publishes the crawl record.
 -- KEYS: lease, state, crawl record
--- ARGV: token, filter id, format, seq, commit_id, then the fields and values of the record, of
--- which the
---       protocol is the first
+-- ARGV: token, filter id, format, seq, commit_id, then the fields and values of the record,
+--       the protocol first
 local lease, state, record = unpack(KEYS)
 local token, filter, format, seq, commit_id = unpack(ARGV)
 

@@ -1,4 +1,4 @@
--- Claims what the source holds, where nothing claimed is left.
+-- Claims the items of the source, if no claimed item is left.
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token
 -- Answers 'ok', the source's place, how many items may be read after it, items newly

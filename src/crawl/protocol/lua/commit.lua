@@ -42,7 +42,7 @@ local function commit()
     return {'ok', sink_len, rejected_len, dropped}
 end
 
--- What a transaction does behind a command that failed, it does all the same.
+-- A transaction goes on after a command that failed: then the push may be missing.
 if onward > 0 then
     local refusal = sink_refusal(sink, last_onward)
     if refusal then

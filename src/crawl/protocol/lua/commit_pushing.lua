@@ -1,11 +1,10 @@
--- Commits one batch to a sink whose pushes cannot be taken back: items that go on come along as
--- arguments, and are pushed once nothing can fail any more.
+-- Commits one batch to a sink whose pushes cannot be taken back. The emitted items are arguments;
+-- the script pushes them once nothing can fail any more.
 -- Redis does not roll a script back, so all that can fail is done before the first write.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
--- longest list of
---       rejects (0: no bound), items that go on, rejects, those items, the rejects, then mark and
---       reject of each item that is too large to be in one
+--       most rejects (0: no limit), number of emitted items, number of rejects, those items,
+--       those rejects, then mark and reject of each item that is too large to be in one
 -- Answers 'ok', length of sink, length of rejected, rejects dropped.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)

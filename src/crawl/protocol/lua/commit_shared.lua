@@ -1,13 +1,13 @@
 -- Commits one batch to a filter in Redis: judges its items, adds the unseen ones to the filter,
 -- pushes them, and does the rest, all at once. Other programs that share the filter see all of it
--- or nothing. Redis does not roll a script back, so all that can fail comes before the first write.
+-- or nothing. Redis does not roll a script back, so all that can fail is before the first write.
 -- Only new bits and members are written: a seen item adds nothing to the append-only file.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize, those of the filter
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
--- longest list of
---       rejects (0: no bound), items to be judged, extras, rejects, places, those items, the
---       extras, the rejects, then mark and reject of each item that is too large to be in one
--- Places and extras are what `judge` goes by.
+--       most rejects (0: no limit), numbers of items to judge, of extras and of rejects, the
+--       places, those items, the extras, those rejects, then mark and reject of each item that is
+--       too large to be in one
+-- `judge` goes by places and extras.
 -- Answers 'ok', length of sink, length of rejected, rejects dropped, items found unseen.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
@@ -55,7 +55,7 @@ local dropped
 rejected_len, dropped = bound_rejects(
     rejected, oversize, rejected_len + rejects, large_len + large,
     rejects + large > 0 and rejected_max or 0)
--- What was in the sink before may be no more than before.
+-- A push to a sorted set may not make it longer, so its length is asked for again.
 if #onward > 0 then
     sink_len = sink_length(sink)
 end

@@ -1,4 +1,4 @@
--- Forgets where a crawl stands, as if it had never been run.
+-- Deletes a crawl's state, as if it had never been run.
 -- KEYS: lease, state, crawl record
 -- ARGV: token
 local lease, state, record = unpack(KEYS)

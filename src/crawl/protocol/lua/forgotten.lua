@@ -1,7 +1,7 @@
--- Removes what is forgotten, now that the log has it; keeps what could not be read.
+-- Removes forgotten items, now that the log has them; keeps unreadable ones as rejects.
 -- KEYS: lease, forgetting, rejected, oversize
--- ARGV: token, how many items are done with, the rejects among them, those rejects, then number and
---       reject of each item that is too large to be in one
+-- ARGV: token, number of items to remove, number of rejects among them, those rejects, then number
+--       and reject of each item that is too large to be in one
 local lease, forgetting, rejected, oversize = unpack(KEYS)
 local first_reject = 4
 local first_large = first_reject + tonumber(ARGV[3])

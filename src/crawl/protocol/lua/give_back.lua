@@ -1,4 +1,4 @@
--- Ends a run: gives what is claimed and not committed back to the source where that moves few
+-- Ends a run: gives claimed items that are not committed back to the source, if that moves few
 -- items, and releases the lease.
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token, most items to move

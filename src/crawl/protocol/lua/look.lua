@@ -1,4 +1,4 @@
--- Answers where the crawl stands and who runs it, and changes nothing.
+-- Answers the crawl's head and the holder of its lease, and changes nothing.
 -- KEYS: lease, state
 -- Answers 'ok', seq, commit_id, lease; empty where there is none.
 local found = redis.call('HMGET', KEYS[2], 'seq', 'commit_id')

@@ -1,4 +1,4 @@
--- Takes the lease under a fresh token, and reads where the crawl stands.
+-- Takes the lease under a fresh token, and reads the crawl's state.
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token, holder, milliseconds, then the runs that are known to be dead
 -- Answers 'ok', seq, commit_id, format, filter, the source's place, items claimed after it, items
@@ -13,7 +13,7 @@ local refusal = type_refusal(lease, 'string')
 if refusal then
     return refusal
 end
--- Beside keys of an earlier version the crawl would seem to be new.
+-- This version does not read the keys of an earlier one: the crawl would seem to be new.
 if redis.call('HMGET', state, 'tip')[1] then
     return {'earlier', state}
 end

@@ -1,3 +1,3 @@
--- How many rejects there are.
+-- Answers how many rejects there are.
 -- KEYS: rejected, oversize
 return redis.call('LLEN', KEYS[1]) + math.floor(redis.call('LLEN', KEYS[2]) / 2)

@@ -1,10 +1,11 @@
--- What all scripts share. A script answers with a table whose first element says how it went:
--- 'ok', or why nothing was done ('lease', 'head', 'source', 'refused'), with what was found behind it.
+-- Functions that all scripts share. A script answers with a table. Its first element is the status:
+-- 'ok', or the reason for which it did nothing ('lease', 'head', 'source', 'refused'). The finding
+-- comes after it.
 --
--- A refusal is what a script answers when it does nothing; a check answers nil when all is well,
--- so that checks are strung together with `or`.
+-- A refusal is the answer of a script that does nothing. A check answers a refusal or nil, so that
+-- `or` joins checks.
 
--- A lease reads TOKEN, a space, and who holds it. TOKEN has 32 characters: 16 for the run, and 16
+-- A lease reads TOKEN, a space, and its holder. TOKEN has 32 characters: 16 for the run, and 16
 -- for the connection within it.
 local function token_of(lease)
     return string.sub(lease or '', 1, 32)

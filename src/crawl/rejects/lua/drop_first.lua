@@ -1,7 +1,7 @@
 -- Drops the oldest rejects.
 -- KEYS: aside, rejected, oversize
--- ARGV: how many, and how many of those whose items are kept beside them
--- Answers how many there were of them.
+-- ARGV: how many, and how many of those that are followed by their items
+-- Answers how many it dropped.
 local aside, rejected, oversize = unpack(KEYS)
 local count, large = tonumber(ARGV[1]), tonumber(ARGV[2])
 

@@ -1,4 +1,4 @@
--- Puts some of what is aside back before what is on the list, in its order.
+-- Puts some of the rejects aside back before those on the list, in their order.
 -- KEYS: aside, rejected
 -- ARGV: most to move
 -- Answers how many are still aside.

@@ -1,4 +1,4 @@
--- Sets all rejects aside, where nothing is aside yet.
+-- Sets all rejects aside, if none are aside yet.
 -- KEYS: aside, rejected
 -- Answers how many are aside; -1 if some were before, and nothing was done.
 local aside, rejected = unpack(KEYS)

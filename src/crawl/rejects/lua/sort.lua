@@ -1,5 +1,5 @@
--- Sorts the first rejects aside: those that are to go go, the others move to the other end, so
--- that they are in their order again once all are sorted.
+-- Sorts the first rejects aside. Some go; the others move to the other end, so that they are in
+-- their order again once all are sorted.
 -- KEYS: aside, source
 -- ARGV: how many, the SHA-1 of them all with a line feed after each, for each '1' if it goes or
 --       '0', items to push

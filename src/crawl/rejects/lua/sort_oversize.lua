@@ -1,4 +1,4 @@
--- Sorts the oldest reject whose item is kept beside it: both go, or both move to the other end.
+-- Sorts the oldest reject that is followed by its item: both go, or both move to the other end.
 -- KEYS: oversize, source
 -- ARGV: the reject, its fate ('requeue', 'drop' or 'keep')
 -- Answers 1; 0 if the oldest reject is another one, and nothing was done.
