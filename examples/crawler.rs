@@ -17,7 +17,9 @@ use reqwest::Client;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use url::Url;
-use urlseen::{AsyncFilter, AsyncRedisFilter, FilterKind, Fingerprinter, LocalFilter, Request};
+use urlseen::{
+    AsyncFilter, AsyncFilterExt, AsyncRedisFilter, FilterSpec, Fingerprinter, LocalFilter, Request,
+};
 
 /// Pages that are fetched at once.
 const AT_ONCE: usize = 8;
@@ -27,15 +29,18 @@ type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
 #[tokio::main]
 async fn main() -> Outcome<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let fetched = match arguments.as_slice() {
-        [] => crawl(&site::serve().await?, LocalFilter::new(100_000, 1e-6)?).await?,
-        [start] => crawl(start, LocalFilter::new(10_000_000, 1e-6)?).await?,
-        [start, redis] => {
-            let kind = FilterKind::Native { capacity: 10_000_000, error_rate: 1e-6 };
-            crawl(start, AsyncRedisFilter::open(redis, "crawler:filter", kind).await?).await?
-        }
+    let spec = FilterSpec::native(10_000_000, 1e-6);
+    let (start, redis) = match arguments.as_slice() {
+        [] => (site::serve().await?, None),
+        [start] => (start.clone(), None),
+        [start, redis] => (start.clone(), Some(redis)),
         _ => return Err("give the page to start with, and a Redis if there is one".into()),
     };
+    let seen: Box<dyn AsyncFilter> = match redis {
+        None => Box::new(LocalFilter::new(&spec)?),
+        Some(redis) => Box::new(AsyncRedisFilter::open(redis, "crawler:filter", &spec).await?),
+    };
+    let fetched = crawl(&start, seen).await?;
     println!("{} pages", fetched.len());
     for (page, links) in fetched {
         println!("{links:>6} links  {page}");
@@ -45,7 +50,7 @@ async fn main() -> Outcome<()> {
 
 /// Fetches all pages of a host that links lead to from `start`. Returns each page with the number
 /// of its links.
-async fn crawl(start: &str, seen: impl AsyncFilter + 'static) -> Outcome<BTreeMap<String, usize>> {
+async fn crawl(start: &str, seen: Box<dyn AsyncFilter>) -> Outcome<BTreeMap<String, usize>> {
     let start = Url::parse(start)?;
     let crawl = Arc::new(Crawl {
         client: Client::new(),
@@ -69,15 +74,15 @@ async fn crawl(start: &str, seen: impl AsyncFilter + 'static) -> Outcome<BTreeMa
 }
 
 /// State that all tasks share.
-struct Crawl<Seen> {
+struct Crawl {
     client: Client,
     host: String,
-    seen: Seen,
+    seen: Box<dyn AsyncFilter>,
     fingerprinter: Mutex<Fingerprinter>,
     slots: Semaphore,
 }
 
-impl<Seen: AsyncFilter> Crawl<Seen> {
+impl Crawl {
     /// Returns the links to unseen pages of the host. One call of the filter tests all links.
     async fn unseen(&self, links: impl IntoIterator<Item = Url>) -> Outcome<Vec<Url>> {
         let links: Vec<Url> =
@@ -170,7 +175,8 @@ mod tests {
     async fn each_page_is_fetched_once() -> Outcome<()> {
         let asked = Arc::new(AtomicUsize::new(0));
         let start = site::serve_counting(Arc::clone(&asked)).await?;
-        let fetched = crawl(&start, LocalFilter::new(1000, 1e-9)?).await?;
+        let seen = LocalFilter::new(&FilterSpec::native(1000, 1e-9))?;
+        let fetched = crawl(&start, Box::new(seen)).await?;
         assert_eq!(fetched.len(), site::PAGES + 1);
         assert!(fetched.values().all(|&links| links == 27), "{fetched:?}");
         assert_eq!(asked.load(Ordering::SeqCst), site::PAGES + 1);

@@ -2,35 +2,45 @@
 //! the same request.
 //!
 //! ```text
-//! cargo run --example dedup -- FILE            # the file alone
-//! cargo run --example dedup -- FILE FOLDER     # and remembers, for the next file
+//! cargo run --example dedup -- FILE                       # the file alone
+//! cargo run --example dedup -- FILE FOLDER                # remembers the lines for the next file
+//! cargo run --example dedup -- FILE redis://127.0.0.1/    # shares them with other machines
 //! ```
 
 use std::error::Error;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 
-use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
-
-const CAPACITY: u64 = 10_000_000;
-const ERROR_RATE: f64 = 1e-6;
+use urlseen::{Filter, FilterExt, FilterSpec, Fingerprinter, LocalFilter, RedisFilter, Request};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let (file, filter) = match arguments.as_slice() {
-        [file] => (file, LocalFilter::new(CAPACITY, ERROR_RATE)?),
-        [file, folder] => (file, LocalFilter::open(folder, CAPACITY, ERROR_RATE)?),
-        _ => return Err("give a file, and a folder to remember in if there is to be one".into()),
+        [file] => (file, open(None)?),
+        [file, place] => (file, open(Some(place))?),
+        _ => return Err("give a file, and the folder or the Redis of the filter if any".into()),
     };
     let lines = BufReader::new(File::open(file).map_err(|error| format!("{file}: {error}"))?);
-    dedup(lines, &filter, &mut io::stdout().lock())
+    dedup(lines, &*filter, &mut io::stdout().lock())
+}
+
+/// Opens a filter in memory, in a folder or in Redis.
+fn open(place: Option<&str>) -> Result<Box<dyn Filter>, urlseen::Error> {
+    let spec = FilterSpec::native(10_000_000, 1e-6);
+    Ok(match place {
+        None => Box::new(LocalFilter::new(&spec)?),
+        Some(url) if url.starts_with("redis://") => {
+            Box::new(RedisFilter::open(url, "dedup:filter", &spec)?)
+        }
+        Some(folder) => Box::new(LocalFilter::open(folder, &spec)?),
+    })
 }
 
 /// Writes the lines that are new to the filter. A line that is not a URL is named, and counts as
 /// new.
 fn dedup(
     lines: impl BufRead,
-    filter: &impl Filter,
+    filter: &dyn Filter,
     output: &mut impl Write,
 ) -> Result<(), Box<dyn Error>> {
     let mut scrapy = Fingerprinter::default();

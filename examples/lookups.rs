@@ -11,7 +11,7 @@ use std::error::Error;
 use std::time::Instant;
 
 use redb::{Database, ReadOnlyTable, ReadableDatabase, TableDefinition};
-use urlseen::{Filter, LocalFilter};
+use urlseen::{Filter, FilterExt, FilterSpec, LocalFilter};
 
 const USERS: TableDefinition<'_, &str, u64> = TableDefinition::new("users");
 
@@ -30,7 +30,7 @@ fn main() -> Outcome<()> {
     let folder = tempfile::tempdir()?;
     let database = Database::create(folder.path().join("users.redb"))?;
     let users = fill(&database, 200_000)?;
-    let filter = LocalFilter::new(200_000, 1e-4)?;
+    let filter = LocalFilter::new(&FilterSpec::native(200_000, 1e-4))?;
     filter.extend((0..200_000).map(name))?;
 
     // One name of 20 is in the database.
@@ -70,7 +70,7 @@ fn fill(database: &Database, users: u64) -> Outcome<ReadOnlyTable<&'static str, 
 /// Looks names up. Unseen is certain: a name that the filter does not know is not in the database.
 fn look_up(
     users: &ReadOnlyTable<&'static str, u64>,
-    filter: Option<&LocalFilter>,
+    filter: Option<&dyn Filter>,
     wanted: &[String],
 ) -> Outcome<Found> {
     let mut found = Found { names: 0, asked: 0 };
@@ -92,7 +92,7 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let database = Database::create(folder.path().join("users.redb"))?;
         let users = fill(&database, 1000)?;
-        let filter = LocalFilter::new(1000, 1e-4)?;
+        let filter = LocalFilter::new(&FilterSpec::native(1000, 1e-4))?;
         filter.extend((0..1000).map(name))?;
         let wanted: Vec<String> = (0..20_000).map(name).collect();
         assert_eq!(look_up(&users, None, &wanted)?, Found { names: 1000, asked: 20_000 });

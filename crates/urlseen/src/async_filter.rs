@@ -1,20 +1,28 @@
-//! A filter for tasks, by its verbs.
+//! Filters by their verbs, for tasks.
 
 use std::future::{Future, ready};
+use std::pin::Pin;
 
+use super::filter::fingerprints;
 use super::{Error, ExactFilter, Filter, LocalFilter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// [`Filter`] for tasks that must not wait in it: what asks Redis is a future. Tasks share a filter
-/// as `Arc<impl AsyncFilter>`, and many questions may be under way at once. A [`LocalFilter`]
-/// answers at once (one that is kept writes to its log first); for tests there is [`ExactFilter`].
+/// Future of a call to an [`AsyncFilter`].
+pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// [`Filter`] for tasks that must not block: a call to Redis is a future. [`AsyncFilterExt`] has
+/// the verbs for keys of any type.
 ///
-/// A future that is dropped half way may have added its keys or not.
+/// Tasks share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at once. A
+/// [`LocalFilter`] answers at once; with a folder it writes to its log first. For tests there is
+/// [`ExactFilter`].
+///
+/// A future that is dropped before it is ready may have added its keys.
 ///
 /// ```
-/// use urlseen::{AsyncFilter, Error, ExactFilter};
+/// use urlseen::{AsyncFilter, AsyncFilterExt, Error, ExactFilter};
 ///
-/// async fn discovered(seen: &impl AsyncFilter, link: &str) -> Result<(), Error> {
+/// async fn discovered(seen: &dyn AsyncFilter, link: &str) -> Result<(), Error> {
 ///     if seen.add(link).await? {
 ///         // Fetch it.
 ///     }
@@ -25,80 +33,95 @@ use urlseen_core::fingerprint::Fingerprint;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait AsyncFilter: Send + Sync {
-    /// As [`Filter::extend`].
+    /// Adds keys: see [`Filter::add_all`].
+    ///
+    /// # Errors
+    /// As there.
+    fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
+
+    /// Tests keys: see [`Filter::test_all`].
+    ///
+    /// # Errors
+    /// As there.
+    fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
+
+    /// Returns the Redis keys: see [`Filter::keys`].
+    fn keys(&self) -> Vec<String>;
+
+    /// Returns the number of bits: see [`Filter::bits`].
+    fn bits(&self) -> u64;
+
+    /// Returns the number of bits of a key: see [`Filter::hashes`].
+    fn hashes(&self) -> u32;
+
+    /// Deletes all keys: see [`Filter::delete`].
+    ///
+    /// # Errors
+    /// As there.
+    fn delete(&self) -> FilterFuture<'_, ()>;
+}
+
+/// Verbs of every [`AsyncFilter`], also of a `dyn AsyncFilter`, for keys of any type: those of
+/// [`FilterExt`](crate::FilterExt).
+pub trait AsyncFilterExt: AsyncFilter {
+    /// Adds keys: see [`Filter::add_all`].
     ///
     /// # Errors
     /// As there.
     fn extend<K: Into<Fingerprint>>(
         &self,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send;
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
+        let keys = fingerprints(keys);
+        async move { self.add_all(&keys).await }
+    }
 
-    /// As [`Filter::contains_all`].
+    /// Tests keys: see [`Filter::test_all`].
     ///
     /// # Errors
     /// As there.
     fn contains_all<K: Into<Fingerprint>>(
         &self,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send;
+        keys: impl IntoIterator<Item = K>,
+    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
+        let keys = fingerprints(keys);
+        async move { self.test_all(&keys).await }
+    }
 
-    /// As [`Filter::add`].
+    /// Adds a key. Returns true if it is new.
     ///
     /// # Errors
-    /// As there.
-    fn add(
-        &self,
-        key: impl Into<Fingerprint> + Send,
-    ) -> impl Future<Output = Result<bool, Error>> + Send {
-        let added = self.extend([key.into()]);
+    /// As [`Filter::add_all`].
+    fn add(&self, key: impl Into<Fingerprint>) -> impl Future<Output = Result<bool, Error>> + Send {
+        let added = self.extend([key]);
         async { Ok(added.await? == [true]) }
     }
 
-    /// As [`Filter::contains`].
+    /// Returns true if a key is seen.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Filter::test_all`].
     fn contains(
         &self,
-        key: impl Into<Fingerprint> + Send,
+        key: impl Into<Fingerprint>,
     ) -> impl Future<Output = Result<bool, Error>> + Send {
-        let asked = self.contains_all([key.into()]);
-        async { Ok(asked.await? == [true]) }
+        let tested = self.contains_all([key]);
+        async { Ok(tested.await? == [true]) }
     }
-
-    /// As [`Filter::keys`].
-    fn keys(&self) -> Vec<String>;
-
-    /// As [`Filter::bits`].
-    fn bits(&self) -> u64;
-
-    /// As [`Filter::hashes`].
-    fn hashes(&self) -> u32;
-
-    /// As [`Filter::delete`].
-    ///
-    /// # Errors
-    /// As there.
-    fn delete(&self) -> impl Future<Output = Result<(), Error>> + Send;
 }
 
-/// Those that never wait are futures that are ready.
+impl<F: AsyncFilter + ?Sized> AsyncFilterExt for F {}
+
+/// Implements [`AsyncFilter`] for filters that never wait.
 macro_rules! ready_at_once {
     ($($Filter:ident),+) => { $(
         impl AsyncFilter for $Filter {
-            fn extend<K: Into<Fingerprint>>(
-                &self,
-                keys: impl IntoIterator<Item = K> + Send,
-            ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
-                ready(Filter::extend(self, keys))
+            fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
+                Box::pin(ready(Filter::add_all(self, keys)))
             }
 
-            fn contains_all<K: Into<Fingerprint>>(
-                &self,
-                keys: impl IntoIterator<Item = K> + Send,
-            ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
-                ready(Filter::contains_all(self, keys))
+            fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
+                Box::pin(ready(Filter::test_all(self, keys)))
             }
 
             fn keys(&self) -> Vec<String> {
@@ -113,8 +136,8 @@ macro_rules! ready_at_once {
                 Filter::hashes(self)
             }
 
-            fn delete(&self) -> impl Future<Output = Result<(), Error>> + Send {
-                ready(Filter::delete(self))
+            fn delete(&self) -> FilterFuture<'_, ()> {
+                Box::pin(ready(Filter::delete(self)))
             }
         }
     )+ };

@@ -4,14 +4,15 @@ use urlseen_core::fingerprint::canonical::{
     Buffers, CanonicalizeError, Fragments, push_request_url,
 };
 
-/// The canonical form of a URL, as it goes into Scrapy's fingerprint of a request for it: byte for
-/// byte what `w3lib.url.canonicalize_url(scrapy.Request(url).url)` answers. URLs that differ in
-/// the order of their query, in how they are escaped or in the case of their host have the same.
+/// Returns the canonical form of a URL, as it goes into Scrapy's fingerprint of a request for it:
+/// byte for byte the result of `w3lib.url.canonicalize_url(scrapy.Request(url).url)`.
 ///
-/// A [`Fingerprinter`](crate::Fingerprinter) does this by itself, and faster for many URLs.
+/// URLs that differ only in the order of their query, in their escapes or in the case of their host
+/// have the same canonical form. A [`Fingerprinter`](crate::Fingerprinter) computes it itself, and
+/// faster for many URLs.
 ///
 /// # Errors
-/// Where Scrapy or w3lib refuses the URL: what is wrong with it.
+/// Scrapy or w3lib refuses the URL; the error names the reason.
 ///
 /// ```
 /// use urlseen::{Fragments, canonicalize};

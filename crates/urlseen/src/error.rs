@@ -4,8 +4,8 @@ use std::fmt;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reason why a filter or a consumer could not do what it was asked to. Its text says what failed
-/// and what to do now; [`Error::kind`] says whose turn it is.
+/// Reason that a filter or a consumer failed. Its text says what failed and what to do now.
+/// [`Error::kind`] tells programs which remedies there are.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -16,23 +16,22 @@ pub struct Error {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
-    /// No filter or consumer can be what was asked for: a capacity, an error rate, a setting of a
-    /// kind, an option, an address.
+    /// A spec, an option or an address is not valid.
     Spec,
     /// The filter does not fit into memory, or the system has no thread for a heartbeat.
     Memory,
-    /// There is a filter, and it was made for something else; or a crawl, and its record is of
+    /// The folder or the key in Redis has a filter with another spec, or the crawl's record is of
     /// another version.
     Mismatch,
-    /// The kind has no place for a key; see [`FilterKind`](crate::FilterKind).
+    /// The filter's [`Kind`](crate::Kind) has no place for a key.
     Placement,
     /// No daemon has run for the source of a consumer yet.
     NoCrawl,
-    /// A consumer holds as many requests as it may, or a push is larger than it may be.
+    /// A consumer holds the most requests that it may, or a push is too large.
     Limit,
-    /// The storage folder failed, or the disk that it is on.
+    /// The storage folder failed, or its disk.
     Storage,
-    /// Redis failed, or the way to it, and it did not help to try again.
+    /// Redis failed, or the connection to it. The call was repeated, and that did not help.
     Redis,
 }
 
@@ -41,7 +40,7 @@ impl Error {
         Self { kind, source: source.into() }
     }
 
-    /// What kind of error it is.
+    /// Returns the kind of the error.
     pub fn kind(&self) -> ErrorKind {
         self.kind
     }

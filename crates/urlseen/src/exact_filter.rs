@@ -1,4 +1,4 @@
-//! A filter for tests.
+//! Filter for tests.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,11 +7,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A double for tests: it keeps every key, is never wrong, needs nothing, and fails when it is told
+/// Double of a filter, for tests. It keeps every key, is never wrong, and fails when a test tells it
 /// to.
 ///
 /// ```
-/// use urlseen::{ErrorKind, ExactFilter, Filter};
+/// use urlseen::{ErrorKind, ExactFilter, FilterExt};
 ///
 /// let filter = ExactFilter::new();
 /// assert_eq!(filter.extend(["a", "b", "a"])?, [true, true, false]);
@@ -28,22 +28,22 @@ pub struct ExactFilter {
 }
 
 impl ExactFilter {
-    /// An empty one.
+    /// Creates an empty filter.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// The next so many questions fail as if Redis were away, and change nothing.
-    pub fn fail_next(&self, questions: u32) {
-        self.failing.store(questions, Ordering::SeqCst);
+    /// Makes the next `calls` fail as if Redis were away. They change nothing.
+    pub fn fail_next(&self, calls: u32) {
+        self.failing.store(calls, Ordering::SeqCst);
     }
 
-    /// How many keys were added.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.lock().len()
     }
 
-    /// Whether none was.
+    /// Returns true if the filter has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -52,7 +52,8 @@ impl ExactFilter {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn asked(&self) -> Result<MutexGuard<'_, HashSet<Fingerprint>>, Error> {
+    /// Returns the keys, unless this call is to fail.
+    fn called(&self) -> Result<MutexGuard<'_, HashSet<Fingerprint>>, Error> {
         let fail = |left: u32| left.checked_sub(1);
         match self.failing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fail) {
             Ok(_) => Err(Error::new(ErrorKind::Redis, "the double was told to fail")),
@@ -62,21 +63,13 @@ impl ExactFilter {
 }
 
 impl Filter for ExactFilter {
-    fn extend<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        let mut seen = self.asked()?;
-        Ok(keys.into_iter().map(|key| seen.insert(key)).collect())
+    fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let mut seen = self.called()?;
+        Ok(keys.iter().map(|key| seen.insert(key.clone())).collect())
     }
 
-    fn contains_all<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        let seen = self.asked()?;
+    fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let seen = self.called()?;
         Ok(keys.iter().map(|key| seen.contains(key)).collect())
     }
 
@@ -93,7 +86,7 @@ impl Filter for ExactFilter {
     }
 
     fn delete(&self) -> Result<(), Error> {
-        self.asked()?.clear();
+        self.called()?.clear();
         Ok(())
     }
 }

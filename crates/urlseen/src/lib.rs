@@ -1,26 +1,27 @@
 //! The URL-seen test of a crawl: has this request been seen before?
 //!
-//! A filter remembers fingerprints of requests in a few bytes each, and a fingerprint is what
-//! Scrapy computes, bit for bit, so that `http://a/?y&x` and `http://A:/?x=&y=#top` are one:
+//! A filter remembers fingerprints of requests in a few bytes each. A fingerprint is what Scrapy
+//! computes, bit for bit, so `http://a/?y&x` and `http://A:/?x=&y=#top` are the same request:
 //!
 //! ```
-//! use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
+//! use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
 //!
-//! let seen = LocalFilter::new(10_000_000, 1e-6)?;
+//! let seen = LocalFilter::new(&FilterSpec::native(10_000_000, 1e-6))?;
 //! let mut scrapy = Fingerprinter::default();
 //! assert!(seen.add(scrapy.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?)?);
 //! assert!(!seen.add(scrapy.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#x"))?)?);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! | what | where |
+//! | topic | items |
 //! |---|---|
-//! | the verbs of a filter | [`Filter`], and [`AsyncFilter`] for tasks |
-//! | in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
-//! | in Redis, shared | [`RedisFilter`], [`AsyncRedisFilter`]; a [`FilterKind`] for each project |
+//! | any filter | [`Filter`] and its verbs in [`FilterExt`]; for tasks [`AsyncFilter`] and [`AsyncFilterExt`] |
+//! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
+//! | a filter in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
+//! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
-//! | for tests | [`ExactFilter`] |
-//! | what goes in | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
+//! | a double for tests | [`ExactFilter`] |
+//! | keys | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |
 //!
 //! # Features
@@ -31,7 +32,7 @@
 //! | `storage` | [`LocalFilter::open`] |
 //! | `redis` | [`RedisFilter`], [`Consumer`] |
 //! | `tokio` | [`AsyncRedisFilter`] |
-//! | `tls` | `rediss://` for either |
+//! | `tls` | `rediss://` for both |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 
@@ -40,20 +41,21 @@ mod canonicalize;
 mod error;
 mod exact_filter;
 mod filter;
-mod fingerprints;
 mod local_filter;
 #[cfg(feature = "redis")]
 mod redis;
+mod spec;
 
 #[cfg(feature = "redis")]
 pub use self::redis::*;
-pub use async_filter::AsyncFilter;
+pub use async_filter::{AsyncFilter, AsyncFilterExt, FilterFuture};
 pub use canonicalize::canonicalize;
 pub use error::{Error, ErrorKind};
 pub use exact_filter::ExactFilter;
-pub use filter::Filter;
-pub use fingerprints::Fingerprints;
+pub use filter::{Filter, FilterExt};
 pub use local_filter::LocalFilter;
+pub use spec::FilterSpec;
+pub use urlseen_core::filter::Kind;
 pub use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments};
 pub use urlseen_core::fingerprint::request::Request;
 pub use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, UnknownAlgorithmError};

@@ -1,9 +1,9 @@
 //! The library's filters beside the command's.
 
 use tempfile::TempDir;
-use urlseen::{Filter, Fingerprinter, LocalFilter, RedisFilter, Request};
+use urlseen::{FilterExt, Fingerprinter, LocalFilter, RedisFilter, Request};
 
-use super::LAYOUTS;
+use super::{kinds, native};
 use crate::util::binary::{Run, urlseen};
 use crate::util::redis::RedisServer;
 
@@ -17,27 +17,27 @@ fn set(run: Run, settings: &[&str]) -> Run {
 
 #[test]
 fn a_daemon_and_a_program_share_a_filter_in_redis() {
-    for (kind, settings) in LAYOUTS {
+    for (spec, settings) in kinds() {
         let server = RedisServer::start();
         let url = format!("redis.url={}", server.url());
         let settings = [settings, &[url.as_str(), "filter.place=redis"]].concat();
-        let filter = RedisFilter::open(&server.url(), "demo:filter", kind).unwrap();
+        let filter = RedisFilter::open(&server.url(), "demo:filter", &spec).unwrap();
         let mut scrapy = Fingerprinter::default();
         let mut fingerprint = |url: &String| scrapy.fingerprint(&Request::get(url)).unwrap();
         let ours: Vec<_> = urls(0..100).iter().map(&mut fingerprint).collect();
-        assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new), "{kind:?}");
+        assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new), "{spec:?}");
 
         let items = urls(50..150);
         let push: Vec<&str> = items.iter().map(String::as_str).collect();
         server.cli(&[&["rpush", "demo:discovered"], &push[..]].concat());
         set(urlseen(["run", "--drain"]), &settings).output();
         let unseen = server.cli(&["lrange", "demo:unseen", "0", "-1"]);
-        assert_eq!(unseen.lines().collect::<Vec<_>>(), push[50..], "{kind:?}");
+        assert_eq!(unseen.lines().collect::<Vec<_>>(), push[50..], "{spec:?}");
 
         let theirs: Vec<_> = urls(100..150).iter().map(&mut fingerprint).collect();
-        assert!(filter.contains_all(&theirs).unwrap().iter().all(|seen| *seen), "{kind:?}");
+        assert!(filter.contains_all(&theirs).unwrap().iter().all(|seen| *seen), "{spec:?}");
         let more = urls(150..160).iter().map(&mut fingerprint).collect::<Vec<_>>();
-        assert!(filter.contains_all(&more).unwrap().iter().all(|seen| !seen), "{kind:?}");
+        assert!(filter.contains_all(&more).unwrap().iter().all(|seen| !seen), "{spec:?}");
     }
 }
 
@@ -47,7 +47,7 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
     let dir = folder.path().join("storage");
     let mut scrapy = Fingerprinter::default();
     let mut fingerprint = |url: &String| scrapy.fingerprint(&Request::get(url)).unwrap();
-    let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
+    let filter = LocalFilter::open(&dir, &native()).unwrap();
     let ours: Vec<_> = urls(0..100).iter().map(&mut fingerprint).collect();
     assert!(filter.extend(&ours).unwrap().iter().all(|is_new| *is_new));
     let refused = urlseen(["filter", "--storage"]).arg(&dir).stdin("").output();
@@ -57,7 +57,7 @@ fn a_command_and_a_program_take_turns_with_a_folder() {
     let lines = urls(50..150).join("\n");
     let printed = urlseen(["filter", "--storage"]).arg(&dir).stdin(lines).output();
     assert_eq!(printed.text().lines().collect::<Vec<_>>(), urls(100..150));
-    let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
+    let filter = LocalFilter::open(&dir, &native()).unwrap();
     let all: Vec<_> = urls(0..151).iter().map(&mut fingerprint).collect();
     let seen = filter.contains_all(&all).unwrap();
     assert_eq!(seen.iter().filter(|seen| **seen).count(), 150);
@@ -81,11 +81,11 @@ fn urls_that_the_daemon_forgot_are_new_to_a_program_once() {
     let mut scrapy = Fingerprinter::default();
     let both = ["https://a.example/", "https://b.example/"]
         .map(|url| scrapy.fingerprint(&Request::get(url)).unwrap());
-    let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
+    let filter = LocalFilter::open(&dir, &native()).unwrap();
     assert_eq!(filter.contains_all(&both).unwrap(), [false, true]);
     assert_eq!(filter.extend(&both).unwrap(), [true, false]);
     assert_eq!(filter.extend(&both).unwrap(), [false, false]);
     drop(filter);
-    let filter = LocalFilter::open(&dir, 10_000, 1e-9).unwrap();
+    let filter = LocalFilter::open(&dir, &native()).unwrap();
     assert_eq!(filter.contains_all(&both).unwrap(), [true, true]);
 }

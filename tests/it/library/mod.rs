@@ -8,52 +8,52 @@ mod features;
 mod redis;
 mod tasks;
 
-use urlseen::{FilterKind, RedisOptions};
+use urlseen::{FilterSpec, Kind, RedisOptions};
 
-/// Every kind that Redis holds, small, with its settings in a configuration.
-const LAYOUTS: [(FilterKind, &[&str]); 9] = [
-    (
-        FilterKind::Native { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
-    ),
-    (
-        FilterKind::Imooc { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.kind=imooc", "filter.capacity=10000", "filter.error_rate=1e-9"],
-    ),
-    (
-        FilterKind::PyreBloom { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.kind=pyrebloom", "filter.capacity=10000", "filter.error_rate=1e-9"],
-    ),
-    (
-        FilterKind::Luw2007 { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.kind=luw2007-bloomfilter", "filter.capacity=10000", "filter.error_rate=1e-9"],
-    ),
-    (
-        FilterKind::ScrapyRedisBloomFilter { bit: 20, hash_number: 12 },
-        &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
-    ),
-    (
-        FilterKind::BlockCluster { bit: 20, hash_number: 12, block_num: 3 },
-        &[
-            "filter.kind=scrapy-redis-bloomfilter-block-cluster",
-            "filter.bit=20",
-            "filter.hash_number=12",
-            "filter.block_num=3",
-        ],
-    ),
-    (
-        FilterKind::Redisson { capacity: 10_000, error_rate: 1e-9 },
-        &["filter.kind=redisson", "filter.capacity=10000", "filter.error_rate=1e-9"],
-    ),
-    (
-        FilterKind::RedisLuaScaling { capacity: 100, error_rate: 1e-9 },
-        &["filter.kind=redis-lua-scaling", "filter.capacity=100", "filter.error_rate=1e-9"],
-    ),
-    (FilterKind::ScrapyRedis, &["filter.kind=scrapy-redis"]),
+/// Settings of a configuration for a small filter of each kind that Redis holds.
+const KINDS: [&[&str]; 9] = [
+    &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    &["filter.kind=imooc", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    &["filter.kind=pyrebloom", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    &["filter.kind=luw2007-bloomfilter", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=20", "filter.hash_number=12"],
+    &[
+        "filter.kind=scrapy-redis-bloomfilter-block-cluster",
+        "filter.bit=20",
+        "filter.hash_number=12",
+        "filter.block_num=3",
+    ],
+    &["filter.kind=redisson", "filter.capacity=10000", "filter.error_rate=1e-9"],
+    &["filter.kind=redis-lua-scaling", "filter.capacity=100", "filter.error_rate=1e-9"],
+    &["filter.kind=scrapy-redis"],
 ];
 
-/// Kind for tests about something else.
-const NATIVE: FilterKind = LAYOUTS[0].0;
+/// Specs of the same filters, each with its settings.
+fn kinds() -> impl Iterator<Item = (FilterSpec, &'static [&'static str])> {
+    KINDS.into_iter().map(|settings| (spec(settings), settings))
+}
+
+fn spec(settings: &[&str]) -> FilterSpec {
+    let set = |spec: FilterSpec, setting: &&str| {
+        let (name, value) = setting.split_once('=').unwrap();
+        let number = || value.parse().unwrap();
+        match name {
+            "filter.kind" => FilterSpec::new(value.parse::<Kind>().unwrap()),
+            "filter.capacity" => spec.capacity(value.parse().unwrap()),
+            "filter.error_rate" => spec.error_rate(value.parse().unwrap()),
+            "filter.bit" => spec.bit(number()),
+            "filter.hash_number" => spec.hash_number(number()),
+            "filter.block_num" => spec.block_num(number()),
+            _ => panic!("{name} is no setting of a filter"),
+        }
+    };
+    settings.iter().fold(FilterSpec::new(Kind::NATIVE), set)
+}
+
+/// Spec for tests about something else.
+fn native() -> FilterSpec {
+    spec(KINDS[0])
+}
 
 /// Digests in hex, which every kind accepts.
 fn digests(range: std::ops::Range<u32>) -> Vec<String> {

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use urlseen::{AsyncFilter, AsyncRedisFilter, ErrorKind};
+use urlseen::{AsyncFilter, AsyncFilterExt, AsyncRedisFilter, ErrorKind};
 
 use super::cutting::Cutting;
-use super::{LAYOUTS, NATIVE, digests, impatient};
+use super::{digests, impatient, kinds, native};
 use crate::util::redis::RedisServer;
 
 /// Runs a future on two threads.
@@ -18,17 +18,17 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 fn the_verbs_do_the_same_in_every_layout() {
     let server = RedisServer::start();
     run(async {
-        for (kind, _) in LAYOUTS {
-            let filter = AsyncRedisFilter::open(&server.url(), "f", kind).await.unwrap();
+        for (spec, _) in kinds() {
+            let filter = AsyncRedisFilter::open(&server.url(), "f", &spec).await.unwrap();
             let keys = digests(0..1000);
             let twice = keys.iter().chain(&keys).map(String::as_str);
             let is_new = filter.extend(twice).await.unwrap();
-            assert_eq!(is_new, [[true; 1000], [false; 1000]].concat(), "{kind:?}");
+            assert_eq!(is_new, [[true; 1000], [false; 1000]].concat(), "{spec:?}");
             let more = digests(900..1100);
             let seen = filter.contains_all(more.iter().map(String::as_str)).await.unwrap();
-            assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{kind:?}");
+            assert_eq!(seen, [[true; 100], [false; 100]].concat(), "{spec:?}");
             filter.delete().await.unwrap();
-            assert!(!filter.contains(keys[5].as_str()).await.unwrap(), "{kind:?}");
+            assert!(!filter.contains(keys[5].as_str()).await.unwrap(), "{spec:?}");
             assert!(filter.add(keys[5].as_str()).await.unwrap(), "the filter can still be used");
             filter.delete().await.unwrap();
         }
@@ -40,7 +40,7 @@ fn many_tasks_share_one_filter_while_answers_are_lost() {
     let server = RedisServer::start();
     let proxy = Cutting::before(&server);
     run(async {
-        let filter = Arc::new(AsyncRedisFilter::open(&proxy.url(), "f", NATIVE).await.unwrap());
+        let filter = Arc::new(AsyncRedisFilter::open(&proxy.url(), "f", &native()).await.unwrap());
         // The server knows the script from now on, so the lost answers are those to `add`. A lost
         // answer takes with it all answers under way on the same connection.
         assert!(filter.add("the first").await.unwrap());
@@ -71,7 +71,7 @@ fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
     run(async {
         let options = impatient();
         let filter =
-            AsyncRedisFilter::open_with(&server.url(), "f", NATIVE, options).await.unwrap();
+            AsyncRedisFilter::open_with(&server.url(), "f", &native(), options).await.unwrap();
         assert!(filter.add("a").await.unwrap());
         server.kill();
         let error = filter.add("b").await.unwrap_err();

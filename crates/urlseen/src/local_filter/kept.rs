@@ -45,8 +45,8 @@ impl Kept {
             Some(header) => header.spec().filter.parameters.clone(),
             None => spec.filter.parameters.seeded(Seed::random),
         };
-        let filter = SharedFilter::new(&parameters)?;
         let is_new = folder.header().is_none();
+        let filter = SharedFilter::new(parameters.clone())?;
         let mut storage = FilterStorage::new(filter.clone(), folder, policy);
         let recovered = if is_new {
             let filter = FilterSpec { parameters, ..spec.filter };
@@ -60,7 +60,7 @@ impl Kept {
     }
     /// Adds keys, and returns true for each that is new. The log has the new ones before they are
     /// set.
-    pub(super) fn extend(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+    pub(super) fn add_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let key_hashes = self.filter.key_hashes(keys);
         let filter = self.filter.clone();
         let mut state = filter.lock();
@@ -160,7 +160,8 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{Filter, Fingerprints, LocalFilter};
+    use crate::local_filter::tests::specs;
+    use crate::{Filter, FilterExt, FilterSpec, LocalFilter};
 
     /// Returns the number of records that the newest snapshot covers.
     fn covered(dir: &TempDir) -> u64 {
@@ -172,9 +173,9 @@ mod tests {
     fn snapshots_are_taken_while_keys_are_added() {
         let dir = TempDir::new().unwrap();
         let keys = |from: u32| (from..from + 1000).map(|number| number.to_string());
+        let spec = FilterSpec::native(10_000, 1e-12);
         let policy = StoragePolicy { snapshot_bytes: 0, ..StoragePolicy::default() };
-        let filter = LocalFilter::open_by(&dir, 10_000, 1e-12, Fingerprints::default(), policy);
-        let filter = filter.unwrap();
+        let filter = LocalFilter::open_by(dir.path(), &spec, policy).unwrap();
         for round in 0..20 {
             assert!(filter.extend(keys(round * 1000)).unwrap().iter().all(|is_new| *is_new));
         }
@@ -184,40 +185,41 @@ mod tests {
         assert!(covered(&dir) > 0, "no snapshot was taken");
         drop(filter);
 
-        let again = LocalFilter::open(&dir, 10_000, 1e-12).unwrap();
+        let again = LocalFilter::open(&dir, &spec).unwrap();
         assert_eq!(again.len(), 20_000);
         assert!(again.extend(keys(0).chain(keys(19_000))).unwrap().iter().all(|is_new| !is_new));
         assert!(again.add("another").unwrap());
     }
 
     #[test]
-    fn what_is_deleted_stays_so() {
-        let dir = TempDir::new().unwrap();
-        let filter = LocalFilter::open(&dir, 1000, 1e-6).unwrap();
-        assert!(filter.add("a").unwrap());
-        filter.delete().unwrap();
-        assert!(!filter.contains("a").unwrap() && filter.add("b").unwrap());
-        drop(filter);
-        let again = LocalFilter::open(&dir, 1000, 1e-6).unwrap();
-        assert_eq!(again.contains_all(["a", "b"]).unwrap(), [false, true]);
+    fn keys_of_every_kind_are_kept_until_they_are_deleted() {
+        for spec in specs() {
+            let dir = TempDir::new().unwrap();
+            let filter = LocalFilter::open(&dir, &spec).unwrap();
+            assert!(filter.add("a").unwrap(), "{spec:?}");
+            filter.delete().unwrap();
+            assert!(!filter.contains("a").unwrap() && filter.add("b").unwrap(), "{spec:?}");
+            drop(filter);
+            let again = LocalFilter::open(&dir, &spec).unwrap();
+            assert_eq!(again.contains_all(["a", "b"]).unwrap(), [false, true], "{spec:?}");
+        }
     }
 
     #[test]
     fn another_filter_is_refused_and_left_alone() {
-        let dir = TempDir::new().unwrap();
-        LocalFilter::open(&dir, 1000, 1e-6).unwrap().add("a").unwrap();
-        let other = Fingerprints { keep_fragments: true, ..Fingerprints::default() };
-        for (refused, part) in [
-            (LocalFilter::open(&dir, 2000, 1e-6), "filter.capacity"),
-            (LocalFilter::open(&dir, 1000, 1e-3), "filter.error_rate"),
-            (LocalFilter::open_for(&dir, 1000, 1e-6, other), "keep_fragments"),
+        let (dir, spec) = (TempDir::new().unwrap(), FilterSpec::native(1000, 1e-6));
+        LocalFilter::open(&dir, &spec).unwrap().add("a").unwrap();
+        for (other, part) in [
+            (spec.clone().capacity(2000), "filter.capacity"),
+            (spec.clone().error_rate(1e-3), "filter.error_rate"),
+            (spec.clone().keep_fragments(true), "keep_fragments"),
         ] {
-            let error = refused.unwrap_err();
+            let error = LocalFilter::open(&dir, &other).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Mismatch);
             assert!(error.to_string().contains(part), "{error}");
         }
-        let held = LocalFilter::open(&dir, 1000, 1e-6).unwrap();
-        let error = LocalFilter::open(&dir, 1000, 1e-6).unwrap_err();
+        let held = LocalFilter::open(&dir, &spec).unwrap();
+        let error = LocalFilter::open(&dir, &spec).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Storage);
         assert!(error.to_string().contains("in use"), "{error}");
         assert!(held.contains("a").unwrap());

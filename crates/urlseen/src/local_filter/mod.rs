@@ -9,28 +9,26 @@ use std::path::Path;
 #[cfg(feature = "storage")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-#[cfg(feature = "storage")]
-use crate::Fingerprints;
-use crate::{Error, ErrorKind, Filter};
+use crate::{Error, Filter, FilterSpec};
 #[cfg(feature = "storage")]
 use kept::Kept;
 use shared::{Judged, SharedFilter};
-#[cfg(feature = "storage")]
-use urlseen_core::filter::FilterSpec;
-use urlseen_core::filter::{Capacity, ErrorRate, Parameters, Seed, Sizing};
+use urlseen_core::filter::Seed;
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
 use urlseen_core::storage::StoragePolicy;
 
-/// A filter in this process's memory: urlseen's own kind, whose keys take one or two cache lines
-/// each. With [`LocalFilter::open`] it is kept in a storage folder.
+/// A filter in this process's memory, which [`LocalFilter::open`] keeps in a storage folder.
+///
+/// It can be of any [`Kind`](crate::Kind) that the daemon has in memory. Its hash has a random seed,
+/// if the kind has one.
 ///
 /// ```
-/// use urlseen::{Filter, Fingerprinter, LocalFilter, Request};
+/// use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
 ///
 /// let links = ["https://example.com/?b=2&a=1", "https://EXAMPLE.com/?a=1&b=2#top"];
 ///
-/// let seen = LocalFilter::new(10_000_000, 1e-6)?;
+/// let seen = LocalFilter::new(&FilterSpec::native(10_000_000, 1e-6))?;
 /// let mut scrapy = Fingerprinter::default();
 /// for link in links {
 ///     if seen.add(scrapy.fingerprint(&Request::get(link))?)? {
@@ -42,7 +40,6 @@ use urlseen_core::storage::StoragePolicy;
 /// ```
 #[derive(Debug)]
 pub struct LocalFilter {
-    sizing: Sizing,
     filter: SharedFilter,
     /// The storage, which is locked before the filter is.
     #[cfg(feature = "storage")]
@@ -50,94 +47,81 @@ pub struct LocalFilter {
 }
 
 impl LocalFilter {
-    /// An empty filter for so many keys, 1 to 1e12, at this error rate, 1e-12 to 0.1: the share of
-    /// unseen keys that is taken for seen once so many are in it. It goes on beyond that, at a
-    /// growing error rate ([`LocalFilter::error_rate`]). Its hash is seeded at random.
+    /// Creates an empty filter, which ends with the process.
     ///
     /// # Errors
-    /// There is no such filter, or no memory for it: nothing is taken then.
-    pub fn new(capacity: u64, error_rate: f64) -> Result<Self, Error> {
-        let sizing = sizing(capacity, error_rate)?;
-        let filter = SharedFilter::new(&Parameters::native(&sizing, Some(Seed::random())))?;
+    /// The spec is not valid, its kind is one of Redis alone, or there is no memory for the filter.
+    pub fn new(spec: &FilterSpec) -> Result<Self, Error> {
         Ok(Self {
-            sizing,
-            filter,
+            filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random))?,
             #[cfg(feature = "storage")]
             kept: None,
         })
     }
 
-    /// The filter that is kept in the folder `dir`, which is made where there is none, for the
-    /// fingerprints of Scrapy. What is added is written down before [`Filter::extend`] answers, so
-    /// it outlives the process, however that ends; it outlives a crash of the machine if it was
-    /// added a second before, or after [`LocalFilter::sync`].
+    /// Opens the filter that the storage folder `dir` keeps. If there is no folder, it is created.
     ///
-    /// It is a storage folder as the `urlseen` command has it: `urlseen filter --storage`, `urlseen
-    /// check --storage` and a daemon can work with it in turns. One process has it at a time.
+    /// Keys are in the log of the folder before [`Filter::add_all`] returns, so they outlive the
+    /// process, however it ends. They outlive a crash of the machine after a second, or after
+    /// [`LocalFilter::sync`].
     ///
-    /// # Errors
-    /// Somebody has it open, its filter was made for something else, it cannot be read, or there is
-    /// no memory for it. Nothing is changed then.
-    #[cfg(feature = "storage")]
-    pub fn open(dir: impl AsRef<Path>, capacity: u64, error_rate: f64) -> Result<Self, Error> {
-        Self::open_for(dir, capacity, error_rate, Fingerprints::default())
-    }
-
-    /// The same for other fingerprints.
+    /// The folder is one of the `urlseen` command: `urlseen filter --storage`, `urlseen check
+    /// --storage` and a daemon can take turns with the program. One process can have it open at a
+    /// time.
     ///
-    /// # Errors
-    /// As [`LocalFilter::open`].
-    #[cfg(feature = "storage")]
-    pub fn open_for(
-        dir: impl AsRef<Path>,
-        capacity: u64,
-        error_rate: f64,
-        fingerprints: Fingerprints,
-    ) -> Result<Self, Error> {
-        Self::open_by(dir, capacity, error_rate, fingerprints, StoragePolicy::default())
-    }
-
-    #[cfg(feature = "storage")]
-    fn open_by(
-        dir: impl AsRef<Path>,
-        capacity: u64,
-        error_rate: f64,
-        fingerprints: Fingerprints,
-        policy: StoragePolicy,
-    ) -> Result<Self, Error> {
-        let sizing = sizing(capacity, error_rate)?;
-        let Fingerprints { algorithm, keep_fragments } = fingerprints;
-        let parameters = Parameters::native(&sizing, None);
-        let spec = FilterSpec { parameters, algorithm, keep_fragments };
-        let kept = Kept::open(dir.as_ref(), spec, policy)?;
-        Ok(Self { sizing, filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
-    }
-
-    /// Has all that was added on the disk when it returns; nothing where the filter is not kept.
+    /// ```
+    /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let dir = folder.path().join("seen");
+    /// let spec = FilterSpec::native(1_000_000, 1e-6);
+    /// assert!(LocalFilter::open(&dir, &spec)?.add("https://example.com/")?);
+    /// // The next run:
+    /// assert!(!LocalFilter::open(&dir, &spec)?.add("https://example.com/")?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// The disk fails. A snapshot that failed meanwhile is named here, too.
+    /// As [`LocalFilter::new`]. Besides, another process has the folder open, it keeps a filter with
+    /// another spec, or it cannot be read. The folder is not changed then.
+    #[cfg(feature = "storage")]
+    pub fn open(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
+        Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
+    }
+
+    #[cfg(feature = "storage")]
+    fn open_by(dir: &Path, spec: &FilterSpec, policy: StoragePolicy) -> Result<Self, Error> {
+        let kept = Kept::open(dir, spec.read()?, policy)?;
+        Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
+    }
+
+    /// Syncs the log: all keys that were added are on the disk when this returns. Does nothing
+    /// without a folder.
+    ///
+    /// # Errors
+    /// The disk fails, or the last snapshot of the filter failed.
     #[cfg(feature = "storage")]
     pub fn sync(&self) -> Result<(), Error> {
         self.kept().map_or(Ok(()), |mut kept| kept.sync())
     }
 
-    /// How many keys were new when they were added.
+    /// Returns the number of keys that were new when they were added.
     pub fn len(&self) -> u64 {
         self.filter.gauge().fill().counted
     }
 
-    /// Whether none was.
+    /// Returns true if no key was added.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many keys it is made for.
+    /// Returns the number of keys that the filter is made for. It is higher once a filter has
+    /// grown.
     pub fn capacity(&self) -> u64 {
-        self.sizing.capacity().get()
+        self.filter.gauge().fill().capacity
     }
 
-    /// The share of unseen keys that it takes for seen by now, computed from how full it is.
+    /// Returns the share of unseen keys that the filter takes for seen now, computed from its fill.
     pub fn error_rate(&self) -> f64 {
         self.filter.gauge().error_rate()
     }
@@ -150,41 +134,32 @@ impl LocalFilter {
 }
 
 impl Filter for LocalFilter {
-    fn extend<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
+    fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         #[cfg(feature = "storage")]
         if let Some(mut kept) = self.kept() {
-            return kept.extend(&keys);
+            return kept.add_all(keys);
         }
-        let key_hashes = self.filter.key_hashes(&keys);
+        let key_hashes = self.filter.key_hashes(keys);
         let mut state = self.filter.lock();
         let Judged { is_new, new } = state.judge(&key_hashes)?;
         state.insert(&new)?;
         Ok(is_new)
     }
 
-    fn contains_all<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        Ok(self.filter.test(&keys))
+    fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        Ok(self.filter.test(keys))
     }
 
-    /// None: the filter is in memory.
     fn keys(&self) -> Vec<String> {
         Vec::new()
     }
 
     fn bits(&self) -> u64 {
-        self.sizing.geometry().bits()
+        self.filter.gauge().fill().bytes * 8
     }
 
     fn hashes(&self) -> u32 {
-        self.sizing.geometry().k()
+        self.filter.parameters.in_redis().map_or(0, |kind| kind.hashes())
     }
 
     fn delete(&self) -> Result<(), Error> {
@@ -197,33 +172,44 @@ impl Filter for LocalFilter {
     }
 }
 
-fn sizing(capacity: u64, error_rate: f64) -> Result<Sizing, Error> {
-    let unbuildable =
-        |error: Box<dyn std::error::Error + Send + Sync>| Error::new(ErrorKind::Spec, error);
-    Ok(Sizing::new(
-        Capacity::new(capacity).map_err(|error| unbuildable(error.into()))?,
-        ErrorRate::new(error_rate).map_err(|error| unbuildable(error.into()))?,
-    ))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::{ErrorKind, FilterExt, Kind};
+    use urlseen_core::filter::choice::FilterPlace;
+
+    /// Returns a small filter of every kind in memory.
+    pub(super) fn specs() -> impl Iterator<Item = FilterSpec> {
+        let set = |spec: FilterSpec, name: &&str| match *name {
+            "filter.capacity" => spec.capacity(1000),
+            "filter.error_rate" => spec.error_rate(1e-12),
+            "filter.expansion" => spec.expansion(2),
+            _ => spec,
+        };
+        let spec = move |kind: Kind| kind.keys().iter().fold(FilterSpec::new(kind), set);
+        Kind::all_in(FilterPlace::Local).map(spec)
+    }
+
+    fn native(capacity: u64, error_rate: f64) -> LocalFilter {
+        LocalFilter::new(&FilterSpec::native(capacity, error_rate)).unwrap()
+    }
 
     #[test]
-    fn a_key_is_new_once_wherever_it_stands() {
-        let filter = LocalFilter::new(1000, 1e-12).unwrap();
-        assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false]);
-        assert_eq!(filter.extend(["c", "b"]).unwrap(), [true, false]);
-        assert_eq!(filter.contains_all(["a", "d"]).unwrap(), [true, false]);
-        assert_eq!(filter.len(), 3);
-        filter.delete().unwrap();
-        assert!(filter.is_empty() && filter.add("a").unwrap());
+    fn the_verbs_do_the_same_in_every_kind() {
+        for spec in specs() {
+            let filter = LocalFilter::new(&spec).unwrap();
+            assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false], "{spec:?}");
+            assert_eq!(filter.extend(["c", "b"]).unwrap(), [true, false], "{spec:?}");
+            assert_eq!(filter.contains_all(["a", "d"]).unwrap(), [true, false], "{spec:?}");
+            assert_eq!(filter.len(), 3, "{spec:?}");
+            filter.delete().unwrap();
+            assert!(filter.is_empty() && filter.add("a").unwrap(), "{spec:?}");
+        }
     }
 
     #[test]
     fn of_those_who_add_a_key_at_once_one_is_told_that_it_is_new() {
-        let filter = LocalFilter::new(100_000, 1e-12).unwrap();
+        let filter = native(100_000, 1e-12);
         let add = || {
             let keys = (0..10_000).map(|number: u32| number.to_string());
             keys.filter(|key| filter.add(key.as_str()).unwrap()).count()
@@ -237,7 +223,7 @@ mod tests {
 
     #[test]
     fn it_says_how_wrong_it_is_by_now() {
-        let filter = LocalFilter::new(10_000, 1e-3).unwrap();
+        let filter = native(10_000, 1e-3);
         assert!(filter.error_rate() < 1e-12);
         filter.extend((0..20_000).map(|number: u32| number.to_string())).unwrap();
         let unseen = (0..200_000).map(|number: u32| format!("unseen {number}"));
@@ -247,13 +233,16 @@ mod tests {
     }
 
     #[test]
-    fn what_no_filter_can_be_is_refused() {
-        for (capacity, error_rate, kind) in [
-            (0, 1e-6, ErrorKind::Spec),
-            (1000, 0.0, ErrorKind::Spec),
-            (1_000_000_000_000, 1e-12, ErrorKind::Memory),
+    fn invalid_specs_are_refused() {
+        for (spec, kind) in [
+            (FilterSpec::native(0, 1e-6), ErrorKind::Spec),
+            (FilterSpec::native(1000, 0.0), ErrorKind::Spec),
+            (FilterSpec::native(1000, 1e-6).bit(30), ErrorKind::Spec),
+            (FilterSpec::new(Kind::NATIVE).capacity(1000), ErrorKind::Spec),
+            (FilterSpec::new(Kind::SCRAPY_REDIS), ErrorKind::Spec),
+            (FilterSpec::native(1_000_000_000_000, 1e-12), ErrorKind::Memory),
         ] {
-            let error = LocalFilter::new(capacity, error_rate).unwrap_err();
+            let error = LocalFilter::new(&spec).unwrap_err();
             assert_eq!(error.kind(), kind, "{error}");
         }
     }

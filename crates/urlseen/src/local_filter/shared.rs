@@ -15,7 +15,8 @@ use urlseen_core::storage::Position;
 /// A filter under a lock. Clones are the same filter.
 #[derive(Debug, Clone)]
 pub(super) struct SharedFilter {
-    pub(super) hasher: KeyHasher,
+    pub(super) parameters: Parameters,
+    hasher: KeyHasher,
     state: Arc<Mutex<State>>,
 }
 
@@ -41,8 +42,11 @@ pub(super) struct Judged {
 
 impl SharedFilter {
     /// Builds an empty filter.
-    pub(super) fn new(parameters: &Parameters) -> Result<Self, Error> {
-        let unbuildable = |error: BuildError| Error::new(ErrorKind::Memory, error);
+    pub(super) fn new(parameters: Parameters) -> Result<Self, Error> {
+        let unbuildable = |error: BuildError| match error {
+            BuildError::InRedis(_) => Error::new(ErrorKind::Spec, error),
+            _ => Error::new(ErrorKind::Memory, error),
+        };
         parameters.check_memory().map_err(unbuildable)?;
         let filter = parameters.build(0, 1).map_err(unbuildable)?;
         let state = State {
@@ -52,7 +56,8 @@ impl SharedFilter {
             #[cfg(feature = "storage")]
             full: None,
         };
-        Ok(Self { hasher: parameters.hasher(), state: Arc::new(Mutex::new(state)) })
+        let hasher = parameters.hasher();
+        Ok(Self { parameters, hasher, state: Arc::new(Mutex::new(state)) })
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {

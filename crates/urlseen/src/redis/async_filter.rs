@@ -1,4 +1,4 @@
-//! A filter in Redis, for tasks.
+//! Filter in Redis, for tasks.
 
 use std::fmt;
 use std::future::Future;
@@ -8,23 +8,23 @@ use std::sync::{Mutex, PoisonError};
 use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
 
+use super::RedisOptions;
 use super::calls::{Calls, Said, Wanted, firsts};
 use super::filter::DEFINED;
 use super::link::{client, is_unknown_script};
 use super::patience::Patience;
-use super::{FilterKind, RedisOptions};
-use crate::{AsyncFilter, Error};
+use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All of them share one connection, with
-/// as many questions under way as there are.
+/// any number of calls under way.
 ///
 /// ```no_run
-/// use urlseen::{AsyncFilter, AsyncRedisFilter, FilterKind};
+/// use urlseen::{AsyncFilterExt, AsyncRedisFilter, FilterSpec, Kind};
 ///
 /// # async fn example() -> Result<(), urlseen::Error> {
-/// let kind = FilterKind::PyreBloom { capacity: 10_000_000, error_rate: 1e-6 };
-/// let seen = AsyncRedisFilter::open("redis://127.0.0.1/", "bf:crawl", kind).await?;
+/// let spec = FilterSpec::new(Kind::PYREBLOOM).capacity(10_000_000).error_rate(1e-6);
+/// let seen = AsyncRedisFilter::open("redis://127.0.0.1/", "bf:crawl", &spec).await?;
 /// assert!(seen.add("hello").await?);
 /// # Ok(())
 /// # }
@@ -33,34 +33,34 @@ pub struct AsyncRedisFilter {
     calls: Calls,
     client: Client,
     options: RedisOptions,
-    /// While there is one, and which one that is.
+    /// The connection, if there is one, and its number.
     connection: tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>,
-    /// How many calls were made.
+    /// Number of calls so far.
     number: AtomicU64,
     slots: Slots,
 }
 
 impl AsyncRedisFilter {
-    /// Opens the filter that is named after `key` at this address (`redis://`, `unix://`, and with
-    /// the feature `tls` also `rediss://`). It is made where there is none.
+    /// Opens the filter that is named after `key` at an address: see
+    /// [`RedisFilter::open`](crate::RedisFilter::open).
     ///
     /// # Errors
-    /// There is another one, or none can be what was asked for; Redis is not there.
-    pub async fn open(url: &str, key: &str, kind: FilterKind) -> Result<Self, Error> {
-        Self::open_with(url, key, kind, RedisOptions::default()).await
+    /// As there.
+    pub async fn open(url: &str, key: &str, spec: &FilterSpec) -> Result<Self, Error> {
+        Self::open_with(url, key, spec, RedisOptions::default()).await
     }
 
-    /// The same with options.
+    /// Opens a filter with other timeouts or retries.
     ///
     /// # Errors
     /// As [`AsyncRedisFilter::open`].
     pub async fn open_with(
         url: &str,
         key: &str,
-        kind: FilterKind,
+        spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, kind, &options)?;
+        let wanted = Wanted::new(key, spec)?;
         let client = client(url)?;
         let define = wanted.define();
         let mut patience = Patience::new(options.retries);
@@ -85,7 +85,7 @@ impl AsyncRedisFilter {
         })
     }
 
-    /// Asks, on a new connection where there is none or it fails.
+    /// Makes a call, and repeats it on a new connection if it fails.
     async fn ask<T, Asked>(
         &self,
         ask: impl Fn(MultiplexedConnection) -> Asked + Send,
@@ -113,7 +113,7 @@ impl AsyncRedisFilter {
         }
     }
 
-    /// The connection, which one task at a time makes.
+    /// Returns the connection, and makes it if there is none. One task at a time does that.
     async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut shared = self.connection.lock().await;
         let (which, connection) = &mut *shared;
@@ -127,7 +127,7 @@ impl AsyncRedisFilter {
         Ok((*which, connection.clone()))
     }
 
-    /// A connection failed; others may have made another one meanwhile.
+    /// Drops a connection that failed, unless another task has replaced it.
     async fn disconnected(&self, which: u64) {
         let mut shared = self.connection.lock().await;
         if shared.0 == which {
@@ -155,7 +155,7 @@ impl AsyncRedisFilter {
         Err(self.calls.unsteady())
     }
 
-    /// Teaches the server the script where it does not know it.
+    /// Sends a call; loads the script if the server does not know it.
     async fn with_script(
         &self,
         call: &Cmd,
@@ -178,8 +178,8 @@ async fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Multipl
     client.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Places that the answers of calls are kept in, each of one call at a time: as many as there ever
-/// were calls at once.
+/// Keys for the answers of calls. Each is of one call at a time, so there are as many as there were
+/// calls at once.
 #[derive(Debug, Default)]
 struct Slots(Mutex<(usize, Vec<usize>)>);
 
@@ -209,12 +209,9 @@ impl Drop for Slot<'_> {
 }
 
 impl AsyncFilter for AsyncRedisFilter {
-    fn extend<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
-        let (firsts, is_first) = firsts(keys.into_iter().map(Into::into).collect());
-        async move {
+    fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
+        Box::pin(async move {
+            let (firsts, is_first) = firsts(keys);
             self.calls.check(&firsts)?;
             let mut is_new = Vec::with_capacity(firsts.len());
             for part in self.calls.parts(&firsts) {
@@ -223,17 +220,13 @@ impl AsyncFilter for AsyncRedisFilter {
             let mut is_new = is_new.into_iter();
             let of = |is_first| is_first && is_new.next() == Some(true);
             Ok(is_first.into_iter().map(of).collect())
-        }
+        })
     }
 
-    fn contains_all<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K> + Send,
-    ) -> impl Future<Output = Result<Vec<bool>, Error>> + Send {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
-        async move {
+    fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>> {
+        Box::pin(async move {
             let mut seen = Vec::with_capacity(keys.len());
-            for (pipeline, counts) in self.calls.ask(&keys)? {
+            for (pipeline, counts) in self.calls.ask(keys)? {
                 let (pipeline, counts) = (&pipeline, &counts);
                 let asked = self.ask(|mut connection| async move {
                     let replies: Vec<RedisResult<Value>> =
@@ -243,7 +236,7 @@ impl AsyncFilter for AsyncRedisFilter {
                 seen.extend(asked.await??);
             }
             Ok(seen)
-        }
+        })
     }
 
     fn keys(&self) -> Vec<String> {
@@ -258,13 +251,16 @@ impl AsyncFilter for AsyncRedisFilter {
         self.calls.hashes()
     }
 
-    async fn delete(&self) -> Result<(), Error> {
-        let delete = &self.calls.delete();
-        self.ask(|mut connection| async move { delete.query_async(&mut connection).await }).await
+    fn delete(&self) -> FilterFuture<'_, ()> {
+        Box::pin(async {
+            let delete = &self.calls.delete();
+            self.ask(|mut connection| async move { delete.query_async(&mut connection).await })
+                .await
+        })
     }
 }
 
-/// Without the address, which may hold a password.
+/// Leaves out the address, which may hold a password.
 impl fmt::Debug for AsyncRedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()

@@ -5,10 +5,9 @@ use std::sync::Arc;
 
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
-use super::{FilterKind, RedisOptions};
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
-use urlseen_core::filter::{FilterSpec, RedisFilterKeys, Verdict};
+use urlseen_core::filter::{FilterSpec as CoreSpec, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
@@ -42,21 +41,15 @@ pub(super) enum Said<T> {
 #[derive(Debug)]
 pub(super) struct Wanted {
     key: String,
-    spec: FilterSpec,
+    spec: CoreSpec,
     definition: Definition,
 }
 
 impl Wanted {
-    /// A filter that is named after `key`.
-    pub(super) fn new(key: &str, kind: FilterKind, options: &RedisOptions) -> Result<Self, Error> {
-        let fingerprints = options.fingerprints;
-        // Refuses what the kind cannot be before Redis is asked.
-        let parameters = kind.parameters().and_then(|it| it.in_redis().map(|_| it));
-        let spec = FilterSpec {
-            parameters: parameters.map_err(|error| Error::new(ErrorKind::Spec, error))?,
-            algorithm: fingerprints.algorithm,
-            keep_fragments: fingerprints.keep_fragments,
-        };
+    /// A filter that is named after `key`. Fails if no filter in Redis has that spec.
+    pub(super) fn new(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
+        let spec = spec.read()?;
+        spec.parameters.in_redis().map_err(|error| Error::new(ErrorKind::Spec, error))?;
         let definition = Definition::new(&spec);
         Ok(Self { key: key.to_owned(), definition, spec })
     }
@@ -241,14 +234,13 @@ impl Calls {
     }
 }
 
-/// Which keys stand for others further left, so that they are not asked for twice; those that do
-/// not, in order.
-pub(super) fn firsts(keys: Vec<Fingerprint>) -> (Vec<Fingerprint>, Vec<bool>) {
+/// Returns the keys without repetitions, and true for each of `keys` that is the first of its
+/// equals.
+pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
     let mut known = HashSet::with_capacity(keys.len());
     let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
-    drop(known);
-    let firsts = keys.into_iter().zip(&is_first).filter(|(_, is_first)| **is_first);
-    (firsts.map(|(key, _)| key).collect(), is_first)
+    let firsts = keys.iter().zip(&is_first).filter(|(_, is_first)| **is_first);
+    (firsts.map(|(key, _)| key.clone()).collect(), is_first)
 }
 
 fn define(key: &str, definition: &Definition) -> Cmd {

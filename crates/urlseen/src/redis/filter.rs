@@ -1,68 +1,71 @@
-//! A filter in Redis, for threads that wait.
+//! Filter in Redis, for threads.
 
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
 
+use super::RedisOptions;
 use super::calls::{Calls, Said, Wanted, firsts};
 use super::link::{Link, client, is_unknown_script};
-use super::{FilterKind, RedisOptions};
-use crate::{Error, Filter};
+use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A filter in Redis, which many processes share: those of this crate, the `urlseen` daemon with
-/// `filter.place = "redis"`, and the programs of the project whose [`FilterKind`] it has.
+/// A filter in Redis, which many processes share: programs with this crate, the `urlseen` daemon
+/// with `filter.place = "redis"`, and the programs of the project that the filter's [`Kind`] is of.
 ///
-/// Keys are tested and set in one script, so of those who add the same key at once one is told that
-/// it is new. Where the connection is lost, the same is asked again on a new one, a bounded number
-/// of times ([`RedisOptions::retries`]); what was added the first time is still new then.
+/// A script tests and adds keys in one step. So if several processes add the same key at once,
+/// exactly one of them hears that it is new. If the connection is lost, the filter repeats the call
+/// on a new one, a bounded number of times ([`RedisOptions::retries`]). The answer of a repeated
+/// call is that of the first.
 ///
 /// Needs Redis 6.2 or later, or Valkey.
 ///
 /// ```no_run
-/// use urlseen::{Filter, FilterKind, RedisFilter};
+/// use urlseen::{FilterExt, FilterSpec, RedisFilter};
 ///
-/// let kind = FilterKind::Native { capacity: 10_000_000, error_rate: 1e-6 };
-/// let seen = RedisFilter::open("redis://127.0.0.1/", "demo:filter", kind)?;
+/// let spec = FilterSpec::native(10_000_000, 1e-6);
+/// let seen = RedisFilter::open("redis://127.0.0.1/", "demo:filter", &spec)?;
 /// assert_eq!(seen.extend(["a", "b", "a"])?, [true, true, false]);
 /// # Ok::<(), urlseen::Error>(())
 /// ```
+///
+/// [`Kind`]: crate::Kind
 pub struct RedisFilter {
     calls: Calls,
     asking: Mutex<Asking>,
 }
 
-/// How often a filter is defined again that somebody deletes at once.
+/// Most times that a filter is defined again after another program deleted it.
 pub(super) const DEFINED: usize = 5;
 
-/// The connection, and how many calls were made.
+/// The connection, and the number of calls so far.
 struct Asking {
     link: Link,
     calls: u64,
 }
 
 impl RedisFilter {
-    /// Opens the filter that is named after `key` at this address (`redis://`, `unix://`, and with
-    /// the feature `tls` also `rediss://`). It is made where there is none.
+    /// Opens the filter that is named after `key` at an address (`redis://`, `unix://`, and with
+    /// the feature `tls` also `rediss://`). If there is none, it is created.
     ///
     /// # Errors
-    /// There is another one, or none can be what was asked for; Redis is not there.
-    pub fn open(url: &str, key: &str, kind: FilterKind) -> Result<Self, Error> {
-        Self::open_with(url, key, kind, RedisOptions::default())
+    /// The `spec` is not valid, there is a filter with another spec, or Redis is away.
+    pub fn open(url: &str, key: &str, spec: &FilterSpec) -> Result<Self, Error> {
+        Self::open_with(url, key, spec, RedisOptions::default())
     }
 
-    /// The same with options.
+    /// Opens a filter with other timeouts or retries: see [`RedisFilter::open`].
     ///
     /// # Errors
-    /// As [`RedisFilter::open`].
+    /// As there.
     pub fn open_with(
         url: &str,
         key: &str,
-        kind: FilterKind,
+        spec: &FilterSpec,
         options: RedisOptions,
     ) -> Result<Self, Error> {
-        let wanted = Wanted::new(key, kind, &options)?;
+        let wanted = Wanted::new(key, spec)?;
         let link = Link::new(client(url)?, options);
         let mut asking = Asking { link, calls: 0 };
         let define = wanted.define();
@@ -94,7 +97,7 @@ impl RedisFilter {
         Err(self.calls.unsteady())
     }
 
-    /// Teaches the server the script where it does not know it.
+    /// Sends a call; loads the script if the server does not know it.
     fn with_script(&self, call: &Cmd, connection: &mut Connection) -> RedisResult<Value> {
         match call.query(connection) {
             Err(error) if is_unknown_script(&error) => {
@@ -107,11 +110,8 @@ impl RedisFilter {
 }
 
 impl Filter for RedisFilter {
-    fn extend<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let (firsts, is_first) = firsts(keys.into_iter().map(Into::into).collect());
+    fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let (firsts, is_first) = firsts(keys);
         self.calls.check(&firsts)?;
         let mut is_new = Vec::with_capacity(firsts.len());
         let mut asking = self.asking();
@@ -122,14 +122,10 @@ impl Filter for RedisFilter {
         Ok(is_first.into_iter().map(|is_first| is_first && is_new.next() == Some(true)).collect())
     }
 
-    fn contains_all<K: Into<Fingerprint>>(
-        &self,
-        keys: impl IntoIterator<Item = K>,
-    ) -> Result<Vec<bool>, Error> {
-        let keys: Vec<Fingerprint> = keys.into_iter().map(Into::into).collect();
+    fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let mut seen = Vec::with_capacity(keys.len());
         let link = &mut self.asking().link;
-        for (pipeline, counts) in self.calls.ask(&keys)? {
+        for (pipeline, counts) in self.calls.ask(keys)? {
             let ask = |pipeline: &Pipeline, connection: &mut Connection| {
                 let replies: Vec<RedisResult<Value>> = pipeline.query(connection)?;
                 self.calls.asked(&counts, &replies)
@@ -158,7 +154,7 @@ impl Filter for RedisFilter {
     }
 }
 
-/// Without the address, which may hold a password.
+/// Leaves out the address, which may hold a password.
 impl fmt::Debug for RedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisFilter").field("calls", &self.calls).finish_non_exhaustive()

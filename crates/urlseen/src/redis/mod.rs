@@ -1,11 +1,10 @@
-//! A filter in Redis and a consumer of held requests.
+//! Filters in Redis, and a consumer of held requests.
 
 #[cfg(feature = "tokio")]
 mod async_filter;
 mod calls;
 mod consumer;
 mod filter;
-mod kind;
 mod link;
 mod options;
 mod patience;
@@ -14,5 +13,4 @@ mod patience;
 pub use async_filter::AsyncRedisFilter;
 pub use consumer::{Consumer, ConsumerOptions, Delivery};
 pub use filter::RedisFilter;
-pub use kind::FilterKind;
 pub use options::RedisOptions;

@@ -1,11 +1,9 @@
-//! How a filter in Redis is asked.
+//! Timeouts and retries of a filter in Redis.
 
 use std::time::Duration;
 
-use crate::Fingerprints;
-
-/// How a filter in Redis is asked. The default is for Scrapy's fingerprints and a server that may
-/// be away for some seconds.
+/// Timeouts and retries of a filter in Redis. The default is for a server that may be away for some
+/// seconds.
 ///
 /// ```
 /// use urlseen::RedisOptions;
@@ -14,22 +12,19 @@ use crate::Fingerprints;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// Whose fingerprints the filter holds.
-    pub fingerprints: Fingerprints,
-    /// How many times a question is put again, each on a new connection, before it fails: after 50
-    /// ms, and then twice as long each time, 2 s at most. What was added the first time is not
-    /// taken for seen then.
+    /// Most times that a call is repeated, each time on a new connection, before it fails. The
+    /// first wait is 50 ms, and each further one is twice as long, at most 2 s. A key that the
+    /// first try added is still reported as new.
     pub retries: u32,
-    /// How long to wait for a connection.
+    /// Longest wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for an answer.
+    /// Longest wait for an answer.
     pub response_timeout: Duration,
 }
 
 impl Default for RedisOptions {
     fn default() -> Self {
         Self {
-            fingerprints: Fingerprints::default(),
             retries: 6,
             connect_timeout: Duration::from_secs(2),
             response_timeout: Duration::from_secs(10),

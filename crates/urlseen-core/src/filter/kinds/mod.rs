@@ -41,21 +41,48 @@ pub use redisson::Redisson;
 pub(super) use scrapy_redis::Set;
 pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
 
-/// The registry, in the order of messages and tables.
-const ALL: &[(&str, Kind)] = &[
-    NATIVE.entry(),
-    REDISBLOOM.entry(),
-    imooc::KIND.entry(),
-    pyrebloom::PYREBLOOM.entry(),
-    pyrebloom::LUW2007.entry(),
-    scrapy_redis_bloomfilter::KIND.entry(),
-    block_cluster::KIND.entry(),
-    redisson::KIND.entry(),
-    redis_lua_scaling::KIND.entry(),
-    scrapy_redis::KIND.entry(),
-];
+/// Declares the registry: a constant for each kind.
+macro_rules! kinds {
+    ($( $(#[doc = $doc:literal])+ $NAME:ident = $kind:expr, )+) => {
+        const ALL: &[(&str, Kind)] = &[$( (Kind::$NAME.name(), Kind::$NAME), )+];
 
-/// A kind of filter, by its word in `filter.kind`.
+        impl Kind {
+            $( $(#[doc = $doc])+ pub const $NAME: Self = $kind; )+
+        }
+    };
+}
+
+// In the order of messages and tables.
+kinds! {
+    /// urlseen's own: shards by leading byte, bits of a key in few cache lines, a seed.
+    NATIVE = native::NATIVE,
+    /// RedisBloom's, in memory: layers that grow.
+    REDISBLOOM = redisbloom::REDISBLOOM,
+    /// The kind of `BloomFilter_imooc`.
+    IMOOC = imooc::KIND,
+    /// The kind of pyreBloom, which rounds the error rate to a C `float`.
+    PYREBLOOM = pyrebloom::PYREBLOOM,
+    /// The kind of luw2007's `bloomfilter` as it is today: pyreBloom's without the rounding.
+    LUW2007 = pyrebloom::LUW2007,
+    /// The kind of scrapy-redis-bloomfilter.
+    SCRAPY_REDIS_BLOOMFILTER = scrapy_redis_bloomfilter::KIND,
+    /// The kind of scrapy-redis-bloomfilter-block-cluster. It has no place for text that does not
+    /// begin with hex digits.
+    BLOCK_CLUSTER = block_cluster::KIND,
+    /// The kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
+    REDISSON = redisson::KIND,
+    /// The kind of redis-lua-scaling-bloom-filter, which grows, in its plain variant.
+    REDIS_LUA_SCALING = redis_lua_scaling::KIND,
+    /// The set of scrapy-redis: exact, and 60 to 100 bytes a key.
+    SCRAPY_REDIS = scrapy_redis::KIND,
+}
+
+/// Kind of a filter: urlseen's own, or that of a project that has such filters already. The bits are
+/// the same as theirs.
+///
+/// A kind is one of the constants, or the parsed word of `filter.kind`. Kinds of other projects hash
+/// text: the hex digits of a fingerprint, and any other key as it is. Some of them have no place for
+/// text that is empty or not UTF-8.
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Registered);
 
@@ -128,11 +155,6 @@ impl Kind {
         value: &dyn Fn(&'static str) -> Option<String>,
     ) -> Result<Parameters, SpecError> {
         (self.0.read)(&Values(value))
-    }
-
-    /// The line of the registry.
-    const fn entry(self) -> (&'static str, Self) {
-        (self.0.name, self)
     }
 }
 

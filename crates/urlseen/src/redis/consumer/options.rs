@@ -87,7 +87,6 @@ impl ConsumerOptions {
             retries: self.retries,
             connect_timeout: self.connect_timeout,
             response_timeout: self.response_timeout,
-            ..RedisOptions::default()
         }
     }
 }
