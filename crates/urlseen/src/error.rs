@@ -12,7 +12,7 @@ pub struct Error {
     source: Source,
 }
 
-/// Kinds of errors.
+/// Kind of an [`Error`], for programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {

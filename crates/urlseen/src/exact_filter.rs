@@ -1,4 +1,4 @@
-//! Filter for tests.
+//! Double of a filter for tests.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,4 +1,4 @@
-//! Spec of a filter.
+//! Spec that a filter is opened with.
 
 use std::collections::BTreeMap;
 

@@ -155,11 +155,11 @@ impl Filter for LocalFilter {
     }
 
     fn bits(&self) -> u64 {
-        self.filter.gauge().fill().bytes * 8
+        self.filter.outlook().map_or(0, |outlook| outlook.bits)
     }
 
     fn hashes(&self) -> u32 {
-        self.filter.parameters.in_redis().map_or(0, |kind| kind.hashes())
+        self.filter.outlook().map_or(0, |outlook| outlook.hashes)
     }
 
     fn delete(&self) -> Result<(), Error> {

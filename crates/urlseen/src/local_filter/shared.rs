@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, Verdict,
+    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Outlook, Parameters, Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -36,7 +36,7 @@ pub(super) struct State {
 pub(super) struct Judged {
     /// True for each key that is new.
     pub(super) is_new: Vec<bool>,
-    /// The new keys.
+    /// Key hashes of the new keys.
     pub(super) new: Vec<KeyHash>,
 }
 
@@ -67,6 +67,11 @@ impl SharedFilter {
 
     pub(super) fn gauge(&self) -> Arc<dyn Gauge> {
         self.lock().filter.gauge()
+    }
+
+    /// Returns bits and hashes of the filter as full as it is now.
+    pub(super) fn outlook(&self) -> Option<Outlook> {
+        self.parameters.outlook(self.gauge().fill().keys).ok()
     }
 
     pub(super) fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {

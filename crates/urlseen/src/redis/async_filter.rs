@@ -9,7 +9,7 @@ use redis::aio::MultiplexedConnection;
 use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
 
 use super::RedisOptions;
-use super::calls::{Calls, Said, Wanted, firsts};
+use super::calls::{Calls, Wanted, firsts};
 use super::filter::DEFINED;
 use super::link::{client, is_unknown_script};
 use super::patience::Patience;
@@ -142,8 +142,8 @@ impl AsyncRedisFilter {
         for _ in 0..DEFINED {
             let reply = self.ask(|connection| self.with_script(&add, connection)).await?;
             match self.calls.added(keys.len(), reply)? {
-                Said::Answer(is_new) => return Ok(is_new),
-                Said::Undefined => {
+                Some(is_new) => return Ok(is_new),
+                None => {
                     let define = &self.calls.define();
                     let reply = self.ask(|mut connection| async move {
                         define.query_async::<Value>(&mut connection).await

@@ -1,4 +1,4 @@
-//! What is asked of a filter in Redis, and what it answers: all of it but the connection.
+//! Calls of a filter in Redis and their replies, without a connection.
 
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
@@ -13,31 +13,22 @@ use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
 
-/// How many keys one pipeline asks for.
+/// Most keys of one pipeline.
 const ASKED: usize = 200;
 
-/// The calls of one filter.
+/// The calls of one filter in Redis.
 #[derive(Debug)]
 pub(super) struct Calls {
     key: String,
-    /// With its id and seed, to define it again where Redis lost it.
+    /// The definition with id and seed, to define the filter again if Redis lost it.
     definition: Definition,
     judge: Judge,
     add: Script,
-    /// What the answers of this client are kept under, for when they are lost on their way.
+    /// Key for the answers to this client, which a repeated call gets.
     answers: String,
 }
 
-/// What Redis says to a call.
-#[derive(Debug)]
-pub(super) enum Said<T> {
-    /// This.
-    Answer(T),
-    /// The filter is not defined there (any more): [`Calls::define`] comes first.
-    Undefined,
-}
-
-/// The filter as it is wanted, until Redis has said which one there is.
+/// A wanted filter, until Redis has said which one exists.
 #[derive(Debug)]
 pub(super) struct Wanted {
     key: String,
@@ -46,7 +37,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// A filter that is named after `key`. Fails if no filter in Redis has that spec.
+    /// Names a filter after `key`. Fails if no filter in Redis can have that spec.
     pub(super) fn new(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         let spec = spec.read()?;
         spec.parameters.in_redis().map_err(|error| Error::new(ErrorKind::Spec, error))?;
@@ -54,12 +45,12 @@ impl Wanted {
         Ok(Self { key: key.to_owned(), definition, spec })
     }
 
-    /// Defines the filter, unless it is defined.
+    /// Defines the filter, unless Redis has one.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
 
-    /// The calls of the filter that Redis has now, which is as wanted.
+    /// Returns the calls of the filter that Redis has. Fails if its spec is another one.
     pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
         let found = found(&self.key, reply)?;
         let differences = found.differences(&self.spec);
@@ -80,12 +71,12 @@ impl Wanted {
 }
 
 impl Calls {
-    /// The filter.
+    /// Returns the keys of the filter.
     pub(super) fn filter(&self) -> &RedisFilterKeys {
         self.judge.filter()
     }
 
-    /// Refuses keys that the kind has no place for.
+    /// Fails if the kind has no place for one of the keys.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
@@ -93,7 +84,7 @@ impl Calls {
         })
     }
 
-    /// Parts of the keys that one call each adds.
+    /// Splits keys into parts, one for each call.
     pub(super) fn parts<'a>(
         &self,
         keys: &'a [Fingerprint],
@@ -101,24 +92,24 @@ impl Calls {
         keys.chunks(self.judge.most())
     }
 
-    /// Defines the filter again, as it was.
+    /// Defines the filter again, with its id and seed.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
 
-    /// Whether it is this filter that is defined now.
+    /// Fails if another filter is defined now.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
         let found = found(&self.key, reply)?;
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
     }
 
-    /// Teaches a server the script.
+    /// Loads the script into a server.
     pub(super) fn load(&self) -> Cmd {
         self.add.load()
     }
 
-    /// Adds keys. A call that is made again under its `slot` and `number` is answered as it was at
-    /// first; of a slot, one call is made at a time.
+    /// Adds keys. A repeated call with the same `slot` and `number` gets the first answer. A slot is
+    /// of one call at a time.
     pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Cmd {
         let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
         let mut command = redis::cmd("EVALSHA");
@@ -137,13 +128,14 @@ impl Calls {
         command
     }
 
-    /// Which of so many keys were new.
-    pub(super) fn added(&self, count: usize, reply: Value) -> Result<Said<Vec<bool>>, Error> {
+    /// Reads which of `count` keys were new. Returns `None` if the filter is not defined in Redis:
+    /// [`Calls::define`] comes first then.
+    pub(super) fn added(&self, count: usize, reply: Value) -> Result<Option<Vec<bool>>, Error> {
         let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
         let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
         let (word, said) = parsed.map_err(unexpected)?;
         if word != "ok" {
-            return if said.is_empty() { Ok(Said::Undefined) } else { Err(self.replaced()) };
+            return if said.is_empty() { Ok(None) } else { Err(self.replaced()) };
         }
         let mut is_new = vec![false; count];
         for number in said.split(',').filter_map(|number| number.parse::<usize>().ok()) {
@@ -151,11 +143,10 @@ impl Calls {
                 *is_new = true;
             }
         }
-        Ok(Said::Answer(is_new))
+        Ok(Some(is_new))
     }
 
-    /// Questions about keys, in parts: each a pipeline, and of how many replies to it each key
-    /// takes.
+    /// Tests keys, in parts: pipelines, each with the number of replies for each of its keys.
     pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
         let mut parts = Vec::with_capacity(keys.len().div_ceil(ASKED));
         for some in keys.chunks(ASKED) {
@@ -173,7 +164,7 @@ impl Calls {
         Ok(parts)
     }
 
-    /// What the replies say of the keys.
+    /// Reads which keys are seen from the replies to a pipeline.
     pub(super) fn asked(
         &self,
         counts: &[usize],
@@ -183,7 +174,7 @@ impl Calls {
             [defined, rest @ ..] => (defined.clone()?, rest.iter()),
             [] => (Value::Nil, [].iter()),
         };
-        // What is not defined is empty.
+        // A filter that is not defined is empty.
         let id = Option::<String>::from_redis_value(defined)?;
         if id.is_some_and(|id| id != self.definition.id.to_string()) {
             return Ok(Err(self.replaced()));
@@ -195,29 +186,29 @@ impl Calls {
         Ok(Ok(seen))
     }
 
-    /// Deletes all of it.
+    /// Deletes the filter and its definition.
     pub(super) fn delete(&self) -> Cmd {
         let mut command = redis::cmd("UNLINK");
         command.arg(definition::key(&self.key)).arg(self.keys());
         command
     }
 
-    /// The filter's keys.
+    /// Returns the filter's keys in Redis.
     pub(super) fn keys(&self) -> Vec<String> {
         self.filter().all().collect()
     }
 
-    /// How many bits it has.
+    /// Returns the number of bits of the filter.
     pub(super) fn bits(&self) -> u64 {
         self.filter().kind().bits()
     }
 
-    /// How many of them a key has.
+    /// Returns the number of bits of a key.
     pub(super) fn hashes(&self) -> u32 {
         self.filter().kind().hashes()
     }
 
-    /// The filter is deleted whenever it was made.
+    /// Error for a filter that is deleted each time it was defined.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
         let text = format!("another program deletes the filter {key} in Redis again and again");

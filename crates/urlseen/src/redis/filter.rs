@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
 
 use super::RedisOptions;
-use super::calls::{Calls, Said, Wanted, firsts};
+use super::calls::{Calls, Wanted, firsts};
 use super::link::{Link, client, is_unknown_script};
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
@@ -86,8 +86,8 @@ impl RedisFilter {
         for _ in 0..DEFINED {
             let reply = link.ask(|connection| self.with_script(&add, connection))?;
             match self.calls.added(keys.len(), reply)? {
-                Said::Answer(is_new) => return Ok(is_new),
-                Said::Undefined => {
+                Some(is_new) => return Ok(is_new),
+                None => {
                     let define = self.calls.define();
                     let reply = link.ask(|to| define.query::<Value>(to))?;
                     self.calls.defined(reply)?;

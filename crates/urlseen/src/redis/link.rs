@@ -1,4 +1,4 @@
-//! A connection to Redis, for threads that wait.
+//! Connection to Redis, for threads.
 
 use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisResult};
 use redis::{ServerErrorKind, Value};
@@ -8,29 +8,29 @@ use super::patience::Patience;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::script::Call;
 
-/// A way to a server: its address, and the connection while there is one.
+/// A server's address, and the connection to it while there is one.
 pub(super) struct Link {
     client: Client,
     options: RedisOptions,
     connection: Option<Connection>,
-    /// How many connections were made so far.
+    /// Number of connections so far.
     connects: u64,
 }
 
 impl Link {
-    /// Makes no connection yet.
+    /// Names the server, without a connection yet.
     pub(super) fn new(client: Client, options: RedisOptions) -> Self {
         Self { client, options, connection: None, connects: 0 }
     }
 
-    /// Asks, on a new connection where there is none or it fails.
+    /// Makes a call, and repeats it on a new connection if it fails.
     pub(super) fn ask<T>(
         &mut self,
         ask: impl Fn(&mut Connection) -> RedisResult<T>,
     ) -> Result<T, Error> {
         let mut patience = Patience::new(self.options.retries);
         loop {
-            // Taken out while it is used: one that panics or fails is not used again.
+            // Taken out while it is used: after a panic or an error it is not used again.
             let asked = match self.connection.take() {
                 Some(connection) => Ok(connection),
                 None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),
@@ -49,7 +49,7 @@ impl Link {
         }
     }
 
-    /// Calls a script. A repeat has to do no harm.
+    /// Calls a script that is safe to repeat.
     pub(super) fn call(&mut self, call: &Call<'_>) -> Result<Value, Error> {
         self.ask(|connection| match call.by_hash().query(connection) {
             Err(error) if is_unknown_script(&error) => call.by_text().query(connection),
@@ -57,7 +57,7 @@ impl Link {
         })
     }
 
-    /// How many connections were made so far.
+    /// Returns the number of connections so far.
     pub(super) fn connects(&self) -> u64 {
         self.connects
     }
@@ -70,7 +70,7 @@ fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// A client for an address, which is not named in the error: it may hold a password.
+/// Makes a client for an address. The error does not name it, as it may hold a password.
 pub(super) fn client(url: &str) -> Result<Client, Error> {
     Client::open(url).map_err(|error| {
         let text = format!("the address of Redis is none: {error}");
@@ -78,7 +78,7 @@ pub(super) fn client(url: &str) -> Result<Client, Error> {
     })
 }
 
-/// Whether a server does not know the script that was called.
+/// Returns true if the server does not know the script that was called.
 pub(super) fn is_unknown_script(error: &redis::RedisError) -> bool {
     error.kind() == Kind::Server(ServerErrorKind::NoScript)
 }

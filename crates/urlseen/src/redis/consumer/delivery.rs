@@ -1,4 +1,4 @@
-//! One request that a consumer holds.
+//! Request that a consumer holds.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::crawl::Crawl;
 /// A request that a [`Consumer`](crate::Consumer) popped and holds until it is finished, rejected
 /// or requeued.
 ///
-/// One that is dropped before that is requeued at the next heartbeat, and counts as delivered and
-/// not finished. The page may be what makes the program fail, and goes to the rejects in the end.
+/// If it is dropped before that, the next heartbeat requeues it, and it counts as delivered and not
+/// finished. A page that makes programs fail goes to the rejects in the end.
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,
@@ -19,12 +19,12 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// The item, in the form that `sink.emit` in urlseen's config says.
+    /// Returns the item, in the form of `sink.emit` in urlseen's configuration.
     pub fn item(&self) -> &[u8] {
         &self.item
     }
 
-    /// The number of deliveries before this one that no consumer finished.
+    /// Returns the number of earlier deliveries, which no consumer finished.
     pub fn deliveries_before(&self) -> u64 {
         self.count
     }

@@ -18,7 +18,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// The wait between two tries to requeue what a stopping consumer holds.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// How often a requeue is tried that a heartbeat of the same consumer came before.
+/// Tries of a requeue if heartbeats of the same consumer come before it.
 const TRIES: usize = 5;
 
 /// A thread that beats over a connection of its own, so that a consumer is alive however long the
@@ -37,7 +37,7 @@ struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
     looks: Looks,
-    /// How long to go on trying to requeue what the consumer holds when it stops.
+    /// Longest time to requeue the consumer's requests when it stops.
     stop_timeout: Duration,
 }
 

@@ -1,4 +1,4 @@
-//! A consumer of held requests, for threads that wait.
+//! Consumer of held requests, for threads.
 
 mod crawl;
 mod deliveries;
@@ -27,7 +27,7 @@ use urlseen_core::redis::script::Call;
 /// Most items in one push; a push has at most [`ConsumerOptions::max_push_bytes`], too.
 const PUSH_ITEMS: usize = 1000;
 
-/// How often the requests of a crawl are counted while consumers come and go.
+/// Tries to count the requests of a crawl while consumers come and go.
 const COUNTS: usize = 5;
 
 /// The first and the longest pause between two pops that wait for a request.
@@ -80,15 +80,15 @@ impl Consumer {
     ///
     /// # Errors
     /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]), its record is of another
-    /// version ([`ErrorKind::Mismatch`]), or Redis is not there.
+    /// version ([`ErrorKind::Mismatch`]), or Redis is away.
     pub fn open(url: &str, source: &str) -> Result<Self, Error> {
         Self::open_with(url, source, ConsumerOptions::default())
     }
 
-    /// The same with options.
+    /// Opens a consumer with other limits, timeouts or retries: see [`Consumer::open`].
     ///
     /// # Errors
-    /// As [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
+    /// As there, or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         options.check()?;
         let client = client(url)?;
@@ -102,16 +102,16 @@ impl Consumer {
         Ok(Self { crawl, options, asking, heartbeat })
     }
 
-    /// The consumer's name with its random incarnation, as `urlseen held list` shows it.
+    /// Returns the consumer's name with its random incarnation, as `urlseen held list` shows it.
     pub fn name(&self) -> &str {
         &self.crawl.consumer
     }
 
-    /// Pops a request, if there is one by now. It is held from now on.
+    /// Pops a request, if there is one. The consumer holds it from now on.
     ///
     /// # Errors
-    /// As many requests are held as may be ([`ErrorKind::Limit`]), or Redis is not there. After an
-    /// error the next call pops the request that this one may have popped.
+    /// The consumer holds the most requests that it may ([`ErrorKind::Limit`]), or Redis is away.
+    /// After an error the next call pops the request that this one may have popped.
     pub fn pop(&self) -> Result<Option<Delivery>, Error> {
         let mut asking = self.asking();
         let (calls, id) = (self.crawl.calls()?, self.crawl.deliveries.next());
@@ -152,7 +152,7 @@ impl Consumer {
 
     /// Acknowledges a delivery and pushes the links of its page, both in one step. Returns false if
     /// the consumer does not hold it any more. Then nothing is pushed: another consumer has the
-    /// page, and pushes its links. After a connection that broke it may also mean that the first
+    /// page, and pushes its links. After a broken connection, false can also mean that the first
     /// try was carried out.
     ///
     /// A page that failed for good is finished without links, `[""; 0]`. One that cannot be
@@ -160,8 +160,8 @@ impl Consumer {
     ///
     /// # Errors
     /// The links have more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
-    /// delivery is of another consumer, or Redis is not there. The delivery is held still, and the
-    /// call may be repeated.
+    /// delivery is of another consumer, or Redis is away. The consumer still holds the delivery,
+    /// and the call may be repeated.
     pub fn finish(
         &self,
         delivery: &Delivery,
@@ -179,17 +179,17 @@ impl Consumer {
     /// consumer does not hold it any more.
     ///
     /// # Errors
-    /// The delivery is of another consumer, or Redis is not there.
+    /// The delivery is of another consumer, or Redis is away.
     pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
         let id = delivery.id.to_string();
         self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
     }
 
-    /// Gives a delivery back: it goes in front, and this does not count as a delivery. Returns
-    /// false if the consumer does not hold it any more.
+    /// Requeues a delivery: another consumer pops it next, and this one does not count as a
+    /// delivery. Returns false if the consumer does not hold it any more.
     ///
     /// # Errors
-    /// The delivery is of another consumer, or Redis is not there.
+    /// The delivery is of another consumer, or Redis is away.
     pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
         self.check_owner(delivery)?;
         let mut asking = self.asking();
@@ -201,12 +201,12 @@ impl Consumer {
 
     /// Pushes items to the source that belong to no page, such as the first ones of a crawl.
     ///
-    /// A repeat pushes them twice, and so may a connection that broke. The filter drops the second
-    /// one, unless the item passes unfiltered (`dont_filter`).
+    /// A second call pushes them again, and so may a broken connection. The filter drops the second
+    /// copy, unless the item passes unfiltered (`dont_filter`).
     ///
     /// # Errors
     /// An item has more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
-    /// is not there. Some of the items may be pushed then.
+    /// is away. Some of the items may be pushed then.
     pub fn push(&self, items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), Error> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for item in items {
@@ -229,7 +229,7 @@ impl Consumer {
     /// urlseen, or are held by any consumer. The crawl is over if there are none.
     ///
     /// # Errors
-    /// Redis is not there.
+    /// Redis is away.
     pub fn pending(&self) -> Result<u64, Error> {
         let mut asking = self.asking();
         for _ in 0..COUNTS {
@@ -271,7 +271,8 @@ impl Consumer {
         self.watch(asking, |link| link.call(call))
     }
 
-    /// Asks, and beats at once if the connection broke: Redis may hold what is unknown here.
+    /// Makes a call, and beats at once if the connection broke: Redis may hold deliveries that are
+    /// unknown here.
     fn watch<T>(
         &self,
         asking: &mut Asking,
@@ -340,7 +341,7 @@ impl Drop for Consumer {
     }
 }
 
-/// Without the address, which may hold a password.
+/// Leaves out the address, which may hold a password.
 impl fmt::Debug for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consumer").field("name", &self.name()).finish_non_exhaustive()

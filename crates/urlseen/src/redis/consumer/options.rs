@@ -30,16 +30,16 @@ pub struct ConsumerOptions {
     pub max_held: usize,
     /// Most bytes of the links of one [`finish`](crate::Consumer::finish), up to 128 MiB.
     pub max_push_bytes: usize,
-    /// How many times a call is repeated, each on a new connection, before it fails: after 50 ms,
-    /// and then twice as long each time, 2 s at most. A repeat changes nothing that the first try
-    /// changed already.
+    /// Most times that a call is repeated, each time on a new connection, before it fails. The
+    /// first wait is 50 ms, and each further one is twice as long, at most 2 s. A repeat changes
+    /// nothing that the first try has changed.
     pub retries: u32,
-    /// How long to wait for a connection.
+    /// Longest wait for a connection.
     pub connect_timeout: Duration,
-    /// How long to wait for an answer.
+    /// Longest wait for an answer.
     pub response_timeout: Duration,
-    /// How long a dropped consumer waits until what it holds is requeued. What is left then is
-    /// requeued by others after `held.timeout`.
+    /// Longest wait of a dropped consumer until its requests are requeued. Other consumers requeue
+    /// the rest after `held.timeout`.
     pub stop_timeout: Duration,
 }
 
@@ -81,7 +81,7 @@ impl ConsumerOptions {
         format!("{}#{:016x}", self.name, id::random())
     }
 
-    /// How Redis is asked for all but heartbeats.
+    /// Returns the timeouts and retries of all calls but heartbeats.
     pub(super) fn redis(&self) -> RedisOptions {
         RedisOptions {
             retries: self.retries,
