@@ -1,6 +1,6 @@
 -- Defines a filter, unless it is defined already; answers its definition.
 -- KEYS: definition, its name in earlier versions
--- ARGV: fields and values; none where nothing is to be defined
+-- ARGV: fields and values; none if the script only reads
 if redis.call('EXISTS', KEYS[2]) == 1 then
     return redis.error_reply(
         'EARLIER an earlier version of urlseen defined this filter, under ' .. KEYS[2]

@@ -1,4 +1,5 @@
-//! What a filter in Redis was made for, as all that share it must agree on: a Redis hash.
+//! Definition of a filter in Redis: a Redis hash with the parameters that all its users must agree
+//! on.
 
 use std::collections::BTreeMap;
 
@@ -6,21 +7,21 @@ use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
-/// The script that defines a filter unless it is defined, and answers its definition. It takes the
-/// [`keys`], and [`Definition::words`], or none where nothing is to be defined.
+/// Script that defines a filter unless it is defined, and answers its definition. It takes the
+/// [`keys`] and [`Definition::words`], or no words if it only reads.
 pub const DEFINE: &str = include_str!("define.lua");
 
-/// Hash: what the filter under `key` was made for.
+/// Key of the hash that defines the filter under `key`.
 pub fn key(key: &str) -> String {
     format!("urlseen:{}:spec", tagged(key))
 }
 
-/// The keys of [`DEFINE`]: of the filter under `key`, now and in earlier versions.
+/// Keys of [`DEFINE`]: the definition of the filter under `key`, and its name in earlier versions.
 pub fn keys(key: &str) -> [String; 2] {
     [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
-/// What the keys begin with where a client of the filter under `key` finds its last answers.
+/// Prefix of the keys that hold the last answers to a client of the filter under `key`.
 pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }
@@ -31,16 +32,16 @@ const VERSION: (&str, &str) = ("version", "1");
 /// The field with the filter's id.
 const ID: &str = "id";
 
-/// The field that says that the filter is being written.
+/// The field that marks a filter as being written.
 const UNFINISHED: &str = "unfinished";
 
 /// Names of the rules of [`KindParameters::rules`](crate::filter::KindParameters::rules).
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 
-/// The spec of a filter in Redis, and its id; a Redis hash.
+/// The spec of a filter in Redis, and its id: a Redis hash.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
-    /// The id of the filter.
+    /// Random id of the filter.
     pub id: RandomId,
     /// The spec of the filter, with its seed.
     pub spec: FilterSpec,
@@ -51,7 +52,7 @@ pub struct Definition {
 /// Content of the hash of a definition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Found {
-    /// A definition.
+    /// Definition of a complete filter.
     Defined(Definition),
     /// The id of a filter that is being written.
     Unfinished(RandomId),
@@ -73,7 +74,7 @@ impl Definition {
     /// Reads the hash; `None` if it is empty.
     ///
     /// # Errors
-    /// Nobody wrote that as a definition.
+    /// urlseen did not write the fields as a definition.
     pub fn found(fields: &BTreeMap<String, String>) -> Result<Option<Found>, SpecError> {
         let field = |name| fields.get(name).cloned();
         let of_id = |name| {
@@ -97,12 +98,12 @@ impl Definition {
         Ok(Some(Found::Defined(Self { id: of_id(ID)?, spec, version, rules })))
     }
 
-    /// The field, and its value, that a filter has in place of a definition while it is written.
+    /// Returns the field, and its value, that replaces the definition while a filter is written.
     pub fn mark(id: RandomId) -> [String; 2] {
         [UNFINISHED.to_owned(), id.to_string()]
     }
 
-    /// The fields of the hash and their values, one after the other.
+    /// Returns the fields of the hash and their values, alternately.
     pub fn words(&self) -> Vec<String> {
         let own = [(VERSION.0, self.version.clone()), (ID, self.id.to_string())];
         let rules = RULES.into_iter().zip(self.rules.clone()).filter(|(_, rule)| !rule.is_empty());

@@ -1,4 +1,4 @@
-//! What is asked of a filter in Redis about a fingerprint, without setting anything.
+//! Questions to a filter in Redis about a fingerprint. They set nothing.
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
@@ -6,10 +6,10 @@ use crate::filter::layout::PlacementError;
 use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// Adds the questions about a fingerprint; answers how many.
+/// Adds the questions about a fingerprint; returns their number.
 ///
 /// # Errors
-/// The kind has no place for it. Nothing is added then.
+/// The kind has no place for the fingerprint. Then no question is added.
 pub fn ask(
     pipeline: &mut Pipeline,
     filter: &RedisFilterKeys,
@@ -24,10 +24,10 @@ pub fn ask(
     Ok(questions.len())
 }
 
-/// What the replies to all questions about a fingerprint say.
+/// Reads the verdict from the replies to all questions about a fingerprint.
 ///
 /// # Errors
-/// One of them is an error.
+/// One of the replies is an error.
 pub fn verdict<'a>(
     filter: &RedisFilterKeys,
     replies: impl Iterator<Item = &'a Result<Value, RedisError>>,

@@ -1,5 +1,5 @@
-//! What a script needs to judge by a filter that is in Redis: its functions, and the question. Both
-//! are the kind's ([`RedisKind`](crate::filter::RedisKind)).
+//! Parts of a script that judges by a filter in Redis: its functions, and the question. Both come
+//! from the kind ([`RedisKind`](crate::filter::RedisKind)).
 
 pub mod ask;
 
@@ -10,39 +10,40 @@ pub use crate::filter::redis_kind::Question;
 use crate::fingerprint::Fingerprint;
 pub use ask::{ask, verdict};
 
-/// How long a script may hold Redis up, about, in nanoseconds: what is judged at once is bounded by
-/// that.
+/// Longest time for which a script may block Redis, about, in nanoseconds. It bounds the items that
+/// one script judges.
 const LONGEST: usize = 5_000_000;
 
-/// What an unseen item costs Redis, in nanoseconds, on top of what the kind does.
+/// Redis's time for an unseen item, in nanoseconds, in addition to the kind's cost.
 const ITEM: usize = 1_500;
 
-/// How a script judges by a filter.
+/// Builds a script's functions and questions for a filter.
 #[derive(Debug, Clone)]
 pub struct Judge(Arc<RedisFilterKeys>);
 
 impl Judge {
-    /// By this filter.
+    /// Judges by this filter.
     pub fn new(filter: Arc<RedisFilterKeys>) -> Self {
         Self(filter)
     }
 
-    /// The filter.
+    /// Returns the keys of the filter.
     pub fn filter(&self) -> &RedisFilterKeys {
         &self.0
     }
 
-    /// The functions that a script calls.
+    /// Returns the functions that a script calls.
     pub fn lua(&self) -> String {
         self.0.kind().lua()
     }
 
-    /// How many items one script may judge at most, so as not to hold Redis up.
+    /// Returns the most items that one script may judge, so that it does not block Redis.
     pub fn most(&self) -> usize {
         (LONGEST / (self.0.kind().cost() + ITEM)).max(1)
     }
 
-    /// The question whether these are seen; `None` stands for what goes on unchecked.
+    /// Builds the question whether these fingerprints are seen. `None` is an item that passes
+    /// unchecked.
     pub fn question<'a>(
         &self,
         fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,

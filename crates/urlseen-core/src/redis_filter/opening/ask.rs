@@ -1,4 +1,4 @@
-//! What a filter in Redis says of fingerprints, without setting anything.
+//! Verdicts of a filter in Redis on fingerprints. Asking sets nothing.
 
 use redis::{Pipeline, RedisResult, Value};
 
@@ -9,26 +9,26 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::judge::{ask, verdict};
 
-/// How many fingerprints are asked for at once.
+/// Fingerprints in one pipeline.
 const AT_ONCE: usize = 200;
 
-/// Why nothing can be said of a fingerprint.
+/// Reason for which a fingerprint has no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Redis, or the way to it.
+    /// Redis failed, or the connection to it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The kind has no place for it.
+    /// The kind has no place for the fingerprint.
     #[error("{fingerprint}: {why}")]
     Placement {
-        /// The fingerprint.
+        /// Fingerprint without a place.
         fingerprint: String,
-        /// Why not.
+        /// Reason for which it has none.
         why: PlacementError,
     },
 }
 
-/// What the filter says of fingerprints, in their order.
+/// Returns the filter's verdicts on fingerprints, in their order.
 ///
 /// # Errors
 /// Redis fails, or the kind has no place for one of them.

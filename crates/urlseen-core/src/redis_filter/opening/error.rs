@@ -1,61 +1,61 @@
-//! Why a filter in Redis cannot be worked with.
+//! Errors of opening a filter in Redis.
 
 use super::strings::shown;
 use crate::filter::{SpecDifference, SpecError};
 use crate::redis::error::LinkError;
 
-/// Why a filter in Redis cannot be worked with.
+/// Reason for which a filter in Redis cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisOpenError {
-    /// Redis, or the way to it.
+    /// Redis failed, or the connection to it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// There can be no such filter.
+    /// The kind cannot have the configured parameters.
     #[error(transparent)]
     Spec(#[from] SpecError),
-    /// It was made for something else.
+    /// The filter was made with other parameters.
     #[error(
         "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
          filter.key, or delete the filter with urlseen storage drop",
         list(differences)
     )]
     Differs {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
-        /// In what.
+        /// Parameters that differ.
         differences: Vec<SpecDifference>,
     },
-    /// What its keys hold is something else.
+    /// The filter's keys hold other data.
     #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
     Keys(Vec<KeyError>),
-    /// Bits whose spec is gone, so that they cannot be read any more.
+    /// Bits whose definition is gone, so that no program can read them any more.
     #[error(
         "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
          gone): they cannot be read without their seed. Choose another filter.key, or delete the \
          filter with urlseen storage drop"
     )]
     Undefined {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
-        /// The key that is gone.
+        /// Missing key of the definition.
         definition: String,
     },
-    /// A filter that is only partly there.
+    /// An export to the filter was interrupted.
     #[error(
         "the filter {key} in Redis is not all there: an export to it was broken off. Give the same \
          command again, or delete what is there with urlseen storage drop"
     )]
     Unfinished {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
     },
-    /// A filter where another is to go.
+    /// A filter is already at the key of a new one.
     #[error(
         "Redis holds a filter {key} already: choose another filter.key, or delete that one with \
          urlseen storage drop and filter.place = \"redis\""
     )]
     Taken {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
     },
     /// Another program made another filter in its place.
@@ -64,103 +64,103 @@ pub enum RedisOpenError {
          start again to continue with that"
     )]
     Replaced {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
     },
-    /// There is no such filter.
+    /// Redis has no filter at the key.
     #[error("Redis holds no filter {key}; urlseen run makes it")]
     Missing {
-        /// `filter.key`.
+        /// Value of `filter.key`.
         key: String,
     },
-    /// Redis lacks memory.
+    /// Redis lacks memory for the full size of the filter.
     #[error(
         "the filter's strings grow by {} more, and the server has no room for that: it uses {} of \
          {} ({what}). Give it more memory, or the filter a smaller size",
         shown(*needed), shown(*used), shown(*room)
     )]
     NoRoom {
-        /// Bytes.
+        /// Bytes that the filter's strings still grow by.
         needed: u64,
-        /// What bounds it.
+        /// Name of the limit that they would exceed.
         what: &'static str,
-        /// That bound, in bytes.
+        /// The exceeded limit, in bytes.
         room: u64,
-        /// Bytes in use.
+        /// Bytes that Redis uses now.
         used: u64,
     },
-    /// What was recorded of it cannot be read.
+    /// The definition cannot be read.
     #[error("{0} in Redis is not what urlseen wrote there; find out who did")]
     Nonsense(String),
 }
 
-/// A key of a filter that holds something else.
+/// Problem of one key of a filter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Another type.
+    /// The key has another type.
     #[error(
         "{key} holds a {found}, and this kind has a {needed} there: filter.kind or filter.key \
          is another one's"
     )]
     Type {
-        /// The key.
+        /// Key with the other type.
         key: String,
         /// The type that it must have.
         needed: &'static str,
-        /// The type that it has.
+        /// The type that it has now.
         found: String,
     },
-    /// More bytes than the kind ever writes.
+    /// The string is longer than the kind ever makes it.
     #[error(
         "{key} is {length} bytes long, and a filter of this kind and size never has more than \
          {most} there: it was made with another capacity, error rate or bit"
     )]
     TooLong {
-        /// The key.
+        /// Key of the long string.
         key: String,
-        /// Its length.
+        /// Length that the string has.
         length: u64,
         /// The longest that it can be.
         most: u64,
     },
-    /// A key of another filter.
+    /// A key that belongs to another filter.
     #[error("{key} is there, {why}")]
     Foreign {
-        /// The key.
+        /// Key of the other filter.
         key: String,
-        /// What that says.
+        /// Meaning of the key's presence.
         why: &'static str,
     },
-    /// Something else than a number.
+    /// The key holds no number.
     #[error("{key} holds {found:?}, and this kind counts there: filter.key is another one's")]
     NoCount {
-        /// The key.
+        /// Key that should count.
         key: String,
-        /// What it holds.
+        /// Value that the key holds.
         found: String,
     },
-    /// A record of another size.
+    /// The filter's record has another size.
     #[error(
         "{key} says that {field} is {found}, and it is {wanted} for what is configured: the \
          filter was made with another capacity or error rate"
     )]
     Record {
-        /// The key.
+        /// Key of the filter's record.
         key: String,
-        /// The field.
+        /// Field that has another value.
         field: &'static str,
-        /// Its value.
+        /// Value that the field has.
         found: String,
         /// The value that it must have.
         wanted: String,
     },
-    /// Bits without a record.
+    /// The filter has bits, but no record.
     #[error(
         "{key} is not there, in which the filter's project keeps what it was made for, and its \
          bits are: their meaning is not known. Delete them, or choose another filter.key"
     )]
     NoRecord {
-        /// The key.
+        /// Key of the missing record.
         key: String,
     },
 }
@@ -173,13 +173,13 @@ impl KeyError {
 }
 
 impl RedisOpenError {
-    /// Whether the configuration is what is wrong.
+    /// Returns true if the configuration is wrong.
     pub fn is_wrong_use(&self) -> bool {
         matches!(self, Self::Spec(_) | Self::Differs { .. })
     }
 }
 
-/// One a line.
+/// Writes one item a line.
 fn list(all: &[impl std::fmt::Display]) -> String {
     all.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")
 }

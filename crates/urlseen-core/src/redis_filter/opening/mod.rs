@@ -1,5 +1,5 @@
-//! A filter in Redis, opened: what it was made for is settled among all that share it, its keys are
-//! what its kind has there, and there is room for what they grow to.
+//! Opening of a filter in Redis. It agrees on the parameters with all users of the filter,
+//! validates the keys, and checks that the server has memory for the full size.
 
 mod ask;
 mod error;
@@ -28,7 +28,7 @@ pub use sets::{Members, common};
 use strings::Strings;
 pub use uniting::{Defined, Uniting, page};
 
-/// What a filter in Redis is to be, as configured.
+/// Configured filter in Redis.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     key: String,
@@ -36,34 +36,34 @@ pub struct Wanted {
     sizing: Sizing,
 }
 
-/// A filter in Redis that can be worked with.
+/// A filter in Redis that is ready for use.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// Its id.
+    /// Random id of the filter.
     pub id: RandomId,
-    /// Its keys.
+    /// Redis keys of the filter.
     pub filter: Arc<RedisFilterKeys>,
-    /// Names fingerprints within this process: for `native` as the filter does.
+    /// Hashes fingerprints within this process; for the kind `native` as the filter does.
     pub native: Native,
-    /// How large it is: only the capacity counts where the kind is not `native`.
+    /// Size of the filter. If the kind is not `native`, only its capacity counts.
     pub sizing: Sizing,
     /// Bytes that its keys may still grow by.
     pub growth: u64,
 }
 
 impl Opened {
-    /// How many bytes its strings have at most; nothing of a set.
+    /// Returns the most bytes that its strings can have; 0 for a set.
     pub fn bytes(&self) -> u64 {
         self.filter.used().iter().filter_map(|&it| self.filter.content(it).max_bytes()).sum()
     }
 }
 
 impl Wanted {
-    /// The filter whose keys are named after `key`. `size` is that of the memory of this process
-    /// where the kind has none.
+    /// Configures the filter whose keys are named after `key`. If the kind has no size, `size` is
+    /// that of this process's memory.
     ///
     /// # Errors
-    /// The kind cannot be that large, or is none that Redis holds.
+    /// The kind cannot be that large, or Redis cannot hold it.
     pub fn new(
         key: impl Into<String>,
         spec: FilterSpec,
@@ -71,30 +71,31 @@ impl Wanted {
     ) -> Result<Self, RedisOpenError> {
         let sizing = spec.parameters.sizing().unwrap_or_else(|| Sizing::new(size.0, size.1));
         let wanted = Self { key: key.into(), spec, sizing };
-        // Refuses what the kind cannot be before Redis is asked.
+        // Refuses a size that the kind cannot have before Redis is asked.
         wanted.filter(Seed::new(0))?;
         Ok(wanted)
     }
 
-    /// How large a native one is.
+    /// Returns the size; only a native filter has all of it.
     pub fn sizing(&self) -> Sizing {
         self.sizing
     }
 
-    /// The filter's keys, and how it places fingerprints. Only the kind `native` has a seed.
+    /// Returns the filter's keys and its placement of fingerprints. Only the kind `native` has a
+    /// seed.
     ///
     /// # Errors
-    /// The kind cannot be that large or small, or is none that Redis holds.
+    /// The kind cannot be that large or small, or Redis cannot hold it.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
         Ok(RedisFilterKeys::new(&self.key, self.seeded(seed).parameters.in_redis()?))
     }
 
-    /// The spec with that seed, where its kind has one.
+    /// Returns the spec with that seed, if its kind has one.
     fn seeded(&self, seed: Seed) -> FilterSpec {
         FilterSpec { parameters: self.spec.parameters.reseeded(seed), ..self.spec }
     }
 
-    /// What opening it needs of the server.
+    /// Collects the server's needs for opening the filter.
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
         needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
@@ -115,10 +116,10 @@ impl Wanted {
         needs
     }
 
-    /// Opens the filter; where there is none, it is made.
+    /// Opens the filter; makes it if there is none.
     ///
     /// # Errors
-    /// There is another one there, or no room for it.
+    /// Another filter is there, or the server has no room for this one.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let wanted = Definition::new(&self.spec);
         let opened = self.settle(link, &wanted, None).await?;
@@ -128,7 +129,7 @@ impl Wanted {
         Ok(Opened { growth, ..opened })
     }
 
-    /// Opens the filter only where it is there already, and changes nothing.
+    /// Opens the filter only if it exists, and changes nothing.
     ///
     /// # Errors
     /// There is none, or another one.
@@ -138,7 +139,7 @@ impl Wanted {
         let strings = Strings::look(link, &filter).await?;
         match found {
             Some(found) => self.held_to(&found),
-            // Another project's needs none.
+            // A filter of another project needs no definition.
             None if strings.are_there() && self.spec.kind() != NATIVE => {
                 self.opened(RandomId::random(), Seed::new(0))
             }
@@ -146,11 +147,11 @@ impl Wanted {
         }
     }
 
-    /// The same filter again, on another connection. Where Redis has lost it, it is made anew as it
-    /// was: then nothing that was in it is there, nor anything that came of it.
+    /// Opens the same filter again, on another connection. If Redis has lost it, makes it anew with
+    /// the same id and seed, and empty.
     ///
     /// # Errors
-    /// Somebody made another one in its place.
+    /// Another program made another filter in its place.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
         let wanted = Definition::of(opened.id, self.seeded(opened.native.seed()));
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
@@ -182,7 +183,7 @@ impl Wanted {
         self.held_to(&found)
     }
 
-    /// The filter that is defined so, if that is what is wanted.
+    /// Returns the filter with the found definition, if its parameters are the configured ones.
     fn held_to(&self, found: &Found) -> Result<Opened, RedisOpenError> {
         let found = self.defined(found)?;
         let differences = found.differences(&self.spec);
@@ -193,7 +194,7 @@ impl Wanted {
         self.opened(found.id, found.spec.parameters.seed().unwrap_or(Seed::new(0)))
     }
 
-    /// The definition of a filter that is all there.
+    /// Returns the definition of a complete filter.
     fn defined<'a>(&self, found: &'a Found) -> Result<&'a Definition, RedisOpenError> {
         match found {
             Found::Defined(definition) => Ok(definition),
@@ -203,7 +204,7 @@ impl Wanted {
 
     fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
         let is_native = self.spec.kind() == NATIVE;
-        // Another kind's filter has no seed, but the cache of seen keys needs one.
+        // A filter of another kind has no seed, but the cache of seen keys needs one.
         let named_by = if is_native { seed } else { Seed::random() };
         Ok(Opened {
             id,
@@ -214,7 +215,7 @@ impl Wanted {
         })
     }
 
-    /// The definition that Redis holds, after it was defined as `wanted` where there was none.
+    /// Reads the definition in Redis. If there is none, defines the filter as `wanted` first.
     async fn definition(
         &self,
         link: &mut Link,
@@ -229,15 +230,15 @@ impl Wanted {
         Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
     }
 
-    /// Where Redis keeps what the filter was made for.
+    /// Returns the key of the filter's definition.
     pub(crate) fn definition_key(&self) -> String {
         definition::key(&self.key)
     }
 
-    /// Deletes the filter, whatever it was made for, and answers how many keys that were.
+    /// Deletes the filter, with any parameters, and returns the number of deleted keys.
     ///
     /// # Errors
-    /// What is there is no filter.
+    /// The keys do not hold a filter.
     pub async fn delete(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let found = self.definition(link, None).await?;
         let theirs = match found {
@@ -246,7 +247,7 @@ impl Wanted {
         };
         let filter = theirs.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
-            // Of another size it may be.
+            // The filter may have another size.
             Err(RedisOpenError::Keys(problems))
                 if !problems.iter().any(KeyError::is_of_another) => {}
             looked => drop(looked?),
@@ -257,7 +258,7 @@ impl Wanted {
         Ok(strings::value(&Ok(link.call(&delete).await?))?)
     }
 
-    /// The same with what a filter was made for in place of what is configured.
+    /// Returns the same with the parameters of a found definition.
     fn made_for(&self, found: &Definition) -> Self {
         let sizing = found.spec.parameters.sizing().unwrap_or(self.sizing);
         Self { key: self.key.clone(), spec: found.spec.clone(), sizing }

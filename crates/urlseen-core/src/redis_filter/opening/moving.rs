@@ -10,15 +10,16 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::{Definition, Found};
 
-/// How many bytes go there or come from there at once.
+/// Most bytes in one command.
 const PART: usize = 4 << 20;
 
 impl Wanted {
-    /// Prepares the way of a filter into Redis, under its own id and seed: what is there is another
-    /// one's, unless the same move was broken off. Until it is finished, nobody can open it.
+    /// Prepares a filter's move into Redis, under its own id and seed. Accepts keys of another
+    /// filter only if the same move was interrupted there. No program can open the filter until the
+    /// move is finished.
     ///
     /// # Errors
-    /// Something is there, or no room.
+    /// The key is taken, or the server has no room.
     pub async fn begin_move(
         &self,
         link: &mut Link,
@@ -39,7 +40,7 @@ impl Wanted {
         Ok(filter)
     }
 
-    /// From now on the filter is there for all.
+    /// Replaces the mark by the definition, so that all programs can open the filter.
     ///
     /// # Errors
     /// Redis fails.
@@ -59,7 +60,7 @@ impl Wanted {
     }
 }
 
-/// Writes a shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) gave them.
+/// Writes a shard's bits, as [`Shards::bytes`](crate::filter::Shards::bytes) returned them.
 ///
 /// # Errors
 /// Redis fails.
@@ -78,7 +79,7 @@ pub async fn put(
     Ok(())
 }
 
-/// Reads a shard's bits, so many bytes of them; those that Redis does not have are 0.
+/// Reads the first `length` bytes of a shard; missing bytes are 0.
 ///
 /// # Errors
 /// Redis fails.

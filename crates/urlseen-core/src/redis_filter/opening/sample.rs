@@ -1,4 +1,4 @@
-//! How full a filter in Redis is, from a part of each of its keys.
+//! Estimate of the fill of a filter in Redis, from a part of each of its keys.
 
 use redis::{Cmd, Pipeline, Value};
 
@@ -8,44 +8,44 @@ use crate::filter::{Estimate, RedisFilterKeys, id};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
-/// One look at a key.
+/// One question about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sample {
-    /// Which of [`RedisFilterKeys::used`].
+    /// Index in `Samples::used`.
     place: usize,
     what: What,
 }
 
-/// What is looked at.
+/// Property of a key that is asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// How many of so many bits are 1.
+    /// Ones among this many bits.
     Ones { bits: u64 },
-    /// How long the string is.
+    /// Length of the string, in bytes.
     Length,
-    /// How many members the set has.
+    /// Number of the set's members.
     Members,
-    /// What the number is.
+    /// Value that the counter has.
     Count,
 }
 
-/// What was seen so far.
+/// Answers so far about a filter.
 #[derive(Debug)]
 pub struct Samples {
     used: Vec<u32>,
-    /// What was seen of each key; nothing before it was looked at.
+    /// Answers about each key; default values before the first.
     looks: Vec<KeyLook>,
     next: usize,
 }
 
 impl Samples {
-    /// Nothing was seen of the filter.
+    /// Starts without any answer.
     pub fn new(filter: &RedisFilterKeys) -> Self {
         let used = filter.kind().looked_at();
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
-    /// Looks at all keys.
+    /// Asks about all keys.
     ///
     /// # Errors
     /// Redis fails.
@@ -68,7 +68,7 @@ impl Samples {
         Ok(())
     }
 
-    /// The next question: for one key after the other its size, and how full it is.
+    /// Returns the next question. Asks each key in turn for its size, then for its fill.
     pub fn ask(&mut self, filter: &RedisFilterKeys) -> (Sample, Cmd) {
         let (place, is_fill) = (self.next / 2, self.next % 2 == 1);
         self.next = (self.next + 1) % (2 * self.used.len());
@@ -88,7 +88,7 @@ impl Samples {
             return of_all("STRLEN", What::Length);
         }
         let length = bytes.min(SAMPLE);
-        // Somewhere else each time.
+        // At a random place each time.
         let from = id::random() % (bytes - length + 1);
         let mut count = redis::cmd("BITCOUNT");
         count.arg(key).arg(from).arg(from + length - 1);
@@ -96,8 +96,8 @@ impl Samples {
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
 
-    /// Takes note of the answer, unless it is no number. Answers whether somebody took something
-    /// away since the key was last looked at: a string never becomes shorter, a set never smaller.
+    /// Notes the answer, unless it is no number. Returns true if the key has lost content since the
+    /// last answer: no string becomes shorter, no set smaller.
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
         let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);
@@ -112,13 +112,13 @@ impl Samples {
         }
     }
 
-    /// What that says of the filter.
+    /// Estimates the filter's fill from the answers.
     pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
         filter.estimate(&self.looks)
     }
 }
 
-/// Looks at all keys of a filter, and answers what that says of it.
+/// Asks about all keys of a filter, and estimates its fill.
 ///
 /// # Errors
 /// Redis fails.

@@ -6,22 +6,22 @@ use super::strings::value;
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
-/// About how many members Redis looks at before it serves somebody else.
+/// Members that Redis examines, about, before it serves other clients.
 const COUNT: u64 = 5000;
 
-/// Why the members of a set are not known.
+/// Reason for which the members of a set are not known.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// Redis, or the way to it.
+    /// Redis failed, or the connection to it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// Somebody writes to it.
+    /// Another program writes to the set.
     #[error(
         "the set {key} was written to while it was read, and what was counted is not of one \
          moment; stop the programs that write to it, and give the command again"
     )]
     Changed {
-        /// The set.
+        /// Key of the changed set.
         key: String,
     },
 }
@@ -36,7 +36,7 @@ pub struct Members {
 }
 
 impl Members {
-    /// From the first on.
+    /// Starts at the first member.
     ///
     /// # Errors
     /// Redis fails.
@@ -44,19 +44,19 @@ impl Members {
         Ok(Self { key: key.to_owned(), cursor: Some(0), size: size(link, key).await?, count: 0 })
     }
 
-    /// How many there are.
+    /// Returns the number of members at the start.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The next page; `None` behind the last.
+    /// Reads the next page; `None` after the last.
     ///
     /// # Errors
-    /// Redis fails; once all were read, where somebody wrote to the set meanwhile.
+    /// Redis fails. After the last page: another program wrote to the set meanwhile.
     pub async fn next(&mut self, link: &mut Link) -> Result<Option<Vec<Vec<u8>>>, SetError> {
         let Some(cursor) = self.cursor else {
-            // A member that is met twice, or added, shows: nobody who only reads makes the server
-            // move members.
+            // Finds members that were met twice or added. The server does not move members while
+            // programs only read.
             if self.count != self.size || size(link, &self.key).await? != self.size {
                 return Err(SetError::Changed { key: self.key.clone() });
             }
@@ -71,7 +71,7 @@ impl Members {
     }
 }
 
-/// How many of these are members of a set.
+/// Counts those of `members` that are in a set.
 ///
 /// # Errors
 /// Redis fails.

@@ -1,4 +1,4 @@
-//! The keys of a filter in Redis: what they hold, and the memory that they take.
+//! Keys of a filter in Redis: their content, and the memory that they take.
 
 use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
@@ -9,22 +9,22 @@ use crate::filter::redis_kind::{Content, ForeignKey, Record};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
-/// Strings that grow to more than this are made that long at the start: no commit is to wait while
-/// Redis finds the memory for a longer one.
+/// Strings that grow to more than this are made that long at the start. No commit then waits while
+/// Redis finds memory for a longer one.
 const LARGE: u64 = 1 << 20;
 
-/// How much of a string is looked at to tell how full it is, in bytes.
+/// Bytes of a string that are examined to estimate its fill.
 pub(super) const SAMPLE: u64 = 1 << 17;
 
-/// What Redis holds under the filter's keys.
+/// Values that Redis holds under the filter's keys.
 #[derive(Debug)]
 pub(super) struct Strings {
-    /// Those of the filter's strings of bits that can grow.
+    /// The filter's strings of bits that can grow.
     growing: Vec<GrowingString>,
     are_there: bool,
 }
 
-/// A string of bits that is not as long as it gets.
+/// A string of bits that has not its full length yet.
 #[derive(Debug, Clone, Copy)]
 struct GrowingString {
     number: u32,
@@ -33,7 +33,7 @@ struct GrowingString {
 }
 
 impl Strings {
-    /// Looks at all keys, and refuses those that are not what the kind has there.
+    /// Examines all keys, and refuses those that do not fit the kind.
     pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
         let used = filter.used();
         let mut pipeline = Pipeline::new();
@@ -76,13 +76,13 @@ impl Strings {
         Ok(Self { growing, are_there })
     }
 
-    /// Whether any of them is there.
+    /// Returns true if Redis has any of the keys.
     pub(super) fn are_there(&self) -> bool {
         self.are_there
     }
 
-    /// Refuses where the server has no room for all that they grow to; answers how many bytes more
-    /// that is.
+    /// Refuses if the server has no room for the full length of all strings. Returns the bytes that
+    /// they still grow by.
     pub(super) async fn check_room(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let needed: u64 = self.growing.iter().map(|it| it.most - it.length).sum();
         if needed == 0 {
@@ -109,8 +109,8 @@ impl Strings {
         Ok(needed)
     }
 
-    /// Writes the record beside the filter where there is none, and makes the large strings as long
-    /// as they ever get, without changing a bit of them.
+    /// Writes the filter's record if there is none. Makes the large strings as long as they ever
+    /// get, and changes no bit of them.
     pub(super) async fn prepare(
         &self,
         link: &mut Link,
@@ -123,7 +123,7 @@ impl Strings {
         }
         for it in self.growing.iter().filter(|it| it.most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
-            // Adds 0 to the last bit: were it set, another's, it would stay so.
+            // Adds 0 to the last bit: if another program has set it, it stays set.
             grow.arg(filter.key(it.number)).arg("INCRBY").arg("u1").arg(it.most * 8 - 1).arg(0);
             link.call(&grow).await?;
         }
@@ -131,7 +131,8 @@ impl Strings {
     }
 }
 
-/// Judges by its type and a second reply what a key holds: the length of a string of bits, or 0.
+/// Checks the value of a key by its type and a second reply. Returns the length of a string of
+/// bits; 0 for other values.
 fn looked(
     filter: &RedisFilterKeys,
     number: u32,
@@ -160,7 +161,7 @@ fn looked(
     })
 }
 
-/// A string of bits that is reserved at the start, where it is shorter than it gets.
+/// Returns a string of bits that is reserved at the start and has not its full length yet.
 fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
     match filter.content(number) {
         Content::Bits { max_bytes: most, is_reserved: true, .. } if length < most => {
@@ -170,7 +171,7 @@ fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<Growing
     }
 }
 
-/// What is wrong with the record beside a filter.
+/// Lists the problems of the filter's record.
 async fn record(
     link: &mut Link,
     filter: &RedisFilterKeys,
@@ -196,19 +197,19 @@ async fn record(
     Ok(differences.collect())
 }
 
-/// Fields and values of a record, one after the other.
+/// Returns fields and values of a record, alternately.
 pub(super) fn words(record: &Record) -> Vec<&str> {
     record.fields.iter().flat_map(|(name, value)| [*name, value]).collect()
 }
 
-/// What a reply says.
+/// Reads the value of a reply.
 pub(super) fn value<T: redis::FromRedisValue>(reply: &RedisResult<Value>) -> Result<T, LinkError> {
     let reply = reply.clone().map_err(LinkError::from)?;
     let strange = |error| LinkError::Garbled { cause: format!("{error}") };
     redis::from_redis_value(reply).map_err(strange)
 }
 
-/// How much of Redis's memory is meant, for people.
+/// Formats an amount of memory for people.
 pub(super) fn shown(bytes: u64) -> String {
     BinaryBytes(bytes).to_string()
 }

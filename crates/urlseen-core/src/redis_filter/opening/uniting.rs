@@ -1,7 +1,7 @@
-//! A filter that is put together in Redis: aside, until all of it is there.
+//! A filter that is assembled in Redis, aside, until it is complete.
 //!
-//! What is aside has names of its own, which end with a random id, and expires by itself where
-//! nobody goes on. One script gives all of it the names by which it counts.
+//! The keys aside have names of their own, which end with a random id. They expire if the work
+//! stops. One script renames all of them to their final names.
 
 use redis::Value;
 
@@ -14,10 +14,10 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::Definition;
 
-/// For how many seconds what is aside stays where nobody goes on.
+/// Seconds for which the keys aside stay if the work stops.
 const STAYS: u64 = 3600;
 
-/// A filter that is not there yet.
+/// A filter that is being assembled.
 #[derive(Debug)]
 pub struct Uniting {
     aside: RedisFilterKeys,
@@ -26,21 +26,22 @@ pub struct Uniting {
     definition_key: String,
 }
 
-/// A filter as it is defined in Redis, whatever is configured.
+/// A filter as Redis defines it, regardless of the configuration.
 #[derive(Debug)]
 pub struct Defined {
-    /// The filter.
+    /// The filter, ready for use.
     pub opened: Opened,
-    /// What it was made for.
+    /// Its definition in Redis.
     pub definition: Definition,
 }
 
 impl Wanted {
-    /// Opens the filter at the configured key as whatever it was made for, and changes nothing.
-    /// Where nothing defines it, as with filters of other projects, the configuration does.
+    /// Opens the filter at the configured key with the parameters that it was made with, and
+    /// changes nothing. Filters of other projects have no definition; then the configuration
+    /// counts.
     ///
     /// # Errors
-    /// There is none, or what is there is none of that kind.
+    /// There is none, or the keys hold another kind.
     pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, RedisOpenError> {
         let key = || self.key.clone();
         let (theirs, definition) = match self.definition(link, None).await? {
@@ -62,10 +63,10 @@ impl Wanted {
         Ok(Defined { opened: theirs.opened(definition.id, seed)?, definition })
     }
 
-    /// Begins a filter at the configured key, where nothing may be.
+    /// Begins a filter at the configured key, which must be free.
     ///
     /// # Errors
-    /// Something is there, or there is no room.
+    /// The key is taken, or the server has no room.
     pub async fn begin_union(
         &self,
         link: &mut Link,
@@ -98,7 +99,7 @@ impl Uniting {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), LinkError> {
-        // What is not there is 0.
+        // Redis reads missing bytes as 0.
         if bytes.iter().all(|&byte| byte == 0) {
             return Ok(());
         }
@@ -123,10 +124,10 @@ impl Uniting {
         Ok(())
     }
 
-    /// Gives all of it the names by which it counts.
+    /// Renames all keys to their final names.
     ///
     /// # Errors
-    /// Somebody made something there meanwhile, or Redis fails.
+    /// Another program took one of the names meanwhile, or Redis fails.
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
         let used = self.target.used();
         let mut finish = redis::cmd("EVAL");
@@ -147,7 +148,7 @@ impl Uniting {
     }
 }
 
-/// Whether any key of a filter is there.
+/// Returns true if Redis has any key of a filter.
 async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, LinkError> {
     let mut exist = redis::cmd("EXISTS");
     for number in filter.used() {
@@ -157,7 +158,7 @@ async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, Link
     Ok(value::<u64>(&Ok(there))? > 0)
 }
 
-/// Reads bytes of a string; those that Redis does not have are 0.
+/// Reads bytes of a string; missing bytes are 0.
 ///
 /// # Errors
 /// Redis fails.

@@ -1,4 +1,4 @@
--- Writes what a filter was made for as its project keeps it, unless that is there.
+-- Writes a filter's parameters in the form of its project, unless they are there.
 -- KEYS: the hash
 -- ARGV: its fields and their values
 if redis.call('EXISTS', KEYS[1]) == 0 then

@@ -1,8 +1,8 @@
--- Gives a filter that was put together aside the names by which it counts; answers 0 and changes
--- nothing where something has one of them.
--- KEYS: the definition; for each string what it is called aside, and what it is to be called; then
--- the hash in which the filter's project keeps what it was made for, if it does
--- ARGV: how many keys the strings have; how many words the definition has; these: its fields and
+-- Renames a filter that was assembled aside to its final names. Answers 0 and changes nothing if
+-- Redis has one of them.
+-- KEYS: the definition; for each string its name aside and its final name; then the hash in which
+-- the filter's project keeps the parameters, if it does
+-- ARGV: number of the strings' keys; number of the definition's words; these words: its fields and
 -- their values; then those of that hash
 local strings, words = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]) + 2
 local record = KEYS[strings + 1]
