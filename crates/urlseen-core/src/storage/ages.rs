@@ -5,14 +5,14 @@
 //! 89abcdef
 //! ```
 //!
-//! `boot` names the start of the machine (and the time namespace) whose clock counts. `known` has
-//! the last position of each snapshot, by the number and the `commit_id` of its record, and the
-//! milliseconds since that start by which the filter had come there. The last line is the CRC-32C
-//! of all before it.
+//! `boot` names the boot of the machine, and the time namespace, whose clock counts. `known` has an
+//! entry for each snapshot: the number and the `commit_id` of its last record, and a time. By that
+//! time, in milliseconds since the boot, the filter had reached the record. The last line is the
+//! CRC-32C of all before it.
 //!
-//! The time of day is not in it: that clock can be set. A snapshot that the file does not have, or
-//! that it has by the clock of another boot, is as old as this program can prove: it exists now. So
-//! what is missing or cannot be read makes snapshots seem younger, and they are kept for longer.
+//! The file has no time of day, because that clock can be set. A snapshot may be missing from the
+//! file, or have a time of another boot. Then this program can only prove that it exists now. Such
+//! snapshots seem younger than they are, and stay for longer.
 
 use std::io;
 use std::time::Duration;
@@ -26,7 +26,7 @@ use super::snapshot::Summary;
 use crate::filter::id::RandomId;
 use crate::storage::head::Position;
 
-/// The file's name.
+/// Name of the file in the folder.
 pub(super) const NAME: &str = "ages";
 
 #[derive(Serialize, Deserialize)]
@@ -35,8 +35,8 @@ struct File {
     known: Vec<(u64, String, u64)>,
 }
 
-/// The moments by which the snapshots `all` existed, in their order. Those that were not known
-/// before are recorded as of `now`.
+/// Returns the moments by which the snapshots `all` existed, in their order. Records those that
+/// were not known before as of `now`.
 pub(super) fn note(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let known = read(dir).filter(|file| file.boot == now.boot()).map(|file| file.known);
     let known = known.unwrap_or_default();
@@ -46,12 +46,12 @@ pub(super) fn note(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
             number == last.number && RandomId::parse(commit_id) == Some(last.head.commit_id)
         };
         let found = known.iter().find(|(number, commit_id, _)| is_it(*number, commit_id));
-        // A clock that stands before that was not this one.
+        // A recorded moment after `now` is not of this clock.
         found.map_or(milliseconds, |(_, _, at)| milliseconds.min(*at))
     };
     let ages: Vec<_> = all.iter().map(|each| (each.last, since(each.last))).collect();
     let known = ages.iter().map(|(last, at)| (last.number, last.head.commit_id.to_string(), *at));
-    // Snapshots that are not recorded seem younger to the next one who asks.
+    // If this fails, the snapshots seem younger to the next process.
     let _ = write(dir, &File { boot: now.boot().to_owned(), known: known.collect() });
     ages.into_iter().map(|(_, at)| Moment::new(now.boot(), Duration::from_millis(at))).collect()
 }
@@ -68,7 +68,7 @@ fn write(dir: &Dir, file: &File) -> io::Result<()> {
     bytes.push(b'\n');
     bytes.extend(crc_line(&bytes).into_bytes());
     dir.write_aside(NAME, &bytes).and_then(|()| dir.replace(NAME)).inspect_err(|_| {
-        // A full disk needs the room.
+        // The partial file would take room on a full disk.
         let _ = dir.remove(&aside(NAME));
     })
 }

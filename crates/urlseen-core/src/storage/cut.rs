@@ -1,14 +1,15 @@
-//! Dropping what lies beyond a batch, so that the log can go on from there.
+//! Drops everything after a batch, so that the log can continue there.
 //!
-//! Killed, or without power, at any point, it leaves a folder that leads to the same batch:
+//! If the process is killed or the power fails at any point, the folder still leads to the same
+//! batch:
 //!
-//! 1. Adds among the dropped batches count all the same. Where there are any, the file that the
-//!    first dropped batch is in is written anew aside, up to that batch and with those adds behind,
-//!    and put in the old one's place on the disk. Files behind it do not follow it any more.
-//! 2. Files behind it go, newest first, and snapshots that are to go; on the disk.
-//! 3. Where the file was not written anew, it is cut, and synced.
+//! 1. Adds and forgets among the dropped batches count all the same. If there are any, the file of
+//!    the first dropped batch is written anew aside: up to that batch, and then those records. It
+//!    replaces the old file, on the disk. The files after it do not follow it any more.
+//! 2. The files after it are removed, newest first, and the snapshots to drop; on the disk.
+//! 3. If the file was not written anew, it is cut and synced.
 //!
-//! Only then are the dropped records' numbers used again.
+//! Only then are the numbers of the dropped records used again.
 
 use std::io;
 
@@ -23,43 +24,43 @@ use crate::storage::head::{Head, Position};
 /// Bytes that are copied at once.
 const COPY: usize = 1 << 20;
 
-/// What is to be dropped.
+/// Files and records to drop.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Where the records that stay as they are begin and end, the position that a walk started at
-    /// included.
+    /// First and last position of the records that stay as they are. A walk began at the first.
     pub(super) from: Position,
     pub(super) end: Position,
-    /// Where in the files they end; `None` if no file comes up to them.
+    /// Place of that end in the files; `None` if no file reaches it.
     pub(super) place: Option<Place>,
-    /// Whether there are adds behind that.
+    /// True if adds or forgets follow.
     pub(super) keep_adds: bool,
-    /// Snapshots that are to go.
+    /// Names of the snapshots to drop.
     pub(super) snapshots: Vec<String>,
 }
 
-/// What was dropped of the log.
+/// Dropped part of the log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Cut {
-    /// Batches that Redis does not know.
+    /// Dropped batches, which Redis does not know.
     pub batches: u64,
-    /// Fingerprints of theirs.
+    /// Fingerprints of the dropped batches.
     pub(crate) fingerprints: u64,
-    /// Bytes, those that could not be read included.
+    /// Dropped bytes, with those that could not be read.
     pub(crate) bytes: u64,
 }
 
-/// The file that the log goes on in.
+/// File in which the log continues.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) name: String,
     pub(super) len: u64,
 }
 
-/// Where the log ends, and the file that it can go on in, if there is one.
+/// End of the log, and the file in which it can continue, if there is one.
 pub(super) type Stand = (Position, Option<Tail>);
 
-/// Drops it: where the log ends then, and the file that it goes on in, if there is one that can.
+/// Carries out the plan. Returns the end of the log, and the file in which it can continue, if
+/// there is one.
 pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, RecoveryError> {
     let segments = Segments::list(dir)?;
     let mut end = plan.end;
@@ -87,8 +88,8 @@ pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, Recove
     let answer = dir.requests().begin("a sync of the folder");
     dir.sync()?;
     drop(answer);
-    // Where nothing is to be cut this sees to it that what a process without fsync has written is
-    // on the disk before the log goes on behind it.
+    // Even if nothing is cut, this puts the records of a process without fsync on the disk, before
+    // the log continues after them.
     for (file, len) in segments.iter() {
         let Some(place) = plan.place.filter(|place| file <= place.file) else { continue };
         let next = segments.iter().map(|(other, _)| other).find(|&other| other > file);
@@ -105,7 +106,7 @@ pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, Recove
     Ok((end, tail))
 }
 
-/// Puts the file that `place` is in anew, up to there and with the adds that lie behind.
+/// Writes the file of `place` anew: up to `place`, and then the adds and forgets from after it.
 fn rewrite(
     dir: &Dir,
     filter: u64,

@@ -1,15 +1,15 @@
-//! A place in a file that is not as it was written.
+//! A damaged place in a file of the folder.
 
 use std::fmt;
 
-/// A place in a file that is not as it was written.
+/// A damaged place in a file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// The file's name in the folder.
+    /// Name of the file in the folder.
     pub(crate) file: String,
-    /// The first byte of what cannot be read, from 0.
+    /// Offset of the first byte that cannot be read.
     pub(crate) offset: u64,
-    /// What is wrong with it.
+    /// Kind of the damage, for people.
     pub(crate) what: &'static str,
 }
 

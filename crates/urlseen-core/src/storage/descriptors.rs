@@ -1,4 +1,4 @@
-//! Running out of file descriptors: how an error says so, and what mends it.
+//! Errors for lack of file descriptors, and their remedy.
 
 use std::fmt::Display;
 use std::io;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
 
-/// Something failed because there were no file descriptors left. The text ends with the remedy.
+/// An operation failed for lack of file descriptors. The text ends with the remedy.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 struct DescriptorsError(String);
@@ -30,7 +30,7 @@ pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Puts what was tried before the system's error, and the remedy after it if there is one.
+/// Adds the attempted operation before the system's error, and the remedy after it if there is one.
 pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     match remedy(error) {
         Some(remedy) => {
@@ -40,8 +40,8 @@ pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     }
 }
 
-/// Returns true if an error, [explained] or as the system gave it, is for want of file descriptors.
-/// It passes once other files or connections are closed, or the limit is raised.
+/// Returns true if an error, [explained] or as the system gave it, is for lack of file descriptors.
+/// It ends once other files or connections are closed, or the limit is raised.
 pub fn are_exhausted(error: &io::Error) -> bool {
     let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<DescriptorsError>());
     is_explained || remedy(error).is_some()
@@ -52,7 +52,7 @@ pub fn are_exhausted(error: &io::Error) -> bool {
 pub struct Waits(Option<Duration>);
 
 impl Waits {
-    /// The wait after one more failure.
+    /// Returns the wait after one more failure.
     pub fn grow(&mut self) -> Duration {
         let wait = self.0.map_or(FIRST, |before| (before * 2).min(LONGEST));
         self.0 = Some(wait);

@@ -1,18 +1,18 @@
-//! What a folder was made for, against what is wanted of it.
+//! Comparison of a folder's spec with the wanted one.
 
 use std::fmt;
 
 use super::header::{Header, Rules, StorageSpec};
 use crate::filter::{DIVISION, SpecDifference};
 
-/// Names of what this program does in its own way, and of the crawl.
+/// Names of the crawl and of the rules of this program, for messages.
 const CRAWL: &str = "crawl.name";
 const ALGORITHM_VERSION: &str = "the version of fingerprint.algorithm";
 const POSITIONS: &str = "the rule of positions";
 const SHARDS: &str = "the rule of shards";
 
 impl Header {
-    /// What `wanted`, done by this program, differs in from what the folder was made for.
+    /// Compares the folder's spec and rules with `wanted` and the rules of this program.
     pub(crate) fn differences(&self, wanted: &StorageSpec) -> Vec<Difference> {
         let spec = self.spec();
         let (rules, own) = (&self.rules, Rules::own(&wanted.filter));
@@ -36,8 +36,7 @@ impl Header {
     }
 }
 
-/// Something that a folder was made for and that is wanted otherwise now. Display says both, and
-/// what to do.
+/// Difference between a folder's spec and the wanted one. Its text has both values and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference(pub SpecDifference);
 

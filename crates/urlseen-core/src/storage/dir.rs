@@ -1,4 +1,4 @@
-//! A storage folder's directory on some disk.
+//! The directory of a storage folder, on some disk.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, read_all};
 use super::requests::{NotedFile, Requests};
 
-/// The ending of files that are being written aside: such a file counts for nothing.
+/// Ending of the names of files that are being written aside; these do not count.
 pub(super) const ASIDE: &str = ".tmp";
 
 /// A directory on some disk.
@@ -78,7 +78,7 @@ impl Dir {
         self.disk.remove(&self.path.join(name))
     }
 
-    /// The open directory: syncing it needs no other file descriptor.
+    /// Opens the directory. A sync through this handle needs no other file descriptor.
     pub(super) fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
         self.disk.open_dir(&self.path)
     }
@@ -87,7 +87,7 @@ impl Dir {
         self.handle()?.sync()
     }
 
-    /// All of a file; `None` where there is none.
+    /// Reads all of a file; `None` if there is none.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match self.open(name) {
             Ok(file) => read_all(&*file).map(Some),
@@ -96,20 +96,20 @@ impl Dir {
         }
     }
 
-    /// Writes a file aside and on the disk, where [`Dir::replace`] takes it from.
+    /// Writes a file aside and syncs it, for [`Dir::replace`].
     pub(super) fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let file = self.create(&aside(name))?;
         file.append(bytes)?;
         file.sync()
     }
 
-    /// Puts what was written aside in its place.
+    /// Renames a file written aside to its final name.
     pub(super) fn replace(&self, name: &str) -> io::Result<()> {
         self.rename(&aside(name), name)
     }
 }
 
-/// The name of a file while it is written aside.
+/// Returns the name of a file while it is written aside.
 pub(super) fn aside(name: &str) -> String {
     format!("{name}{ASIDE}")
 }

@@ -1,5 +1,5 @@
-//! The file system, as far as the storage folder needs it. Nothing else in this module names it, so
-//! that tests can put a disk in its place that loses power, fills up or fails at any step.
+//! The part of the file system that the storage folder needs. Only this file uses `std::fs`. So
+//! tests can replace the disk with one that loses power, fills up or fails at any step.
 
 use std::fmt::Debug;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
@@ -9,56 +9,56 @@ use std::path::{Path, PathBuf};
 
 use crate::storage::descriptors;
 
-/// What a storage folder asks of a file system. Each call is one step that may fail, or be the last
-/// one before the power goes.
+/// Requests of a storage folder to a file system. Each call is one step, which may fail or be the
+/// last one before the power fails.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// Makes a directory and those above it, for this user alone, and returns those that were not
-    /// there, the innermost first.
+    /// Makes a directory and its parents, for this user alone. Returns those that it made, the
+    /// innermost first.
     fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Removes a directory with nothing in it.
+    /// Removes an empty directory.
     fn remove_dir(&self, dir: &Path) -> io::Result<()>;
-    /// The inode of a file; `None` where there is none.
+    /// Returns the inode of a file; `None` if there is none.
     fn inode(&self, path: &Path) -> io::Result<Option<u64>>;
-    /// The files in a directory.
+    /// Lists the files in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// Opens a file to read.
+    /// Opens a file, only to read.
     fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Opens a file to read and to append to.
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// Makes a file to append to, for this user alone; empties one that is there.
+    /// Makes a file to append to, for this user alone; empties an existing one.
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// Opens a file and locks it as long as it is open, without waiting; made if it is not there,
-    /// unless the lock is to be shared. `Err` inside: somebody else has the lock.
+    /// Opens a file and locks it until it is closed, without waiting. Makes the file if there is
+    /// none, unless the lock is shared. `Err` inside: another process has the lock.
     fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
-    /// Puts a file in the place of another, or where none was.
+    /// Renames a file, and replaces the other one if there is any.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file.
+    /// Removes a file from its directory.
     fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Opens a directory.
+    /// Opens a directory to sync it.
     fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
 }
 
-/// An open directory.
+/// An open directory on a disk.
 pub(super) trait DiskDir: Debug + Send + Sync {
-    /// What was made, renamed and removed in it survives a loss of power from now on.
+    /// Syncs the directory: its new, renamed and removed names survive a loss of power.
     fn sync(&self) -> io::Result<()>;
 }
 
-/// An open file.
+/// An open file on a disk.
 pub(super) trait DiskFile: Debug + Send + Sync {
     /// Reads from `offset`; 0 bytes at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Writes all of `bytes` behind what is there.
+    /// Appends all of `bytes` to the file.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
-    /// How many bytes it has.
+    /// Returns the size of the file in bytes.
     fn len(&self) -> io::Result<u64>;
-    /// Cuts it to `len` bytes.
+    /// Cuts the file to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// What was written survives a loss of power from now on.
+    /// Syncs the file: its content survives a loss of power.
     fn sync(&self) -> io::Result<()>;
-    /// What tells the file from its copies.
+    /// Returns the inode, which tells the file from its copies.
     fn inode(&self) -> io::Result<u64>;
-    /// Whether any directory still has it.
+    /// Returns true if any directory still has the file.
     fn is_linked(&self) -> io::Result<bool>;
 }
 
@@ -69,16 +69,16 @@ pub(super) struct Entry {
     pub(super) len: u64,
 }
 
-/// Who may lock a file beside this one.
+/// Processes that may lock a file in addition to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
-    /// Nobody.
+    /// No other process may lock it.
     Exclusive,
-    /// Those that share as well.
+    /// Others may lock it if they share the lock.
     Shared,
 }
 
-/// Somebody else has the lock: the file, not locked, to read who it is.
+/// Another process has the lock. Holds the file, not locked, which names that process.
 #[derive(Debug)]
 pub(super) struct Busy(pub(super) Box<dyn DiskFile>);
 
@@ -90,7 +90,7 @@ pub(super) fn boot() -> io::Result<String> {
     Ok(format!("{} {}", id.trim(), clock.display()))
 }
 
-/// All of a file that is small.
+/// Reads all of a small file.
 pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     let len = file.len()?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
@@ -98,7 +98,7 @@ pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fills `buffer` from `offset`.
+/// Fills `buffer` from `offset` on.
 pub(super) fn read_exact_at(
     file: &dyn DiskFile,
     mut buffer: &mut [u8],
@@ -120,7 +120,7 @@ pub(super) fn read_exact_at(
 #[derive(Debug)]
 pub(super) struct RealDisk;
 
-/// A file of it, and its name for messages.
+/// A file of this machine, and its path for messages.
 struct RealFile {
     file: File,
     path: PathBuf,
@@ -132,14 +132,14 @@ impl Debug for RealFile {
     }
 }
 
-/// A directory of it.
+/// A directory of this machine, and its path for messages.
 #[derive(Debug)]
 struct RealDir {
     file: File,
     path: PathBuf,
 }
 
-/// Adds what was tried to an error.
+/// Adds the attempted operation to an error.
 fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
     result.map_err(|error| {
         descriptors::explained(format_args!("cannot {verb} {}", path.display()), &error)
@@ -176,7 +176,7 @@ impl Disk for RealDisk {
             let mut entries = Vec::new();
             for entry in std::fs::read_dir(dir)? {
                 let entry = entry?;
-                // None of this module's files has another kind of name.
+                // The files of this module have only names in UTF-8.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 match entry.metadata() {
                     Ok(metadata) if metadata.is_file() => {
@@ -205,7 +205,7 @@ impl Disk for RealDisk {
         let options = &mut OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
         let file = opened(options, "make", path)?;
-        // Appending and truncating do not go together when opening.
+        // The system does not truncate a file that it opens to append.
         file.set_len(0)?;
         Ok(file)
     }

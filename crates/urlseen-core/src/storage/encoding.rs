@@ -3,10 +3,10 @@
 use crate::filter::id::RandomId;
 use crate::storage::head::{Head, Position};
 
-/// Bytes of a [`Position`].
+/// Bytes of an encoded [`Position`].
 pub(super) const POSITION: usize = 24;
 
-/// Reads numbers off the front of bytes that are known to be as many as are read.
+/// Reads numbers from the front of bytes. The caller knows that there are enough.
 #[derive(Debug)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -29,7 +29,7 @@ impl Fields<'_> {
         u64::from_le_bytes(self.array())
     }
 
-    /// 8 bytes number, 8 seq, 8 `commit_id`.
+    /// Reads a position: 8 bytes number, 8 seq, 8 `commit_id`.
     pub(super) fn position(&mut self) -> Position {
         let number = self.u64();
         let seq = self.u64();
@@ -37,7 +37,7 @@ impl Fields<'_> {
     }
 }
 
-/// What [`Fields::position`] reads.
+/// Appends a position as [`Fields::position`] reads it.
 pub(super) fn push_position(bytes: &mut Vec<u8>, position: Position) {
     let Position { number, head: Head { seq, commit_id } } = position;
     for field in [number, seq, commit_id.get()] {
@@ -51,13 +51,13 @@ pub(super) fn push_crc(bytes: &mut Vec<u8>, start: usize) {
     bytes.extend(crc.to_le_bytes());
 }
 
-/// The bytes before the CRC-32C at the end, if it is theirs.
+/// Returns the bytes before the CRC-32C at the end, if the CRC is right.
 pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (content, crc) = bytes.split_last_chunk()?;
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Returns the line behind `content` in a file of text: its CRC-32C in hex.
+/// Returns the line after `content` in a text file: its CRC-32C in hex.
 pub(super) fn crc_line(content: &[u8]) -> String {
     format!("{:08x}\n", crc32c::crc32c(content))
 }

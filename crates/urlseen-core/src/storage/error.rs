@@ -1,4 +1,4 @@
-//! What can be wrong with a storage folder.
+//! Errors of opening and recovering a storage folder.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ pub enum OpenError {
          permissions of this process there, or name another folder", dir = dir.display()
     )]
     Io {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// What failed.
+        /// Error of the file system.
         reason: io::Error,
     },
     /// The folder does not exist.
@@ -27,39 +27,40 @@ pub enum OpenError {
          has begun", dir = dir.display()
     )]
     Missing {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
     },
-    /// Somebody else has it open: to write, or to read it at rest.
+    /// Another process has the folder open, to write or to read it at rest.
     #[error(
         "the storage folder {dir} is in use{by}; stop that process, or give this one another \
          storage.dir", dir = dir.display(), by = by(holder.as_ref())
     )]
     Locked {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// Who writes to it, as far as that is said; `None` if it is only being read.
+        /// The process that writes to the folder, if its lock file names it; `None` if processes
+        /// only read.
         holder: Option<Holder>,
     },
-    /// Its header cannot be trusted.
+    /// The header is damaged.
     #[error(
         "the header of the storage folder is damaged: {0}; bring the folder back from a copy, or \
          remove it and begin with an empty filter: urlseen storage reset"
     )]
     Header(Damage),
-    /// There are a log and snapshots, but no header to say of what.
+    /// The folder has a log or snapshots, but no header.
     #[error(
         "the storage folder {dir} has lost its header (its file `header` is missing, {file} is \
          there); bring the file back from a copy, or remove the folder and begin with an empty \
          filter: urlseen storage reset", dir = dir.display()
     )]
     HeaderMissing {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
         /// One of the files that only a folder with a header has.
         file: String,
     },
-    /// It was written by a version that this one does not understand.
+    /// A version with another format wrote the folder.
     #[error(
         "the storage folder {dir} has format {found}, written by another version of urlseen; this \
          one reads the format {known}. Go on with the version that wrote it. Or begin with an \
@@ -67,9 +68,9 @@ pub enum OpenError {
         dir = dir.display(), known = super::header::FORMAT
     )]
     Format {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// Its format.
+        /// Format that the folder has.
         found: u32,
     },
 }
@@ -78,7 +79,7 @@ fn by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
 }
 
-/// Why the filter cannot be brought to where Redis stands.
+/// Reason for which the filter cannot be recovered to Redis's head.
 #[derive(Debug, thiserror::Error)]
 pub enum RecoveryError {
     /// The folder's log ends, or is damaged, before the target.
@@ -88,43 +89,43 @@ pub enum RecoveryError {
          adopt continues without them: their URLs are emitted again", why = because(damage.as_ref())
     )]
     Behind {
-        /// Where the filter was to be brought.
+        /// Head that the filter was to be recovered to.
         target: Head,
         /// The last batch that the log has.
         end: Head,
-        /// How many batches' fingerprints are missing.
+        /// Batches whose fingerprints are missing.
         missing: u64,
-        /// Where the log cannot be read any further, if it does not simply end.
+        /// First place in the log that cannot be read; `None` if the log simply ends.
         damage: Option<Damage>,
         /// The best state at or below the target that could be loaded.
         best: Option<Head>,
     },
-    /// The target is older than all that the folder can go back to.
+    /// The target is older than every state in the folder.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further back than {oldest}{why}. \
          urlseen storage show tells more; urlseen storage adopt or reset goes on from here",
         why = because(damage.as_ref())
     )]
     Beyond {
-        /// Where the filter was to be brought.
+        /// Head that the filter was to be recovered to.
         target: Head,
         /// The oldest state that could be loaded.
         oldest: Head,
-        /// What made older ones unusable, if anything did.
+        /// Damage that made older states unusable, if there is any.
         damage: Option<Damage>,
         /// The best state at or below the target that could be loaded.
         best: Option<Head>,
     },
-    /// Folder and Redis agree on the number of a batch and not on its id.
+    /// The folder and Redis have different ids for the same batch number.
     #[error(
         "Redis stands at {target}, and the storage folder knows {ours} instead: these are two \
          histories. Is this another crawl's folder, or an old copy of it? urlseen storage show \
          tells more; urlseen storage adopt or reset goes on from here"
     )]
     OtherHistory {
-        /// Where the filter was to be brought.
+        /// Head that the filter was to be recovered to.
         target: Head,
-        /// The batch of that number that the folder knows.
+        /// The batch of that number in the folder.
         ours: Head,
         /// The best state at or below the target that could be loaded.
         best: Option<Head>,
@@ -135,7 +136,7 @@ pub enum RecoveryError {
          continue with an empty filter: urlseen storage reset", why = because(damage.as_ref())
     )]
     NoSnapshot {
-        /// What is wrong with the newest one, if there is one.
+        /// Damage of the newest snapshot, if there is one.
         damage: Option<Damage>,
     },
     /// A record of a kind that this version does not know.
@@ -146,9 +147,9 @@ pub enum RecoveryError {
     UnknownKind {
         /// The file's name in the folder.
         file: String,
-        /// Where the record begins.
+        /// Offset of the record in the file.
         offset: u64,
-        /// Its kind.
+        /// Kind that the record has.
         kind: u8,
     },
     /// The folder was never begun.
@@ -160,7 +161,7 @@ pub enum RecoveryError {
 }
 
 impl OpenError {
-    /// The error of a folder that cannot be read, for this reason.
+    /// Returns the error of a folder that cannot be read, for this reason.
     pub(super) fn unreadable(dir: &Path, reason: io::Error) -> Self {
         let dir = dir.to_owned();
         match reason.kind() {
@@ -171,7 +172,7 @@ impl OpenError {
 }
 
 impl RecoveryError {
-    /// The best state at or below the target that could be loaded, where one is known.
+    /// Returns the best state at or below the target that could be loaded, if it is known.
     pub fn best(&self) -> Option<Head> {
         match self {
             Self::Behind { best, .. }

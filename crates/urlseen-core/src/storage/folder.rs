@@ -1,15 +1,15 @@
-//! The storage folder, held by the one process that writes it.
+//! The storage folder, opened by the one process that writes it.
 //!
 //! ```text
-//! lock        locked by whoever has the folder open; says who that is
-//! lease       which runs may hold the crawl's lease in Redis
-//! header      what the folder was made for
-//! snapshot-*  the filter as it was
-//! log-*       what was added since
-//! archive     empty: what goes from the log is archived
+//! lock        locked by the process that has the folder open; names it
+//! lease       the runs that may hold the crawl's lease in Redis
+//! header      the spec of the filter
+//! snapshot-*  the filter at an earlier head
+//! log-*       the changes since then
+//! archive     empty: the folder archives what it prunes from the log
 //! archive-*   fingerprints let through before that
-//! imports     how far imports came
-//! ages        how old snapshots are
+//! imports     checkpoints of imports
+//! ages        moments by which snapshots existed
 //! ```
 
 use std::io;
@@ -41,32 +41,32 @@ use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// A storage folder, locked: nobody else writes to it while this lives, nor while a [`Journal`] or
-/// a [`SnapshotWriter`] that came from it does.
+/// A storage folder, locked. No other process writes to it while this value, a [`Journal`] or a
+/// [`SnapshotWriter`] from it lives.
 #[derive(Debug)]
 pub struct Folder {
     pub(super) dir: Dir,
     shared: Arc<Shared>,
     header: Option<Header>,
-    /// Where the log ends, and in which file, as long as no journal was made to go on from there.
+    /// End of the log, and its file, until a journal is made that continues there.
     stand: Option<Stand>,
 }
 
-/// What lies in a storage folder.
+/// Sizes of the files in a storage folder.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Usage {
-    /// Snapshots.
+    /// Number of snapshot files.
     pub snapshots: u64,
-    /// Bytes of log.
+    /// Bytes of the log's files.
     pub log_bytes: u64,
-    /// Bytes of the archive.
+    /// Bytes of the archive's files.
     pub archive_bytes: u64,
 }
 
 impl Folder {
-    /// Opens a folder to write to; makes it (readable by this user alone) where there is none, and
-    /// then removes it at the end unless it was begun. Takes its lock without waiting for it, and
-    /// removes what was left half written.
+    /// Opens a folder to write to. Makes it, readable by this user alone, if there is none; removes
+    /// a new folder at the end unless it was begun. Takes the lock without waiting for it, and
+    /// removes half-written files.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_on(Arc::new(RealDisk), dir)
     }
@@ -88,7 +88,7 @@ impl Folder {
         Ok(Self { dir, shared: Arc::new(Shared::new(hold)), header, stand: None })
     }
 
-    /// Where it is.
+    /// Returns the folder's path.
     pub fn dir(&self) -> &Path {
         self.dir.path()
     }
@@ -98,15 +98,15 @@ impl Folder {
         self.dir.requests()
     }
 
-    /// What it was made for; `None` as long as it was not begun. The seed and the geometry that
-    /// the filter must be started with are in here.
+    /// Returns the header, with the seed and the geometry that the filter must be started with;
+    /// `None` if the folder was not begun.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Makes a new folder the memory of an empty filter at `at`, under the id `filter`. A seed that
-    /// `spec` leaves open is drawn. Everything is on the disk when this returns; before that, the
-    /// folder counts as new.
+    /// Begins a new folder with an empty filter at `at`, under the id `filter`. Draws a seed if
+    /// `spec` leaves it open. Everything is on the disk when this returns; before that, the folder
+    /// counts as new.
     ///
     /// # Panics
     /// If it was begun before: see [`Folder::erase`].
@@ -124,8 +124,8 @@ impl Folder {
         Ok(self.header.insert(header))
     }
 
-    /// Whether a filter of RedisBloom may be imported: the folder is new, or an import into it was
-    /// broken off.
+    /// Returns true if a filter of RedisBloom may be imported: the folder is new, or an import into
+    /// it was interrupted.
     pub fn awaits_import(&self) -> io::Result<bool> {
         let Some(header) = &self.header else { return Ok(true) };
         if !header.spec().filter.parameters.is_imported() {
@@ -137,11 +137,12 @@ impl Folder {
             .all(|file| snapshot::seq(&file.name).is_some() && snapshot::EMPTY.contains(&file.len)))
     }
 
-    /// Makes a folder that [awaits](Folder::awaits_import) it the memory of a filter of RedisBloom.
-    /// Everything is on the disk when this returns. Killed in between, the folder still awaits it.
+    /// Imports a filter of RedisBloom into a folder that [awaits](Folder::awaits_import) it.
+    /// Everything is on the disk when this returns. If the process is killed meanwhile, the folder
+    /// still awaits the import.
     ///
     /// # Panics
-    /// If it does not await it, or `spec` is of another filter.
+    /// If the folder does not await an import, or `spec` is of another filter.
     pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &dyn Blob) -> io::Result<()> {
         assert!(
             spec.filter.parameters.is_imported() && self.awaits_import()?,
@@ -155,8 +156,9 @@ impl Folder {
         rebase.finish().map(drop)
     }
 
-    /// Forgets everything: the folder is as new. Killed in between, some of it is gone, and it
-    /// must be done again. Journals and snapshot writers made before are of no use any more.
+    /// Deletes everything; the folder is new then. If the process is killed meanwhile, some files
+    /// are gone, and the caller must erase the folder again. Earlier journals and snapshot writers
+    /// fail from now on.
     pub fn erase(&mut self) -> io::Result<()> {
         self.shared.next_turn();
         self.stand = None;
@@ -171,7 +173,7 @@ impl Folder {
         self.dir.sync()
     }
 
-    /// Removes snapshots, the log, and what was archived of it.
+    /// Removes the snapshots, the log and its archive.
     fn drop_history(&self) -> io::Result<()> {
         archive::clear(&self.dir)?;
         for file in self.dir.list()? {
@@ -179,38 +181,38 @@ impl Folder {
                 self.dir.remove(&file.name)?;
             }
         }
-        // A header stays longer than what it is the header of.
+        // The header is removed after this sync: no history is ever without its header.
         self.dir.sync()
     }
 
-    /// Compares what it was made for with what is wanted of it. A new folder will do for anything.
+    /// Compares the folder's spec with the wanted one. A new folder fits every spec.
     pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
         let differences = self.header.as_ref().map(|header| header.differences(spec));
         differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 
-    /// The ids of the runs that may hold the crawl's lease, newest first; none where this is a
-    /// copy of the folder that they were recorded in.
+    /// Returns the ids of the runs that may hold the crawl's lease, newest first. In a copy of the
+    /// folder there are none.
     pub fn runs(&self) -> Vec<u64> {
         let read = lease::read(&self.dir, self.shared.hold.inode());
-        // What cannot be read proves nothing.
+        // A file that cannot be read proves nothing.
         read.unwrap_or_default()
     }
 
-    /// Records the ids of runs, newest first; no more than 64 are kept. On the disk when this
+    /// Records the ids of runs, newest first, but at most 64. They are on the disk when this
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
         lease::write(&self.dir, self.shared.hold.inode(), runs)
     }
 
-    /// How far imports into this filter came, as far as that is known.
+    /// Returns the known checkpoints of imports into this filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
         let filter = self.header.as_ref().map(Header::filter);
         filter.map(|filter| imports::read(&self.dir, filter)).unwrap_or_default()
     }
 
-    /// Records how far imports came, in place of what was known of these sources. On the disk when
-    /// this returns; the log must have been synced up to there before.
+    /// Records checkpoints, and replaces the earlier ones of the same sources. They are on the disk
+    /// when this returns. The caller has synced the log up to there before.
     ///
     /// # Panics
     /// If the folder was not begun.
@@ -218,16 +220,17 @@ impl Folder {
         imports::record(&self.dir, self.begun().filter(), new)
     }
 
-    /// Forgets how far imports came: the filter may lack some of what they added.
+    /// Deletes the checkpoints of imports: the filter may lack some of what the imports added.
     pub fn drop_checkpoints(&mut self) -> io::Result<()> {
         imports::clear(&self.dir)
     }
 
-    /// Brings the filter to `target`, from the newest snapshot that leads there and the log, and
-    /// drops what lies beyond it, so that the log can go on from there. What lies beyond is gone
-    /// for good when this returns. Where it fails the folder still leads to all that it led to,
-    /// unless it failed in dropping; `filter` may have been given some of it then. Journals and
-    /// snapshot writers made before are of no use any more.
+    /// Recovers the filter to `target`, from the newest snapshot that leads there and from the log.
+    /// Then drops everything after the target, for good, so that the log can continue there.
+    ///
+    /// If this fails, the folder still leads to all heads that it led to, unless the failure came
+    /// while it dropped files. The filter may have received a part of its content then. Earlier
+    /// journals and snapshot writers fail from now on.
     pub fn recover(
         &mut self,
         target: Target,
@@ -241,10 +244,10 @@ impl Folder {
         Ok(recovered)
     }
 
-    /// Makes the filter as the caller has it the only thing remembered, at `at`: what it holds is
-    /// written through the writer returned, every shard once, and then all older files go. Killed
-    /// in between, the folder is as it was, or recovers to `at`. Journals and snapshot writers made
-    /// before are of no use any more.
+    /// Replaces everything in the folder with the caller's filter, at `at`. The caller writes every
+    /// shard once through the returned writer, which then removes all older files. If the process
+    /// is killed meanwhile, the folder is unchanged, or recovers to `at`. Earlier journals and
+    /// snapshot writers fail from now on.
     ///
     /// # Panics
     /// If the folder was not begun.
@@ -256,8 +259,8 @@ impl Folder {
         Rebase::begin(&self.dir, header, shared, &mut self.stand, at)
     }
 
-    /// Has what is pruned from the log archived from now on, or not. What was pruned before is in
-    /// no archive.
+    /// Starts or stops archiving the files that are pruned from the log. Files that were pruned
+    /// before are in no archive.
     ///
     /// # Errors
     /// If the disk fails.
@@ -273,7 +276,7 @@ impl Folder {
         archive::standing(&self.dir, self.begun())
     }
 
-    /// What lies in it now.
+    /// Returns the present sizes of the folder's files.
     pub fn usage(&self) -> io::Result<Usage> {
         let mut usage = Usage::default();
         for file in self.dir.list()? {
@@ -288,21 +291,21 @@ impl Folder {
         Ok(usage)
     }
 
-    /// The lock and the turn, for what is written without holding either.
+    /// Returns the lock and the current turn, for writers that hold neither.
     fn shared(&self) -> (Arc<Shared>, Turn) {
         (Arc::clone(&self.shared), *self.shared.turn())
     }
 
-    /// What the folder is the memory of, which there is.
+    /// Returns the header of a folder that was begun.
     fn begun(&self) -> &Header {
         self.header.as_ref().expect("the folder was begun")
     }
 
-    /// The log, to go on from `position`: where [`Folder::begin`] began, or what
-    /// [`Recovered::position`] or [`Rebase::finish`] said. Once for each.
+    /// Opens the log to continue at `position`, once for each position. [`Folder::begin`],
+    /// [`Recovered::position`] and [`Rebase::finish`] give such positions.
     ///
     /// # Errors
-    /// Where the disk fails, and where the log does not end at `position`.
+    /// If the disk fails, or the log does not end at `position`.
     pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
         let header = self.begun();
         match &self.stand {
@@ -316,11 +319,11 @@ impl Folder {
         }
     }
 
-    /// Begins a snapshot. Roll the journal before the first shard is written: the log can then be
-    /// dropped up to there.
+    /// Begins a snapshot. Roll the journal before the first shard is written: then the log before
+    /// it can be dropped.
     ///
     /// # Errors
-    /// Where the disk fails, and where another snapshot is still being written.
+    /// If the disk fails, or another snapshot is still being written.
     ///
     /// # Panics
     /// If the folder was not begun.

@@ -1,26 +1,26 @@
-//! Where a crawl's history stands: the number and the random id of its last committed batch.
+//! Head of a crawl: the number and the random id of its last committed batch.
 
 use std::fmt;
 
 use crate::filter::id::RandomId;
 
-/// The number and the id of a committed batch, or of the one about to be.
+/// The number and the id of a committed batch, or of the one about to be committed.
 ///
-/// The number says how far a history has come, the id which history it is: two that went
-/// different ways after a restore agree on a number at most by chance, and on both never.
+/// The number counts the batches of a history, and the id tells histories apart. Two histories that
+/// parted after a restore may share a number, but never a number and an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// How many batches were committed since the crawl's state began.
+    /// Number of batches committed since the crawl's state began.
     pub seq: u64,
     /// The random id of the last of them.
     pub commit_id: RandomId,
 }
 
-/// Where a log, or a shard that was brought up to date from one, stands.
+/// Position in a log, or of a shard that has the records up to there.
 ///
-/// Records of any kind are numbered from 1; only batches move the head. So two positions may share
-/// a head and differ in what was added since, and of two on one history the higher number is the
-/// later.
+/// Records of every kind are numbered from 1; only batches change the head. So two positions may
+/// share a head and differ in the adds since. Of two positions in one history, the higher number is
+/// the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
     /// The number of the last record, 0 before the first.
@@ -30,21 +30,21 @@ pub struct Position {
 }
 
 impl Position {
-    /// Before the first record.
+    /// The position before the first record.
     pub const START: Self = Self { number: 0, head: Head::START };
 }
 
 impl Head {
-    /// Before the first batch.
+    /// The head before the first batch.
     pub const START: Self = Self { seq: 0, commit_id: RandomId::new(0) };
 
-    /// The head of the batch that follows this one, under a fresh id.
+    /// Returns the head of the next batch, with a fresh id.
     #[must_use]
     pub fn next(self) -> Self {
         Self { seq: self.seq + 1, commit_id: RandomId::random() }
     }
 
-    /// Reads what [`fmt::Display`] of the two fields wrote.
+    /// Reads a head from the texts of its two fields.
     pub fn parse(seq: &str, commit_id: &str) -> Option<Self> {
         Some(Self { seq: seq.parse().ok()?, commit_id: RandomId::parse(commit_id)? })
     }

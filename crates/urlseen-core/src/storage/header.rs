@@ -1,7 +1,7 @@
-//! What a storage folder was made for: the file `header`.
+//! Header of a storage folder, with the spec of its filter: the file `header`.
 //!
-//! Text, so that it can be read without this program; a line `key = value` each, strings as JSON
-//! writes them, and at the end the CRC-32C of all bytes before that line:
+//! It is text, so that people can read it without this program. Each line is `key = value`, with
+//! strings as in JSON. The last line is the CRC-32C of all bytes before it:
 //!
 //! ```text
 //! urlseen storage folder
@@ -25,8 +25,8 @@
 //! crc = "89abcdef"
 //! ```
 //!
-//! From `kind` on to `algorithm`, the header says what the filter was made for. One of RedisBloom
-//! has what it was reserved for, or that it was imported, in which case its first layer says that:
+//! The lines from `kind` to `algorithm` are the spec of the filter. A filter of RedisBloom has its
+//! reservation there; if it was imported, its first layer has the reservation:
 //!
 //! ```text
 //! kind = "redisbloom"
@@ -36,7 +36,7 @@
 //! expansion = 2
 //! ```
 //!
-//! A file that is not, byte for byte, what would be written for what it says is not read.
+//! This program reads only a file that it would write with the same bytes.
 
 use std::fmt::{self, Write as _};
 
@@ -48,33 +48,33 @@ use crate::filter::{
     Blocks, Capacity, FilterSpec, Geometry, Kind, Parameters, Reservation, Seed, Sizing,
 };
 
-/// The format of the folder: of its header, its snapshots and its log.
+/// Format of the folder: of its header, its snapshots and its log.
 pub(crate) const FORMAT: u32 = 5;
 
-/// The file's name.
+/// Name of the file in the folder.
 pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
 
-/// Spec of a storage folder: whose filter it holds, and which.
+/// Spec of a storage folder: the crawl, and the spec of its filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StorageSpec {
-    /// The name of the crawl.
+    /// Name of the folder's crawl.
     pub crawl: String,
-    /// The spec of the filter.
+    /// Spec of the folder's filter.
     pub filter: FilterSpec,
 }
 
-/// What a folder's file `header` says.
+/// Content of a folder's file `header`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
-    /// What the folder was made for; with a seed, where there can be one.
+    /// Spec of the folder; with a seed, if the kind has one.
     spec: StorageSpec,
     pub(super) rules: Rules,
 }
 
-/// What a program does in ways that have names.
+/// Names of the rules that a program follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Rules {
     pub(super) positions: String,
@@ -83,27 +83,27 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// What this program does.
+    /// Returns the rules of this program.
     pub(super) fn own(filter: &FilterSpec) -> Self {
         let [positions, shards] = filter.parameters.rules().map(str::to_owned);
         Self { positions, shards, algorithm: filter.algorithm.version().to_owned() }
     }
 }
 
-/// Why a header was not read.
+/// Reason for which a header was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// It is not as it was written.
+    /// The content has changed since it was written.
     Damaged(Damage),
-    /// It is, by a version with another format.
+    /// A version with another format wrote it.
     Format(u32),
 }
 
 impl Header {
-    /// What a folder made by this program for `spec` says.
+    /// Builds the header of a folder that this program makes for `spec`.
     ///
     /// # Panics
-    /// If a seed is open, or the kind is one of Redis alone.
+    /// If the seed is open, or only Redis has the kind.
     pub(super) fn new(filter: u64, spec: &StorageSpec) -> Self {
         let parameters = &spec.filter.parameters;
         let is_open = parameters.seeded(|| Seed::new(0)) != *parameters;
@@ -113,35 +113,35 @@ impl Header {
         Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
     }
 
-    /// The id of the filter, drawn when the folder was begun.
+    /// Returns the id of the filter, drawn when the folder was begun.
     pub fn filter(&self) -> u64 {
         self.filter
     }
 
-    /// What the folder was made for; the seed is there.
+    /// Returns the spec of the folder, with its seed.
     pub fn spec(&self) -> &StorageSpec {
         &self.spec
     }
 
-    /// The names of the rules by which keys become positions and shards, and of the version of the
+    /// Returns the names of the rules for positions and for shards, and the version of the
     /// fingerprint algorithm.
     pub fn rules(&self) -> [&str; 3] {
         let Rules { positions, shards, algorithm } = &self.rules;
         [positions, shards, algorithm]
     }
 
-    /// urlseen's own kind, if it is that.
+    /// Returns the native filter's hash parameters; `None` for another kind.
     pub fn native(&self) -> Option<Native> {
         let parameters = &self.spec.filter.parameters;
         Some(Native::new(parameters.seed()?, parameters.sizing()?.geometry()))
     }
 
-    /// The number of the filter's shards.
+    /// Returns the number of the filter's shards.
     pub fn shards(&self) -> usize {
         self.spec.filter.parameters.shards()
     }
 
-    /// The file's bytes.
+    /// Returns the bytes of the file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let StorageSpec { crawl, filter } = &self.spec;
         let FilterSpec { parameters, algorithm, keep_fragments } = filter;
@@ -182,7 +182,7 @@ impl Header {
         text.into_bytes()
     }
 
-    /// Reads what [`Header::encode`] wrote.
+    /// Reads a header that [`Header::encode`] wrote.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let damaged = |what| Unreadable::Damaged(Damage { file: NAME.to_owned(), offset: 0, what });
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
@@ -223,7 +223,7 @@ impl Header {
     }
 }
 
-/// Reads from a header of that kind what the filter was made for.
+/// Reads the parameters of a filter of that kind from a header.
 fn parameters(text: &str, kind: Kind) -> Option<Parameters> {
     let number = |key| value(text, key)?.parse::<u32>().ok();
     if kind == REDISBLOOM && value(text, "imported").is_some() {
@@ -245,7 +245,7 @@ fn parameters(text: &str, kind: Kind) -> Option<Parameters> {
     Some(Parameters::native(&Sizing::recorded(capacity, error_rate, geometry), seed))
 }
 
-/// The last line, behind `content`.
+/// Returns the last line, after `content`.
 fn crc_line(content: &[u8]) -> String {
     format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
 }
@@ -254,7 +254,7 @@ fn quoted(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }
 
-/// What stands behind `key = `.
+/// Returns the text after `key = `.
 fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(" = "))
 }

@@ -1,4 +1,4 @@
-//! Following the log from one position on, through all its files.
+//! Reads the log from a position on, through all its files.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,28 +9,28 @@ use super::error::RecoveryError;
 use super::segment::{self, Entry, Segment, Stop};
 use crate::storage::head::{Head, Position};
 
-/// The files of the log by what their first record follows, and their sizes.
+/// Files of the log by the number that their first record follows, with their sizes.
 #[derive(Debug)]
 pub(super) struct Segments(BTreeMap<u64, u64>);
 
 /// A place in a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// What the file's first record follows: it names the file.
+    /// Number that the file's first record follows; it names the file.
     pub(super) file: u64,
     pub(super) offset: u64,
 }
 
-/// What was found by following the log.
+/// Result of following the log.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Where the records end that lead on from the start; the start itself if none does.
+    /// Position of the last record that follows from the start; the start itself if there is none.
     pub(super) end: Position,
-    /// Where in the files that is; `None` if no file comes up to the start.
+    /// Place of that end in the files; `None` if no file reaches the start.
     pub(super) place: Option<Place>,
-    /// What the log has at the start's number, if not the start: it is another history's.
+    /// Head that the log has at the start's number, if it differs: the log is of another history.
     pub(super) other: Option<Head>,
-    /// What is wrong there, if the log does not simply end.
+    /// Damage at the end, if the log does not simply end.
     pub(super) damage: Option<Damage>,
 }
 
@@ -40,25 +40,26 @@ impl Segments {
         Ok(Self(files.filter_map(|file| Some((segment::follows(&file.name)?, file.len))).collect()))
     }
 
-    /// By what their first records follow, oldest first.
+    /// Iterates over the files, oldest first: the number that the first record follows, and the
+    /// size.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + Clone {
         self.0.iter().map(|(&follows, &len)| (follows, len))
     }
 
-    /// Bytes of all files.
+    /// Returns the bytes of all files.
     pub(super) fn bytes(&self) -> u64 {
         self.0.values().sum()
     }
 
-    /// The first file behind `number` that is not the one directly behind it.
+    /// Returns the damage if the next file after `number` does not follow it directly.
     fn gap(&self, number: u64) -> Option<Damage> {
         let (&follows, _) = self.0.range(number + 1..).next()?;
         let what = "the records before this file are missing";
         Some(Damage { file: segment::name(follows), offset: 0, what })
     }
 
-    /// Calls `visit` with the records behind `from`, in order, as far as they are whole and each
-    /// follows the one before. What comes before `from` is not looked at closely.
+    /// Calls `visit` with the records after `from`, in order, as long as each is whole and follows
+    /// the one before. Records before `from` are not checked closely.
     pub(super) fn walk(
         &self,
         dir: &Dir,
@@ -102,8 +103,8 @@ impl Segments {
         }
     }
 
-    /// Opens the file that has the record behind `from`, right before that record; `None` if the
-    /// log does not lead there, and then `walk` says why.
+    /// Opens the file with the record after `from`, right before that record. Returns `None` if the
+    /// log does not lead there; `walk` has the reason then.
     fn seek(
         &self,
         dir: &Dir,
@@ -131,7 +132,8 @@ impl Segments {
                 }
                 Err(stop) => {
                     let damage = damage(stop, file, &segment)?;
-                    // It is before what matters, if what matters is to be found.
+                    // The damage is before `from`, so it does no harm if the record after `from` is
+                    // found.
                     if !segment.seek(from)? {
                         walk.damage = Some(damage);
                         return Ok(None);
@@ -147,7 +149,8 @@ impl Segments {
     }
 }
 
-/// Where and how a file of the log is damaged, unless something else stopped its reading.
+/// Returns the place and kind of damage in a file of the log, unless something else ended its
+/// reading.
 fn damage(stop: Stop, file: u64, segment: &Segment) -> Result<Damage, RecoveryError> {
     match stop {
         Stop::Damaged(damage) => Ok(damage),

@@ -1,4 +1,4 @@
-//! How far imports into the filter came: the file `imports`.
+//! Checkpoints of imports into the filter: the file `imports`.
 //!
 //! ```text
 //! {"filter":"2b1d9f0c66a1e4d7","checkpoints":[{"source":"…","version":"…","at":22,"count":1}]}
@@ -6,7 +6,7 @@
 //! ```
 //!
 //! The last line is the CRC-32C of all before it. Checkpoints of another filter, or that cannot be
-//! read, say nothing: the import begins anew then, which costs time alone.
+//! read, are ignored: the import then starts from the beginning, which only costs time.
 
 use std::io;
 
@@ -15,22 +15,22 @@ use serde::{Deserialize, Serialize};
 use super::dir::Dir;
 use super::encoding::crc_line;
 
-/// The file's name.
+/// Name of the file in the folder.
 pub(super) const NAME: &str = "imports";
 
-/// How many sources are remembered, of those imported last.
+/// Most sources that are remembered: those imported last.
 pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
-/// How far the import of a source came.
+/// Progress of the import of a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Checkpoint {
-    /// What is imported.
+    /// Name of the imported source.
     pub source: String,
-    /// What tells it from what went under that name at other times.
+    /// Version of the source, to tell it from other content under the same name.
     pub version: String,
-    /// All that lies before this place in it is in the log.
+    /// Place in the source: everything before it is in the log.
     pub at: u64,
-    /// How many elements that is.
+    /// Number of elements before that place.
     pub count: u64,
 }
 
@@ -40,13 +40,13 @@ struct File {
     checkpoints: Vec<Checkpoint>,
 }
 
-/// Returns how far imports into `filter` came, as far as that is known.
+/// Returns the known checkpoints of imports into `filter`.
 pub(super) fn read(dir: &Dir, filter: u64) -> Vec<Checkpoint> {
     let file = decode(dir).filter(|file| file.filter == id(filter));
     file.map(|file| file.checkpoints).unwrap_or_default()
 }
 
-/// Records how far imports came, in place of what was known of these sources.
+/// Records checkpoints, and replaces the earlier ones of the same sources.
 pub(super) fn record(dir: &Dir, filter: u64, new: &[Checkpoint]) -> io::Result<()> {
     let mut checkpoints = read(dir, filter);
     checkpoints.retain(|checkpoint| new.iter().all(|new| new.source != checkpoint.source));
@@ -61,7 +61,7 @@ pub(super) fn record(dir: &Dir, filter: u64, new: &[Checkpoint]) -> io::Result<(
     dir.sync()
 }
 
-/// Forgets how far imports came.
+/// Deletes all checkpoints.
 pub(super) fn clear(dir: &Dir) -> io::Result<()> {
     match dir.remove(NAME) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

@@ -1,4 +1,4 @@
-//! Looking at a folder without changing it, whether somebody writes to it or not.
+//! Inspects a folder without changing it, even while another process writes to it.
 
 use std::io;
 use std::path::Path;
@@ -19,73 +19,73 @@ use super::snapshot::{Snapshots, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
-/// Looks at a folder in which files vanish each time, before it counts as unreadable.
+/// Most attempts at a folder from which files vanish meanwhile, before it counts as unreadable.
 const LOOKS: u32 = 16;
 
-/// What is in a folder.
+/// Content of a storage folder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Look {
-    /// What it was made for; `None` if it is new.
+    /// The header; `None` if the folder is new.
     pub header: Option<Header>,
-    /// Who writes to it, if anybody does and says so.
+    /// The process that writes to the folder, if there is one that names itself.
     pub holder: Option<Holder>,
-    /// Whether anybody does.
+    /// True if a process writes to the folder.
     pub is_held: bool,
-    /// Its snapshots, oldest first; those whose two ends can be read.
+    /// Snapshots whose header and trailer can be read, oldest first.
     pub snapshots: Vec<SnapshotLook>,
-    /// The files of its log, oldest first; those whose headers can be read.
+    /// Files of the log whose headers can be read, oldest first.
     pub segments: Vec<SegmentLook>,
-    /// The extent of its archive.
+    /// Extent of the archive.
     pub archive: Standing,
-    /// Where the log ends, or the newest snapshot if there is no log behind it.
+    /// End of the log; end of the newest snapshot if no log follows it.
     pub last: Option<Position>,
     /// Bytes of all its files.
     pub bytes: u64,
-    /// What cannot be read. In a folder that is being written to, this can be what was just being
-    /// written.
+    /// Parts that cannot be read. In a folder that a process writes to, this can be data that is
+    /// just being written.
     pub damages: Vec<Damage>,
 }
 
-/// A snapshot as it lies there. Of its shards only the sizes were looked at.
+/// A snapshot in a folder. Of its shards only the heads were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotLook {
-    /// Its file name.
+    /// Name of the snapshot's file.
     pub name: String,
-    /// Its size.
+    /// Bytes of the snapshot's file.
     pub bytes: u64,
-    /// The lowest position of any shard: where replay starts.
+    /// The lowest position of any shard: replay starts there.
     pub first: Position,
     /// The highest position of any shard.
     pub last: Position,
-    /// When it was begun, in milliseconds since 1970.
+    /// Time at which it was begun, in milliseconds since 1970.
     pub begun: u64,
-    /// When it was finished, in milliseconds since 1970.
+    /// Time at which it was finished, in milliseconds since 1970.
     pub finished: u64,
-    /// Keys that all shards count.
+    /// Sum of the keys in all shards.
     pub keys: u64,
 }
 
-/// A file of the log as it lies there.
+/// A file of the log in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SegmentLook {
-    /// Its file name.
+    /// Name of the log's file.
     pub name: String,
-    /// Its size.
+    /// Bytes of the log's file.
     pub bytes: u64,
-    /// What its first record follows.
+    /// Position that its first record follows.
     pub follows: Position,
-    /// Its last record that can be read.
+    /// Position of its last record that can be read.
     pub last: Position,
-    /// Records up to there.
+    /// Number of records up to there.
     pub records: u64,
-    /// Fingerprints in them.
+    /// Number of fingerprints in those records.
     pub fingerprints: u64,
 }
 
-/// What a folder was made for; `None` if it is new, or no folder. Writes nothing.
+/// Reads the header of a folder; `None` if it is new, or there is no folder. Writes nothing.
 ///
 /// # Errors
-/// Where the disk fails, and where the header cannot be read.
+/// If the disk fails, or the header cannot be read.
 pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
     let dir = Dir::new(Arc::new(RealDisk), path);
     if !path.is_dir() {
@@ -95,10 +95,10 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
     read_header(&dir, &files)
 }
 
-/// Reads what is in a folder. Writes nothing.
+/// Reads the content of a folder. Writes nothing.
 ///
 /// # Errors
-/// Where the disk fails, and where the header cannot be read. Other damage is looked at.
+/// If the disk fails, or the header cannot be read. Other damage is part of the result.
 pub fn look(dir: &Path) -> Result<Look, OpenError> {
     look_on(Arc::new(RealDisk), dir)
 }
@@ -119,7 +119,7 @@ fn look_once(dir: &Dir, path: &Path) -> Result<Look, OpenError> {
     let failed = |reason| OpenError::unreadable(path, reason);
     let files = dir.list().map_err(failed)?;
     let header = read_header(dir, &files)?;
-    // Let go at once, so that nobody finds the folder locked for being looked at.
+    // Releases the lock at once, so that no other process finds the folder locked.
     let busy = if files.iter().any(|file| file.name == LOCK) {
         dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
     } else {
@@ -211,22 +211,23 @@ impl Look {
     }
 }
 
-/// The last that a log says of a fingerprint.
+/// Last record about a fingerprint in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// It was unseen in this batch, and has been seen since.
+    /// A batch in which it was unseen; it has been seen since.
     Batch(Position),
-    /// It was added by somebody who asked, or by an import.
+    /// Adds of a client or of an import.
     Added(Position),
-    /// It was forgotten, and is to pass once more.
+    /// Forgets: it passes once more.
     Forgotten(Position),
 }
 
-/// The last that the log of a folder says of a fingerprint, as far back as there is a log. Writes
-/// nothing and takes no lock: a daemon may be working on the folder.
+/// Finds the last record about a fingerprint in a folder's log. Writes nothing and takes no lock: a
+/// daemon may write to the folder.
 ///
 /// # Errors
-/// Where the disk fails, and where the header cannot be read. Damage in the log ends a file of it.
+/// If the disk fails, or the header cannot be read. Damage only ends the search in one file of the
+/// log.
 pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
     let dir = Dir::new(Arc::new(RealDisk), path);
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
@@ -237,7 +238,7 @@ pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, Op
         match Segment::open(&dir, &segment::name(file), header.filter()) {
             Ok(Ok(mut segment)) => search(&mut segment, fingerprint, &mut last).map_err(failed)?,
             Ok(Err(_)) => {}
-            // Dropped meanwhile, as it was not needed any more.
+            // Pruned meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(failed(error)),
         }

@@ -1,4 +1,4 @@
-//! The log, which every batch passes on its way to the commit, and its writer.
+//! The log and its writer. The daemon logs every batch before it commits the batch.
 
 use std::io;
 use std::sync::Arc;
@@ -18,13 +18,13 @@ use crate::filter::choice::Fsync;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
-/// About how many bytes of adds go into one record: so many are read into memory at once.
+/// Bytes of adds or forgets in a record, about. Recovery reads a record at a time into memory.
 const ADDS: usize = 1 << 20;
 
-/// Bytes of memory that are kept from one record to the next.
+/// Bytes of memory that stay allocated from one record to the next.
 const BUFFER: usize = 8 << 20;
 
-/// Proof that the log has a batch, under this head. Only a log makes one.
+/// Proof that the log has a batch, with its head. Only a log makes one.
 #[derive(Debug)]
 pub struct Record {
     base: Head,
@@ -32,26 +32,26 @@ pub struct Record {
 }
 
 impl Record {
-    /// The head that the batch follows.
+    /// Returns the head that the batch follows.
     pub fn base(&self) -> Head {
         self.base
     }
 
-    /// The head that the batch becomes when it is committed.
+    /// Returns the head after the commit of the batch.
     pub fn head(&self) -> Head {
         self.position.head
     }
 
-    /// Where the log stands with this record as its last.
+    /// Returns the position of the record.
     pub fn position(&self) -> Position {
         self.position
     }
 }
 
-/// The log of a storage folder, open to be written to. One thread has it.
+/// The log of a storage folder, open to be written to by one thread.
 ///
-/// A failed write or sync is the last: what was to be written is cut off again where that can be
-/// done, and all that is asked of the log afterwards fails with the first reason.
+/// After a failed write or sync, the log takes no more records. It cuts off the failed record if it
+/// can. Every later call fails with the first reason.
 #[derive(Debug)]
 pub struct Journal {
     dir: Dir,
@@ -60,11 +60,11 @@ pub struct Journal {
     turn: Turn,
     fsync: Fsync,
     position: Position,
-    /// The file that is written to, its name, and its size.
+    /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
     tail: Tail,
     unsynced: Arc<Unsynced>,
-    /// Where `fsync` asks for it. Ends with this.
+    /// Thread that syncs the log at intervals, if `fsync` asks for it. It ends with the journal.
     syncing: Option<Syncing>,
     buffer: Vec<u8>,
     bytes: u64,
@@ -105,7 +105,7 @@ impl Journal {
         Ok(journal)
     }
 
-    /// Has the log synced at intervals, if it is to be.
+    /// Starts the thread that syncs the log, if `fsync` asks for it.
     pub(super) fn start_syncing(&mut self, interval: Duration) -> io::Result<()> {
         if self.fsync == Fsync::Interval {
             self.syncing = Some(Syncing::start(Arc::clone(&self.unsynced), interval)?);
@@ -113,32 +113,32 @@ impl Journal {
         Ok(())
     }
 
-    /// Where the log stands.
+    /// Returns the position of the last record.
     pub fn position(&self) -> Position {
         self.position
     }
 
-    /// For other threads.
+    /// Returns a handle that syncs the log from other threads.
     pub fn handle(&self) -> LogHandle {
         LogHandle::new(&self.unsynced)
     }
 
-    /// Bytes written since the journal was opened.
+    /// Returns the bytes written since the journal was opened.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Begins records that are synced together.
+    /// Begins a group of records that are synced together.
     pub fn group(&mut self) -> Group<'_> {
         Group { journal: self, records: Vec::new() }
     }
 
-    /// Writes the new fingerprints of the batch that follows `base`. They have been written when
-    /// this returns.
+    /// Writes the new fingerprints of the batch that follows `base`. They are in the file when this
+    /// returns.
     ///
     /// # Errors
-    /// Where the disk fails; where `base` is not the last batch of the log; where the filter was
-    /// brought elsewhere since the journal was made.
+    /// If the disk fails, `base` is not the last batch of the log, or the filter was recovered
+    /// since the journal was made.
     pub fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record> {
         let Position { number, head } = self.position;
         if base != head {
@@ -150,17 +150,17 @@ impl Journal {
         Ok(Record { base, position: next })
     }
 
-    /// Writes down fingerprints that count whatever becomes of the batches around them, in as many
-    /// records as they need.
+    /// Writes fingerprints that count regardless of the batches around them, in as many records as
+    /// they need.
     ///
     /// # Errors
-    /// The disk fails. Some of the records may have been written then.
+    /// If the disk fails. Some of the records may be in the log then.
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let position = self.append_always(Kind::Adds, fingerprints)?;
         self.flush().map(|()| position)
     }
 
-    /// The same of fingerprints that are to pass once more.
+    /// Writes forgotten fingerprints in the same way; each of them passes once more.
     ///
     /// # Errors
     /// As [`Journal::append_adds`].
@@ -185,7 +185,7 @@ impl Journal {
         Ok(self.position)
     }
 
-    /// Writes one record, in one piece.
+    /// Writes one record, with a single append.
     pub(super) fn write(
         &mut self,
         kind: Kind,
@@ -201,7 +201,7 @@ impl Journal {
         drop(answer);
         if let Err(error) = appended {
             self.unsynced.poison(&error);
-            // Recovery would cut it off as well.
+            // Recovery would cut it off, too.
             let _ = self.file.set_len(self.tail.len);
             return Err(error);
         }
@@ -213,18 +213,18 @@ impl Journal {
         Ok(())
     }
 
-    /// Syncs what was written, if that is to be on the disk before it counts.
+    /// Syncs the log if `fsync` asks for that before each commit.
     fn flush(&self) -> io::Result<()> {
         if self.fsync == Fsync::Always { self.unsynced.sync() } else { Ok(()) }
     }
 
-    /// Fails if nothing may be written any more.
+    /// Fails if the log takes no more records.
     fn usable(&self) -> io::Result<()> {
         self.unsynced.check()?;
         self.shared.still(self.turn).map(drop)
     }
 
-    /// Fails if nothing may be written any more, or a start would not find what was written.
+    /// Fails if the log takes no more records, or the next start would not find them.
     pub fn check(&self) -> io::Result<()> {
         self.usable()?;
         self.unsynced.poison_if(self.is_synced().and_then(|()| self.in_place()))
@@ -232,7 +232,7 @@ impl Journal {
 
     fn is_synced(&self) -> io::Result<()> {
         if self.syncing.as_ref().is_some_and(Syncing::has_ended) {
-            // As a rule it failed, and said why.
+            // In general a sync failed, and recorded the reason.
             self.unsynced.check()?;
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
@@ -244,11 +244,11 @@ impl Journal {
         if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.dir, &self.tail.name)) }
     }
 
-    /// Begins a new file, so that those before it can be dropped once a snapshot covers them. Does
-    /// nothing if the file has no record yet.
+    /// Begins a new file, so that the files before it can be dropped once a snapshot covers them.
+    /// Does nothing if the present file has no record yet.
     ///
     /// # Errors
-    /// Where no file can be made; the log then goes on in the old one.
+    /// If the disk makes no file; the log continues in the old one then.
     pub fn roll(&mut self) -> io::Result<()> {
         self.usable()?;
         if self.tail.name == segment::name(self.position.number) {
@@ -262,7 +262,7 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // Half made, it would stand in the way of the file that really comes next.
+                // A half-made file would take the name of the next one.
                 match self.dir.remove(&segment::name(self.position.number)) {
                     Err(other) if other.kind() != io::ErrorKind::NotFound => {
                         self.unsynced.poison(&other);
@@ -274,17 +274,17 @@ impl Journal {
         }
     }
 
-    /// All that was written is on the disk when this returns.
+    /// Syncs the log: all records are on the disk when this returns.
     pub fn sync(&mut self) -> io::Result<()> {
         self.check()?;
         self.unsynced.sync()
     }
 
-    /// Drops the batches behind `head`, which Redis does not know, and keeps adds among them. The
-    /// next record follows it, and it is all on the disk, when this returns.
+    /// Drops the batches after `head`, which Redis does not know, and keeps the adds and forgets
+    /// among them. The next record follows `head`. The whole log is on the disk when this returns.
     ///
     /// # Errors
-    /// Where the disk fails, and where the log does not have `head` any more.
+    /// If the disk fails, or the log does not have `head` any more.
     pub fn cut(&mut self, head: Head) -> io::Result<Position> {
         self.usable()?;
         if self.position.head != head {
@@ -295,7 +295,7 @@ impl Journal {
     }
 
     fn cut_beyond(&mut self, head: Head) -> io::Result<()> {
-        // No snapshot drops files meanwhile.
+        // While this holds the turn, no snapshot drops files.
         let shared = Arc::clone(&self.shared);
         let _turn = shared.still(self.turn)?;
         let segments = Segments::list(&self.dir)?;
@@ -326,7 +326,7 @@ impl Journal {
         Err(io::Error::other(format!("the log does not have {head} to be cut back to")))
     }
 
-    /// Ends the log: no batch behind `head` stays, and all is on the disk.
+    /// Ends the log: drops the batches after `head`, and syncs the rest.
     ///
     /// # Errors
     /// As [`Journal::cut`].
@@ -338,7 +338,7 @@ impl Journal {
     }
 }
 
-/// Records that are written one by one and synced together.
+/// A group of records that are written one by one and synced together.
 #[derive(Debug)]
 pub struct Group<'a> {
     journal: &'a mut Journal,
@@ -346,7 +346,7 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Writes a batch that follows the last one.
+    /// Writes the batch that follows the last one.
     ///
     /// # Errors
     /// As [`Journal::append`].
@@ -358,39 +358,39 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Writes what [`Journal::append_adds`] does.
+    /// Writes fingerprints as [`Journal::append_adds`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Journal::append_adds`].
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         self.journal.append_always(Kind::Adds, fingerprints)
     }
 
-    /// Writes what [`Journal::append_forgets`] does.
+    /// Writes fingerprints as [`Journal::append_forgets`] does.
     ///
     /// # Errors
-    /// As there.
+    /// As [`Journal::append_forgets`].
     pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         self.journal.append_always(Kind::Forgets, fingerprints)
     }
 
-    /// Where the log stands.
+    /// Returns the position of the last record.
     pub fn position(&self) -> Position {
         self.journal.position
     }
 
-    /// The proofs for the batches, in their order. All records are on the disk when this returns,
-    /// if `fsync` asks for that.
+    /// Ends the group and returns the proofs of its batches, in order. All records are on the disk
+    /// when this returns, if `fsync` asks for that.
     ///
     /// # Errors
-    /// The disk fails.
+    /// If the disk fails.
     pub fn finish(self) -> io::Result<Vec<Record>> {
         self.journal.flush()?;
         Ok(self.records)
     }
 }
 
-/// Makes the file that goes on behind `position`.
+/// Makes the file whose first record follows `position`.
 fn make(dir: &Dir, filter: u64, position: Position) -> io::Result<(Arc<dyn DiskFile>, Tail)> {
     let name = segment::name(position.number);
     let header = segment::header(filter, position);

@@ -1,13 +1,13 @@
-//! Which runs may hold the crawl's lease in Redis: the file `lease`.
+//! Runs that may hold the crawl's lease in Redis: the file `lease`.
 //!
 //! ```text
 //! {"lock":131090,"runs":["2b1d9f0c66a1e4d7","…"],"crc":"89abcdef"}
 //! ```
 //!
 //! `lock` is the inode of the folder's file `lock`. A process that holds that lock knows that these
-//! runs are dead, but only if it is the very file that they locked: in a copy of the folder they
-//! prove nothing. The CRC-32C is that of the inode and the ids, in decimal and in hex, each with a
-//! space behind it.
+//! runs are dead, but only if it is the very file that they locked. In a copy of the folder they
+//! prove nothing. The CRC-32C is that of the inode in decimal and the ids in hex, with a space
+//! after each.
 
 use std::fmt::Write as _;
 use std::io;
@@ -16,10 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use super::dir::Dir;
 
-/// The file's name.
+/// Name of the file in the folder.
 pub(super) const NAME: &str = "lease";
 
-/// How many runs are remembered: those of restarts in quick succession.
+/// Most runs that are remembered, for restarts in quick succession.
 const RUNS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]
@@ -29,8 +29,8 @@ struct File {
     crc: String,
 }
 
-/// The ids that `dir` records for the lock with this inode; none where it is another's, or cannot
-/// be read: then the lease is waited for, as it would be without the file.
+/// Reads the ids that `dir` records for the lock with this inode. Returns none if the file is for
+/// another lock or cannot be read; then the daemon waits for the lease.
 pub(super) fn read(dir: &Dir, inode: u64) -> io::Result<Vec<u64>> {
     let Some(bytes) = dir.read(NAME)? else { return Ok(Vec::new()) };
     let Ok(file) = serde_json::from_slice::<File>(&bytes) else { return Ok(Vec::new()) };

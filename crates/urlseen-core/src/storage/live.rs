@@ -1,11 +1,11 @@
-//! Filter in memory, as its storage folder sees it.
+//! Interface between a filter in memory and its storage folder.
 
 use super::head::Position;
 use super::restore::Restore;
 use crate::filter::{Blob, ShardId};
 
 /// A filter in memory that is kept in a storage folder. Clones are the same filter: the thread of a
-/// snapshot copies its shards while others work with it.
+/// snapshot copies its shards while other threads use it.
 pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
     /// filter is gone.
@@ -18,7 +18,7 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     fn bytes(&self) -> u64;
 }
 
-/// Copy of a shard.
+/// Copy of a shard at one position.
 #[derive(Debug)]
 pub struct Copied {
     /// The keys, as the kind of the filter saved them.

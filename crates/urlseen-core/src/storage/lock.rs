@@ -1,6 +1,6 @@
-//! The lock of a storage folder: who holds it, and what its holder's threads share.
+//! The lock of a storage folder: its holder, and the state that the holder's threads share.
 //!
-//! The file `lock` says in JSON which process holds it. Only the lock itself proves anything.
+//! The file `lock` names the holding process, in JSON. Only the lock itself proves anything.
 
 use std::fmt;
 use std::io;
@@ -16,26 +16,27 @@ use super::dir::Dir;
 use super::disk::{Busy, DiskFile, Lock, read_all};
 use super::{header, lease};
 
-/// The name of the file that is locked.
+/// Name of the locked file.
 pub(super) const LOCK: &str = "lock";
 
-/// Most tries to make a folder that others remove.
+/// Most attempts to make a folder that other processes remove.
 const TRIES: usize = 10;
 
-/// A storage folder's lock. Dropped, it removes a folder that was made for it and never begun.
+/// Lock of a storage folder. When it is dropped, it removes a folder that was made for it and never
+/// begun.
 #[derive(Debug)]
 pub(super) struct Hold {
     dir: Dir,
-    /// Open, it keeps the folder locked.
+    /// The locked file; it keeps the folder locked while it is open.
     lock: Box<dyn DiskFile>,
     inode: u64,
-    /// The directories that were made, the innermost first.
+    /// Directories that were made, the innermost first.
     made: Vec<PathBuf>,
 }
 
 impl Hold {
-    /// Makes the folder where there is none, and takes its lock without waiting for it. `Err`
-    /// inside: another process has it, and may have said which.
+    /// Makes the folder if there is none, and takes its lock without waiting. `Err` inside: another
+    /// process has the lock, and may have named itself.
     pub(super) fn take(dir: &Dir) -> io::Result<Result<Self, Option<Holder>>> {
         let mut made = Vec::new();
         for _ in 0..TRIES {
@@ -51,8 +52,8 @@ impl Hold {
                     made = Vec::new();
                 }
                 Ok(Err(Busy(file))) => {
-                    // Where the lock can be shared only readers have it, and the file names who
-                    // wrote last.
+                    // If the lock can be shared, only readers have it; the file then names the last
+                    // writer.
                     let is_read = dir.lock(LOCK, Lock::Shared)?.is_ok();
                     return Ok(Err(if is_read { None } else { Holder::read(&*file) }));
                 }
@@ -68,12 +69,12 @@ impl Hold {
         self.inode
     }
 
-    /// Returns true if the folder still has the file that is locked.
+    /// Returns true if the folder still has the locked file.
     fn is_in_place(&self) -> io::Result<bool> {
         Ok(self.dir.inode(LOCK)? == Some(self.inode))
     }
 
-    /// Fails where the folder does not have the file any more that is locked.
+    /// Fails if the folder does not have the locked file any more.
     pub(super) fn check(&self) -> io::Result<()> {
         if self.is_in_place()? { Ok(()) } else { Err(gone(&self.dir, LOCK)) }
     }
@@ -85,8 +86,8 @@ impl Drop for Hold {
             && matches!(self.is_in_place(), Ok(true))
             && matches!(self.dir.inode(header::NAME), Ok(None));
         if is_new {
-            // What cannot be removed is a new folder, as good as none. The lock goes last: those
-            // who wait for it see that it is gone.
+            // If a removal fails, a new folder stays, which does no harm. The lock file goes last:
+            // processes that wait for it see that it is gone.
             let _ = self.dir.remove(lease::NAME);
             let _ = self.dir.remove(LOCK);
             let _ = self.made.iter().try_for_each(|made| self.dir.remove_dir(made));
@@ -94,17 +95,17 @@ impl Drop for Hold {
     }
 }
 
-/// What a folder has in common with the journals and snapshot writers that came from it.
+/// State that a folder shares with its journals and snapshot writers.
 #[derive(Debug)]
 pub struct Shared {
     pub(super) hold: Hold,
-    /// Counts how often the filter was brought elsewhere.
+    /// Number of recoveries, erasures and rebases so far.
     turn: Mutex<Turn>,
-    /// Whether a snapshot is being written.
+    /// True while a snapshot is being written.
     is_writing: AtomicBool,
 }
 
-/// A time between two recoveries.
+/// Period between two recoveries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Turn(u64);
 
@@ -113,12 +114,12 @@ impl Shared {
         Self { hold, turn: Mutex::new(Turn(0)), is_writing: AtomicBool::new(false) }
     }
 
-    /// The current turn, which lasts as long as the guard does.
+    /// Returns the current turn, which lasts as long as the guard.
     pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails if it is not `turn` any more; lets it last as long as the guard does.
+    /// Fails if `turn` has ended; otherwise it lasts as long as the guard.
     pub(super) fn still(&self, turn: Turn) -> io::Result<MutexGuard<'_, Turn>> {
         let current = self.turn();
         if *current == turn {
@@ -127,12 +128,12 @@ impl Shared {
         Err(io::Error::other("the filter was brought elsewhere meanwhile"))
     }
 
-    /// Ends the turn: what came from it is of no use any more.
+    /// Ends the turn: journals and snapshot writers from it fail from now on.
     pub(super) fn next_turn(&self) {
         self.turn().0 += 1;
     }
 
-    /// Fails if a snapshot is being written, or else says that one is.
+    /// Fails if a snapshot is being written; otherwise marks that one is.
     pub(super) fn start_writing(&self) -> io::Result<()> {
         if self.is_writing.swap(true, Ordering::AcqRel) {
             return Err(io::Error::other("another snapshot is still being written"));
@@ -140,36 +141,36 @@ impl Shared {
         Ok(())
     }
 
-    /// No snapshot is being written any more.
+    /// Marks that no snapshot is being written any more.
     pub(super) fn stop_writing(&self) {
         self.is_writing.store(false, Ordering::Release);
     }
 }
 
-/// Who holds a storage folder, as told to those who would like to.
+/// Holder of a storage folder, for messages to other processes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Holder {
-    /// The process.
+    /// Id of the holding process.
     pub(crate) pid: u32,
-    /// The machine that it runs on.
+    /// Name of the holder's machine.
     pub(crate) host: String,
-    /// When it opened the folder, in milliseconds since 1970.
+    /// Time at which it opened the folder, in milliseconds since 1970.
     pub(crate) since: u64,
 }
 
 impl Holder {
-    /// This process, now.
+    /// Describes this process, now.
     pub(super) fn this() -> Self {
         let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
         Self { pid: std::process::id(), host, since: unix_ms(SystemTime::now()) }
     }
 
-    /// What the file that is locked says; `None` where that is nothing yet.
+    /// Reads the locked file; `None` if it names no holder yet.
     pub(super) fn read(file: &dyn DiskFile) -> Option<Self> {
         serde_json::from_slice(&read_all(file).ok()?).ok()
     }
 
-    /// Says so in the file that is locked.
+    /// Writes the holder into the locked file.
     pub(super) fn write(&self, file: &dyn DiskFile) -> io::Result<()> {
         file.set_len(0)?;
         file.append(&serde_json::to_vec(self)?)
@@ -184,7 +185,7 @@ impl fmt::Display for Holder {
     }
 }
 
-/// Says that `file` is not in the folder any more, or another one in its place.
+/// Builds the error that `file` is gone from the folder, or was replaced.
 pub(super) fn gone(dir: &Dir, file: &str) -> io::Error {
     io::Error::other(format!(
         "the storage folder {} was removed or replaced while this process worked with it (its file \

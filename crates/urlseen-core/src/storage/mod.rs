@@ -1,32 +1,32 @@
-//! The storage folder: the filter's memory beyond this process.
+//! The storage folder: it keeps the filter when the process ends.
 //!
 //! ```text
-//! open      folder                  by the one process that holds the lock, to write
-//!           reader -> shards        at rest, or beside that process, to read
-//!           inspect                 what is in it, for people
+//! open      folder                   by the one process that holds the lock, to write
+//!           reader -> shards         at rest, or while that process writes, to read
+//!           inspect                  its content, for people
 //!
 //! keep      filter_storage -> live   a filter at work: its folder, log and snapshots in one
 //!
-//! write     journal -> sync         every batch, appended and on the disk
-//!           snapshot_writer         the whole filter, while batches go on -> prune -> archive
-//!           rebase                  the whole filter, in the place of all else
-//! recover   recovery -> scan -> cut a snapshot, the log behind it; what lies beyond is dropped
-//!           restore                 what is brought back, given to the filter
+//! write     journal -> sync          every batch, appended and on the disk
+//!           snapshot_writer          the whole filter, while the log grows -> prune -> archive
+//!           rebase                   the whole filter, in place of everything else
+//! recover   recovery -> scan -> cut  a snapshot and the log after it; the rest is dropped
+//!           restore                  the recovered content, given to the filter
 //!
 //! log       history: all files; segment: one file; record: one record
-//! filter    snapshot/               sections by shard
-//!           shards                  shard by shard, for those who only read
-//! archive   archive/                what pruning would lose
-//! header    header, spec, difference: what the filter was made for, and what is wanted of it
-//! notes     ages, imports, lease, lock: the small files beside them
+//! filter    snapshot/                sections by shard
+//!           shards                   shard by shard, for readers
+//! archive   archive/                 fingerprints that pruning would lose
+//! header    header, spec, difference: the spec of the filter, and the wanted one
+//! notes     ages, imports, lease, lock: small files
 //!
-//! below     head: where a history stands; encoding: numbers and CRCs; damage, error
+//! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
 //!           dir -> requests -> disk -> descriptors; clock
 //! ```
 //!
-//! A file names only files that are below it; `filter_storage` is the highest. All calls block. Nothing
-//! here knows Redis: the caller says at which head the crawl stands. Only `disk` names the file
-//! system. Each file's bytes are described beside its encoder.
+//! A file names only files that are below it; `filter_storage` is the highest. All calls block.
+//! Nothing here knows Redis: the caller tells the crawl's head. Only `disk` names the file system.
+//! Each file's format is described at its encoder.
 
 mod ages;
 mod archive;

@@ -1,4 +1,4 @@
-//! How long snapshots and the log behind them are kept.
+//! Retention of snapshots and of the log after them.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -13,35 +13,35 @@ use super::segment;
 use super::snapshot::Snapshots;
 use crate::storage::head::Position;
 
-/// How many snapshots are kept at least.
+/// Least number of snapshots that are kept.
 const SNAPSHOTS: usize = 3;
 
-/// How far a folder must be able to go back.
+/// Past that a folder must be able to recover to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// To the newest snapshot known to be older than this, beside the newest three of all; `None`
-    /// as far as it does.
+    /// The folder keeps the newest snapshot known to be older than this, in addition to the newest
+    /// three. `None` keeps the oldest.
     pub horizon: Option<Moment>,
-    /// But no further than fits into so many bytes, all files together.
+    /// Most bytes of all files together. This limit takes precedence over the horizon.
     pub horizon_bytes: u64,
 }
 
-/// What was dropped.
+/// Result of pruning a folder.
 #[derive(Debug)]
 pub(super) struct Pruned {
-    /// The names of the files, snapshots first.
+    /// Names of the dropped files, snapshots first.
     pub(super) files: Vec<String>,
-    /// Whether the bytes made it less than it should be.
+    /// True if the limit of bytes made the folder reach back less far than it should.
     pub(super) cut_by_bytes: bool,
-    /// The files of the log that are to be archived before they go.
+    /// Files of the log that are to be archived before they go.
     pub(super) retiring: Vec<String>,
-    /// Where the filter was last known to be empty.
+    /// Position at which the filter was last known to be empty.
     pub(super) start: Option<Position>,
 }
 
-/// Drops snapshots that are not needed any more, and files of the log that lie wholly before the
-/// first position of those that are. Snapshots go first, on the disk, so that none is left without
-/// its log. With an archive, the files of the log are only named.
+/// Drops snapshots that are not needed any more, and files of the log that end before the first
+/// position of the others. The snapshots go first, on the disk, so that none is left without its
+/// log. With an archive, the files of the log are only named.
 pub(super) fn prune(
     dir: &Dir,
     header: &Header,
@@ -52,7 +52,7 @@ pub(super) fn prune(
     let all = &listed.sound;
     let files = dir.list()?;
     let segments = Segments::list(dir)?;
-    // What the archive has, no bound can take back.
+    // The limit does not apply to the archive.
     let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
     let has_archive = archive::is_on(dir)?;
     let start = if has_archive { archive::start(dir, header)? } else { None };
@@ -89,8 +89,9 @@ pub(super) fn prune(
     Ok(Pruned { files: pruned, cut_by_bytes, retiring, start })
 }
 
-/// The snapshots needed to go back to `horizon`, by their numbers in `ages`, newest first: the
-/// newest few, and the newest that is known to be older, or else the oldest.
+/// Selects the snapshots that are needed to go back to `horizon`, by their indexes in `ages`,
+/// newest first. These are the newest three, and the newest that is known to be older than
+/// `horizon`. If none is known to be older, the oldest stays.
 fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
     let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));
@@ -98,8 +99,8 @@ fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     kept
 }
 
-/// The files of the log that only have records up to `number`. The last file is never one: it is
-/// being written.
+/// Returns the files of the log that only have records up to `number`. The last file is never one
+/// of them: the log appends to it.
 fn covered(segments: &Segments, number: u64) -> Vec<String> {
     let files = segments.iter().map(|(follows, _)| follows);
     let next = files.clone().skip(1);

@@ -1,4 +1,4 @@
-//! Reading a folder: its header, and the URL-seen test on one at rest.
+//! Reads a folder's header, and asks the filter of a folder at rest.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,19 +16,20 @@ use crate::filter::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// A folder that nobody writes to, and that nobody can as long as this lives.
+/// A folder that no process writes to. Writers are locked out while this value lives.
 #[derive(Debug)]
 pub struct AtRest {
     pub(super) dir: Dir,
     header: Option<Header>,
-    /// Open, it keeps writers out. None is there to be kept out of a copy without the file.
+    /// The locked file, which keeps writers out. A copy of a folder may lack it, and has no
+    /// writers.
     _lock: Option<Box<dyn DiskFile>>,
 }
 
-/// Somebody writes to a folder that is read.
+/// Another process writes to a folder that is read.
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// Who, if that is known.
+    /// The process that writes, if it is known.
     pub holder: Option<Holder>,
 }
 
@@ -36,8 +37,8 @@ impl AtRest {
     /// Opens a folder to read, without waiting. Writes nothing.
     ///
     /// # Errors
-    /// Where somebody has the folder open to write ([`OpenError::Locked`]), the disk fails, or the
-    /// header cannot be read.
+    /// If another process has the folder open to write ([`OpenError::Locked`]), the disk fails, or
+    /// the header cannot be read.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
         Self::open_on(Arc::new(RealDisk), dir)
     }
@@ -61,11 +62,11 @@ impl AtRest {
         Ok(Self { dir, header, _lock: lock })
     }
 
-    /// Opens a folder to read, also one that somebody writes to: then what is read is the newest
-    /// snapshot and the log behind it, as far as it had come, and nobody is kept out.
+    /// Opens a folder to read, even if another process writes to it. In that case the reader gets
+    /// the newest snapshot and the present log, and keeps no writer out.
     ///
     /// # Errors
-    /// As [`AtRest::open`], but for that.
+    /// As [`AtRest::open`], but never [`OpenError::Locked`].
     pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
         match Self::open(path) {
             Err(OpenError::Locked { dir, holder }) => {
@@ -79,12 +80,12 @@ impl AtRest {
         }
     }
 
-    /// What it was made for; `None` if it is new.
+    /// Returns the header; `None` if the folder is new.
     pub fn header(&self) -> Option<&Header> {
         self.header.as_ref()
     }
 
-    /// Reads the filter as far as the folder goes: the newest snapshot and the log behind it.
+    /// Reads the newest state of the filter: the newest snapshot and the log after it.
     ///
     /// # Errors
     /// As [`Folder::recover`](super::Folder::recover).
@@ -92,11 +93,11 @@ impl AtRest {
         ShardReader::open(self, Target::Last, |_| false)
     }
 
-    /// What the filter would say of each fingerprint if it were brought to `target`. Reads the
-    /// shards that they fall into, and the log; a snapshot that is damaged in other shards will do.
+    /// Returns the verdicts that the filter would give if it were recovered to `target`. Reads the
+    /// shards of the fingerprints, and the log. The snapshot may be damaged in other shards.
     ///
-    /// A process that was killed leaves batches in the log that Redis may not know:
-    /// [`Target::Last`] takes them for seen, and only Redis can say what to take instead.
+    /// A killed process leaves batches in the log that Redis may not know. [`Target::Last`] counts
+    /// them as seen; only Redis can name the right head.
     ///
     /// # Errors
     /// As [`Folder::recover`](super::Folder::recover).
@@ -127,7 +128,7 @@ impl AtRest {
     }
 }
 
-/// Whether a file is part of what is remembered.
+/// Returns true for a snapshot or a file of the log.
 pub(super) fn is_history(file: &Entry) -> bool {
     snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
 }
@@ -146,7 +147,7 @@ pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, 
     let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
     match history[..] {
         [] => Ok(None),
-        // Beginning leaves this where it does not come to the header.
+        // An interrupted begin leaves this file without a header.
         [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
             Ok(None)
         }

@@ -1,9 +1,9 @@
-//! Replacing all that a folder remembers by one snapshot.
+//! Replaces the whole content of a folder with one snapshot.
 //!
-//! Its number is beyond all that the folder has used, so it is the newest, and nothing of the old
-//! log can be taken for what follows it. It says that a history begins with it: once it has its
-//! name, nothing older counts. What is older goes after that. The log goes to the archive, if there
-//! is one; an empty filter, however, takes the archive with it, before it counts itself.
+//! The snapshot's number is higher than every number in the folder. So it is the newest, and no
+//! record of the old log follows it. It is marked as the start of a history: once it has its final
+//! name, nothing older counts. Then the older files go. The log goes to the archive, if there is
+//! one. For an empty filter, however, the archive is removed, before the snapshot counts.
 
 use std::io;
 use std::sync::Arc;
@@ -20,15 +20,15 @@ use super::snapshot::{self, Role, Sections, Snapshots};
 use crate::filter::{Blob, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Writes the filter that a folder is to remember instead of all that it does. Dropped, it changes
+/// Writes the filter that replaces the content of a folder. If it is dropped unfinished, it changes
 /// nothing.
 #[derive(Debug)]
 pub struct Rebase<'a> {
     sections: Sections,
-    /// The id of the filter.
+    /// Id of the filter in the folder.
     filter: u64,
     shared: (Arc<Shared>, Turn),
-    /// The folder's note of where its log ends, to be set at the end.
+    /// The folder's note about the end of its log, set at the end.
     stand: &'a mut Option<Stand>,
     position: Position,
     /// Fingerprints written so far.
@@ -49,34 +49,34 @@ impl<'a> Rebase<'a> {
         Ok(Self { sections, filter: header.filter(), shared, stand, position, keys: 0 })
     }
 
-    /// Where the filter stands.
+    /// Returns the position of the filter.
     #[cfg(test)]
     pub(crate) fn position(&self) -> Position {
         self.position
     }
 
-    /// The shards that are to be written, in order.
+    /// Returns the shards to write, in order.
     pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         self.sections.shards()
     }
 
-    /// Writes a shard, in order.
+    /// Writes a shard. Shards come in order.
     ///
     /// # Panics
-    /// If another shard's turn it is.
+    /// If it is another shard's turn.
     pub fn write(&mut self, shard: ShardId, blob: &dyn Blob) -> io::Result<()> {
         self.keys += blob.keys();
         self.sections.write(shard, self.position, blob, &mut || Ok(()))
     }
 
-    /// Notes what of a shard was forgotten, as [`SnapshotWriter::tombstones`] does.
+    /// Notes a shard's tombstones, as [`SnapshotWriter::tombstones`] does.
     ///
     /// [`SnapshotWriter::tombstones`]: super::SnapshotWriter::tombstones
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
     }
 
-    /// Puts it in the place of everything else: what is to be handed to
+    /// Replaces everything else in the folder. Returns the position for
     /// [`Folder::journal`](super::Folder::journal).
     ///
     /// # Panics
@@ -110,8 +110,8 @@ impl<'a> Rebase<'a> {
     }
 }
 
-/// A number beyond that of every record and snapshot: a file cannot have more records than heads of
-/// records fit into it.
+/// Returns a number above that of every record and snapshot. A file cannot have more records than
+/// record heads fit into it.
 fn unused(dir: &Dir, header: &Header) -> io::Result<u64> {
     let segments = Segments::list(dir)?;
     let records = segments.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));

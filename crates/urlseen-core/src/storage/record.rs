@@ -15,8 +15,8 @@
 //!            a byte 255, 4 bytes length, and as many bytes of text
 //! ```
 //!
-//! The head has a CRC of its own, so that its length can be trusted before what follows is read,
-//! and so that a record whose end was never written is told from one that was damaged.
+//! The head has a CRC of its own, so that a reader can trust the length before it reads the rest.
+//! It also tells an unfinished record from a damaged one.
 
 use std::io;
 
@@ -28,21 +28,21 @@ use crate::storage::head::{Head, Position};
 /// Bytes of a record before its fingerprints.
 pub(super) const HEAD: usize = 49;
 
-/// The tag of plain text.
+/// Tag of a fingerprint of plain text.
 pub(super) const TEXT: u8 = 255;
 
-/// When a record counts.
+/// Kinds of records. They differ in when a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
-    /// If Redis committed its batch.
+    /// Counts if Redis committed the batch.
     Batch = 1,
-    /// Always.
+    /// Always counts: its fingerprints are seen.
     Adds = 2,
-    /// Always: its fingerprints are to pass once more.
+    /// Always counts: its fingerprints pass once more.
     Forgets = 3,
 }
 
-/// What a record says before its fingerprints.
+/// Head of a record, before its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecordHead {
     pub(super) kind: Kind,
@@ -53,12 +53,12 @@ pub(super) struct RecordHead {
     body_crc: u32,
 }
 
-/// Bytes that are no record's head.
+/// Reason for which bytes are no record's head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoHead {
-    /// They are not as they were written.
+    /// The bytes have changed since they were written.
     Damaged,
-    /// They are, by a version that knows more kinds.
+    /// A version that knows more kinds wrote them.
     UnknownKind(u8),
 }
 
@@ -87,7 +87,7 @@ impl RecordHead {
         self.kind != Kind::Batch || self.position.head.seq <= seq
     }
 
-    /// Whether this is the record that comes directly behind `before`.
+    /// Returns true if this record directly follows `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
         let seq = match self.kind {
             Kind::Batch => before.head.seq.wrapping_add(1),
@@ -101,7 +101,7 @@ impl RecordHead {
             && commit_id_fits
     }
 
-    /// Whether `body` is what was written behind this head.
+    /// Returns true if `body` is the one that was written after this head.
     pub(super) fn matches(&self, body: &[u8]) -> bool {
         crc32c::crc32c(body) == self.body_crc
     }
@@ -110,7 +110,7 @@ impl RecordHead {
 /// Appends the record of `fingerprints` to `bytes`.
 ///
 /// # Errors
-/// If they are more than one record can hold, 4 GiB.
+/// If they take more than 4 GiB, the limit of a record.
 pub(super) fn encode(
     kind: Kind,
     before: Head,
@@ -141,7 +141,7 @@ pub(super) fn encode(
     Ok(())
 }
 
-/// Bytes that a fingerprint takes in a record.
+/// Returns the bytes that a fingerprint takes in a record.
 pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
     let length = if matches!(fingerprint, Fingerprint::Text(_)) { 4 } else { 0 };
     1 + length + fingerprint.as_bytes().len()
@@ -154,7 +154,7 @@ fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
         Fingerprint::Raw32(_) => bytes.push(32),
         Fingerprint::Text(text) => {
             bytes.push(TEXT);
-            // One that is longer makes the record too long, which is refused.
+            // A longer text makes the record too long, and `encode` refuses it.
             let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
             bytes.extend(length.to_le_bytes());
         }
@@ -162,8 +162,8 @@ fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
     bytes.extend(fingerprint.as_bytes());
 }
 
-/// Calls `visit` with each fingerprint that follows a head; `None` where they are not `count`, or
-/// not to be read.
+/// Calls `visit` with each fingerprint of a body. Returns `None` if the body does not have exactly
+/// `count` readable ones.
 pub(super) fn decode(
     mut body: &[u8],
     count: u32,

@@ -1,14 +1,14 @@
-//! Bringing a filter back: a snapshot, and what the log has behind it.
+//! Recovery of a filter from a snapshot and the log after it.
 //!
-//! 1. A snapshot will do whose `last` is not beyond the target, if the log leads from its `first`
-//!    through its `last` to the target, every record whole and each following the one before. The
-//!    newest is taken; one that turns out to be damaged is passed over for the next.
-//! 2. What is replayed behind `first` are the batches up to the target, and all adds.
-//! 3. Then all that is beyond the target is dropped ([`cut`]), and with it the snapshots
-//!    beyond it, before anything else is written.
+//! 1. A snapshot is usable if its `last` is not after the target, and the log leads from `first`
+//!    through `last` to the target. Every record must be whole and follow the one before. The
+//!    newest usable snapshot is taken; if it turns out to be damaged, the next one.
+//! 2. The log after `first` is replayed: the batches up to the target, and all adds and forgets.
+//! 3. Then everything after the target is dropped ([`cut`]), and the snapshots after it, before
+//!    anything else is written.
 //!
-//! A snapshot whose shards all stand at one position needs no log. That is how a folder begins, and
-//! what [`Rebase`](super::Rebase) leaves.
+//! A snapshot whose shards all have one position needs no log. A folder begins with a snapshot of
+//! this kind, and [`Rebase`](super::Rebase) leaves one.
 
 use std::io::{self, Read};
 
@@ -27,23 +27,23 @@ use crate::filter::ShardId;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
-/// What was brought back, and how.
+/// Result of recovering a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Recovered {
-    /// Where the log ends now, and the filter stands.
+    /// Position of the filter and end of the log.
     pub position: Position,
-    /// The file name of the snapshot that it began with.
+    /// File name of the loaded snapshot.
     pub snapshot: String,
     /// Bytes of that snapshot.
     pub snapshot_bytes: u64,
     /// Records of the log that were replayed.
     pub records: u64,
-    /// Fingerprints in them.
+    /// Fingerprints in these records.
     pub fingerprints: u64,
-    /// What lay beyond the target and was dropped.
+    /// Dropped part of the log after the target.
     pub cut: Cut,
-    /// Where the log could not be read any further, and the snapshots that were passed over: all of
-    /// it was dropped.
+    /// Place in the log that could not be read, and the snapshots that were passed over. All of
+    /// them were dropped.
     pub damaged: Vec<Damage>,
 }
 
@@ -52,16 +52,16 @@ pub struct Recovered {
 pub(super) struct Way {
     pub(super) snapshot: Summary,
     pub(super) scan: Scan,
-    /// The snapshots that were damaged.
+    /// Damage of the snapshots that were passed over.
     pub(super) damaged: Vec<Damage>,
-    /// The head that it leads to.
+    /// Head that the snapshot leads to.
     pub(super) head: Head,
-    /// All snapshots.
+    /// All snapshots of the folder.
     all: Snapshots,
 }
 
 impl Way {
-    /// Replays the log behind the snapshot: all records but the batches beyond the head.
+    /// Replays the log after the snapshot: all records except the batches after the head.
     pub(super) fn replay(
         &self,
         dir: &Dir,
@@ -76,10 +76,10 @@ impl Way {
         })
     }
 
-    /// The same where nobody else may write to the folder.
+    /// Replays the log in the same way, if no other process may write to the folder.
     ///
     /// # Errors
-    /// Somebody did.
+    /// If another process changed the log meanwhile.
     pub(super) fn replay_all(
         &self,
         dir: &Dir,
@@ -94,7 +94,7 @@ impl Way {
     }
 }
 
-/// Does to `filter` what a record of the log says.
+/// Applies a record of the log to `filter`.
 pub(super) fn restore(filter: &mut dyn Restore, entry: &Entry<'_>) {
     let (fingerprints, at) = (entry.fingerprints(), entry.head.position);
     match entry.head.kind {
@@ -103,16 +103,16 @@ pub(super) fn restore(filter: &mut dyn Restore, entry: &Entry<'_>) {
     }
 }
 
-/// Why no snapshot leads to a target: what was met on the way.
+/// Findings about snapshots that do not lead to the target, for the error.
 #[derive(Debug, Default)]
 struct Obstacles {
-    /// The furthest that any snapshot leads without meeting the target.
+    /// The last head that any snapshot leads to before the target.
     end: Option<Head>,
     other: Option<Head>,
     damage: Option<Damage>,
 }
 
-/// Finds the newest snapshot that leads to `target` and that `load` takes.
+/// Finds the newest snapshot that leads to `target` and that `load` accepts.
 pub(super) fn find(
     dir: &Dir,
     header: &Header,
@@ -150,14 +150,14 @@ pub(super) fn find(
 }
 
 impl Obstacles {
-    /// Takes note of a snapshot that does not lead to the target.
+    /// Notes a snapshot that does not lead to the target.
     fn meet(&mut self, scan: &Scan, leads: bool, last: Head, target: Target) {
         let Target::At(target) = target else { return };
         self.other = self.other.or(scan.other);
         if self.damage.is_none() {
             self.damage.clone_from(&scan.walk.damage);
         }
-        // One that the log does not come up to still says which batch it knew.
+        // Even a snapshot without its log shows which batch it knew.
         let end = if leads { scan.walk.end.head } else { last };
         if !leads && last.seq == target.seq && last != target {
             self.other = self.other.or(Some(last));
@@ -196,7 +196,8 @@ impl Obstacles {
     }
 }
 
-/// The best state at or below `target`, on its history as far as that is known, that can be loaded.
+/// Finds the best state at or below `target` that can be loaded. The state must be on the target's
+/// history, if that is known.
 pub(super) fn best(
     dir: &Dir,
     header: &Header,
@@ -215,7 +216,7 @@ pub(super) fn best(
     Ok(None)
 }
 
-/// Takes what is only to be looked through.
+/// A filter that only checks that a snapshot can be loaded.
 #[derive(Debug)]
 struct Nobody;
 
@@ -229,8 +230,8 @@ impl Restore for Nobody {
     fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
 }
 
-/// Brings `filter` to `target` and drops what is beyond: what was done, and the file that the log
-/// goes on in.
+/// Recovers `filter` to `target` and drops everything after it. Returns the result, and the file in
+/// which the log continues.
 pub(super) fn recover(
     dir: &Dir,
     header: &Header,

@@ -1,7 +1,7 @@
 //! Requests that the disk has not answered.
 //!
-//! Only what a commit or a recovery waits for is noted: reads, looks at the folder, and writing and
-//! syncing the log. A snapshot may take its time.
+//! Only requests that a commit or a recovery waits for are noted: reads, looks at the folder, and
+//! writes and syncs of the log. Requests of a snapshot are not.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use super::disk::DiskFile;
 
-/// Requests that take less are not worth remembering.
+/// Requests that take less time are not remembered.
 const SLOW: Duration = Duration::from_secs(1);
 
 /// The requests to one folder that wait for their answers. Clones share them.
 #[derive(Debug, Clone, Default)]
 pub struct Requests(Arc<Mutex<Waiting>>);
 
-/// A request that waits.
+/// A request that waits for its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// The operation, for people.
@@ -28,9 +28,9 @@ pub struct Request {
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    /// Oldest first, with their numbers. A thread has one at a time, so there are few.
+    /// Requests oldest first, with their numbers. A thread has one at a time, so there are few.
     all: Vec<(u64, Request)>,
-    /// The last slow one that was answered, and its time.
+    /// The last slow request that was answered, and its time.
     slow: Option<(Request, Duration)>,
 }
 

@@ -1,4 +1,4 @@
-//! What a recovery brings back.
+//! The filter that a recovery restores.
 
 use std::io::{self, Read};
 
@@ -6,36 +6,36 @@ use crate::filter::ShardId;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
-/// A shard as a snapshot has it, but for its body.
+/// Head of a shard's section in a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Section {
-    /// The shard.
+    /// Id of the section's shard.
     pub shard: ShardId,
-    /// The last record that it holds.
+    /// The last record in the shard.
     pub at: Position,
-    /// Keys in it.
+    /// Number of keys in the shard.
     pub keys: u64,
-    /// How many bytes its body has; none if nothing is in it.
+    /// Bytes of the body; 0 if the shard is empty.
     pub len: u64,
 }
 
-/// A filter that is brought back. It is given all of it in order: nothing, then each shard of a
-/// snapshot once, then what was added since. Where a snapshot turns out to be damaged, it begins
-/// again.
+/// A filter that a recovery restores. The recovery clears it, loads each shard of a snapshot once,
+/// and then adds the changes since. If the snapshot turns out to be damaged, the recovery starts
+/// again with another one.
 pub trait Restore {
-    /// Forgets everything: all shards are empty.
+    /// Removes everything: all shards are empty.
     fn clear(&mut self);
-    /// Sets a shard as a snapshot has it, from all bytes of `body`, which the kind of the filter
+    /// Loads a shard of a snapshot from all bytes of `body`, which the kind of the filter
     /// [saved](crate::filter::FilterKind::save).
     ///
     /// # Errors
     /// As [`FilterKind::load`](crate::filter::FilterKind::load).
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()>;
-    /// Lets a fingerprint pass once more that a snapshot has as forgotten: its shard, and the 128
-    /// bits that the filter makes of it. Comes behind what is loaded.
+    /// Loads a tombstone of a snapshot: the fingerprint passes once more. `id` is the 128 bits that
+    /// the filter makes of it. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Sets fingerprints of the record that the log has at `at`.
+    /// Adds the fingerprints of the record at `at` in the log.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
-    /// Lets fingerprints of the record that the log has at `at` pass once more.
+    /// Forgets the fingerprints of the record at `at` in the log: each passes once more.
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
 }

@@ -1,4 +1,4 @@
-//! Whether a position leads to a batch, and what lies beyond it.
+//! Follows the log from a position to a target, and finds the records after the target.
 
 use super::cut::{Cut, Plan};
 use super::dir::Dir;
@@ -7,36 +7,36 @@ use super::history::{Place, Segments, Walk};
 use super::record::Kind;
 use crate::storage::head::{Head, Position};
 
-/// Where a filter is to be brought.
+/// Head that a filter is recovered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// To the batch that Redis knows as its last.
+    /// The batch that Redis knows as its last.
     At(Head),
-    /// As far as the folder goes, where no Redis says.
+    /// The last batch in the folder, if no Redis names one.
     Last,
 }
 
-/// What the log says about a position and a target.
+/// The log between a position and a target, and after the target.
 #[derive(Debug)]
 pub(super) struct Scan {
     from: Position,
     pub(super) walk: Walk,
-    /// What the log has at the number that was asked for: the head there.
+    /// Head that the log has at the requested number.
     pub(super) at_number: Option<Head>,
-    /// Whether the target is on the way.
+    /// True if the log leads to the target.
     pub(super) is_reached: bool,
-    /// A batch on the way that has the target's number and not its id.
+    /// A batch in the log with the target's number and another id.
     pub(super) other: Option<Head>,
-    /// Where the first batch beyond the target is, and what it follows.
+    /// Place of the first batch after the target, and the position that it follows.
     beyond: Option<(Place, Position)>,
-    /// Whether there is something behind that which counts always.
+    /// True if adds or forgets come after that.
     keep_adds: bool,
-    /// The batches beyond the target.
+    /// Count of the batches after the target.
     pub(super) cut: Cut,
 }
 
 impl Scan {
-    /// Follows the log from `from` to its end; looks for `target`, and for what it has at `number`.
+    /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
     pub(super) fn new(
         dir: &Dir,
         filter: u64,
@@ -77,7 +77,7 @@ impl Scan {
         Ok(Self { from, walk, at_number, is_reached, other, beyond, keep_adds, cut })
     }
 
-    /// What to drop for the target to be the last batch.
+    /// Returns the plan to drop everything after the target.
     pub(super) fn plan(&self) -> Plan {
         let (place, end) = match self.beyond {
             Some((place, end)) => (Some(place), end),

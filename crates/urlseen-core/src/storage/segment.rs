@@ -3,16 +3,16 @@
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenL"
-//!  8      4  format, 3
+//!  8      4  format of the folder, 5
 //! 12      8  id of the filter
-//! 20     24  what the first record follows: number, seq, commit_id
+//! 20     24  position that the first record follows: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
 //! 48         records
 //! ```
 //!
-//! It is called `log-` and the number of its first record in 20 digits, so that names sort as the
-//! records do. The file that goes on behind record N is the one called `log-<N + 1>`, if its header
-//! says so too; whatever else lies there is what an interrupted cut left behind.
+//! Its name is `log-` and the number of its first record in 20 digits, so that names sort as the
+//! records do. The log continues after record N in the file `log-<N + 1>`, if its header has that
+//! number, too. Any other file is a rest of an interrupted cut.
 
 use std::io;
 use std::ops::Range;
@@ -37,12 +37,13 @@ const PREFIX: &str = "log-";
 /// Bytes that are read at once, unless a record is longer.
 const READ: usize = 1 << 20;
 
-/// The name of the file whose first record follows number `follows`.
+/// Returns the name of the file whose first record follows number `follows`.
 pub(super) fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
 
-/// The number that the first record of the file called `name` follows, if it is one of the log.
+/// Returns the number that the first record of the file `name` follows; `None` for another file's
+/// name.
 pub(super) fn follows(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     let first: u64 = digits.parse().ok()?;
@@ -50,7 +51,7 @@ pub(super) fn follows(name: &str) -> Option<u64> {
     (self::name(follows) == name).then_some(follows)
 }
 
-/// The header of a file.
+/// Builds the header of a file.
 pub fn header(filter: u64, follows: Position) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(SEGMENT_HEADER);
     bytes.extend(MAGIC);
@@ -67,36 +68,36 @@ pub(super) struct Segment {
     name: String,
     file: Box<dyn DiskFile>,
     len: u64,
-    /// What its first record follows.
+    /// Position that the file's first record follows.
     follows: Position,
-    /// Where the next record begins.
+    /// Offset of the next record.
     offset: u64,
-    /// What the next record follows.
+    /// Position that the next record follows.
     position: Position,
-    /// Bytes of the file from `buffered` on.
+    /// Bytes of the file, from `buffered` on.
     buffer: Vec<u8>,
     buffered: u64,
 }
 
-/// A record of a file.
+/// A record in a file of the log.
 #[derive(Debug)]
 pub(super) struct Entry<'a> {
     pub(super) head: RecordHead,
-    /// Where it begins in its file.
+    /// Offset of the record in its file.
     pub(super) offset: u64,
     body: &'a [u8],
 }
 
-/// Why no record could be read.
+/// Reason for which no record was read.
 #[derive(Debug)]
 pub(super) enum Stop {
-    /// The file ends, behind a whole record.
+    /// The file ends after a whole record.
     End,
-    /// It goes on with something that is no record.
+    /// The next bytes are not a record.
     Damaged(Damage),
-    /// It goes on with a record of a later version.
+    /// The next record is of a later version.
     UnknownKind(u8),
-    /// The disk failed.
+    /// Error of the file system.
     Io(io::Error),
 }
 
@@ -107,9 +108,9 @@ impl From<io::Error> for Stop {
 }
 
 impl Entry<'_> {
-    /// Its fingerprints.
+    /// Reads the fingerprints of the record.
     pub(super) fn fingerprints(&self) -> Vec<Fingerprint> {
-        // No more than there are bytes, as reading it has shown.
+        // At most as many as the body has bytes; `next` has checked that.
         let mut all = Vec::with_capacity(self.head.count as usize);
         record::decode(self.body, self.head.count, |fingerprint| all.push(fingerprint))
             .expect("was looked through when it was read");
@@ -118,7 +119,7 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Opens the file called `name`. `Err` inside: its header is not one of this filter.
+    /// Opens the file `name`. `Err` inside: its header is not one of this filter.
     pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> io::Result<Result<Self, Damage>> {
         let file = dir.open(name)?;
         let len = file.len()?;
@@ -152,27 +153,27 @@ impl Segment {
         }))
     }
 
-    /// What its first record follows.
+    /// Returns the position that the file's first record follows.
     pub(super) fn follows(&self) -> Position {
         self.follows
     }
 
-    /// Where the records that were read end.
+    /// Returns the position of the last record that was read.
     pub(super) fn position(&self) -> Position {
         self.position
     }
 
-    /// Where in the file they end.
+    /// Returns the offset of the next record.
     pub(super) fn offset(&self) -> u64 {
         self.offset
     }
 
-    /// Bytes of the file.
+    /// Returns the bytes of the file.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// The next record, checked and in its place.
+    /// Reads the next record, and checks it and its place.
     pub(super) fn next(&mut self) -> Result<Entry<'_>, Stop> {
         let head = self.next_head()?;
         let start = self.offset + HEAD as u64;
@@ -189,7 +190,7 @@ impl Segment {
         Ok(Entry { head, offset, body: &self.buffer[body] })
     }
 
-    /// Passes over the next record without reading its fingerprints.
+    /// Skips the next record without reading its fingerprints.
     pub(super) fn skip(&mut self) -> Result<(), Stop> {
         let head = self.next_head()?;
         self.offset += HEAD as u64 + u64::from(head.length);
@@ -197,9 +198,10 @@ impl Segment {
         Ok(())
     }
 
-    /// Goes to the record that comes directly behind `before`, wherever it is: what lies between
-    /// need not be whole. Whether it is there. Its number is looked for; that other bytes are taken
-    /// for its head would take its predecessor's id and a CRC in them.
+    /// Seeks the record that directly follows `before`, anywhere in the rest of the file; the bytes
+    /// before it may be damaged. Returns true if it is there. The search is for the record's
+    /// number. Other bytes pass for its head only if they also have its predecessor's id and the
+    /// right CRC.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
         let number = before.number.wrapping_add(1).to_le_bytes();
         let finder = memmem::Finder::new(&number);
@@ -209,7 +211,7 @@ impl Segment {
             let bytes = self.fill(start, left.min(READ))?;
             let (from, window) = (bytes.start, &self.buffer[bytes]);
             for at in finder.find_iter(window) {
-                // The kind stands before the number.
+                // The kind comes before the number.
                 let Some(at) = at.checked_sub(1) else { continue };
                 let Some(head) = window[at..].first_chunk() else { break };
                 if RecordHead::decode(head).is_ok_and(|head| head.follows(before)) {
@@ -218,13 +220,13 @@ impl Segment {
                     return Ok(true);
                 }
             }
-            // The next bytes begin with those that no whole head could begin in.
+            // The next window repeats the last bytes, in which no whole head could begin.
             start += (left.min(READ) - (HEAD - 1)) as u64;
         }
         Ok(false)
     }
 
-    /// The head of the next record, which is there up to its end.
+    /// Reads the head of the next record, if the whole record is in the file.
     fn next_head(&mut self) -> Result<RecordHead, Stop> {
         let left = self.len - self.offset;
         if left == 0 {
@@ -252,9 +254,10 @@ impl Segment {
         Stop::Damaged(Damage { file: self.name.clone(), offset: self.offset, what })
     }
 
-    /// Has bytes of the file in the buffer, and says where. They are in the file.
+    /// Reads bytes of the file into the buffer, and returns their place there. The caller knows
+    /// that the file has them.
     fn fill(&mut self, start: u64, length: usize) -> io::Result<Range<usize>> {
-        // None where the buffer ends before `start`, or does not begin before it.
+        // `None` if `start` is before the buffer.
         let at = start.checked_sub(self.buffered).and_then(|at| usize::try_from(at).ok());
         if let Some(at) = at.filter(|at| at.saturating_add(length) <= self.buffer.len()) {
             return Ok(at..at + length);

@@ -1,4 +1,4 @@
-//! The filter of a folder, shard by shard, for somebody who only reads.
+//! Reads the filter of a folder shard by shard, without opening it to write.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -18,10 +18,10 @@ use super::snapshot::{Body, Summary};
 use crate::filter::native::KeyHash;
 use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
 
-/// How many fingerprints of the log are held at once. Where it has more, it is read several times.
+/// Most fingerprints of the log in memory at once. A longer log is read several times.
 const MOST: u64 = 1 << 22;
 
-/// Reads the shards of a filter in order, a shard at a time in memory.
+/// Reads the shards of a filter in order, with one shard at a time in memory.
 #[derive(Debug)]
 pub struct ShardReader {
     dir: Dir,
@@ -29,42 +29,42 @@ pub struct ShardReader {
     hasher: KeyHasher,
     file: Box<dyn DiskFile>,
     snapshot: String,
-    /// The shards in the snapshot, and where their bodies begin.
+    /// Shards of the snapshot, and the offsets of their bodies.
     sections: Vec<(Section, u64)>,
     log: Option<Log>,
-    /// By shard, and what the filter makes of each.
+    /// Tombstones: the shard, and the 128 bits that the filter makes of a fingerprint.
     tombstones: BTreeSet<(ShardId, u128)>,
-    /// Keeps writers out, where there are none.
+    /// Locks writers out of a folder at rest.
     _folder: Option<AtRest>,
 }
 
-/// What the log has behind the snapshot.
+/// The log after the snapshot.
 #[derive(Debug)]
 struct Log {
     way: Way,
     /// The number of its last record.
     last: u64,
-    /// How many shards' keys are held at once.
+    /// Number of shards whose keys are in memory at once.
     group: usize,
-    /// The first shard behind those that are held.
+    /// The first shard after those in memory.
     end: usize,
-    /// What was set and what was forgotten, in order.
+    /// Adds and forgets of each shard, in order.
     changes: Vec<Vec<(Kind, KeyHash)>>,
 }
 
 impl ShardReader {
-    /// Reads the filter of an open folder as far as the folder goes: the newest snapshot and the
-    /// log behind it.
+    /// Reads the newest state of the filter of an open folder: the newest snapshot and the log
+    /// after it.
     ///
     /// # Errors
-    /// Where the folder is new, and as [`Folder::recover`](super::Folder::recover).
+    /// If the folder is new, and as [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
         let reader = Self::open(&folder, Target::Last, |_| false)?;
         Ok(Self { _folder: Some(folder), ..reader })
     }
 
-    /// Reads the filter as it was at `target`. Those shards that are `wanted` are looked through
-    /// before a snapshot is chosen; the others may be damaged in it.
+    /// Reads the filter as it was at `target`. Checks the `wanted` shards before it chooses a
+    /// snapshot; the others may be damaged in it.
     pub(super) fn open(
         folder: &AtRest,
         target: Target,
@@ -84,7 +84,7 @@ impl ShardReader {
         let mut count = 0;
         let walk = way.replay(&dir, &header, |entry| {
             count += u64::from(entry.head.count);
-            // Nothing is forgotten in most folders.
+            // Most folders have no tombstones.
             if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
                 for fingerprint in entry.fingerprints() {
                     let key_hash = hasher.key_hash(&fingerprint);
@@ -113,7 +113,7 @@ impl ShardReader {
     /// Reads one snapshot of a folder, by the path of its file.
     ///
     /// # Errors
-    /// Where it is none, is damaged, or the folder's header cannot be read.
+    /// If it is no snapshot, or is damaged, or the folder's header cannot be read.
     pub fn of_snapshot(path: &Path) -> Result<Self, OpenError> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
@@ -135,31 +135,32 @@ impl ShardReader {
         Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
     }
 
-    /// What the folder was made for.
+    /// Returns the header of the folder.
     pub fn header(&self) -> &Header {
         &self.header
     }
 
-    /// Makes of fingerprints what the filter knows them by.
+    /// Returns the hasher of the filter's fingerprints.
     pub fn hasher(&self) -> KeyHasher {
         self.hasher
     }
 
-    /// The name of the snapshot that is read.
+    /// Returns the name of the snapshot that is read.
     pub fn snapshot(&self) -> &str {
         &self.snapshot
     }
 
-    /// What was forgotten and has not passed again: shards, and what the filter makes of each key.
+    /// Returns the tombstones: fingerprints that were forgotten and have not passed again. Each has
+    /// its shard, and the 128 bits that the filter makes of the fingerprint.
     pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {
         &self.tombstones
     }
 
-    /// The filter, of which this shard is there. Shards are asked for in order.
+    /// Returns the filter with this shard in it. Shards are requested in order.
     ///
     /// # Errors
-    /// Where the disk fails, or the snapshot is damaged there; where what is needed of the log was
-    /// dropped meanwhile by whoever writes to the folder; where there is no memory for the shard.
+    /// If the disk fails, the snapshot is damaged there, or memory is lacking. Also if another
+    /// process has dropped the needed part of the log meanwhile.
     pub fn read(&mut self, shard: ShardId) -> Result<Box<dyn FilterKind>, RecoveryError> {
         let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
         let parameters = &self.header.spec().filter.parameters;
@@ -176,7 +177,7 @@ impl ShardReader {
         for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
             let key_hashes: Vec<KeyHash> = run.iter().map(|&(_, key_hash)| key_hash).collect();
             if run[0].0 == Kind::Forgets {
-                // What cannot be taken out is among the tombstones.
+                // Keys that cannot be removed are among the tombstones.
                 let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
             } else {
                 let full = |full| RecoveryError::Io(io::Error::other(full));
@@ -188,7 +189,7 @@ impl ShardReader {
 }
 
 impl Log {
-    /// Gathers what was done to shards from `first` on.
+    /// Collects the changes of a group of shards from `first` on.
     fn gather(
         &mut self,
         dir: &Dir,
@@ -224,7 +225,8 @@ fn damaged(damage: Damage) -> RecoveryError {
     RecoveryError::NoSnapshot { damage: Some(damage) }
 }
 
-/// The shards of a snapshot, and where their bodies begin; those `wanted` are looked through.
+/// Returns the shards of a snapshot, and the offsets of their bodies. Checks those that are
+/// `wanted`.
 fn sections(
     snapshot: &Summary,
     dir: &Dir,

@@ -1,4 +1,5 @@
-//! Writing a snapshot beside the log, and dropping what it makes unneeded.
+//! Writer of a snapshot while the log continues. It then drops files that the snapshot makes
+//! unneeded.
 
 use std::io;
 use std::sync::Arc;
@@ -14,17 +15,18 @@ use super::sync::LogHandle;
 use crate::filter::{Blob, ShardId};
 use crate::storage::head::Position;
 
-/// Writes a snapshot beside the log, from any thread. Dropped, it leaves nothing behind.
+/// Writes a snapshot while the log continues, from any thread. If it is dropped unfinished, it
+/// leaves no file.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     sections: Sections,
-    // Ends after `sections`, which then have removed their file.
+    // Dropped after `sections`, which removes its file first.
     writing: Writing,
     turn: Turn,
     header: Header,
 }
 
-/// The one snapshot of a folder that is being written.
+/// Marks the one snapshot of a folder that is being written.
 #[derive(Debug)]
 struct Writing(Arc<Shared>);
 
@@ -41,16 +43,16 @@ impl Drop for Writing {
     }
 }
 
-/// A snapshot that counts.
+/// A finished snapshot, which counts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
-    /// Its file name.
+    /// Name of the snapshot's file.
     pub name: String,
-    /// Its size.
+    /// Bytes of the snapshot's file.
     pub bytes: u64,
-    /// The names of the files that went for it.
+    /// Names of the files that were dropped for it.
     pub(crate) pruned: Vec<String>,
-    /// Whether `horizon_bytes` made the folder reach back less far than it should.
+    /// True if `horizon_bytes` made the folder reach back less far than it should.
     pub cut_by_bytes: bool,
 }
 
@@ -65,16 +67,16 @@ impl SnapshotWriter {
         Ok(Self { sections, writing, turn, header: header.clone() })
     }
 
-    /// The shards that are to be written, in order.
+    /// Returns the shards to write, in order.
     pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         self.sections.shards()
     }
 
-    /// Writes a shard as it is at `at`. Shards come in order. `pause` is called every now and then;
-    /// where it fails, that is the end.
+    /// Writes a shard as it is at `at`. Shards come in order. The writer calls `pause` repeatedly;
+    /// if that fails, the writing fails.
     ///
     /// # Panics
-    /// If another shard's turn it is.
+    /// If it is another shard's turn.
     pub fn write(
         &mut self,
         shard: ShardId,
@@ -85,19 +87,19 @@ impl SnapshotWriter {
         self.sections.write(shard, at, blob, pause)
     }
 
-    /// Notes what of a shard was forgotten and has not passed again, when the shard was as it was
-    /// written: the 128 bits that the layout makes of each fingerprint.
+    /// Notes the tombstones of a shard at the time when the shard was copied. Each is the 128 bits
+    /// that the layout makes of a fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         self.sections.tombstones(shard, ids);
     }
 
-    /// Makes the snapshot count, once it and the log up to it are on the disk, and drops what is
-    /// not needed any more.
+    /// Puts the snapshot and the log up to it on the disk, makes the snapshot count, and drops
+    /// files that are not needed any more.
     ///
     /// # Errors
-    /// Where the disk fails; where the log is of no use any more; where the filter was brought
-    /// elsewhere since the snapshot was begun. Nothing is left behind then, unless it was dropping
-    /// what is old that failed.
+    /// If the disk fails, the log has failed before, or the filter was recovered since the snapshot
+    /// was begun. The snapshot leaves no file then, unless the failure came while it dropped old
+    /// files.
     ///
     /// # Panics
     /// If a shard was not written.
@@ -105,7 +107,7 @@ impl SnapshotWriter {
         self.finish_at(log, retention, Moment::now)
     }
 
-    /// The same by another clock.
+    /// Finishes the snapshot by another clock.
     pub(super) fn finish_at(
         mut self,
         log: &LogHandle,
@@ -116,7 +118,7 @@ impl SnapshotWriter {
         log.sync_to(last.number)?;
         let (shared, dir, header) = (&self.writing.0, &self.sections.dir().clone(), &self.header);
         let kept = {
-            // From here on nobody brings the filter elsewhere.
+            // No recovery can begin from here on.
             let _turn = shared.still(self.turn)?;
             self.sections.put(last)?;
             prune::prune(dir, header, retention, now())?

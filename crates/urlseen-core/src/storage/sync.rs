@@ -1,4 +1,4 @@
-//! Seeing to it that the log is on the disk: before each commit, each second, or for a snapshot.
+//! Syncs the log: before each commit, each second, or for a snapshot.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -11,10 +11,10 @@ use super::disk::{DiskDir, DiskFile};
 use super::lock::Shared;
 use super::requests::Requests;
 
-/// How often a log is synced that is synced at intervals.
+/// Time between two syncs at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// What other threads may do with the log: see to it that it is on the disk.
+/// Handle of the log for other threads, which can only sync it.
 #[derive(Debug, Clone)]
 pub struct LogHandle(Arc<Unsynced>);
 
@@ -23,42 +23,42 @@ impl LogHandle {
         Self(Arc::clone(unsynced))
     }
 
-    /// The log is on the disk at least up to record `number` when this returns.
+    /// Syncs the log at least up to record `number`.
     pub(crate) fn sync_to(&self, number: u64) -> io::Result<()> {
         self.0.sync_to(number)
     }
 }
 
-/// What of a log may not be on the disk yet. Nobody waits for the state's lock longer than it takes
-/// to look: it is not held while the disk works.
+/// Part of a log that may not be on the disk yet. Threads hold the lock of `state` only for a
+/// moment, never while the disk works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    /// Open as long as the log is: what was written must not wait for a file descriptor.
+    /// The directory, open as long as the log is, so that a sync needs no new file descriptor.
     dir: Box<dyn DiskDir>,
     shared: Arc<Shared>,
     requests: Requests,
     state: Mutex<State>,
-    /// Held while the disk works, so that it is asked once for all who wait.
+    /// Locked while the disk works, so that one sync serves all threads that wait.
     turn: Mutex<()>,
-    /// The first failure. What a disk failed to take it may forget, and claim to have later on; so
-    /// from then on nothing is written any more.
+    /// The first failure. After a failed sync, a disk may lose the data and still report success
+    /// later. So the log takes no more records from then on.
     failure: OnceLock<String>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// The number of the last record that was written, and the last known to be on the disk.
+    /// Numbers of the last record that was written, and of the last one known to be on the disk.
     written: u64,
     synced: u64,
-    /// Files that may have more in memory than on the disk, oldest first; the last is written to.
+    /// Files that may not be synced yet, oldest first. The log appends to the last one.
     files: Vec<Arc<dyn DiskFile>>,
-    /// How many files were made, and how many of those the directory has on the disk.
+    /// Number of files made, and how many of them are in the synced directory.
     made: u64,
     made_synced: u64,
 }
 
 impl Unsynced {
-    /// A log that is on the disk up to record `number`, and goes on in `file`.
+    /// Describes a log that is on the disk up to record `number` and continues in `file`.
     pub(super) fn new(
         dir: Box<dyn DiskDir>,
         shared: Arc<Shared>,
@@ -67,7 +67,7 @@ impl Unsynced {
         file: &Arc<dyn DiskFile>,
     ) -> Self {
         let files = vec![Arc::clone(file)];
-        // Whether the file was made just now is not known here.
+        // The file may be new, so the directory counts as not synced.
         let (made, made_synced) = (1, 0);
         let state = State { written: number, synced: number, files, made, made_synced };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
@@ -78,7 +78,7 @@ impl Unsynced {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails if anything failed before.
+    /// Fails with the first failure, if there was one.
     pub(super) fn check(&self) -> io::Result<()> {
         self.failure.get().map_or(Ok(()), |failure| {
             Err(io::Error::other(format!(
@@ -87,31 +87,32 @@ impl Unsynced {
         })
     }
 
-    /// From now on, nothing is written any more.
+    /// Records a failure: the log takes no more records from now on.
     pub(super) fn poison(&self, error: &io::Error) {
         let _ = self.failure.set(error.to_string());
     }
 
-    /// The same, for a result that may be a failure.
+    /// Records the failure of a result, if it is one.
     pub(super) fn poison_if<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| self.poison(error))
     }
 
-    /// Record `number` was written.
+    /// Notes that record `number` was written.
     pub(super) fn wrote(&self, number: u64) {
         self.state().written = number;
     }
 
-    /// The log goes on in a new file.
+    /// Notes that the log continues in a new file.
     pub(super) fn rolled(&self, file: &Arc<dyn DiskFile>) {
         let mut state = self.state();
         state.files.push(Arc::clone(file));
         state.made += 1;
     }
 
-    /// Records behind `number` were cut off, on the disk; the log goes on in `file`.
+    /// Notes that the records after `number` were cut off, on the disk, and that the log continues
+    /// in `file`.
     pub(super) fn cut(&self, number: u64, file: &Arc<dyn DiskFile>) {
-        // Whoever is syncing would take what was cut for what comes in its place.
+        // A sync under way would take the cut records for the ones written later.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
         state.written = number;
@@ -120,13 +121,13 @@ impl Unsynced {
         state.made += 1;
     }
 
-    /// All that was written when this was called is on the disk when it returns.
+    /// Syncs all records written so far.
     pub(super) fn sync(&self) -> io::Result<()> {
         let written = self.state().written;
         self.sync_to(written)
     }
 
-    /// The log is on the disk at least up to record `number` when this returns.
+    /// Syncs the log at least up to record `number`.
     pub(super) fn sync_to(&self, number: u64) -> io::Result<()> {
         self.check()?;
         if self.state().synced >= number {
@@ -134,7 +135,7 @@ impl Unsynced {
         }
         let _answer = self.requests.begin("a sync of the log");
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever had the turn before may have failed, or done it.
+        // The thread that had the turn before may have failed, or synced this record.
         self.check()?;
         let (files, written, made, made_synced) = {
             let state = self.state();
@@ -153,14 +154,14 @@ impl Unsynced {
             if made > made_synced {
                 self.dir.sync()?;
             }
-            // What is on the disk counts only where the next start finds it.
+            // Synced data counts only if the next start finds it.
             self.shared.hold.check()
         };
         self.poison_if(work())?;
         let mut state = self.state();
         state.synced = written;
         state.made_synced = made;
-        // Only the last of them can have been written to meanwhile.
+        // Only the last of them can have grown meanwhile.
         state.files.drain(..files.len() - 1);
         Ok(())
     }
@@ -200,7 +201,7 @@ impl Drop for Syncing {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // It does not panic, and if it did, its message was printed.
+            // The thread does not panic. If it did, its message was printed.
             let _ = thread.join();
         }
     }

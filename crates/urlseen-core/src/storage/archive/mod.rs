@@ -1,13 +1,15 @@
-//! The archive: every fingerprint that the filter let through, in files beside the log.
+//! The archive: every fingerprint that the filter let through, in files next to the log.
 //!
-//! A file of the log holds the fingerprints of its records. Once snapshots cover it, it goes; with
-//! an archive it is first written anew as a [part](part::Part), without what only a recovery needs.
-//! So an archive costs no write of its own on the way of a batch, and what a recovery cuts off was
-//! never in it. A part replaces its file of the log under the same number: killed in between, both
-//! are there, and the log's counts. The newest fingerprints are in the log alone.
+//! A file of the log holds the fingerprints of its records. The daemon removes it once snapshots
+//! cover it. With an archive, the daemon first writes it anew as a [part](part::Part), without the
+//! data that only a recovery needs. So the archive costs no write before a commit, and records that
+//! a recovery cuts off never get into it. A part replaces its file of the log under the same
+//! number. If the process is killed in between, both are there, and the log's file counts. The
+//! newest fingerprints are only in the log.
 //!
-//! The empty file `archive` says that a folder has one. A folder without it loses what it prunes,
-//! which later shows as a gap: a part or file of the log that does not follow the one before.
+//! The empty file `archive` marks a folder that has one. A folder without it loses the fingerprints
+//! that it prunes. That later shows as a gap: a part or file of the log that does not follow the
+//! one before.
 
 mod part;
 mod reader;
@@ -29,7 +31,7 @@ pub(super) const NAME: &str = "archive";
 
 const PREFIX: &str = "archive-";
 
-/// Returns the name of the part that replaces the file of the log behind record `follows`.
+/// Returns the name of the part for the file of the log after record `follows`.
 fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
@@ -46,7 +48,7 @@ pub(super) fn is_on(dir: &Dir) -> io::Result<bool> {
     Ok(dir.inode(NAME)?.is_some())
 }
 
-/// Gives the folder an archive, or ends it: the parts that are there stay.
+/// Turns the archive on or off. Turned off, it keeps its parts.
 pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
     if is_on(dir)? == on {
         return Ok(());
@@ -59,7 +61,7 @@ pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
     dir.sync()
 }
 
-/// Removes all parts: the filter is empty, or about to be.
+/// Removes all parts, because the filter is empty or about to be.
 pub(super) fn clear(dir: &Dir) -> io::Result<()> {
     let files = dir.list()?;
     let mut parts = files.iter().filter(|file| is_part(file)).peekable();

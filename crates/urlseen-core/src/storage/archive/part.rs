@@ -5,7 +5,7 @@
 //!  0      8  "urlseenA"
 //!  8      4  format, 1
 //! 12      8  id of the filter
-//! 20     24  what the first record of its file of the log followed: number, seq, commit_id
+//! 20     24  position before the first record of its file of the log: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
 //! 48         runs
 //!
@@ -18,15 +18,15 @@
 //! 14      4  CRC-32C of bytes 0 to 13
 //! 18         body: fingerprints, one after the other; text is 4 bytes of length and the text
 //!
-//! behind the runs
+//! after the runs
 //!  0     24  the last record of its file of the log: number, seq, commit_id
 //! 24      8  fingerprints that were let through
 //! 32      1  1 if the filter was empty before the first record, else 0
 //! 33      4  CRC-32C of bytes 0 to 32
 //! ```
 //!
-//! It is called `archive-` and the number of its first record in 20 digits, as the file of the log
-//! was. Numbers are little endian.
+//! Its name is `archive-` and the number of its first record in 20 digits, like that of the log's
+//! file. Numbers are little endian.
 
 use std::io;
 
@@ -45,7 +45,7 @@ const HEADER: usize = 20 + POSITION + 4;
 const RUN: usize = 18;
 const TRAILER: usize = POSITION + 13;
 
-/// About the most bytes of a run: so many are in memory at once.
+/// Most bytes of a run, about: a run is in memory as a whole.
 const RUN_BYTES: usize = 1 << 20;
 
 /// A change of the filter.
@@ -67,12 +67,12 @@ pub struct Part {
     pub(super) follows: Position,
     pub(super) last: Position,
     pub(super) fingerprints: u64,
-    /// Whether the filter was empty before it.
+    /// True if the filter was empty before the part.
     pub(super) is_first: bool,
 }
 
 impl Part {
-    /// Opens a part. `Err` inside: it is none of this filter, or damaged.
+    /// Opens a part. `Err` inside: it is damaged, or of another filter.
     pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> io::Result<Result<Self, Damage>> {
         let damage = |offset, what| Ok(Err(Damage { file: name.to_owned(), offset, what }));
         let file = dir.open(name)?;
@@ -130,7 +130,8 @@ impl Part {
         Ok(Ok(()))
     }
 
-    /// Reads the head of the run at `offset`, and the length of its body, which is in the file.
+    /// Reads the head of the run at `offset`, and the length of its body, if the whole body is in
+    /// the file.
     fn run(&self, offset: u64) -> io::Result<Option<(Run, usize)>> {
         let Some(left) = (self.end - offset).checked_sub(RUN as u64) else { return Ok(None) };
         let mut head = [0; RUN];
@@ -179,7 +180,7 @@ fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
     Fingerprint::from_raw(bytes)
 }
 
-/// Writes a part.
+/// Writes a part run by run.
 #[derive(Debug)]
 pub(super) struct PartWriter {
     file: Box<dyn DiskFile>,
@@ -191,7 +192,7 @@ pub(super) struct PartWriter {
 }
 
 impl PartWriter {
-    /// Begins the file `name`; `follows` is what its first record follows.
+    /// Begins the file `name`, whose first record follows `follows`.
     pub(super) fn begin(dir: &Dir, name: &str, filter: u64, follows: Position) -> io::Result<Self> {
         let file = dir.create(name)?;
         let mut header = Vec::with_capacity(HEADER);
@@ -244,7 +245,7 @@ impl PartWriter {
         self.file.append(&run)
     }
 
-    /// Ends the part at `last`; it is on the disk when this returns.
+    /// Ends the part at `last`, and syncs it.
     pub(super) fn finish(mut self, last: Position, is_first: bool) -> io::Result<()> {
         self.flush()?;
         let mut trailer = Vec::with_capacity(TRAILER);

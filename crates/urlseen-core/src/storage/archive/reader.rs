@@ -1,4 +1,4 @@
-//! Reading an archive, and the log behind it.
+//! Reader of an archive, and of the log after it.
 
 use std::collections::{BTreeSet, HashMap};
 use std::io;
@@ -19,20 +19,20 @@ use super::standing::{Chain, start};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
-/// All fingerprints that a filter let through, as far as archive and log have them.
+/// All fingerprints that a filter let through, if archive and log have them.
 ///
-/// In memory are those that were ever forgotten, and no others.
+/// Only fingerprints that were ever forgotten are in memory.
 #[derive(Debug)]
 pub struct Archive<'a> {
     folder: &'a AtRest,
     header: &'a Header,
     target: Target,
     extent: Extent,
-    /// What was ever forgotten, and whether it was let through again since.
+    /// Fingerprints that were ever forgotten; true if one was let through again since.
     tombstones: HashMap<Fingerprint, bool>,
 }
 
-/// What was found in an archive and a log.
+/// Gaps and damage of an archive and a log.
 #[derive(Debug, Default)]
 struct Extent {
     lacks_before: Option<Position>,
@@ -58,17 +58,18 @@ impl AtRest {
 }
 
 impl Archive<'_> {
-    /// The position behind which everything is there; `None` if all is there that the filter holds.
+    /// Returns the position after which everything is there; `None` if the archive has all
+    /// fingerprints of the filter.
     pub fn lacks_before(&self) -> Option<Position> {
         self.extent.lacks_before
     }
 
-    /// What of it cannot be read.
+    /// Returns the parts that cannot be read.
     pub fn damaged(&self) -> &[Damage] {
         &self.extent.damaged
     }
 
-    /// Calls `visit` once with each fingerprint that counts as seen, until it breaks off.
+    /// Calls `visit` once with each fingerprint that counts as seen, until `visit` returns a break.
     ///
     /// # Errors
     /// If the disk fails.
@@ -82,7 +83,7 @@ impl Archive<'_> {
             if kind == Archived::Forgotten || flow.is_break() {
                 return;
             }
-            // What passed more than once is visited the first time.
+            // A fingerprint that passed more than once is visited the first time.
             let counts = tombstones.get_mut(&fingerprint);
             if counts.is_none_or(std::mem::take) {
                 flow = visit(&fingerprint);
@@ -143,7 +144,7 @@ fn read_part(
     Ok(read)
 }
 
-/// Reads a file of the log up to `until`, which it may go beyond.
+/// Reads a file of the log up to `until`; the file may continue after that.
 fn read_log(
     dir: &Dir,
     header: &Header,

@@ -1,4 +1,4 @@
-//! Making parts of files of the log that are needed no more.
+//! Replaces pruned files of the log by parts of the archive.
 
 use std::io;
 
@@ -9,11 +9,11 @@ use super::super::segment::{Segment, Stop};
 use super::part::{Archived, PartWriter};
 use crate::storage::head::Position;
 
-/// Replaces files of the log by parts, oldest first. Killed or failing in between, what is left of
-/// the log is replaced the next time.
+/// Replaces files of the log by parts, oldest first. After a failure, the next call replaces the
+/// files that are left.
 ///
-/// Nothing is held while a part is written: batches go on being logged. `start` is where the filter
-/// was last known to be empty: records before that count no more.
+/// No lock is held while a part is written: the daemon continues to log batches. `start` is the
+/// position at which the filter was last known to be empty. Records before it no longer count.
 pub(in crate::storage) fn retire(
     dir: &Dir,
     filter: u64,
@@ -23,7 +23,7 @@ pub(in crate::storage) fn retire(
 ) -> io::Result<()> {
     for log in logs {
         let part = write(dir, filter, log, start)?;
-        // A recovery that came in between may have made another use of the number.
+        // A recovery in between may have used the number again.
         let _turn = shared.still(turn)?;
         if let Some(part) = part {
             dir.replace(&part)?;
@@ -34,8 +34,8 @@ pub(in crate::storage) fn retire(
     if logs.is_empty() { Ok(()) } else { dir.sync() }
 }
 
-/// Writes the part of a file of the log aside, on the disk, and returns its name; `None` if the
-/// file has nothing that counts.
+/// Writes the part of a file of the log aside, on the disk, and returns its name. Returns `None` if
+/// no record of the file counts.
 fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
     let Ok(mut segment) = Segment::open(dir, log, filter)? else { return Ok(None) };
     let follows = segment.follows();
@@ -50,7 +50,8 @@ fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Resu
                 let kind = kind(entry.head.kind);
                 entry.fingerprints().iter().try_for_each(|it| part.push(kind, it))?;
             }
-            // Behind damage the part ends: what follows will not follow it, and is told as a gap.
+            // The part ends before the damage. The next part then does not follow it, and shows as
+            // a gap.
             Err(Stop::End | Stop::Damaged(_) | Stop::UnknownKind(_)) => break,
             Err(Stop::Io(error)) => return Err(error),
         }

@@ -11,32 +11,32 @@ use super::super::snapshot::Snapshots;
 use super::part::Part;
 use crate::storage::head::Position;
 
-/// What a folder's archive and log hold of what the filter holds.
+/// Share of the filter's fingerprints in a folder's archive and log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Whether what is pruned from the log goes to the archive.
+    /// True if files pruned from the log go to the archive.
     pub is_on: bool,
-    /// Parts of the archive.
+    /// Number of the archive's parts.
     pub parts: u64,
-    /// Bytes of them.
+    /// Bytes of all these parts.
     pub bytes: u64,
-    /// Fingerprints that were let through, in them.
+    /// Fingerprints in them that were let through.
     pub fingerprints: u64,
-    /// The position behind which archive and log have everything; `None` if they have all that the
-    /// filter holds.
+    /// Position after which archive and log have everything; `None` if they have all fingerprints
+    /// of the filter.
     pub lacks_before: Option<Position>,
 }
 
-/// Follows parts and files of the log from each to the next.
+/// Checks that each part or file of the log follows the one before.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// Where the file before ends.
+    /// End of the file before.
     end: Option<Position>,
     lacks_before: Option<Position>,
 }
 
 impl Chain {
-    /// Takes note of the next file, or of its beginning.
+    /// Notes the start of the next file.
     pub(super) fn begin(&mut self, follows: Position, is_first: bool) {
         if is_first {
             self.lacks_before = None;
@@ -45,7 +45,7 @@ impl Chain {
         }
     }
 
-    /// Takes note of its end.
+    /// Notes the end of the file.
     pub(super) fn end(&mut self, last: Position) {
         self.end = Some(last);
     }
@@ -55,19 +55,19 @@ impl Chain {
     }
 }
 
-/// Returns the position at which the filter was last known to be empty; what lies before counts no
-/// more.
+/// Returns the position at which the filter was last known to be empty. Earlier records no longer
+/// count.
 pub(in crate::storage) fn start(dir: &Dir, header: &Header) -> io::Result<Option<Position>> {
     let all = Snapshots::list(dir, header)?;
     let Some(oldest) = all.sound.last() else { return Ok(None) };
     match oldest.is_empty(dir, header) {
-        // The daemon pruned it meanwhile: later ones are not of an empty filter.
+        // The daemon pruned it meanwhile: the later snapshots are not of an empty filter.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         is_empty => Ok(is_empty?.then_some(oldest.first)),
     }
 }
 
-/// Looks at the ends of an archive's files. Reads no fingerprints.
+/// Reads the ends of an archive's files, but no fingerprints.
 pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Standing> {
     let mut standing = Standing { is_on: super::is_on(dir)?, ..Standing::default() };
     let files = dir.list()?;
@@ -93,7 +93,8 @@ pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Sta
             let name = segment::name(number);
             let Some(log) = opened(Segment::open(dir, &name, header.filter()))? else { continue };
             let follows = log.follows();
-            // Its records are not read: it is taken to lead to the next file of the log.
+            // This does not read the file's records: it assumes that they lead to the next file of
+            // the log.
             if before == Some(true) {
                 chain.end(follows);
             }
@@ -111,7 +112,7 @@ pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Sta
     Ok(standing)
 }
 
-/// Passes over what cannot be read, or was pruned meanwhile.
+/// Skips a file that cannot be read, or was pruned meanwhile.
 fn opened<T, E>(result: io::Result<Result<T, E>>) -> io::Result<Option<T>> {
     match result {
         Ok(opened) => Ok(opened.ok()),

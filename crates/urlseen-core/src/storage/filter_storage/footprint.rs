@@ -1,4 +1,4 @@
-//! Contents of the storage folder of a filter at work, without reading its files.
+//! Size of the storage folder of a filter at work, without reading its files.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -11,25 +11,25 @@ use crate::storage::journal::Journal;
 /// The storage folder of a filter at work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
-    /// Path of the folder.
+    /// Path of the storage folder.
     pub dir: PathBuf,
-    /// Syncs of its log.
+    /// Time at which its log is synced.
     pub fsync: Fsync,
     /// Bytes written to the log since the start.
     pub logged: u64,
-    /// Number of snapshots in it.
+    /// Number of its snapshots.
     pub snapshots: u64,
-    /// Bytes of log in it.
+    /// Bytes of the log's files.
     pub log_bytes: u64,
-    /// Bytes of its archive, and true if archive and log have all that the filter holds; `None`
-    /// without an archive.
+    /// Bytes of its archive, and true if archive and log have all fingerprints of the filter;
+    /// `None` without an archive.
     pub archive: Option<(u64, bool)>,
-    /// End of the last snapshot of this run.
+    /// End of the last snapshot in this run.
     pub last_snapshot: Option<SystemTime>,
 }
 
 impl<F: LiveFilter> FilterStorage<F> {
-    /// Returns the contents of the folder.
+    /// Returns the sizes of the folder.
     pub fn footprint(&self) -> Footprint {
         // A folder that cannot be listed fails the next read or write, too.
         let usage = self.folder.usage().unwrap_or_default();

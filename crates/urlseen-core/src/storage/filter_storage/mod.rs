@@ -1,7 +1,7 @@
-//! Storage of a filter at work: its folder, the log that is open, and its snapshots.
+//! Storage of a filter at work: its folder, the open log, and its snapshots.
 //!
-//! The daemon and the library keep their filters by this. The caller decides what goes to the log
-//! and when; all calls block.
+//! The daemon and the library keep their filters with this. The caller decides which records go to
+//! the log, and when. All calls block.
 
 mod footprint;
 mod snapshotting;
@@ -37,12 +37,12 @@ const LOGGED: u64 = 21;
 /// Syncs, snapshots and archive of a filter's storage.
 #[derive(Debug, Clone, Copy)]
 pub struct StoragePolicy {
-    /// Syncs of the log.
+    /// Times at which the log is synced.
     pub fsync: Fsync,
     /// Bytes by which the log grows before a snapshot is taken; an eighth of the filter's size if
     /// that is more.
     pub snapshot_bytes: u64,
-    /// Most bytes of all files together, for the sake of older states.
+    /// Most bytes of all files together. It bounds the older states that are kept.
     pub horizon_bytes: u64,
     /// True if fingerprints that leave the log are archived; `None` leaves that to the folder.
     pub archive: Option<bool>,
@@ -56,32 +56,32 @@ impl Default for StoragePolicy {
     }
 }
 
-/// Storage folder of a filter that is worked with.
+/// Storage folder of a filter at work.
 #[derive(Debug)]
 pub struct FilterStorage<F> {
-    /// Dropped before all else.
+    /// Dropped before all other fields.
     snapshotting: Option<Snapshotting>,
     folder: Folder,
     policy: StoragePolicy,
     filter: F,
-    /// Log, once the filter was recovered.
+    /// The log, after the filter was recovered.
     journal: Option<Journal>,
     /// Bytes written to logs that were closed since the start.
     logged: u64,
     last_snapshot: Option<SystemTime>,
     /// Bytes of the open log at which the next snapshot is due.
     snapshot_at: u64,
-    /// Earliest time of the next snapshot, after one that had no file descriptors.
+    /// Earliest time of the next snapshot, if the last one found no file descriptors.
     not_before: Option<Instant>,
-    /// Waits since the last snapshot that was finished.
+    /// Waits since the last finished snapshot.
     waits: Waits,
-    /// The extent of the archive when the log was opened.
+    /// Extent of the archive when the log was opened.
     archive: Standing,
 }
 
 impl<F: LiveFilter> FilterStorage<F> {
-    /// Joins an empty filter and its folder. [`FilterStorage::begin`] or [`FilterStorage::recover`]
-    /// comes before anything is written.
+    /// Joins an empty filter and its folder. Call [`FilterStorage::begin`] or
+    /// [`FilterStorage::recover`] before anything is written.
     pub fn new(filter: F, folder: Folder, policy: StoragePolicy) -> Self {
         Self {
             snapshotting: None,
@@ -98,12 +98,12 @@ impl<F: LiveFilter> FilterStorage<F> {
         }
     }
 
-    /// Returns the folder.
+    /// Returns the storage folder.
     pub fn folder(&self) -> &Folder {
         &self.folder
     }
 
-    /// Returns the folder, to write notes beside the filter.
+    /// Returns the storage folder, to write small files such as checkpoints.
     pub fn folder_mut(&mut self) -> &mut Folder {
         &mut self.folder
     }
@@ -126,11 +126,11 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.recover(Target::At(at))
     }
 
-    /// Brings the filter to `target`, and opens the log to go on from there: see
+    /// Recovers the filter to `target`, and opens the log to continue there: see
     /// [`Folder::recover`].
     ///
     /// # Errors
-    /// As there.
+    /// As [`Folder::recover`].
     pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
         self.snapshotting = None;
         self.drop_journal();
@@ -145,8 +145,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(recovered)
     }
 
-    /// Replaces all that the folder remembers with the filter as it is in memory, at `at`. If it
-    /// fails, it can be done again. Returns `None` if the filter is gone.
+    /// Replaces the content of the folder with the filter in memory, at `at`. After a failure, the
+    /// call can be repeated. Returns `None` if the filter is gone.
     ///
     /// # Errors
     /// The disk fails.
@@ -172,7 +172,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.filter.clear();
     }
 
-    /// The filter is at `position`, and the log goes on from there.
+    /// Sets the filter's position, and opens the log to continue there.
     fn open(&mut self, position: Position) -> io::Result<()> {
         self.filter.stand(position);
         self.journal = Some(self.folder.journal(position, self.policy.fsync)?);
@@ -181,10 +181,10 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(())
     }
 
-    /// Cuts off the batches after `head`, the last committed one: the next one follows it.
+    /// Cuts off the batches after `head`, the last committed one. The next batch follows it.
     ///
     /// # Errors
-    /// The disk fails. The filter has to be recovered then.
+    /// The disk fails. The filter must be recovered then.
     pub fn cut(&mut self, head: Head) -> io::Result<()> {
         let cut = self.journal()?.cut(head);
         if cut.is_err() {
@@ -193,15 +193,15 @@ impl<F: LiveFilter> FilterStorage<F> {
         cut.map(drop)
     }
 
-    /// Checks at a glance that the next start will find what was logged.
+    /// Checks quickly that the next start will find the logged records.
     ///
     /// # Errors
-    /// It will not.
+    /// The next start will not find them.
     pub fn check(&self) -> io::Result<()> {
         self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
-    /// Ends the log with `head` as the last batch, or as it is, and syncs it.
+    /// Ends the log with `head` as the last batch, or with the present one, and syncs it.
     ///
     /// # Errors
     /// The disk fails.
@@ -213,28 +213,27 @@ impl<F: LiveFilter> FilterStorage<F> {
         journal.close(head).map(drop)
     }
 
-    /// Closes the log as it is.
+    /// Closes the log without a cut or a sync.
     fn drop_journal(&mut self) {
         self.logged += self.journal.take().map_or(0, |journal| journal.bytes());
     }
 }
 
-/// Snapshots.
+/// Snapshots of the filter.
 impl<F: LiveFilter> FilterStorage<F> {
-    /// Returns true if the log has grown so long that a snapshot should be begun, and none is under
-    /// way.
+    /// Returns true if the log has grown enough for a snapshot, and no snapshot is under way.
     pub fn wants_snapshot(&self) -> bool {
         let may = self.not_before.is_none_or(|time| time <= Instant::now());
         let is_due = |journal: &Journal| may && journal.bytes() >= self.snapshot_at;
         self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
     }
 
-    /// Begins a snapshot, on a thread of its own. The folder is to reach back to `horizon`; as far
-    /// as it does, if there is none.
+    /// Begins a snapshot on a thread of its own. The folder then reaches back to `horizon`; without
+    /// one, as far as it does now.
     ///
     /// # Errors
-    /// The disk fails: a snapshot is due again after the log has grown by the same amount. Without
-    /// file descriptors it is due again soon.
+    /// The disk fails: the next snapshot is due after the log has grown by the same amount. If file
+    /// descriptors are lacking, it is due again soon.
     pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let begun = self.start_snapshot(horizon);
         self.put_off(begun.as_ref().err());
@@ -243,7 +242,7 @@ impl<F: LiveFilter> FilterStorage<F> {
 
     fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         self.snapshot_at = self.journal()?.bytes() + self.every();
-        // First: an attempt that cannot open this file must not leave one more file of the log.
+        // The writer comes first: if it cannot open its file, the log gets no new file.
         let writer = self.folder.snapshot_writer()?;
         let journal = self.journal()?;
         journal.roll()?;
@@ -278,7 +277,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     }
 
     /// Begins a snapshot if one is due, for a filter whose crawl has no Redis. Returns the error if
-    /// this one or the last one failed.
+    /// this snapshot or the last one failed.
     pub fn tend(&mut self) -> Option<io::Error> {
         if let Some(Err(error)) = self.finished_snapshot() {
             return Some(error);
@@ -289,15 +288,15 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.begin_snapshot(self.horizon()).err()
     }
 
-    /// Returns the moment that the folder is to reach back to without a Redis that tells it. A
-    /// folder with committed batches goes on reaching back as far as it does.
+    /// Returns the moment that the folder must reach back to if no Redis names one. A folder with
+    /// committed batches reaches back as far as it does now.
     pub fn horizon(&self) -> Option<Moment> {
         let is_of = |journal: &Journal| journal.position().head != Head::START;
         let has_batches = self.journal.as_ref().is_some_and(is_of);
         (!has_batches).then(Moment::now)
     }
 
-    /// Makes the next snapshot due soon, after one that failed for want of file descriptors.
+    /// Makes the next snapshot due soon, if the last one failed for lack of file descriptors.
     fn put_off(&mut self, error: Option<&io::Error>) {
         let is_soon = error.is_some_and(descriptors::are_exhausted);
         self.not_before = is_soon.then(|| Instant::now() + self.waits.grow());

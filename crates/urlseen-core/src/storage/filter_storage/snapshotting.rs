@@ -1,4 +1,4 @@
-//! Snapshot on a thread of its own, while the filter is worked with.
+//! A snapshot on a thread of its own, while the filter is in use.
 
 use std::io;
 use std::sync::Arc;
@@ -11,19 +11,19 @@ use crate::storage::prune::Retention;
 use crate::storage::snapshot_writer::{Finished, SnapshotWriter};
 use crate::storage::sync::LogHandle;
 
-/// Rest of the thread after each piece, as a multiple of the time that the piece took: a snapshot
-/// should hardly slow the filter down.
+/// Rest of the thread after each piece, as a multiple of the time that the piece took. It keeps the
+/// snapshot from slowing the filter down.
 const REST: u32 = 9;
 
-/// Pace of the thread.
+/// Pace of the snapshot's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
 enum Pace {
-    /// It rests after each piece.
+    /// The thread rests after each piece.
     Easy,
-    /// It does not rest, because a caller waits for it.
+    /// The thread does not rest, because a caller waits for it.
     Hurry,
-    /// It ends.
+    /// The thread ends early.
     Stop,
 }
 
@@ -31,12 +31,12 @@ enum Pace {
 #[derive(Debug)]
 pub(super) struct Snapshotting {
     pace: Arc<AtomicU8>,
-    /// `None` once it is joined.
+    /// The thread; `None` once it is joined.
     thread: Option<JoinHandle<io::Result<Option<Finished>>>>,
 }
 
 impl Snapshotting {
-    /// Begins; `writer` has begun a file for it.
+    /// Starts the thread; `writer` has begun a file for the snapshot.
     pub(super) fn begin(
         filter: impl LiveFilter,
         writer: SnapshotWriter,
@@ -75,7 +75,7 @@ impl Drop for Snapshotting {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
             self.set(Pace::Stop, &thread);
-            // The result has no reader any more.
+            // No caller reads the result any more.
             let _ = thread.join();
         }
     }
@@ -97,7 +97,7 @@ fn write(
     for shard in writer.shards() {
         let Some(copied) = filter.copy(shard, buffer) else { return Ok(None) };
         let written = writer.write(shard, copied.at, &*copied.blob, &mut pause);
-        // The result has no reader any more.
+        // No caller reads the result any more.
         if is(Pace::Stop, pace) {
             return Ok(None);
         }

@@ -1,34 +1,34 @@
-//! A snapshot: the filter, shard by shard, and where each shard stood.
+//! A snapshot: the filter, shard by shard, and the position of each shard.
 //!
 //! ```text
 //! at  bytes
 //!  0      8  "urlseenS"
 //!  8      4  format of the folder, 5
 //! 12      8  id of the filter
-//! 20      8  number of shards: 256, or 1 where the filter is in one piece
-//! 28      8  when it was begun, in milliseconds since 1970
+//! 20      8  number of shards: 256, or 1 if the filter is in one piece
+//! 28      8  time at which it was begun, in milliseconds since 1970
 //! 36      4  CRC-32C of bytes 0 to 35
 //! 40         sections, by shard
 //!
 //! a section
 //!  0      1  shard
-//!  1     24  where it stands: number, seq, commit_id of the last record it holds
+//!  1     24  number, seq and commit_id of the last record in it
 //! 25      8  keys
-//! 33      8  n, the bytes of the body; 0 if nothing is in it
+//! 33      8  n, the bytes of the body; 0 if the shard is empty
 //! 41      4  CRC-32C of bytes 0 to 40
 //! 45      n  body: the shard as its kind saves it
 //! 45+n    4  CRC-32C of the body
 //!
-//! behind them, what was forgotten and has not passed again
-//!  0    17n  by fingerprint: its shard, and the 128 bits that the layout makes of it
+//! after the sections, the tombstones: forgotten and not passed again
+//!  0    17n  each: the shard, and the 128 bits that the layout makes of a fingerprint
 //! 17n     8  n
 //!  +8     4  CRC-32C of all that
 //!
-//! behind that
-//!  0     24  first: the lowest position of any shard; replay starts behind it
+//! after the tombstones
+//!  0     24  first: the lowest position of any shard; replay starts after it
 //! 24     24  last: the highest
-//! 48      8  when it was finished, in milliseconds since 1970
-//! 56      1  1 if a history begins with it: nothing that is older counts; else 0
+//! 48      8  time at which it was finished, in milliseconds since 1970
+//! 56      1  1 if a history begins with it: nothing older counts; else 0
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
@@ -40,8 +40,8 @@
 //! redisbloom   all of the filter, as `redisbloom::dump` writes it
 //! ```
 //!
-//! It is called `snapshot-` and the seq of its last position in 20 digits. While it is written, it
-//! is called otherwise, so one that has that name is whole unless it was damaged.
+//! Its name is `snapshot-` and the seq of its last position in 20 digits. It has another name while
+//! it is written. So a file with that name is whole unless it was damaged.
 
 mod reader;
 mod sections;
@@ -56,27 +56,27 @@ const PREFIX: &str = "snapshot-";
 
 /// Bytes before the sections.
 const HEADER: usize = 40;
-/// Bytes of a section before its body, and behind it.
+/// Bytes of a section before its body, and after it.
 const SECTION: usize = 21 + POSITION;
 const SECTION_END: usize = 4;
-/// Bytes behind the sections.
+/// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
-/// Bytes of a fingerprint that was forgotten, and behind all of them.
+/// Bytes of a tombstone, and after the last one.
 const TOMBSTONE: usize = 17;
 const TOMBSTONES_END: usize = 12;
-/// Bytes of a snapshot with nothing in it, with many shards and with one.
+/// Bytes of a snapshot of an empty filter, with many shards and with one.
 pub(super) const EMPTY: [u64; 2] = [empty_size(crate::filter::SHARDS), empty_size(1)];
 
 const fn empty_size(shards: usize) -> u64 {
     (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
 }
 
-/// The name of the snapshot whose last position has this seq.
+/// Returns the name of the snapshot whose last position has this seq.
 pub(super) fn name(seq: u64) -> String {
     format!("{PREFIX}{seq:020}")
 }
 
-/// The seq that a snapshot's name says, if it is one.
+/// Returns the seq in the name of a snapshot; `None` for another file's name.
 pub(super) fn seq(name: &str) -> Option<u64> {
     let seq = name.strip_prefix(PREFIX)?.parse().ok()?;
     (self::name(seq) == name).then_some(seq)

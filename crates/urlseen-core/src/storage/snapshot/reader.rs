@@ -1,4 +1,4 @@
-//! Reading snapshots.
+//! Reader of snapshots' files.
 
 use std::cmp::Reverse;
 use std::io::{self, Read};
@@ -15,31 +15,31 @@ use super::{
 use crate::filter::ShardId;
 use crate::storage::head::Position;
 
-/// What a snapshot says of itself at its two ends.
+/// Header and trailer of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::storage) struct Summary {
     pub(in crate::storage) name: String,
     pub(in crate::storage) bytes: u64,
-    /// Where the filter ends.
+    /// Offset at which the shards end.
     pub(super) end: u64,
-    /// Fingerprints that were forgotten, which follow there.
+    /// Number of tombstones, which follow the shards.
     tombstones: u64,
     pub(in crate::storage) first: Position,
     pub(in crate::storage) last: Position,
     pub(in crate::storage) begun: u64,
     pub(in crate::storage) finished: u64,
-    /// Whether nothing that is older counts.
+    /// True if the history begins with this snapshot: nothing older counts.
     is_origin: bool,
 }
 
-/// The snapshots of a folder, by what their two ends say.
+/// Snapshots of a folder, by their headers and trailers.
 #[derive(Debug)]
 pub(in crate::storage) struct Snapshots {
-    /// Those that count, newest first.
+    /// Snapshots that count, newest first.
     pub(in crate::storage) sound: Vec<Summary>,
-    /// What is wrong with those that say nothing of themselves.
+    /// Damage of the others: their header or trailer cannot be read.
     pub(in crate::storage) damaged: Vec<Damage>,
-    /// The names of those that are older than the beginning of the history.
+    /// Names of the snapshots from before the start of the history.
     pub(in crate::storage) void: Vec<String>,
 }
 
@@ -61,7 +61,7 @@ impl Snapshots {
         Ok(Self { sound, damaged, void })
     }
 
-    /// The names of those that can never be loaded.
+    /// Returns the names of the snapshots that can never be loaded.
     pub(in crate::storage) fn useless(&self) -> impl Iterator<Item = &String> {
         self.damaged.iter().map(|damage| &damage.file).chain(&self.void)
     }
@@ -117,12 +117,12 @@ impl Summary {
         Ok(Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin }))
     }
 
-    /// Returns true if a history begins with it, and with an empty filter.
+    /// Returns true if a history begins with this snapshot, and the filter in it is empty.
     pub(in crate::storage) fn is_empty(&self, dir: &Dir, header: &Header) -> io::Result<bool> {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
-        // A filter that was imported has its layers from its beginning.
+        // An imported filter has layers from the start.
         let mut keys = 0;
         let read = self.sections(dir, header, |section, _| {
             keys += section.keys;
@@ -131,8 +131,8 @@ impl Summary {
         Ok(read.is_ok() && keys == 0)
     }
 
-    /// Gives every shard to `filter`, which is empty. `Err` inside: it was damaged, and part of it
-    /// may have been given.
+    /// Loads every shard into `filter`, which is empty. `Err` inside: the snapshot is damaged, and
+    /// the filter may have a part of it.
     pub(in crate::storage) fn load(
         &self,
         dir: &Dir,
@@ -156,7 +156,7 @@ impl Summary {
         }
     }
 
-    /// What was forgotten and has not passed again.
+    /// Reads the tombstones: fingerprints that were forgotten and have not passed again.
     pub(in crate::storage) fn tombstones(
         &self,
         dir: &Dir,
@@ -183,7 +183,8 @@ impl Summary {
         Ok(read.ok_or_else(damage))
     }
 
-    /// Calls `visit` with every section, checked, and its body, which may be left unread.
+    /// Calls `visit` with the head of every section, checked, and its body, which `visit` may leave
+    /// unread.
     pub(in crate::storage) fn sections(
         &self,
         dir: &Dir,
@@ -229,7 +230,7 @@ impl Summary {
     }
 }
 
-/// Reads the head of the section of `shard`.
+/// Reads the head of a section, if it is that of `shard`.
 fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
     let mut fields = Fields(checked(bytes)?);
     let is_due = usize::from(fields.u8()) == shard.index();
@@ -237,7 +238,7 @@ fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
     is_due.then_some(section)
 }
 
-/// The body of a section, from front to back.
+/// Body of a section, read from front to back.
 pub(in crate::storage) struct Body<'a> {
     name: &'a str,
     file: &'a dyn DiskFile,
@@ -245,12 +246,12 @@ pub(in crate::storage) struct Body<'a> {
     len: u64,
     read: u64,
     crc: u32,
-    /// Why the disk failed.
+    /// Error of the disk, kept for the caller.
     failed: Option<io::Error>,
 }
 
 impl<'a> Body<'a> {
-    /// The body of so many bytes at `begin`.
+    /// Prepares to read the body of `len` bytes at `begin`.
     pub(in crate::storage) fn new(
         name: &'a str,
         file: &'a dyn DiskFile,
@@ -260,7 +261,7 @@ impl<'a> Body<'a> {
         Self { name, file, begin, len, read: 0, crc: 0, failed: None }
     }
 
-    /// Has all of it read, and checks that it is as it was written.
+    /// Lets `read` read all of the body, and checks the CRC.
     pub(in crate::storage) fn read_by(
         mut self,
         read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
@@ -286,7 +287,7 @@ impl<'a> Body<'a> {
         Ok(Err(Damage { file: self.name.to_owned(), offset: self.begin, what }))
     }
 
-    /// Where it begins.
+    /// Returns the offset of the body in the file.
     pub(in crate::storage) fn begin(&self) -> u64 {
         self.begin
     }

@@ -1,4 +1,4 @@
-//! Writing the file of a snapshot.
+//! Writer of a snapshot's file.
 
 use std::io::{self, Write};
 use std::time::SystemTime;
@@ -12,24 +12,24 @@ use super::{MAGIC, TOMBSTONE, name};
 use crate::filter::{Blob, Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Bytes that are gathered before they are written, and the most that are written without a pause.
+/// Bytes that are collected before a write, and the most that are written without a pause.
 const WRITE: usize = 1 << 20;
 
-/// Bytes after which the disk is made to take what it was given, so that syncing the log need not
-/// wait behind a whole snapshot.
+/// Bytes after which the file is synced. Otherwise a sync of the log would wait for the whole
+/// snapshot.
 const SYNC: u64 = 32 << 20;
 
-/// What a snapshot is to what is there already.
+/// Relation of a snapshot to the earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::storage) enum Role {
-    /// The next of the same history.
+    /// The next snapshot of the same history.
     Later,
-    /// The beginning of a history: nothing that is older counts.
+    /// The start of a history: nothing older counts.
     Origin,
 }
 
 impl Role {
-    /// What the file is called while it is written.
+    /// Returns the name of the file while it is written.
     fn aside(self) -> &'static str {
         match self {
             Self::Later => "snapshot.tmp",
@@ -38,7 +38,7 @@ impl Role {
     }
 }
 
-/// A snapshot's file while it is written.
+/// The file of a snapshot while it is written.
 #[derive(Debug)]
 pub(in crate::storage) struct Sections {
     dir: Dir,
@@ -46,12 +46,12 @@ pub(in crate::storage) struct Sections {
     file: Box<dyn DiskFile>,
     shards: usize,
     buffer: Vec<u8>,
-    /// Bytes handed to the file, and how many of those were synced.
+    /// Bytes given to the file, and how many of those are synced.
     written: u64,
     synced: u64,
     next: usize,
     ends: Option<(Position, Position)>,
-    /// As it is written.
+    /// The section of tombstones, in its format.
     tombstones: Vec<u8>,
     is_done: bool,
 }
@@ -86,12 +86,12 @@ impl Sections {
         &self.dir
     }
 
-    /// The shards that are to be written, in order.
+    /// Returns the shards to write, in order.
     pub(in crate::storage) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         ShardId::all().take(self.shards)
     }
 
-    /// Writes a shard. `pause` is called whenever much was written.
+    /// Writes a shard. Calls `pause` after each mebibyte of its body.
     pub(in crate::storage) fn write(
         &mut self,
         shard: ShardId,
@@ -130,7 +130,7 @@ impl Sections {
         }
     }
 
-    /// Writes bytes, or gathers them to be written with others.
+    /// Writes bytes, or collects them for a later write.
     fn put_bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
         if self.buffer.len() + bytes.len() > WRITE {
             self.flush()?;
@@ -155,7 +155,7 @@ impl Sections {
         Ok(())
     }
 
-    /// Writes the end, and has all of it on the disk: its last position, and its size.
+    /// Writes the trailer and syncs the file. Returns the last position and the size.
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, self.shards, "every shard is written");
         let (first, last) = self.ends.expect("there are shards");
@@ -175,7 +175,7 @@ impl Sections {
         Ok((last, self.written))
     }
 
-    /// Gives it the name by which it counts.
+    /// Renames the file to its final name; from then on it counts.
     pub fn put(&mut self, last: Position) -> io::Result<()> {
         self.dir.rename(self.role.aside(), &name(last.head.seq))?;
         self.is_done = true;
@@ -183,7 +183,7 @@ impl Sections {
     }
 }
 
-/// Takes the body of a section.
+/// Writer of a section's body.
 struct Body<'a> {
     sections: &'a mut Sections,
     crc: u32,
@@ -211,13 +211,13 @@ impl Write for Body<'_> {
 impl Drop for Sections {
     fn drop(&mut self) {
         if !self.is_done {
-            // Opening the folder removes it otherwise.
+            // If this fails, the next opening of the folder removes the file.
             let _ = self.dir.remove(self.role.aside());
         }
     }
 }
 
-/// Writes the snapshot of a filter with nothing in it, on the disk and in place.
+/// Writes the snapshot of an empty filter, under its final name and on the disk.
 pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(dir, Role::Origin, header)?;
     let position = Position { number: 0, head: at };

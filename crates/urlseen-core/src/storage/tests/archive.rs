@@ -1,4 +1,4 @@
-//! The archive has what the filter has, whatever happens.
+//! The archive has all fingerprints of the filter, also after faults.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use crate::filter::choice::Fsync;
 use crate::filter::{Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// A folder that has an archive, and the log that it is written from.
+/// A folder with an archive, and its log.
 struct Crawl {
     disk: SimDisk,
     folder: Folder,
@@ -44,7 +44,7 @@ impl Crawl {
         self.journal.append_forgets(&fingerprints(keys)).unwrap();
     }
 
-    /// Takes snapshots until nothing but their own files of the log is left.
+    /// Takes snapshots until the log has only the files that they made.
     fn prune(&mut self) {
         for _ in 0..3 {
             self.snapshot();
@@ -52,7 +52,7 @@ impl Crawl {
     }
 
     fn snapshot(&mut self) {
-        // Each snapshot is called by the seq of a batch.
+        // Each snapshot is named after the seq of a batch.
         let Position { number, head: Head { seq, .. } } = self.journal.position();
         let next = Position { number: number + 1, head: head(seq + 1, number) };
         self.journal.write(super::super::record::Kind::Batch, next, &[]).unwrap();
@@ -63,7 +63,8 @@ impl Crawl {
         writer.finish(&self.journal.handle(), &retention).unwrap();
     }
 
-    /// What an export gives, each once, and where it is complete.
+    /// Returns the exported fingerprints, each once, and the position after which the export is
+    /// complete.
     fn exported(&self) -> (Vec<Key>, Option<u64>) {
         let disk = Arc::new(self.disk.after_kill());
         let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
@@ -146,7 +147,7 @@ fn a_gap_is_told() {
     assert_eq!(lacks, crawl.standing().lacks_before.map(|from| from.number));
 }
 
-/// An empty filter has let nothing through, so its archive is whole again.
+/// An empty filter has let no fingerprint through, so its archive is complete again.
 #[test]
 fn emptying_the_filter_empties_the_archive() {
     let mut crawl = Crawl::new();
@@ -169,7 +170,8 @@ fn emptying_the_filter_empties_the_archive() {
     assert_eq!(crawl.standing().lacks_before, None);
 }
 
-/// Killed at each step of emptying, no fingerprint of before counts once the filter is empty.
+/// If the process is killed at any step of emptying, no earlier fingerprint counts once the filter
+/// is empty.
 #[test]
 fn killed_while_it_empties_nothing_old_counts() {
     for step in 0.. {
@@ -223,7 +225,7 @@ fn every_flipped_bit_of_a_part_is_found() {
     }
 }
 
-/// How many steps the crawl takes.
+/// Returns the number of steps of the crawl.
 fn steps(fsync: Fsync) -> usize {
     let mut world = World::new(fsync, false, 1).archived();
     crawl(&mut world);

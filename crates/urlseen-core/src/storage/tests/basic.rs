@@ -1,4 +1,4 @@
-//! What a folder is for, step by step, on a disk that does what it is told.
+//! Purpose of a folder, step by step, on a disk without faults.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -64,7 +64,7 @@ fn what_was_logged_comes_back() {
     assert_eq!((recovered.cut.batches, recovered.cut.fingerprints), (1, 1));
     assert!(recovered.cut.bytes > 0 && recovered.damaged.is_empty());
 
-    // Its number is free again.
+    // The number of the dropped batch is free again.
     let mut journal = folder.journal(second, Fsync::Always).unwrap();
     assert_eq!(append(&mut journal, &[(5, 5)]).number, 4);
     drop((journal, folder));
@@ -100,7 +100,7 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
     assert!(matches!(fresh, Err(RecoveryError::Fresh)));
 }
 
-/// (12) Adds count always.
+/// (12) Adds always count.
 #[test]
 fn adds_behind_a_batch_that_was_dropped_stay() {
     let disk = SimDisk::default();
@@ -154,7 +154,7 @@ fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
     keys.insert((3, 3));
     assert_eq!(filter.keys, keys);
     assert_eq!((recovered.snapshot, recovered.records), (finished.name.clone(), 2));
-    // The one before still leads back to where this one cannot.
+    // The snapshot before still leads to heads that this one cannot reach.
     assert_eq!(recover(&mut folder, Target::At(Head::START)).1, BTreeSet::new());
     assert!(!disk.files().contains_key(&finished.name), "it is beyond");
 }
@@ -185,7 +185,7 @@ fn one_process_has_a_folder() {
     let OpenError::Locked { holder: Some(holder), .. } = &other else { panic!("{other:?}") };
     assert_eq!(holder.pid, std::process::id());
     assert!(other.to_string().contains(&format!("process {}", holder.pid)), "{other}");
-    // The journal holds it as well.
+    // The journal holds the lock, too.
     let start = Position { number: 0, head: Head::START };
     let journal = folder.journal(start, Fsync::Never).unwrap();
     drop(folder);
@@ -209,7 +209,7 @@ fn runs_are_remembered_for_this_very_folder() {
     for (name, bytes) in disk.files() {
         copy.put(&Path::new(DIR).join(name), &bytes);
     }
-    // Another inode: this file was not there when the other was locked.
+    // The lock has another inode: this file did not exist when the other was locked.
     let lock = Path::new(DIR).join("lock");
     copy.take(&lock);
     copy.put(&lock, b"");

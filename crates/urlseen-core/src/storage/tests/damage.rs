@@ -1,5 +1,4 @@
-//! Files that are not as they were written: bits of every byte of every file, and every length of
-//! the last.
+//! Damaged files: flipped bits in every byte of every file, and every length of the last file.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -19,21 +18,22 @@ fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
     Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))
 }
 
-/// Recovers on a copy: the keys.
+/// Recovers on a copy, and returns the head and the keys.
 fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), RecoveryError> {
     let mut filter = Exact::default();
     let recovered = open(&disk.after_kill()).unwrap().recover(target, &mut filter)?;
     Ok((recovered.position.head, filter.keys))
 }
 
-/// The keys at a batch. Adds that were logged behind it may be missing: those behind damage are.
+/// Checks the keys at a batch. Adds that were logged after it may be missing: those after damage
+/// are.
 fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
     let all = expected(head.seq);
     let is_behind = |key| LATE_ADDS.contains(key) || head.seq <= 2 && ADDS.contains(key);
     keys.is_subset(&all) && all.difference(keys).all(is_behind)
 }
 
-/// (11) What is damaged is refused.
+/// (11) Damage is refused.
 #[test]
 fn no_flipped_bit_is_loaded() {
     let disk = write();
@@ -41,8 +41,8 @@ fn no_flipped_bit_is_loaded() {
     let (last, middle) = (heads[8], heads[5]);
     for (name, bytes) in disk.files() {
         let follows = segment::follows(&name);
-        // Of the snapshots one bit of each byte, and each where it is the newest that will do. Of
-        // the log two or three: the checksum is of whole records, whichever bit is wrong.
+        // Flips one bit of each byte of a snapshot, with the snapshot as the newest usable one. Of
+        // the log, two or three bits of each byte: the checksum covers whole records.
         let (targets, step) = match snapshot::seq(&name) {
             Some(seq) => (vec![heads[usize::try_from(seq).unwrap() + 1]], 9),
             None if follows.is_some() => (vec![last, middle], 3),
@@ -59,7 +59,7 @@ fn no_flipped_bit_is_loaded() {
                 continue;
             }
             if name == "lease" {
-                // An upper case digit is the same one.
+                // An upper case digit has the same value.
                 let runs = open(&flipped).unwrap().runs();
                 assert!(runs.is_empty() || runs == RUNS, "bit {bit}: {runs:x?}");
                 continue;
@@ -70,7 +70,7 @@ fn no_flipped_bit_is_loaded() {
                         assert_eq!(head, target);
                         assert!(is_right(head, &keys), "{name} bit {bit}: {target} is wrong");
                     }
-                    // The log up to the target is needed from the newest snapshot before it on.
+                    // The newest snapshot before the target needs the log from there to the target.
                     Err(RecoveryError::Behind {
                         end, missing, damage: Some(damage), best, ..
                     }) => {
@@ -82,7 +82,7 @@ fn no_flipped_bit_is_loaded() {
                         let (head, keys) = recover(&flipped, Target::At(end)).unwrap();
                         assert!(head == end && is_right(end, &keys), "{name} bit {bit}");
                     }
-                    // There is no older one.
+                    // There is no older snapshot.
                     Err(RecoveryError::Beyond { damage: Some(damage), .. }) => {
                         assert_eq!((snapshot::seq(&name), &damage.file), (Some(0), &name));
                         assert!(damage.offset <= bit as u64 / 8);
@@ -100,7 +100,7 @@ fn damage_is_passed_over_by_going_further_back() {
     let heads = heads();
     for (name, bytes) in disk.files() {
         let Some(seq) = snapshot::seq(&name) else { continue };
-        // In a shard's head, its bits, and the end.
+        // Bytes in a shard's head, in its bits, and at the end.
         for at in [60, bytes.len() / 2, bytes.len() - 5] {
             let broken = disk.after_kill();
             let mut bytes = bytes.clone();
@@ -128,14 +128,14 @@ fn damage_is_passed_over_by_going_further_back() {
     }
 }
 
-/// (11) What is torn is cut.
+/// (11) A torn log is cut.
 #[test]
 fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
     let disk = write();
     let heads = heads();
     let name = segment::name(7);
     let whole = disk.files()[&name].clone();
-    // Where batches 7 and 8 end: 6 keys each, of which two are text and two have other lengths.
+    // Bytes of batches 7 and 8. Each has 6 keys: two are text, and two have other lengths.
     let body = |seq: u64| -> usize {
         let keys = super::filter::fingerprints((0..6).map(|bit| (u8::try_from(seq).unwrap(), bit)));
         49 + keys.iter().map(super::super::record::encoded_len).sum::<usize>()
@@ -199,7 +199,7 @@ fn missing_files_are_missed() {
 
 #[test]
 fn a_foreign_file_is_not_taken_for_its_own() {
-    // The same crawl under another id: whole files, with every checksum right.
+    // The same crawl under another id: whole files with correct checksums.
     let (own, other) = (write(), SimDisk::default());
     let mut folder = super::basic::open(&other);
     folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
@@ -212,7 +212,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     let refused = recover(&other, Target::Last).unwrap_err();
     let RecoveryError::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
     assert_eq!(damage.what, "this belongs to another filter");
-    // Nor are files of a log behind a snapshot of its own.
+    // Nor are files of a log after a snapshot of its own.
     let mut folder = super::basic::open(&other);
     folder.erase().unwrap();
     folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
@@ -282,7 +282,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
     for target in [Target::Last, Target::At(heads()[5])] {
         let mut filter = Exact::default();
         let before = disk.files();
-        // The newest snapshot is beyond it.
+        // The newest snapshot is after the target.
         let result = open(&disk).unwrap().recover(target, &mut filter);
         if target == Target::Last {
             assert_eq!(filter.keys, expected(8));
@@ -301,7 +301,7 @@ fn a_whole_record_in_another_place_is_none() {
     let disk = write();
     let (name, heads) = (segment::name(7), heads());
     let whole = disk.files()[&name].clone();
-    // Batch 7 again in the place of batch 8, and batch 8 in its place.
+    // Repeats batch 7 in place of batch 8, and batch 8 in place of batch 7.
     let end = 48 + (whole.len() - 48 - (49 + 21)) / 2;
     let (seventh, eighth) = (&whole[48..end], &whole[end..2 * end - 48]);
     for (records, last) in [([seventh, seventh], 7), ([eighth, eighth], 6), ([eighth, seventh], 6)]
@@ -317,7 +317,7 @@ fn a_whole_record_in_another_place_is_none() {
 
 #[test]
 fn a_snapshot_of_another_history_is_passed_over() {
-    // Two that began together, under one id, and went different ways.
+    // Two crawls that began under one id and then parted.
     let crawl = |keys: [Key; 2], from_start: bool| {
         let disk = SimDisk::default();
         let mut folder = super::basic::begun(&disk, Head::START);
@@ -326,7 +326,7 @@ fn a_snapshot_of_another_history_is_passed_over() {
         let at = append(&mut journal, &keys[..1]);
         let mut writer = folder.snapshot_writer().unwrap();
         for shard in ShardId::all() {
-            // The first shard may stand where they had not parted yet.
+            // The first shard may have the position from before they parted.
             let at = if from_start && shard.index() == 0 { start } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.write(shard, at, &saved, &mut || Ok(())).unwrap();

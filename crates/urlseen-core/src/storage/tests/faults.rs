@@ -1,12 +1,12 @@
-//! Every step of a crawl is the last one, fails, or finds the disk full; then the next process must
-//! find all that counts, and nothing else.
+//! Faults at every step of a crawl: it is the last step, fails, or finds the disk full. The next
+//! process must find everything that counts, and nothing else.
 
 use super::random::{Random, seeds};
 use super::sim::Fault;
 use super::world::{Op, World};
 use crate::filter::choice::Fsync;
 
-/// Every kind of step, each in more than one state of the folder.
+/// Every kind of step, most of them in several states of the folder.
 const CRAWL: &[Op] = &[
     Op::Append,
     Op::Append,
@@ -50,12 +50,12 @@ const CRAWL: &[Op] = &[
     Op::Reopen,
 ];
 
-/// Runs the crawl until it stops for the fault, if it does.
+/// Runs the crawl until its end or the fault.
 pub(super) fn crawl(world: &mut World) {
     let _ = world.start().and_then(|()| CRAWL.iter().try_for_each(|&op| world.apply(op)));
 }
 
-/// How many steps the crawl takes.
+/// Returns the number of steps of the crawl.
 fn steps(fsync: Fsync, keeps_all: bool) -> usize {
     let mut world = World::new(fsync, keeps_all, 1);
     world.start().unwrap();
@@ -66,7 +66,7 @@ fn steps(fsync: Fsync, keeps_all: bool) -> usize {
     world.disk.steps()
 }
 
-/// Goes on a little after what happened.
+/// Continues for a few steps after the fault.
 pub(super) fn go_on(world: &mut World) {
     world.start().expect("it can start again");
     for op in [Op::Append, Op::Adds, Op::Commit, Op::Snapshot { split: true }, Op::Append] {
@@ -76,7 +76,7 @@ pub(super) fn go_on(world: &mut World) {
     world.check_all();
 }
 
-/// (4) What was written before the kill is there.
+/// (4) Everything written before the kill is there.
 #[test]
 fn killed_at_every_step_nothing_is_lost() {
     for keeps_all in [true, false] {
@@ -92,7 +92,7 @@ fn killed_at_every_step_nothing_is_lost() {
     }
 }
 
-/// (4) What was synced before the crash is there.
+/// (4) Everything synced before the crash is there.
 #[test]
 fn without_power_at_every_step_nothing_synced_is_lost() {
     for step in 0..steps(Fsync::Always, false) {
@@ -146,7 +146,7 @@ fn a_step_that_fails_loses_nothing() {
     }
 }
 
-/// (5, 6, 7) Brought to any head that Redis may know, and on from there.
+/// (5, 6, 7) The folder recovers to any head that Redis may know, and continues there.
 #[test]
 fn random_crawls_come_back_from_anything() {
     for seed in seeds(400) {
@@ -177,7 +177,7 @@ fn random_crawls_come_back_from_anything() {
                 world.disk.mend();
                 continue;
             }
-            // The process ends, or the machine does.
+            // The process ends, or the machine.
             if random.once_in(2) {
                 let disk = world.disk.after_power_loss(&mut random);
                 world.put_disk(disk, fsync == Fsync::Never);

@@ -1,4 +1,4 @@
-//! A filter that is never wrong: each fingerprint of these tests has a bit of its own.
+//! A filter without false positives: each fingerprint of these tests has a bit of its own.
 
 use std::collections::BTreeSet;
 use std::io::Read;
@@ -17,11 +17,11 @@ pub(super) const SHARD: usize = 64;
 /// A key of these tests: its shard, and its bit there, below 512.
 pub(super) type Key = (u8, u16);
 
-/// The keys that a filter holds, and where each shard stands.
+/// Keys of a filter, and the position of each shard.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Exact {
     pub(super) keys: BTreeSet<Key>,
-    /// What is to pass once more.
+    /// Keys that pass once more.
     pub(super) tombstones: BTreeSet<Key>,
     pub(super) at: Vec<Option<Position>>,
     is_clear: bool,
@@ -29,13 +29,13 @@ pub(super) struct Exact {
 
 impl Default for Exact {
     fn default() -> Self {
-        // What was there before must not matter.
+        // Loading must remove the earlier content.
         let (keys, at) = (BTreeSet::from([(255, 511)]), vec![None; SHARDS]);
         Self { keys, tombstones: BTreeSet::from([(255, 510)]), at, is_clear: false }
     }
 }
 
-/// The fingerprint of a key; of every kind there is.
+/// Returns the fingerprint of a key. All kinds of fingerprints occur.
 pub(super) fn fingerprint((shard, bit): Key) -> Fingerprint {
     let [low, high] = bit.to_le_bytes();
     let raw = [shard, low, high];
@@ -49,7 +49,7 @@ pub(super) fn fingerprint((shard, bit): Key) -> Fingerprint {
     }
 }
 
-/// The key of a fingerprint.
+/// Returns the key of a fingerprint.
 pub(super) fn key(fingerprint: &Fingerprint) -> Key {
     let bytes = fingerprint.as_bytes();
     let key = (bytes[0], u16::from_le_bytes([bytes[1], bytes[2]]));
@@ -61,12 +61,12 @@ pub(super) fn fingerprints(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerpri
     keys.into_iter().map(fingerprint).collect()
 }
 
-/// The new fingerprints of a batch.
+/// Returns the new fingerprints of a batch.
 pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
     keys.into_iter().map(fingerprint).collect()
 }
 
-/// What the folders of these tests are made for.
+/// Returns the spec of the folders in these tests.
 pub(super) fn spec() -> StorageSpec {
     let (capacity, error_rate) = (Capacity::new(1000).unwrap(), "1e-3".parse().unwrap());
     let geometry = Geometry::new(Blocks::One, 4, 1).unwrap();
@@ -81,7 +81,7 @@ pub(super) fn spec() -> StorageSpec {
     }
 }
 
-/// The head of an invented batch.
+/// Returns the head of an invented batch.
 pub(super) fn head(seq: u64, commit_id: u64) -> Head {
     Head { seq, commit_id: crate::filter::id::RandomId::new(commit_id) }
 }
@@ -136,11 +136,11 @@ impl Restore for Exact {
 }
 
 fn keys_of(keys: usize) -> u64 {
-    // As if each key had set half of a bit.
+    // Counts two keys for each bit that is set.
     2 * keys as u64
 }
 
-/// What a snapshot of `keys` has for a shard.
+/// Returns the content of a shard in a snapshot of `keys`.
 pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> Saved {
     let mut bytes = vec![0; SHARD];
     let number = u8::try_from(shard.index()).unwrap();
@@ -155,7 +155,7 @@ pub(super) fn shard_of(keys: &BTreeSet<Key>, shard: ShardId) -> Saved {
     Saved { keys: keys_of(count), bytes }
 }
 
-/// Writes all shards as they hold `keys` at `at`.
+/// Writes all shards with `keys`, at the position `at`.
 pub(super) fn write_all(
     writer: &mut SnapshotWriter,
     keys: &BTreeSet<Key>,

@@ -1,5 +1,5 @@
-//! A folder with something of everything, the same each time but for the clock; and the copy of it
-//! in `tests/data/storage-5` that every later version must read.
+//! A folder with every kind of content, the same each time except for its times. Its copy in
+//! `tests/data/storage-5` must be readable for every later version.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -19,14 +19,14 @@ use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
-/// Where the history begins, and the batches behind it.
+/// Head at the start of the history; the batches follow it.
 const BASE: Head = Head::START;
 
 fn batch_head(seq: u64) -> Head {
     if seq == 0 { BASE } else { head(seq, 0x1111_1111_1111_1111 * seq) }
 }
 
-/// The keys of a batch: of all kinds of fingerprints, none in the fourth.
+/// Returns the keys of a batch, of all kinds of fingerprints. Batch 4 has none.
 fn batch_keys(seq: u64) -> BTreeSet<Key> {
     let shard = u8::try_from(seq).unwrap();
     if seq == 4 { BTreeSet::new() } else { (0..6).map(|bit| (shard, bit)).collect() }
@@ -35,19 +35,19 @@ fn batch_keys(seq: u64) -> BTreeSet<Key> {
 pub(super) const ADDS: [Key; 4] = [(100, 3), (101, 0), (102, 1), (103, 2)];
 pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
 
-/// What the last snapshot has as forgotten: the second passes again in batch 7. And what is
+/// Tombstones of the last snapshot; the second key passes again in batch 7. Then the keys that are
 /// forgotten last.
 const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
 const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 
 pub(super) const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
 
-/// What the filter holds at a batch: adds count always.
+/// Returns the keys of the filter at a batch. Adds always count.
 pub(super) fn expected(seq: u64) -> BTreeSet<Key> {
     (1..=seq).flat_map(batch_keys).chain(ADDS).chain(LATE_ADDS).collect()
 }
 
-/// The heads that it leads to, oldest first.
+/// Returns the heads that the folder leads to, oldest first.
 pub(super) fn heads() -> Vec<Head> {
     (0..=8).map(batch_head).collect()
 }
@@ -71,9 +71,8 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
     writer.finish(&journal.handle(), &retention).unwrap();
 }
 
-/// Batches 1 to 8 in four files, with adds behind the second and the eighth, forgets behind those,
-/// and snapshots at 0, 3
-/// and 6; Redis may know any of the last three.
+/// Writes batches 1 to 8 in four files. Adds follow the second and the eighth, and forgets follow
+/// those. There are snapshots at 0, 3 and 6. Redis may know any of the last three batches.
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
@@ -104,7 +103,7 @@ fn fixture() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/storage-5")
 }
 
-/// The files of a fixture.
+/// Returns the files of a fixture.
 fn committed() -> BTreeMap<String, Vec<u8>> {
     let files = fs::read_dir(fixture()).unwrap().map(|entry| entry.unwrap().path());
     files
@@ -115,7 +114,7 @@ fn committed() -> BTreeMap<String, Vec<u8>> {
         .collect()
 }
 
-/// A snapshot without its times, and what depends on them.
+/// Returns a snapshot without its times and the CRCs over them.
 fn without_times(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
     if snapshot::seq(name).is_some() {
         let end = bytes.len();

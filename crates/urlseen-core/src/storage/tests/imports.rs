@@ -1,4 +1,4 @@
-//! How far imports came, as the folder remembers it.
+//! Checkpoints of imports in a folder.
 
 use super::super::Checkpoint;
 use super::super::imports::{CHECKPOINTS_MAX, NAME};
@@ -37,7 +37,7 @@ fn marks_of_another_filter_say_nothing() {
     folder.erase().unwrap();
     assert_eq!(folder.dir.read(NAME).unwrap(), None);
     folder.begin(&spec(), 100, Head::START).unwrap();
-    // As where a copy of the folder is brought back in parts.
+    // Happens if a copy of the folder is restored in parts.
     folder.dir.write_aside(NAME, &file).unwrap();
     folder.dir.replace(NAME).unwrap();
     assert_eq!(folder.checkpoints(), []);

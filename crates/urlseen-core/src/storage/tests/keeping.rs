@@ -1,4 +1,4 @@
-//! What is kept and what goes: retention and rebase.
+//! Retention and rebase: the files that stay, and those that go.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -14,7 +14,7 @@ use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 
-/// So many seconds after the start of a machine.
+/// Returns the moment so many seconds after the boot.
 fn at(boot: &'static str, seconds: u64) -> Moment {
     Moment::new(boot, Duration::from_secs(seconds))
 }
@@ -41,7 +41,8 @@ fn snapshot_at(
     writer.finish_at(&journal.handle(), retention, || now).unwrap()
 }
 
-/// Crawls for some batches with a snapshot behind each; what each snapshot said, and the heads.
+/// Crawls for some batches with a snapshot after each. Returns the result of each snapshot, and the
+/// heads.
 fn crawl(disk: &SimDisk, batches: u8, retention: &Retention) -> (Vec<Finished>, Vec<Head>) {
     let mut folder = begun(disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
@@ -75,11 +76,11 @@ fn names(disk: &SimDisk) -> Vec<String> {
     files.map(short).collect()
 }
 
-/// (7) Back as far as Redis may go.
+/// (7) The folder reaches back as far as Redis may.
 #[test]
 fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
     let disk = SimDisk::default();
-    // All were finished before the horizon, so the newest three reach back far enough.
+    // All snapshots were finished before the horizon, so the newest three reach back far enough.
     let far = Some(at("boot", 1_000_000));
     let retention = Retention { horizon: far, horizon_bytes: u64::MAX };
     let (finished, heads) = crawl(&disk, 6, &retention);
@@ -108,7 +109,7 @@ fn where_none_is_from_before_the_horizon_the_oldest_is_kept() {
     let disk = SimDisk::default();
     let (finished, heads) = crawl(&disk, 6, &keep_all());
     assert_eq!(can_go_back_to(&disk, &heads), [true; 7]);
-    // Those between are not needed: the log is there.
+    // The snapshots in between are not needed, because the log is there.
     assert_eq!(
         names(&disk),
         [
@@ -208,7 +209,7 @@ fn a_rebase_is_all_that_is_left() {
 fn what_a_rebase_had_no_time_to_drop_does_not_count() {
     let disk = SimDisk::default();
     let (_, heads) = crawl(&disk, 3, &keep_all());
-    // Killed as it begins to drop: what is older is still there.
+    // Killed at the first removal, it still has the older files.
     let old = disk.files();
     let mut folder = open(&disk);
     let at = head(9, 9);
@@ -216,7 +217,7 @@ fn what_a_rebase_had_no_time_to_drop_does_not_count() {
     for shard in ShardId::all() {
         rebase.write(shard, &crate::filter::Saved::default()).unwrap();
     }
-    // Written, synced, renamed, and the folder synced.
+    // Steps of the rebase: write, sync, rename, and sync of the folder.
     disk.fault_at(4, Fault::Killed);
     assert!(rebase.finish().is_err());
     drop(folder);
@@ -282,9 +283,8 @@ fn an_erased_folder_is_new() {
     assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
 }
 
-/// Takes a snapshot behind each of some batches, at these moments, each by a run of its own, and
-/// answers how many of the heads can be gone back to. Redis may come back as it was 100 s before
-/// each of them.
+/// Takes a snapshot after each of some batches, at these moments, each in a run of its own. Returns
+/// how many of the heads the folder still leads to. The horizon is 100 s before each moment.
 fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
     let disk = SimDisk::default();
     drop(begun(&disk, Head::START));
@@ -303,11 +303,11 @@ fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
     can_go_back_to(&disk, &heads).into_iter().filter(|can| *can).count()
 }
 
-/// (7) Ages go on from run to run, as long as the machine runs.
+/// (7) Ages continue from run to run, until the machine restarts.
 #[test]
 fn snapshots_of_earlier_runs_are_as_old_as_they_are() {
     let moments: Vec<_> = (1..=8).map(|n| at("boot", 50 * n)).collect();
-    // The one at 250 s is 150 s old, and what the newest three are not.
+    // The snapshot at 250 s is 150 s old; the newest three are younger.
     assert_eq!(runs(&moments, |_| {}), 4);
 }
 
@@ -316,7 +316,7 @@ fn snapshots_from_before_the_machine_was_started_are_as_old_as_is_known_since() 
     let before = (1..=4).map(|n| at("boot", 1000 * n));
     let after = |last| (1..=last).map(|n| at("another boot", 60 * n));
     let moments: Vec<_> = before.clone().chain(after(2)).collect();
-    // 60 s are known of: all that was there is kept.
+    // Only 60 s are known, so all snapshots stay.
     assert_eq!(runs(&moments, |_| {}), 5);
     let moments: Vec<_> = before.chain(after(5)).collect();
     assert_eq!(runs(&moments, |_| {}), 3);

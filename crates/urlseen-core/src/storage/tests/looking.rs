@@ -1,4 +1,4 @@
-//! Looking at a folder, and asking it, without changing it.
+//! Inspection of a folder, and questions to it, without a change.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
     AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR))
 }
 
-/// A folder with a real filter: a snapshot of some keys, and a log behind it.
+/// A folder with a real filter: a snapshot of some keys, and a log after it.
 fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     let mut folder = begun(disk, Head::START);
     let start = Position { number: 0, head: Head::START };
@@ -39,7 +39,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     (folder, journal, keys)
 }
 
-/// The folder's filter with these keys.
+/// Returns the folder's filter with these keys.
 fn filter_of(folder: &Folder, keys: &[Key]) -> Box<dyn FilterKind> {
     let mut filter = folder.header().unwrap().spec().filter.parameters.build(0, 1).unwrap();
     filter.insert(&key_hashes(folder, keys)).unwrap();

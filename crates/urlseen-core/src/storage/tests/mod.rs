@@ -1,4 +1,4 @@
-//! The storage folder as a whole, on a disk that can do its worst.
+//! Tests of the storage folder as a whole, on a disk with every kind of fault.
 
 mod archive;
 mod basic;

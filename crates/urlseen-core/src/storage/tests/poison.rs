@@ -1,4 +1,5 @@
-//! A disk that fails while the log is written: nothing is written any more, and why is said.
+//! Failures of the disk while the log is written: the log takes no more records, and tells the
+//! reason.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -12,7 +13,7 @@ use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 
-/// All that is asked of the log is refused, for this reason.
+/// Checks that the log refuses every call, for this reason.
 fn refuses(journal: &mut Journal, reason: &str) {
     let base = journal.position().head;
     let handle = journal.handle();
@@ -116,7 +117,7 @@ fn a_new_file_that_cannot_be_made_leaves_the_old_one() {
         assert!(journal.roll().is_err());
         disk.mend();
         let at = append(&mut journal, &[(2, 2)]);
-        // Replay that starts behind the file that could not be made is not led astray by it.
+        // The half-made file does not mislead a replay that starts after it.
         let mut writer = folder.snapshot_writer().unwrap();
         write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), at).unwrap();
         let snapshot = writer.finish(&journal.handle(), &keep_all()).unwrap().name;

@@ -18,18 +18,18 @@ impl Random {
         x ^ (x >> 31)
     }
 
-    /// Below `bound`.
+    /// Returns a number below `bound`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
-    /// True once in `times`.
+    /// Returns true once in `times` calls.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
 }
 
-/// The seeds to run a random test with: `TEST_SEED` alone where it is set.
+/// Returns the seeds for a random test: only `TEST_SEED` if it is set.
 pub(super) fn seeds(count: u64) -> Vec<u64> {
     match env::var("TEST_SEED") {
         Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],

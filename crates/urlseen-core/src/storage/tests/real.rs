@@ -1,4 +1,4 @@
-//! The same on the file system of this machine.
+//! Tests of the storage folder on the file system of this machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -135,7 +135,7 @@ keep_fragments = false
 crc = "d0c31b37"
 "#;
 
-/// Rule C5. The trap: a folder that another version wrote looks damaged, and its owner gives it up
+/// Rule C5. Without the check, a folder of another version looks damaged, and its owner gives it up
 /// though that version could read it.
 #[test]
 fn a_folder_of_another_version_is_refused_by_its_format() {
@@ -158,7 +158,7 @@ fn a_folder_of_another_version_is_refused_by_its_format() {
         }
     }
     assert_eq!(fs::read_to_string(&header).unwrap(), FORMAT_1);
-    // Damage is still told as damage.
+    // A damaged header is still reported as damaged.
     fs::write(&header, FORMAT_1.replace("k = 4", "k = 5")).unwrap();
     assert!(matches!(Folder::open(dir.path()), Err(OpenError::Header(_))));
 }

@@ -1,9 +1,9 @@
 //! A disk in memory that loses power, fills up and fails at any step.
 //!
-//! It tells what was written from what is on the platter. A write is on the platter once its file
-//! was synced, a name once its directory was. When the power goes, any of the rest may be there or
-//! not: each change of a name by itself; of what was written to a file, any part of the length, and
-//! in it any blocks, zeros in the place of others.
+//! It separates written data from data on the platter. A write is on the platter once its file was
+//! synced, and a name once its directory was. After a loss of power, any of the rest may be there
+//! or not. Each change of a name is kept or lost by itself. Of the writes to a file, any part of
+//! the length may be kept, and in it any blocks, with zeros in place of the others.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -13,18 +13,18 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock};
 use super::random::Random;
 
-/// What the disk writes at once.
+/// Bytes that the disk writes at once.
 const BLOCK: usize = 64;
 
-/// What happens at a step.
+/// Fault that strikes at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fault {
-    /// The process is gone: nothing happens from there on. A write is torn.
+    /// The process is killed: no later step happens. A write is torn.
     Killed,
-    /// The step fails, and the next ones do not. Of a write half is done; what a sync failed to
-    /// bring to the platter never gets there while the process lives, whatever it is told.
+    /// The step fails, and the next ones do not. Half of a write is done. Data of a failed sync
+    /// never reaches the platter while the process lives, even if a later sync succeeds.
     Failing,
-    /// There is no room from there on: nothing can be made, and a write is torn.
+    /// The disk is full from there on: no file can be made, and a write is torn.
     Full,
 }
 
@@ -42,7 +42,7 @@ struct State {
     is_full: bool,
 }
 
-/// A change of names: what lies under a name from now on, and the name that is gone for it.
+/// A change of names: the new file of a name, and the name that is gone for it.
 #[derive(Debug, Clone)]
 struct Rename {
     to: Option<(PathBuf, u64)>,
@@ -53,11 +53,12 @@ struct Rename {
 struct Contents {
     bytes: Vec<u8>,
     durable: Vec<u8>,
-    /// A sync failed: nothing gets to the platter any more, whatever is said.
+    /// True after a failed sync: no data reaches the platter any more, even if a later sync
+    /// succeeds.
     is_lost: bool,
 }
 
-/// The disk. Clones are the same disk.
+/// The simulated disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
 pub(super) struct SimDisk(Arc<Mutex<State>>);
 
@@ -73,30 +74,30 @@ impl SimDisk {
         self.0.lock().unwrap()
     }
 
-    /// Has `fault` happen at step `step`, counted from now, the first being 0.
+    /// Makes `fault` strike at step `step`, counted from now on, the first being 0.
     pub(super) fn fault_at(&self, step: usize, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((state.steps + step, fault));
     }
 
-    /// How many steps were taken that change something or bring it to the platter.
+    /// Returns the number of steps so far that changed something or synced it.
     pub(super) fn steps(&self) -> usize {
         self.state().steps
     }
 
-    /// Whether the fault asked for has happened.
+    /// Returns true if the requested fault has struck.
     pub(super) fn has_struck(&self) -> bool {
         let state = self.state();
         state.fault.is_none_or(|(step, _)| state.steps > step)
     }
 
-    /// No more faults.
+    /// Ends all faults, and gives the disk room.
     pub(super) fn mend(&self) {
         let mut state = self.state();
         (state.fault, state.is_full) = (None, false);
     }
 
-    /// The disk as the next process finds it.
+    /// Returns the disk as the next process finds it.
     pub(super) fn after_kill(&self) -> Self {
         let mut state = self.state().clone();
         state.locks.clear();
@@ -105,7 +106,7 @@ impl SimDisk {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// The disk as it is found when the power is back.
+    /// Returns the disk as it is after a loss of power.
     pub(super) fn after_power_loss(&self, random: &mut Random) -> Self {
         let state = self.after_kill().state().clone();
         let mut names = state.durable_names;
@@ -129,7 +130,7 @@ impl SimDisk {
         Self(Arc::new(Mutex::new(state)))
     }
 
-    /// The files in a directory and their bytes.
+    /// Returns the files in a directory and their bytes.
     pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let state = self.state();
         let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
@@ -140,7 +141,7 @@ impl SimDisk {
             .collect()
     }
 
-    /// Puts bytes in the place of a file's, on the platter.
+    /// Replaces the bytes of a file, on the platter.
     pub fn put(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let inode = state.inode_of(path);
@@ -150,7 +151,7 @@ impl SimDisk {
         state.files.insert(inode, Contents { bytes, durable, is_lost: false });
     }
 
-    /// Takes a file away, on the platter.
+    /// Removes a file, on the platter.
     pub(super) fn take(&self, path: &Path) {
         let mut state = self.state();
         state.names.remove(path);
@@ -163,12 +164,12 @@ impl SimDisk {
 }
 
 impl Contents {
-    /// What may be left without power.
+    /// Returns content that may be left after a loss of power.
     fn survivor(&self, random: &mut Random) -> Vec<u8> {
         let (now, then) = (&self.bytes, &self.durable);
         let same = now.iter().zip(then).take_while(|(a, b)| a == b).count();
         let (short, long) = (now.len().min(then.len()), now.len().max(then.len()));
-        // Nothing is written in place: what differs was appended or cut.
+        // No write is in place: differences are appended or cut.
         let len = match random.below(3) {
             0 => then.len(),
             1 => now.len(),
@@ -190,7 +191,7 @@ impl Contents {
 }
 
 impl State {
-    /// Counts a step: whether it is to be done in full, by half with an error, or not at all.
+    /// Counts a step. `Err` holds true if half of the step is done, and the error.
     fn step(&mut self) -> Result<(), (bool, io::Error)> {
         let killed = || io::Error::other("the process was killed");
         if self.is_killed {
@@ -215,7 +216,7 @@ impl State {
         }
     }
 
-    /// A step that needs no room: a full disk does not fail it.
+    /// Counts a step that needs no room: a full disk does not fail it.
     fn roomless(&mut self) -> Result<(), io::Error> {
         match self.step() {
             Err((_, error)) if error.kind() != io::ErrorKind::StorageFull => Err(error),
@@ -337,7 +338,7 @@ impl Disk for SimDisk {
     }
 }
 
-/// The only directory.
+/// The only directory of the disk.
 impl DiskDir for SimDisk {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
@@ -353,7 +354,7 @@ impl DiskFile for SimFile {
         let state = self.disk.state();
         let bytes = &state.files[&self.inode].bytes;
         let rest = &bytes[bytes.len().min(usize::try_from(offset).unwrap())..];
-        // Never all that was asked for, where that is much.
+        // A long read never returns all requested bytes.
         let len = rest.len().min(buffer.len()).min(3000);
         buffer[..len].copy_from_slice(&rest[..len]);
         Ok(len)

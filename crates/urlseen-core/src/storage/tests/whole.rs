@@ -1,4 +1,4 @@
-//! A folder with a filter of RedisBloom, which is in one piece.
+//! Tests of a folder with a filter of RedisBloom, which is in one piece.
 
 use std::any::Any;
 use std::io::{self, Read};
@@ -35,7 +35,7 @@ fn spec(parameters: Parameters) -> StorageSpec {
     StorageSpec { crawl, filter: FilterSpec { parameters, ..filter } }
 }
 
-/// What is brought back.
+/// A filter after a recovery.
 struct Brought {
     filter: Box<dyn FilterKind>,
     hasher: KeyHasher,
@@ -101,7 +101,7 @@ fn at_rest(disk: &SimDisk) -> AtRest {
     AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()
 }
 
-/// All that a folder at rest has.
+/// Returns the filter of a folder at rest.
 fn rest_of(folder: &AtRest) -> Filter {
     let filter: Box<dyn Any> = folder.reader().unwrap().read(ShardId::WHOLE).unwrap();
     filter.downcast::<RedisBloomFilter>().unwrap().into_filter().unwrap()
@@ -118,8 +118,8 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
     writer.finish(&journal.handle(), &keep_all()).unwrap();
 }
 
-/// Batches 0 to 9 with snapshots behind 2 and 6, and adds behind 4: where each batch ended, and the
-/// filter there, adds included, as they count always.
+/// Logs batches 0 to 9 with snapshots after 2 and 6, and adds after 4. Returns the end of each
+/// batch and the filter there, with the adds, because they always count.
 fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
     let mut folder = open(disk);
     folder.begin(&spec(Parameters::reserved(reservation())), 7, Head::START).unwrap();
@@ -184,7 +184,7 @@ fn a_folder_says_what_is_in_it() {
     assert_eq!(found[2], (*at, filter.size()));
 }
 
-/// Whatever bit changes, it is found, and an older snapshot leads there as well.
+/// Every flipped bit is found, and an older snapshot leads to the head, too.
 #[test]
 fn a_damaged_snapshot_is_passed_over() {
     let disk = SimDisk::default();
@@ -221,7 +221,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
     assert!(bytes(&rest_of(&at_rest(&disk))) == bytes(&filter));
 
-    // It begins, and does not come to its end.
+    // The import begins, and does not come to its end.
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
@@ -231,7 +231,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     folder.import(&spec(Parameters::imported()), 6, &filter).unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));
-    // Others await nothing.
+    // Other folders await no import.
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     folder.begin(&spec(Parameters::reserved(reservation())), 5, Head::START).unwrap();

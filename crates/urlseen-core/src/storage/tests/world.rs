@@ -1,6 +1,7 @@
-//! A crawl on a simulated disk, and what must come back of it whatever happens.
+//! A crawl on a simulated disk, and the content that must survive every fault.
 //!
-//! Every record adds keys of its own, so that what a filter holds says which records it was given.
+//! Every record adds keys of its own, so that the content of a filter shows which records it
+//! received.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -17,38 +18,38 @@ use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
-/// What a crawl does next.
+/// Next step of a simulated crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Logs a batch.
+    /// Logs a batch with new keys.
     Append,
-    /// Redis commits the batches logged so far, or all but the last.
+    /// Commits the logged batches in Redis, all or all but the last.
     Commit,
     CommitButOne,
-    /// Logs adds.
+    /// Logs adds with new keys.
     Adds,
     Roll,
-    /// Takes a snapshot, logging and committing a batch half way through if so.
+    /// Takes a snapshot. If `split` is true, logs and commits a batch while it is half written.
     Snapshot {
         split: bool,
     },
-    /// Drops what is not committed.
+    /// Drops the batches that are not committed.
     Cut,
     /// Ends the log and begins anew.
     Close,
-    /// The process ends without a word, and the next one recovers to what Redis knows.
+    /// Ends the process without a close; the next one recovers to Redis's head.
     Reopen,
-    /// Redis comes back as it was some batches ago.
+    /// Sets Redis back by some batches.
     RollBack(usize),
-    /// The filter as it is becomes all that is remembered, at a head that nobody knew.
+    /// Replaces the folder's content with the present filter, at a new head.
     Rebase,
 }
 
-/// Something that was asked of the folder failed: the process cannot go on.
+/// A call to the folder failed: the process cannot continue.
 #[derive(Debug)]
 pub struct Stopped;
 
-/// A batch that was logged, and the keys it added.
+/// A logged batch, and the keys that it added.
 #[derive(Debug, Clone)]
 struct Logged {
     head: Head,
@@ -56,7 +57,7 @@ struct Logged {
     keys: BTreeSet<Key>,
 }
 
-/// A crawl, its folder, and what is known of both.
+/// A crawl, its folder, and the state that must survive.
 #[derive(Debug)]
 pub(super) struct World {
     pub(super) disk: SimDisk,
@@ -64,22 +65,22 @@ pub(super) struct World {
     journal: Option<Journal>,
     fsync: Fsync,
     retention: Retention,
-    /// Where the history begins, and what was known then.
+    /// Head and keys at the start of the history.
     base: Logged,
-    /// Every batch behind that whose logging was confirmed.
+    /// Batches after the start whose logging was confirmed.
     chain: Vec<Logged>,
-    /// How many of those Redis knows.
+    /// Number of those that Redis knows.
     committed: usize,
     /// Adds whose logging was confirmed, and those whose was not.
     adds: BTreeSet<Key>,
     maybe_adds: BTreeSet<Key>,
-    /// Adds that may be there for one head, and not for another.
+    /// Adds that may be there at one head, and not at another.
     shaky_adds: BTreeSet<Key>,
-    /// The head and the keys of a rebase that may have happened.
+    /// Head and keys of a rebase that may have happened.
     rebase: Option<Logged>,
-    /// Whether something unsynced may have been lost.
+    /// True if unsynced data may have been lost.
     is_lossy: bool,
-    /// Whether the folder has an archive, which must hold what the filter holds.
+    /// True if the folder has an archive, which must have all keys of the filter.
     is_archived: bool,
     next_key: u16,
     random: Random,
@@ -108,13 +109,13 @@ impl World {
         }
     }
 
-    /// With an archive.
+    /// Gives the folder an archive.
     pub(super) fn archived(mut self) -> Self {
         self.is_archived = true;
         self
     }
 
-    /// Opens the folder, begins it if it is new, and recovers to what Redis knows.
+    /// Opens the folder, begins it if it is new, and recovers to Redis's head.
     pub(super) fn start(&mut self) -> Result<(), Stopped> {
         self.stop();
         let disk = Arc::new(self.disk.clone());
@@ -129,13 +130,14 @@ impl World {
         self.recover(target)
     }
 
-    /// Lets go of the folder.
+    /// Closes the folder and its journal.
     pub(super) fn stop(&mut self) {
         self.journal = None;
         self.folder = None;
     }
 
-    /// The disk as the next process finds it; `is_lossy` if what was not synced may be gone.
+    /// Continues with `disk`, as the next process finds it. `is_lossy` is true if unsynced data may
+    /// be gone.
     pub(super) fn put_disk(&mut self, disk: SimDisk, is_lossy: bool) {
         self.stop();
         self.disk = disk;
@@ -159,7 +161,7 @@ impl World {
         (0..count).map(|_| key()).collect()
     }
 
-    /// What the batches up to this many have added.
+    /// Returns the keys of the first `batches` batches.
     fn keys(&self, batches: usize) -> BTreeSet<Key> {
         let batches = self.chain[..batches].iter().flat_map(|batch| &batch.keys);
         self.base.keys.iter().chain(batches).copied().collect()
@@ -229,8 +231,8 @@ impl World {
         Ok(())
     }
 
-    /// What the filter holds, and where it stands: at the last committed batch. Adds behind that
-    /// are there already, and come again.
+    /// Returns the keys of the filter and its position: the last committed batch. Adds after that
+    /// are there already, and recovery gives them again.
     fn filter(&self) -> (BTreeSet<Key>, Position) {
         let keys = self.keys(self.committed).union(&self.adds).copied().collect();
         let last = self.committed.checked_sub(1).map_or(&self.base, |last| &self.chain[last]);
@@ -256,11 +258,11 @@ impl World {
     fn rebase(&mut self) -> std::io::Result<()> {
         let keys: BTreeSet<Key> = self.filter().0;
         let head = self.head(self.committed);
-        // Ahead, behind, or of the same number as what there is.
+        // A seq before, at or after the present one.
         let seq = (head.seq + self.random.below(7) as u64).saturating_sub(3);
         let at = Head { seq, ..head.next() };
         if self.is_archived {
-            // As each command does that rebases: the log goes to the archive as it is.
+            // Commands that rebase do the same: the log goes to the archive as it is.
             self.chain.truncate(self.committed);
             self.journal_mut().cut(head)?;
         }
@@ -277,7 +279,7 @@ impl World {
         Ok(())
     }
 
-    /// The rebase has happened.
+    /// Notes that the rebase has happened.
     fn rebased(&mut self) {
         self.base = self.rebase.take().expect("a rebase");
         self.chain.clear();
@@ -287,8 +289,7 @@ impl World {
         self.shaky_adds.clear();
     }
 
-    /// Brings the filter to `target` and looks whether it is what it must be; the log goes on from
-    /// there.
+    /// Recovers the filter to `target`, checks its content, and continues the log there.
     fn recover(&mut self, target: Head) -> Result<(), Stopped> {
         let mut filter = Exact::default();
         let folder = self.folder.as_mut().expect("a folder");
@@ -308,7 +309,7 @@ impl World {
         match result {
             Ok(_) => self.resume(target, &filter),
             Err(RecoveryError::Io(_)) => {
-                // It may have begun to drop what is beyond.
+                // The failed recovery may have begun to drop later batches.
                 self.chain.truncate(self.committed);
                 Err(Stopped)
             }
@@ -323,7 +324,7 @@ impl World {
                 self.resume(best, &filter)
             }
             Err(RecoveryError::Beyond { target, oldest, .. }) => {
-                // It went further back than it must. Redis comes back as it was later than that.
+                // The target was pruned. Redis comes back with a later head instead.
                 assert!(oldest.seq > target.seq, "{oldest} to {target}");
                 let chain = self.chain.iter().position(|batch| batch.head == oldest);
                 self.committed = chain.map_or(0, |chain| chain + 1);
@@ -335,20 +336,20 @@ impl World {
         }
     }
 
-    /// The lowest seq that a snapshot there leads to.
+    /// Returns the lowest seq that a snapshot leads to.
     fn oldest(&self) -> u64 {
         let files = self.disk.files();
         files.keys().filter_map(|name| snapshot::seq(name)).min().expect("a snapshot")
     }
 
-    /// Goes on from `target`, where `filter` was brought.
+    /// Continues from `target`, to which `filter` was recovered.
     fn resume(&mut self, target: Head, filter: &Exact) -> Result<(), Stopped> {
         self.check(self.committed, filter);
         self.chain.truncate(self.committed);
         let all = self.adds.union(&self.maybe_adds).copied().collect::<BTreeSet<_>>();
         self.adds = all.intersection(&filter.keys).copied().collect();
         if self.is_lossy {
-            // A newer snapshot may have them where the log behind an older one lost them.
+            // A newer snapshot may have the adds that the log after an older one lost.
             self.shaky_adds.extend(all);
         }
         self.maybe_adds.clear();
@@ -373,8 +374,8 @@ impl World {
         assert!(invented.is_empty(), "seen, and nobody knows of it: {invented:?}");
     }
 
-    /// Every head that Redis may come back with is recovered to, each on a copy of the disk. Those
-    /// that retention dropped are refused.
+    /// Recovers to every head that Redis may come back with, each on a copy of the disk. Pruned
+    /// heads are refused.
     pub(super) fn check_all(&self) {
         let reach = if self.folder_is_begun() && self.rebase.is_none() {
             self.oldest()
@@ -396,7 +397,7 @@ impl World {
         }
     }
 
-    /// The archive and the log have what the filter has, at any head that it is brought to.
+    /// Checks that archive and log have the keys of the filter, at any head.
     fn check_archive(&self, batches: usize) {
         if !self.is_archived {
             return;
