@@ -16,9 +16,6 @@ const BITS: std::ops::RangeInclusive<u32> = 1..=32;
 const RATES: u64 = 11 * PER_DECADE;
 const PER_DECADE: u64 = 90;
 
-/// Distance of the error rates that are tried first.
-const FAR: usize = 10;
-
 /// Question about some memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FitQuestion {
@@ -165,11 +162,9 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
 }
 
 /// Returns the least error rate that fits. Near a rate at which more blocks begin to be worth it, a
-/// larger one may not fit, so this is no bisection.
+/// larger one may not fit, so each is tried.
 fn least(fits: impl Fn(f64) -> bool) -> Option<f64> {
-    let fits = |&number: &u64| fits(rate(number));
-    let far = (0..=RATES).step_by(FAR).find(fits)?;
-    (far.saturating_sub(FAR as u64 - 1)..=far).find(fits).map(rate)
+    (0..=RATES).map(rate).find(|&rate| fits(rate))
 }
 
 /// Error rate of this number.
