@@ -20,9 +20,8 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, Report, Status};
+use urlseen_cli::pipeline::{Parts, Pipeline, Report};
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
-use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, Moment, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -122,19 +121,13 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         store.recover_to(None, None).unwrap();
     }
     let works = store.work(query::open(0).1).unwrap();
-    let protocol = Protocol::new(&config);
     let parts = Parts {
         server: std::sync::Arc::new(config.redis.url.clone()),
-        needs: protocol.needs(),
-        protocol,
-        parameters: Parameters::native(&sizing, None),
-        shared: None,
+        protocol: Protocol::new(&config),
         forgets: items(&config),
-        holder: LeaseHolder::this("bench"),
         config: config.clone(),
         drain: true,
         standby: false,
-        status: Status::starting(&config),
     };
     let (_ask, stop) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
@@ -142,7 +135,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         let begun = storage.call(|store| store.begin_snapshot(Some(Moment::now())));
         runtime.block_on(begun).unwrap().unwrap();
     }
-    let mut pipeline = Pipeline::new(parts, works, stop);
+    let mut pipeline = Pipeline::new(parts, works, Parameters::native(&sizing, None), None, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
     assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
-use super::report::{Live, Report, report};
-use super::{Counts, Ending, RunError, Status};
+use super::board::{Board, Live, Report};
+use super::{Ending, RunError, Status};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{FillWatch, Parameters};
@@ -19,16 +19,10 @@ use urlseen_engine::flow::feed::{Bad, Pages};
 /// Answers clients until it is told to stop.
 pub(crate) struct Alone {
     works: Works,
-    board: Board,
-    stop: Stop,
-}
-
-/// View of the run for others.
-struct Board {
     parameters: Parameters,
     when_full: WhenFull,
-    live: watch::Sender<Live>,
-    started: Instant,
+    board: Board,
+    stop: Stop,
 }
 
 impl Alone {
@@ -40,15 +34,13 @@ impl Alone {
         status: Status,
         stop: Stop,
     ) -> Self {
-        let live = watch::Sender::new(Live { status, lease_until: None });
-        let board = Board { parameters, when_full, live, started: Instant::now() };
-        board.publish(&works);
-        Self { works, board, stop }
+        let board = Board::new(status, works.engine.gauges().into());
+        Self { works, parameters, when_full, board, stop }
     }
 
-    /// State of the run for others, while it goes on.
+    /// State of the run for watchers.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
-        self.board.live.subscribe()
+        self.board.watch()
     }
 
     /// Recovers the filter, and answers until it is told to stop. Calls `show` with a report once
@@ -61,22 +53,23 @@ impl Alone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, board, stop } = self;
+        let Self { works, parameters, when_full, board, stop } = self;
         // The feed has no pages, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
-        let (mut stop, live) = (stop.clone(), board.live.clone());
+        let mut stopped = stop.clone();
         tokio::spawn(async move {
-            let _ = stop.wait_for(|stop| *stop).await;
-            live.send_modify(|live| live.status.phase = Phase::Stopping);
+            let _ = stopped.wait_for(|stop| *stop).await;
             drop(held);
         });
+        let capacity = parameters.sizing().map(|sizing| sizing.capacity().get());
+        let most = capacity.filter(|_| *when_full == WhenFull::Stop);
         let flow = Flow {
             works,
             pages: Pages { expected: 0, receiver },
             effect: &mut (),
-            fill: board.parameters.sizing().map(FillWatch::new),
+            fill: parameters.sizing().map(FillWatch::new),
             remedy: REMEDY,
-            audience: &mut Teller { board, every, due: Instant::now(), show },
+            audience: &mut Teller { board, stop, most, every, due: Instant::now(), show },
         };
         match flow.run().await {
             Ok(_) => Ok(Ending::Stopped),
@@ -101,37 +94,23 @@ impl Alone {
         Ok(())
     }
 
-    fn enter(&self, phase: Phase) {
-        self.board.live.send_modify(|live| live.status.phase = phase);
-        self.board.publish(&self.works);
+    fn enter(&mut self, phase: Phase) {
+        self.board.now.status.phase = phase;
+        self.board.publish(self.works.engine.gauges().into());
     }
 
     /// Returns the state of the run.
     pub(crate) fn report(&self) -> Report {
-        self.board.report(&self.works)
-    }
-}
-
-impl Board {
-    fn report(&self, works: &Works) -> Report {
-        let gauges = works.engine.gauges();
-        let (fill, asked) = ((gauges.fill(), gauges.error_rate()), works.dispatcher.asked());
-        report(fill, Counts::default(), (asked, gauges.tombstones()), self.started, 0, 0)
-    }
-
-    fn publish(&self, works: &Works) {
-        let report = self.report(works);
-        self.live.send_modify(|live| live.update(report));
-    }
-
-    fn keep_footprint(&self, footprint: Footprint) {
-        self.live.send_modify(|live| live.status.storage = Some(footprint.into()));
+        self.board.report(self.works.engine.gauges().into())
     }
 }
 
 /// Publishes the progress of the run.
 struct Teller<'a> {
-    board: &'a Board,
+    board: &'a mut Board,
+    stop: &'a Stop,
+    /// Keys with which nothing is added any more.
+    most: Option<u64>,
     /// Time between two calls of `show`, and time of the next.
     every: Option<Duration>,
     due: Instant,
@@ -152,11 +131,9 @@ impl Audience for Teller<'_> {
     }
 
     fn look(&mut self, works: &mut Works) {
-        let board = self.board;
-        let keys: u64 = works.engine.gauges().keys().iter().sum();
-        let capacity = board.parameters.sizing().map(|sizing| sizing.capacity().get());
-        let is_past = capacity.is_some_and(|capacity| keys >= capacity);
-        let is_full = board.when_full == WhenFull::Stop && is_past;
+        let gauges = works.engine.gauges();
+        let keys: u64 = gauges.keys().iter().sum();
+        let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full() {
             warn!(
                 "the filter holds as many fingerprints as it is made for, and filter.when_full is \
@@ -164,14 +141,20 @@ impl Audience for Teller<'_> {
             );
         }
         works.dispatcher.set_full(is_full);
-        let asked = works.dispatcher.asked();
-        if board.live.borrow().status.asked != asked {
+        let (board, asked) = (&mut *self.board, works.dispatcher.asked());
+        if board.now.status.asked != asked {
             debug!("{asked:?}");
-            board.publish(works);
+        }
+        board.now.status.asked = asked;
+        if *self.stop.borrow() {
+            board.now.status.phase = Phase::Stopping;
+        }
+        if board.has_news() {
+            board.publish(gauges.into());
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&board.report(works));
+            (self.show)(&board.report(gauges.into()));
             self.due = now.max(self.due + every);
         }
     }

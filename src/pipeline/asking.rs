@@ -1,43 +1,58 @@
-//! Answering those who ask, whatever else a run does.
+//! Events of the filter, and answers to queries at all times of a run.
 
 use std::future::Future;
 use std::pin::pin;
 
 use tracing::error;
 
-use super::queue::Queue;
+use super::filter::Snapshots;
+use super::queue::{Prepared, Queue};
 use super::{Pipeline, RunError};
 use urlseen_engine::engine::{Event, WorksError};
 
 impl Pipeline {
-    /// Tells of what has happened to the filter and its folder.
-    pub(super) fn tell(&mut self, event: Event) {
-        match event {
-            Event::Judged(_) | Event::Ready(_) | Event::Sifted(_) | Event::Added | Event::Asked => {
+    /// Takes an event of the filter. Ready batches are queued. Without a queue they were read for
+    /// one that was given up.
+    pub(super) fn take(
+        &mut self,
+        event: Result<Event, WorksError>,
+        queue: Option<&mut Queue>,
+    ) -> Result<(), RunError> {
+        match (event?, queue) {
+            (Event::Judged(batch), _) => self.filter.works.log(batch),
+            (Event::Ready(batch), Some(queue)) => {
+                queue.push(Prepared::new(&self.parts.protocol, batch, true));
             }
-            Event::Full(why) => {
+            (Event::Sifted(batch), Some(queue)) => self.queue_parts(batch, queue),
+            (Event::Ready(_) | Event::Sifted(_), None) => self.note_aborted(1),
+            (Event::Full(why), _) => {
                 error!("{why}. What was judged before is committed, then the run ends");
             }
-            Event::SnapshotDue => self.is_snapshot_due = true,
-            Event::Snapshot(finished) => self.tell_snapshot(finished),
-            Event::NoSnapshot(error) => Self::tell_no_snapshot(&error),
-            Event::Footprint(footprint) => self.keep_footprint(footprint),
+            (Event::SnapshotDue, _) => self.filter.snapshots.is_due = true,
+            (Event::Snapshot(finished), _) => {
+                self.board.counts().snapshots += 1;
+                self.filter.snapshots.tell(finished);
+            }
+            (Event::NoSnapshot(error), _) => Snapshots::tell_none(&error),
+            (Event::Footprint(footprint), _) => self.board.keep_footprint(footprint),
+            (Event::Added | Event::Asked, _) => {}
         }
+        Ok(())
     }
 
-    /// Waits until all that was asked is answered.
+    /// Waits until all queries that were taken are answered.
     pub(super) async fn answer_all(
         &mut self,
         mut queue: Option<&mut Queue>,
     ) -> Result<(), RunError> {
-        while self.works.is_asked() {
-            let event = self.works.next(false).await;
+        while self.filter.works.is_asked() {
+            let event = self.filter.works.next(false).await;
             self.take(event, queue.as_deref_mut())?;
         }
-        Ok(self.works.do_extras().await?)
+        Ok(self.filter.works.do_extras().await?)
     }
 
-    /// The same between two sessions.
+    /// Does the same between two sessions.
     pub(super) async fn answer_known(&mut self) -> Result<(), RunError> {
         let mut known = self.known.take();
         let answered = self.answer_all(known.as_mut()).await;
@@ -45,20 +60,20 @@ impl Pipeline {
         answered
     }
 
-    /// Does `work`, which has no part in the filter, and answers those who ask meanwhile.
+    /// Does `work`, which has no part in the filter, and answers queries meanwhile.
     pub(super) async fn meanwhile<T>(
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<T, RunError> {
         let mut work = pin!(work);
         loop {
-            self.works.do_extras().await?;
-            // The filter stands where Redis stands then, as far as this run knows.
+            self.filter.works.do_extras().await?;
+            // The filter is at the position of Redis then, as far as this run knows.
             let may_ask = self.known.is_some();
             tokio::select! {
                 biased;
                 done = &mut work => return Ok(done),
-                event = self.works.next(may_ask) => {
+                event = self.filter.works.next(may_ask) => {
                     let mut known = self.known.take();
                     let taken = self.take(event, known.as_mut());
                     self.known = known;

@@ -1,25 +1,24 @@
-//! The way of a batch through the daemon, and what happens when it is interrupted.
+//! The way of a batch through the daemon, and its interruptions.
 //!
-//! A session is the work on one connection. When it fails, its batches stay queued;
-//! the next session takes the lease under a new token, asks Redis how far it came, and goes on
-//! from there.
+//! A session is the work on one connection. If it fails, its batches stay queued. The next session
+//! takes the lease under a new token, asks Redis for the last commit, and continues from there.
 
 mod alone;
 mod asking;
+mod board;
+mod claim;
 mod counts;
 mod disk;
 mod error;
-mod fill;
+mod filter;
 mod moment;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
-mod report;
 mod server;
 mod session;
 mod shared;
 pub(crate) mod shutdown;
-mod snapshots;
 mod status;
 mod suspicion;
 #[cfg(test)]
@@ -27,67 +26,57 @@ mod tests;
 mod window;
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::Serialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::crawl::protocol::{GivenBack, Persistence, Protocol, ProtocolError};
+use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
+use board::Board;
+pub(crate) use board::Live;
+pub use board::Report;
+use claim::Claim;
 pub use counts::Counts;
-use disk::{Disk, Hang};
 pub(crate) use error::RunError;
+use filter::RunFilter;
 pub(crate) use queue::Queue;
-pub(crate) use report::Live;
-pub use report::Report;
 pub use server::Server;
 pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
-use urlseen_core::filter::{FillWatch, Parameters};
+use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
-use urlseen_core::redis::lease::{LeaseHolder, RunId};
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::redis::preflight::Needs;
 use urlseen_engine::config::Config;
+use urlseen_engine::engine::Works;
 pub use urlseen_engine::engine::query::Asked;
-use urlseen_engine::engine::{Gauges, Works};
 use urlseen_engine::item::Options;
 
-/// How often a lease that is waited for is asked for.
+/// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
 
-/// How long to try to release the lease of a run that failed.
+/// Longest time to release the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
 
-/// What a pipeline works with.
+/// Everything that a pipeline works with, beside its filter.
 pub struct Parts {
     /// Redis.
     pub server: Arc<dyn Server>,
-    /// What to ask of it.
+    /// Calls of Redis.
     pub protocol: Protocol,
-    /// What must be proved before the first item is taken.
-    pub needs: Needs,
-    /// What the filter is made for.
-    pub parameters: Parameters,
-    /// The filter, where it is in Redis.
-    pub shared: Option<Shared>,
-    /// How what is to be forgotten is read.
+    /// Form of the items that are to be forgotten.
     pub forgets: Options,
-    /// Who runs it.
-    pub holder: LeaseHolder,
-    /// The configuration of the crawl.
+    /// Configuration of the crawl.
     pub config: Config,
-    /// Ends once the source is empty and all is committed.
+    /// Ends the run once the source is empty and all is committed.
     pub drain: bool,
     /// Waits for a lease that another process holds, rather than ends.
     pub standby: bool,
-    /// What is told of it before it starts.
-    pub status: Status,
 }
 
 /// How a run ended.
@@ -105,101 +94,56 @@ pub enum Ending {
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
-    run: RunId,
-    /// The filter, what keeps it, and who asks about single fingerprints.
-    works: Works,
-    /// Where it is kept, if it is kept on a disk.
-    disk: Option<Disk>,
-    gauges: Arc<Gauges>,
-    /// Who wants to know how it goes.
-    live: watch::Sender<Live>,
-    /// What this run knew of the crawl when the last session ended. The session that works has it;
-    /// nothing before the first one has read where the crawl stands.
+    filter: RunFilter,
+    claim: Claim,
+    board: Board,
+    /// Queue of the last session. The working session has it now. There is none before the first
+    /// session has read the position of the crawl.
     known: Option<Queue>,
-    /// The last commit and the items that are claimed, as last seen.
-    head: Option<urlseen_core::storage::Head>,
-    processing: u64,
-    /// What the server takes at once, as last told.
+    /// Most that the server takes at once, as last told.
     limits: Limits,
     suspicion: Suspicion,
-    /// Whether the lease was asked for, and so may be held.
-    has_asked_for_lease: bool,
-    /// The runs before this one that the storage folder knows, once it was asked.
-    dead: Option<Vec<RunId>>,
-    /// What Redis said of how far back it may come.
-    persistence: Persistence,
-    /// Whether a snapshot is to be begun once Redis has said that again.
-    is_snapshot_due: bool,
-    /// Whether it was said that the storage folder goes back less far than it should.
-    told_cut: bool,
-    /// Who was last said to hold the lease that is waited for.
-    told_holder: Option<String>,
     backoff: Backoff,
-    /// Where the filter has a size that it may outgrow.
-    fill_watch: Option<FillWatch>,
-    /// Layers of a filter that grows, as last told.
-    layers: usize,
-    counts: Counts,
-    /// How many items passed by each rule, by its number.
-    passed: Vec<u64>,
-    /// How many items commits to a filter in Redis have found unseen, since the crawl began.
-    unseen: u64,
-    started: Instant,
-    source_length: u64,
     stop: Stop,
 }
 
 impl Pipeline {
-    /// Ready to run with the filter of `works`; `stop` tells when to end.
-    pub fn new(parts: Parts, works: Works, stop: Stop) -> Self {
-        let gauges = Arc::clone(works.engine.gauges());
-        let (counts, started) = (Counts::default(), Instant::now());
-        let fill = report::fill(&parts, &gauges);
-        let report = report::report(fill, counts, (works.dispatcher.asked(), 0), started, 0, 0);
-        let live = Live::new(parts.status.clone(), report);
+    /// Makes a run with the filter of `works`, or with the one in Redis if it is `shared`. It ends
+    /// after `stop`.
+    pub fn new(
+        parts: Parts,
+        works: Works,
+        parameters: Parameters,
+        shared: Option<Shared>,
+        stop: Stop,
+    ) -> Self {
+        let filter = RunFilter::new(works, parameters, shared);
         Self {
-            fill_watch: parts.parameters.sizing().map(FillWatch::new),
-            layers: gauges.fill().layers,
+            board: Board::new(Status::starting(&parts.config), filter.status()),
             parts,
-            run: RunId::random(),
-            disk: works.storage.as_ref().map(Disk::of),
-            works,
-            gauges,
-            live: watch::Sender::new(live),
+            filter,
+            claim: Claim::new(),
             known: None,
-            head: None,
-            processing: 0,
             limits: Limits::ASSUMED,
             suspicion: Suspicion::default(),
-            has_asked_for_lease: false,
-            dead: None,
-            persistence: Persistence::default(),
-            is_snapshot_due: false,
-            told_cut: false,
-            told_holder: None,
             backoff: Backoff::default(),
-            counts,
-            passed: Vec::new(),
-            unseen: 0,
-            started,
-            source_length: 0,
             stop,
         }
     }
 
-    /// How it goes, for others to look at while it runs.
+    /// State of the run for watchers.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
-        self.live.subscribe()
+        self.board.watch()
     }
 
-    /// Runs until there is nothing more to do or something that no retry mends. `show` is called
-    /// with a report every `interval`, if there is one.
+    /// Runs until there is nothing more to do, or until a failure that no retry mends. Calls `show`
+    /// with a report once each `interval`, if there is one.
     pub async fn run(
         &mut self,
         interval: Option<Duration>,
         show: &mut dyn FnMut(&Report),
     ) -> Result<Ending, RunError> {
-        let disk = self.disk.clone();
+        let disk = self.filter.disk().cloned();
         let ended = tokio::select! {
             ended = self.sessions(interval, show) => ended,
             never = disk::watch(disk) => match never {},
@@ -213,13 +157,13 @@ impl Pipeline {
         }
     }
 
-    /// Tells that the run has failed, and releases the lease.
+    /// Publishes that the run has failed, and releases the lease.
     pub(crate) async fn give_up(&mut self, failure: &RunError) {
         self.enter(Phase::Failed { reason: failure.to_string() });
         self.release().await;
     }
 
-    /// One session after the other.
+    /// Works in one session after the other.
     async fn sessions(
         &mut self,
         interval: Option<Duration>,
@@ -243,7 +187,8 @@ impl Pipeline {
                     (wait, Some(failure))
                 }
                 RunError::Redis(ProtocolError::Held { holder, .. }) if self.parts.standby => {
-                    self.tell_standby(holder.as_deref());
+                    let holder = self.claim.wait_for(holder.as_deref());
+                    self.enter(Phase::WaitingForLease { holder });
                     (STANDBY, None)
                 }
                 failure => return Err(failure),
@@ -253,7 +198,7 @@ impl Pipeline {
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_known().await?;
-                // Who stands by has nothing to lose.
+                // A standby has nothing to lose.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
@@ -264,77 +209,30 @@ impl Pipeline {
     async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
         match failure {
             RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {
-                let unfit = self.check_fit(head, filter).await?;
+                let unfit = self.filter.check_fit(head, filter).await?;
                 Ok(unfit.err().map_or(failure, |unfit| RunError::Standby(Box::new(unfit))))
             }
             failure => Ok(failure),
         }
     }
 
-    /// Says for whom it waits, once for each.
-    fn tell_standby(&mut self, holder: Option<&LeaseHolder>) {
-        let name = holder
-            .as_ref()
-            .map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);
-        if self.told_holder.as_ref() != Some(&name) {
-            info!("standing by: waiting for the lease, which {name} holds");
-            self.told_holder = Some(name.clone());
-        }
-        self.enter(Phase::WaitingForLease { holder: name });
-    }
-
-    /// Tells everybody what it does from now on.
+    /// Publishes what the run does from now on.
     fn enter(&mut self, phase: Phase) {
-        if self.live.borrow().status.phase != phase {
-            self.live.send_modify(|live| live.status.phase = phase);
-        }
-        self.publish();
-    }
-
-    /// Whether something has changed since everybody was told.
-    fn has_news(&self, phase: &Phase) -> bool {
-        let live = self.live.borrow();
-        let Status { phase: told, counts, lists, asked, .. } = &live.status;
-        told != phase
-            || *counts != self.counts
-            || lists.source != Some(self.source_length)
-            || *asked != self.works.dispatcher.asked()
-    }
-
-    /// Takes note of where the crawl stands.
-    fn note(&mut self, queue: &Queue) {
-        (self.head, self.processing) = (Some(queue.head()), queue.processing());
-    }
-
-    /// Tells everybody how it goes.
-    fn publish(&mut self) {
-        let report = self.report();
-        self.live.send_modify(|live| {
-            if let Some(head) = self.head {
-                live.status.head = Some(head.into());
-            }
-            live.update(report);
-            for (passed, items) in live.status.passed.iter_mut().zip(&self.passed) {
-                passed.items = *items;
-            }
-        });
-    }
-
-    /// The request to the disk that has waited for too long.
-    fn hang(&self) -> Option<Hang> {
-        self.disk.as_ref().and_then(Disk::hang)
+        self.board.now.status.phase = phase;
+        self.board.now.status.asked = self.filter.works.dispatcher.asked();
+        self.board.publish(self.filter.status());
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait
-    /// until it runs out. Where that fails too, it does: the reason to end is what counts.
+    /// until it runs out. If that fails too, the lease runs out.
     async fn release(&self) {
-        if !self.has_asked_for_lease {
+        if !self.claim.is_made {
             return;
         }
         let Parts { server, protocol, .. } = &self.parts;
         let release = async {
             let mut link = server.connect().await?;
-            for command in protocol.load().chain([protocol.release(&self.run.token())]) {
+            for command in protocol.load().chain([protocol.release(&self.claim.token())]) {
                 link.call(&command).await?;
             }
             Ok::<_, LinkError>(())
@@ -344,8 +242,8 @@ impl Pipeline {
         }
     }
 
-    /// Redis does not say which of a command's keys has a wrong type or is denied: the proof of
-    /// the start, made again, does.
+    /// Finds the cause of a failure. Redis does not say which of a command's keys has a wrong type
+    /// or is denied. The checks of the start, made again, do.
     async fn diagnosed(&self, failure: RunError) -> RunError {
         use LinkError::{NoPermission, UnknownCommand, WrongType};
         let RunError::Redis(ProtocolError::Link(
@@ -354,26 +252,24 @@ impl Pipeline {
         else {
             return failure;
         };
-        let Parts { server, needs, .. } = &self.parts;
-        match server.check(needs).await {
+        let Parts { server, protocol, .. } = &self.parts;
+        match server.check(&protocol.needs()).await {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
                 RunError::Preflight(problems)
             }
-            // Mended meanwhile, or Redis is away: what is known has to do.
+            // Mended meanwhile, or Redis is away.
             Ok(_) | Err(_) => failure,
         }
     }
 
-    /// What the run looks like now.
+    /// Progress of the run.
     pub fn report(&self) -> Report {
-        let fill = report::fill(&self.parts, &self.gauges);
-        let asked = (self.works.dispatcher.asked(), self.gauges.tombstones());
-        report::report(fill, self.counts, asked, self.started, self.source_length, self.processing)
+        self.board.report(self.filter.status())
     }
 
-    /// How many items passed by each rule, by its number; none behind the last that any passed by.
-    pub(crate) fn passed(&self) -> &[u64] {
-        &self.passed
+    /// Items that passed by each rule.
+    pub(crate) fn passed(&self) -> &[Passed] {
+        &self.board.now.status.passed
     }
 
     fn tell_given_back(given: GivenBack) {

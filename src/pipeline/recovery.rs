@@ -1,5 +1,4 @@
-//! Taking the lease, and recovering the filter to where Redis stands: what each session begins
-//! with.
+//! Position of a new session: the batches in flight are settled, and the filter is recovered.
 
 use std::pin::pin;
 
@@ -18,7 +17,7 @@ use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::Head;
-use urlseen_engine::engine::store::{How, MismatchError, Recovery};
+use urlseen_engine::engine::store::{How, Recovery};
 
 impl Pipeline {
     /// Asks what the server takes at once. That may have changed since the last connection.
@@ -34,11 +33,10 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Settles what became of the batches in flight; where Redis stands elsewhere, brings the
-    /// filter there.
+    /// Settles the batches in flight. If Redis is at another position, recovers the filter to it.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<Queue, RunError> {
         let standing = owned.standing;
-        // A log that has to be cut may fail then: what is asked must not be left half answered.
+        // A log that has to be cut may fail then, and no query may be left half answered.
         if self.known.is_some() {
             self.answer_known().await?;
         }
@@ -52,21 +50,21 @@ impl Pipeline {
                 warn!("{diverged}");
                 self.suspicion = Suspicion::default();
                 self.note_aborted(queue.clear());
-                self.counts.rollbacks += 1;
+                self.board.counts().rollbacks += 1;
                 self.recover(owned).await
             }
         }
     }
 
-    /// Gives up what is judged and not committed: the filter has to be recovered.
+    /// Gives up the queue, as the filter has to be recovered.
     pub(super) fn abort_queue(&mut self) {
-        let forgotten = self.known.take().map_or(0, |queue| queue.batches());
-        self.note_aborted(forgotten);
+        let aborted = self.known.take().map_or(0, |queue| queue.batches());
+        self.note_aborted(aborted);
     }
 
     /// Counts batches that are read and judged again.
     pub(super) fn note_aborted(&mut self, batches: usize) {
-        self.counts.batches_aborted += batches as u64;
+        self.board.counts().batches_aborted += batches as u64;
     }
 
     async fn settle(
@@ -76,43 +74,44 @@ impl Pipeline {
         queue: &mut Queue,
     ) -> Result<(), RunError> {
         let Settled { committed, stale } = settled;
-        let unseen =
-            self.parts.shared.is_some().then(|| standing.unseen.saturating_sub(self.unseen));
+        let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(standing));
         self.committed(&committed, unseen);
         if stale {
             self.suspicion = Suspicion::default();
         }
         let stale = stale || self.suspicion.judges_again(queue, self.limits);
-        let forgotten = if stale { queue.clear() } else { 0 };
+        let aborted = if stale { queue.clear() } else { 0 };
         let (again, head) = (queue.batches(), queue.head());
         if stale {
-            self.note_aborted(forgotten);
-            self.abort(head).await?;
+            self.note_aborted(aborted);
+            self.filter.abort(head).await?;
         }
         info!(
-            "connected again: {} batches had been committed, {again} are sent again, {forgotten} \
+            "connected again: {} batches had been committed, {again} are sent again, {aborted} \
              are read and judged again",
             committed.len()
         );
         Ok(())
     }
 
-    /// Brings the filter to where Redis stands, and ties the two together.
+    /// Recovers the filter to the position of Redis, and ties the two together.
     async fn recover(&mut self, owned: &mut Owned) -> Result<Queue, RunError> {
-        let Standing { cursor, unseen, .. } = owned.standing;
-        self.unseen = unseen;
+        let cursor = owned.standing.cursor;
+        if let Some(shared) = &mut self.filter.shared {
+            shared.begin_at(owned.standing);
+        }
         self.answer_all(None).await?;
         self.enter(Phase::Recovering);
         let Recovery { head, filter: ours, how } = self.recover_to(owned).await?;
         let protocol = &self.parts.protocol;
         let begin = protocol.begin(&owned.lease.token, ours, head);
         protocol.done(owned.link.call(&begin).await?)?;
-        self.counts.recoveries += 1;
+        self.board.counts().recoveries += 1;
         info!("the lease is taken; Redis is at {head}, {} items are claimed. {how}", cursor.left);
         for warning in how.warnings() {
             warn!("{warning}");
         }
-        self.watch_fill();
+        self.filter.watch_fill();
         Ok(Queue::new(head, cursor))
     }
 
@@ -120,11 +119,11 @@ impl Pipeline {
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = owned.standing;
         self.gather(None).await?;
-        let threads = self.works.engine.restoring();
-        let Some(storage) = &self.works.storage else {
-            self.check_fit(theirs, filter).await??;
+        let threads = self.filter.works.engine.restoring();
+        let Some(storage) = &self.filter.works.storage else {
+            self.filter.check_fit(theirs, filter).await??;
             threads.clear();
-            let ours = self.parts.shared.as_ref().map_or_else(RandomId::random, Shared::id);
+            let ours = self.filter.shared.as_ref().map_or_else(RandomId::random, Shared::id);
             let head = theirs.unwrap_or(Head::START);
             return Ok(Recovery { head, filter: ours, how: How::Shared });
         };
@@ -139,32 +138,17 @@ impl Pipeline {
             tokio::select! {
                 recovered = &mut recovering => break recovered?,
                 _ = renewal.tick(), if lost.is_none() => {
-                    if self.hang().is_none() {
+                    if self.filter.hang().is_none() {
                         lost = self.renew(owned).await.err();
                     }
                 }
             }
         };
-        self.works.engine.restored().await?;
-        self.keep_footprint(footprint);
-        // What was read stays, and is not read again by the session that comes next.
+        self.filter.works.engine.restored().await?;
+        self.board.keep_footprint(footprint);
+        // The next session need not recover again.
         lost.map_or(Ok(()), Err)?;
         Ok(recovered?)
-    }
-
-    /// Checks that the filter can belong to where Redis stands.
-    pub(super) async fn check_fit(
-        &self,
-        theirs: Option<Head>,
-        filter: Option<RandomId>,
-    ) -> Result<Result<(), MismatchError>, RunError> {
-        Ok(match (&self.works.storage, &self.parts.shared) {
-            (Some(storage), _) => {
-                storage.call(move |store| store.check_fit(theirs, filter)).await?
-            }
-            (None, Some(shared)) => shared.check_fit(theirs, filter),
-            (None, None) => Ok(()),
-        })
     }
 
     async fn renew(&self, owned: &mut Owned) -> Result<(), RunError> {

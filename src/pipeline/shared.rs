@@ -1,11 +1,12 @@
-//! A filter in Redis, as a run works with it.
+//! Filter in Redis, as a run works with it.
 
 use std::sync::Arc;
 
 use redis::{Cmd, Value};
 use tracing::warn;
 
-use super::{Pipeline, RunError};
+use super::RunError;
+use crate::crawl::protocol::Standing;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, RedisFilterKeys};
 use urlseen_core::redis::link::Link;
@@ -13,31 +14,32 @@ use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Sample
 use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::MismatchError;
 
-/// A filter in Redis, and how full it is.
+/// Filter in Redis, and its fill.
 pub struct Shared {
     wanted: Wanted,
     opened: Opened,
     samples: Samples,
+    /// Items that commits have found unseen, since the crawl began.
+    unseen: u64,
 }
 
 impl Shared {
-    /// The filter that was opened as wanted.
+    /// Takes the filter that was opened as wanted.
     pub(crate) fn new(wanted: Wanted, opened: Opened) -> Self {
         let samples = Samples::new(&opened.filter);
-        Self { wanted, opened, samples }
+        Self { wanted, opened, samples, unseen: 0 }
     }
 
-    /// Its keys.
+    /// Keys of the filter.
     pub(crate) fn filter(&self) -> Arc<RedisFilterKeys> {
         Arc::clone(&self.opened.filter)
     }
 
-    /// Its id.
     pub(super) fn id(&self) -> RandomId {
         self.opened.id
     }
 
-    /// Checks that it can belong to where Redis stands.
+    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`.
     pub(super) fn check_fit(
         &self,
         theirs: Option<Head>,
@@ -52,52 +54,62 @@ impl Shared {
         }
     }
 
-    /// How many bytes of Redis's it takes once all of it is there.
+    /// Memory of Redis that the filter takes once all of it is there.
     pub(super) fn bytes(&self) -> u64 {
         self.opened.bytes()
     }
 
-    /// Whether it is a set, which does not become wrong as it fills.
+    /// Returns true if the filter is a set, which does not become wrong as it fills.
     pub(super) fn is_exact(&self) -> bool {
         self.opened.filter.kind().is_exact()
     }
 
-    /// How full it is, by what was last seen of it.
+    /// Fill and error rate by the last samples.
     pub(crate) fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)
     }
 
-    /// The question how full one of its keys is.
+    /// Makes the question for the fill of one of the keys.
     pub(super) fn ask(&mut self) -> (Sample, Cmd) {
         self.samples.ask(&self.opened.filter)
     }
-}
 
-impl Pipeline {
-    /// A filter in Redis is still the one that it was.
-    pub(super) async fn reopen_shared(&mut self, link: &mut Link) -> Result<(), RunError> {
-        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
-        shared.wanted.reopen(link, &shared.opened).await?;
-        Ok(shared.samples.look(link, &shared.opened.filter).await?)
-    }
-
-    /// Looks how full a filter in Redis is.
-    pub(super) async fn look_at_shared(&mut self, link: &mut Link) -> Result<(), RunError> {
-        let Some(shared) = &mut self.parts.shared else { return Ok(()) };
-        Ok(shared.samples.look(link, &shared.opened.filter).await?)
-    }
-
-    /// Notes the fill of a key. If it is less than before, another client has emptied the filter.
-    /// Then the cache of seen keys is dropped.
-    pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
-        let Some(shared) = &mut self.parts.shared else { return };
-        if shared.samples.note(sample, answer) {
+    /// Notes the fill of a key. Returns true if another program emptied the filter.
+    pub(super) fn note(&mut self, sample: Sample, answer: Value) -> bool {
+        let is_emptied = self.samples.note(sample, answer);
+        if is_emptied {
+            let base = self.opened.filter.base();
             warn!(
-                "the filter {} in Redis was emptied by another client: its URLs count as unseen",
-                shared.opened.filter.base()
+                "the filter {base} in Redis was emptied by another client: its URLs count as unseen"
             );
-            self.works.engine.evict_seen();
         }
+        is_emptied
+    }
+
+    /// Checks that the filter is still the same, and looks at its fill.
+    pub(super) async fn reopen(&mut self, link: &mut Link) -> Result<(), RunError> {
+        self.wanted.reopen(link, &self.opened).await?;
+        self.look(link).await
+    }
+
+    /// Looks at the fill of the filter.
+    pub(super) async fn look(&mut self, link: &mut Link) -> Result<(), RunError> {
+        Ok(self.samples.look(link, &self.opened.filter).await?)
+    }
+
+    /// Counts the items that commits have found unseen since the last one that was noted.
+    pub(super) fn unseen_at(&self, standing: Standing) -> u64 {
+        standing.unseen.saturating_sub(self.unseen)
+    }
+
+    /// Notes that commits have found `more` items unseen.
+    pub(super) fn note_unseen(&mut self, more: u64) {
+        self.unseen += more;
+    }
+
+    /// Notes the position of the crawl that the run continues from.
+    pub(super) fn begin_at(&mut self, standing: Standing) {
+        self.unseen = standing.unseen;
     }
 }
 

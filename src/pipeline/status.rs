@@ -1,6 +1,7 @@
 //! What a daemon looks like from outside at some moment.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,9 @@ use serde::{Deserialize, Serialize};
 use super::counts::Counts;
 use super::moment;
 use super::phase::Phase;
+use urlseen_core::filter::Fill;
 use urlseen_engine::config::{Config, SourceKind};
+use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 
@@ -128,6 +131,21 @@ pub struct FilterStatus {
     /// Fingerprints in it that were forgotten and have not passed again.
     #[serde(default)]
     pub forgotten: u64,
+}
+
+impl FilterStatus {
+    /// State of a filter of which so many keys are `forgotten`.
+    pub(super) fn new(fill: Fill, error_rate: f64, forgotten: usize) -> Self {
+        let Fill { keys, capacity, bytes, .. } = fill;
+        let (fill, forgotten) = (fill.share(), forgotten as u64);
+        Self { keys, capacity, fill, error_rate, bytes, forgotten }
+    }
+}
+
+impl From<&Arc<Gauges>> for FilterStatus {
+    fn from(gauges: &Arc<Gauges>) -> Self {
+        Self::new(gauges.fill(), gauges.error_rate(), gauges.tombstones())
+    }
 }
 
 /// The storage folder.

@@ -21,7 +21,6 @@ use tracing::{error, info, warn};
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::filter::redisbloom::Rate;
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
-use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
@@ -112,23 +111,18 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
 }
 
 /// Everything that the pipeline works with but the filter, as configured.
-fn parts(config: &Config, parameters: Parameters, shared: Option<Shared>, args: &RunArgs) -> Parts {
-    let mut protocol = Protocol::new(config);
-    if let Some(shared) = &shared {
-        protocol = protocol.with_filter(shared.filter());
-    }
+fn parts(config: &Config, shared: Option<&Shared>, args: &RunArgs) -> Parts {
+    let protocol = Protocol::new(config);
     Parts {
         server: Arc::new(config.redis.url.clone()),
-        needs: protocol.needs(),
-        protocol,
-        parameters,
-        shared,
+        protocol: match shared {
+            Some(shared) => protocol.with_filter(shared.filter()),
+            None => protocol,
+        },
         forgets: start::forgets(config),
-        holder: LeaseHolder::this(&config.crawl.name),
         config: config.clone(),
         drain: args.drain,
         standby: args.standby,
-        status: Status::starting(config),
     }
 }
 
@@ -187,8 +181,8 @@ impl Work {
         }
     }
 
-    /// How many items passed by each rule.
-    fn passed(&self) -> &[u64] {
+    /// Items that passed by each rule.
+    fn passed(&self) -> &[Passed] {
         match self {
             Self::Queue(pipeline) => pipeline.passed(),
             Self::Alone(_) => &[],
@@ -259,8 +253,8 @@ async fn prepare(
         let alone = Alone::new(works, parameters, when_full, status, stop);
         Work::Alone(Box::new(alone))
     } else {
-        let parts = parts(config, parameters, shared, args);
-        Work::Queue(Box::new(Pipeline::new(parts, works, stop)))
+        let parts = parts(config, shared.as_ref(), args);
+        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, shared, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
     Ok(Some((work, view, tasks)))
@@ -316,5 +310,5 @@ async fn work(
         ),
         _ => {}
     }
-    Ok(Some((ending, report, start::passed(config.pass, work.passed()))))
+    Ok(Some((ending, report, work.passed().to_vec())))
 }

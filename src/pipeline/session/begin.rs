@@ -8,17 +8,17 @@ use super::Lease;
 use crate::crawl::protocol::Standing;
 use crate::pipeline::queue::Queue;
 use crate::pipeline::{Pipeline, RunError};
-use urlseen_core::redis::lease::RunId;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
 
-/// Connected, and no more.
+/// State with two connections and nothing else.
 pub(super) struct Connected {
     link: Link,
     /// A second connection, which waits for an idle source.
     waiter: Link,
 }
 
-/// The lease is taken, and the position of the crawl under it is known.
+/// State with the lease, and the position of the crawl under it.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -26,12 +26,12 @@ pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) standing: Standing,
 }
 
-/// The filter is at the position of Redis.
+/// State with the filter at the position of Redis.
 pub(super) struct Recovered {
     pub(super) link: Link,
     pub(super) waiter: Link,
     pub(super) lease: Lease,
-    /// The batches that are to be committed, and the position of the crawl.
+    /// Batches that are to be committed, and the position of the crawl.
     pub(super) queue: Queue,
     /// Items in the sink, and on the rejects list.
     pub(super) sink_length: u64,
@@ -40,53 +40,43 @@ pub(super) struct Recovered {
 
 impl Connected {
     pub(super) async fn open(pipeline: &mut Pipeline) -> Result<Self, RunError> {
-        pipeline.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
+        pipeline.filter.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
         let server = Arc::clone(&pipeline.parts.server);
         let link = pipeline.meanwhile(server.connect()).await??;
-        // Not when it is first needed: nothing else would be done while a server does not answer.
+        // Before it is needed: nothing else would be done while a server does not answer.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if pipeline.known.is_none() {
-            let version = server.check(&pipeline.parts.needs).await.map_err(RunError::Preflight)?;
+            let version = server.check(&pipeline.parts.protocol.needs()).await;
+            let version = version.map_err(RunError::Preflight)?;
             pipeline.parts.protocol.use_version(version);
         }
         Ok(Self { link, waiter })
     }
 
-    /// Takes the lease under a fresh token, and then, not before, reads where the crawl stands.
-    /// The folder knows the run before Redis does, so that the next one to hold its lock can prove
-    /// that this run is dead. All runs that the folder knows are: also later, as a Redis that comes
-    /// back with older data may come back with the lease of one of them.
+    /// Takes the lease under a fresh token, and then, not before, reads the position of the crawl.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
-        // What was read on the last connection is ready before it is settled what became of it.
+        // All that was read on the last connection is ready before it is settled.
         pipeline.gather_known().await?;
-        let (token, run) = (pipeline.run.token(), pipeline.run);
-        let dead = match (&pipeline.dead, &pipeline.works.storage) {
-            (Some(dead), _) => dead.clone(),
-            (None, None) => Vec::new(),
-            (None, Some(storage)) => {
-                let runs = storage.call(move |store| store.announce(run.get())).await?;
-                runs.map_err(RunError::Folder)?.into_iter().map(RunId::new).collect()
-            }
-        };
-        let protocol = &pipeline.parts.protocol;
-        for command in protocol.load() {
+        let Pipeline { parts, claim, filter, .. } = pipeline;
+        let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));
+        for command in parts.protocol.load() {
             link.call(&command).await?;
         }
-        pipeline.has_asked_for_lease = true;
+        claim.is_made = true;
+        let dead = claim.announce(filter.works.storage.as_ref()).await?;
         let asked = Instant::now();
-        let own = protocol.own(&token, &pipeline.parts.holder, &dead);
-        pipeline.dead = Some(dead);
-        let standing = protocol.owned(link.call(&own).await?)?;
+        let own = parts.protocol.own(&token, &holder, dead);
+        let standing = parts.protocol.owned(link.call(&own).await?)?;
         Ok(Owned { link, waiter, lease: Lease::new(token, asked), standing })
     }
 }
 
 impl Owned {
-    /// Settles what became of the batches in flight, and recovers the filter to where Redis stands.
+    /// Settles the batches in flight, and recovers the filter to the position of Redis.
     pub(super) async fn recover(mut self, pipeline: &mut Pipeline) -> Result<Recovered, RunError> {
         pipeline.ask_limits(&mut self.link).await?;
-        pipeline.reopen_shared(&mut self.link).await?;
+        pipeline.filter.reopen(&mut self.link).await?;
         let protocol = &pipeline.parts.protocol;
         let sink_length = protocol.length(self.link.call(&protocol.sink_length()).await?)?;
         let rejected_length =

@@ -1,5 +1,5 @@
-//! What spiders want forgotten by way of a Redis list: read, asked of the threads like any other
-//! question, and removed from the list once the log has it.
+//! Keys that spiders want forgotten by way of a Redis list. They are read, asked of the threads as
+//! any other query, and removed from the list once the log has them.
 
 use std::time::SystemTime;
 
@@ -15,43 +15,43 @@ use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::{Identity, Reader};
 
-/// The time between two looks at the list.
+/// Time between two looks at the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);
 
-/// How many are read at once.
+/// Entries of the list that are read at once.
 const AT_ONCE: usize = 1000;
 
-/// How long to wait where there is no room for more.
+/// Time to wait if there is no room for more tombstones.
 const FULL: Duration = Duration::from_secs(5);
 
-/// How far the list is worked through.
+/// Progress with the list.
 #[derive(Debug, Default)]
 pub(super) enum Forgetting {
-    /// Nothing is under way.
+    /// State without a question.
     #[default]
     Idle,
-    /// Redis was asked.
+    /// Redis was asked for the list.
     Pending,
-    /// The threads were.
+    /// The threads were asked to forget.
     Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
-    /// Nothing is asked before that, as there is no room.
+    /// There is no room, and nothing is asked before `until`.
     Full { until: Instant },
 }
 
 impl Forgetting {
-    /// Whether something is being forgotten, or looked for.
+    /// Returns true if keys are being forgotten, or looked for.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self, Self::Pending | Self::Answering { .. })
     }
 }
 
 impl Session<'_> {
-    /// Looks whether there is something to be forgotten, unless that is under way.
+    /// Looks for keys to be forgotten, unless that is under way.
     pub(super) fn look_for_forgets(&mut self) {
         if matches!(self.forgetting, Forgetting::Full { .. }) {
             self.ask_for_forgets();
         } else if !self.forgetting.is_under_way()
-            && self.pipeline.parts.shared.is_none()
+            && self.pipeline.filter.shared.is_none()
             && !self.line.is_asking(&Pending::ForgetLength)
             && self.line.has_room()
         {
@@ -60,15 +60,15 @@ impl Session<'_> {
         }
     }
 
-    /// Asks for what is to be forgotten, unless that is under way.
+    /// Asks for the keys to be forgotten, unless that is under way.
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {
             Forgetting::Full { until } => *until <= Instant::now(),
             other => !other.is_under_way(),
         };
-        // Whoever ends begins nothing new.
-        let is_ending = self.waiter.is_none();
-        let is_here = self.pipeline.parts.shared.is_none();
+        // A session that ends begins nothing new.
+        let is_ending = self.intake.is_ending();
+        let is_here = self.pipeline.filter.shared.is_none();
         if is_free && is_here && !is_ending && self.line.has_room() {
             let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, AT_ONCE);
             self.line.ask(Pending::Forgets, &forgets);
@@ -76,10 +76,13 @@ impl Session<'_> {
         }
     }
 
-    /// Has the threads forget what Redis has.
+    /// Has the threads forget the keys of the list.
     pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
         self.forgetting = Forgetting::Idle;
-        if items.is_empty() || self.waiter.is_none() || !self.pipeline.works.has_room_to_ask() {
+        if items.is_empty()
+            || self.intake.is_ending()
+            || !self.pipeline.filter.works.has_room_to_ask()
+        {
             return;
         }
         let mut reader = Reader::new(self.pipeline.parts.forgets);
@@ -92,7 +95,7 @@ impl Session<'_> {
                 // It is never seen.
                 Ok(Identity::Unfiltered) => {}
                 Err(reason) => {
-                    // Every server takes so much: what breaks connections is not found here.
+                    // Every server takes so much.
                     let Written { json, is_oversize } =
                         reject::write(item, &reason, SystemTime::now(), Limits::LEAST);
                     if is_oversize {
@@ -106,12 +109,12 @@ impl Session<'_> {
         if !rejects.is_empty() {
             warn!("{} items to be forgotten cannot be read; they are rejected", rejects.len());
         }
-        let Works { dispatcher, engine, .. } = &mut self.pipeline.works;
+        let Works { dispatcher, engine, .. } = &mut self.pipeline.filter.works;
         let answer = dispatcher.put(questions, engine);
         self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
     }
 
-    /// The threads have forgotten it, and it is in the log: so it goes from the list.
+    /// Takes the threads' answer. The log has the changes, so the keys are removed from the list.
     pub(super) fn forgot(&mut self, reply: &Reply) {
         let Forgetting::Answering { count, rejects, .. } = std::mem::take(&mut self.forgetting)
         else {
@@ -132,7 +135,7 @@ impl Session<'_> {
         self.forgetting = Forgetting::Pending;
     }
 
-    /// Waits until what the threads were asked to forget is done with.
+    /// Waits until the threads have forgotten the keys that they were asked to.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
             self.pipeline.answer_all(Some(&mut self.queue)).await?;
@@ -143,7 +146,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// They are gone from the list; there may be more.
+    /// Takes the reply to the removal from the list. There may be more entries.
     pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), RunError> {
         self.pipeline.parts.protocol.done(reply)?;
         self.forgetting = Forgetting::Idle;
@@ -152,7 +155,7 @@ impl Session<'_> {
     }
 }
 
-/// The threads' answer, if they were asked.
+/// Waits for the threads' answer; for ever if they were not asked.
 pub(super) async fn answered(forgetting: &mut Forgetting) -> Option<Reply> {
     match forgetting {
         Forgetting::Answering { answer, .. } => answer.await.ok(),

@@ -40,7 +40,7 @@ impl Session<'_> {
         if self.line.is_asking(&Pending::Renewal) {
             return;
         }
-        self.lease.is_due = self.pipeline.hang().is_some();
+        self.lease.is_due = self.pipeline.filter.hang().is_some();
         if !self.lease.is_due {
             let renew = self.pipeline.parts.protocol.renew(&self.lease.token);
             self.lease.ask();
@@ -58,7 +58,7 @@ impl Session<'_> {
     /// Returns the reason that the lease was not renewed in time.
     pub(super) fn lapsed(&self) -> RunError {
         let asked = self.lease.asked.into_std();
-        let disk = self.pipeline.disk.as_ref();
+        let disk = self.pipeline.filter.disk();
         let hang = disk.and_then(|disk| disk.hang().or_else(|| disk.hang_until(asked)));
         hang.map_or(RunError::Lapsed, RunError::Hanging)
     }

@@ -1,14 +1,13 @@
-//! The questions that a session has asked on its connection, and what their answers change.
+//! Questions of a session on its connection, and the effects of their answers.
 
-use super::{RunError, Session, Supply};
+use super::{RunError, Session};
 use crate::crawl::protocol::Cursor;
 use urlseen_core::redis::held::Stopped;
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
-use urlseen_engine::item::Items;
 
-/// What a reply will be the answer to.
+/// Question that waits for its reply.
 #[derive(Debug)]
 pub enum Pending {
     Claim,
@@ -29,16 +28,14 @@ pub enum Pending {
 }
 
 impl Session<'_> {
-    /// Takes note of the reply to a question.
+    /// Takes the reply to a question.
     pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
             Pending::Claim => {
                 let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
                 self.pipeline.note_lost(lost);
-                self.read_to = Some(cursor);
-                self.linger.note(cursor.left);
-                self.supply = if cursor.left > 0 { Supply::Claimed } else { Supply::Empty };
+                self.intake.claimed(cursor);
                 self.queue.claimed(cursor);
                 self.pipeline.backoff.reset();
             }
@@ -57,15 +54,16 @@ impl Session<'_> {
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
                 let claimed = self.queue.processing();
-                self.pipeline.source_length = protocol.unclaimed(waiting, claimed);
+                let source = protocol.unclaimed(waiting, claimed);
+                self.pipeline.board.now.status.lists.source = Some(source);
             }
-            Pending::SinkLength => self.sink_length = protocol.length(reply.into_value()?)?,
+            Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
             Pending::RejectedLength => {
-                self.rejected_length = protocol.length(reply.into_value()?)?;
+                self.pressure.rejected = protocol.length(reply.into_value()?)?;
             }
             Pending::Persistence { asked } => {
                 let info = protocol.info(reply.into_value()?)?;
-                self.pipeline.learn_persistence(&info, asked);
+                self.pipeline.filter.learn_persistence(&info, asked);
             }
             Pending::ForgetLength => {
                 if protocol.length(reply.into_value()?)? > 0 {
@@ -82,37 +80,23 @@ impl Session<'_> {
             Pending::HeldRejected => drop(reply.into_value()?),
             Pending::Fill(sample) => {
                 let answer = reply.into_value()?;
-                self.pipeline.note_fill(sample, answer);
+                self.pipeline.filter.note_fill(sample, answer);
             }
         }
         Ok(())
     }
 
-    /// Takes note of what was read after a cursor; no items are the end of the source.
-    fn read(&mut self, items: Items, after: Cursor) {
-        self.windows -= 1;
-        let end = if items.is_empty() {
-            Cursor { left: 0, ..after }
-        } else {
-            self.pipeline.parts.protocol.end(&items)
-        };
-        self.read_to.get_or_insert(end);
-        if !items.is_empty() {
-            self.take_items(items);
-        }
-    }
-
-    /// Asks how far back the storage folder must reach where a snapshot is due.
+    /// Asks how far back the storage folder must reach, if a snapshot is due.
     pub(super) fn ask_for_snapshot(&mut self) {
-        if self.pipeline.is_snapshot_due {
+        if self.pipeline.filter.snapshots.is_due {
             self.ask_for_persistence();
         }
     }
 
-    /// Asks how far back Redis may come, where there is a folder that must reach as far.
+    /// Asks how far back Redis may come, if there is a folder that must reach as far.
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
-        if self.pipeline.works.storage.is_some()
+        if self.pipeline.filter.works.storage.is_some()
             && !self.line.is_asking(&pending)
             && self.line.has_room()
         {

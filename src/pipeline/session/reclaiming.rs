@@ -1,4 +1,4 @@
-//! Requeuing what consumers held that stopped.
+//! Requests that stopped consumers held, and their way back.
 
 use std::time::Instant;
 

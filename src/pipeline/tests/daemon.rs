@@ -9,10 +9,9 @@ use tokio::time::sleep;
 use super::quiet;
 use super::world::World;
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::{Parts, Pipeline, Report, RunError, Status};
+use crate::pipeline::{Parts, Pipeline, Report, RunError};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Seed};
-use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{self, Config, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -73,21 +72,15 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
     };
     let (_, dispatcher) = query::open(0);
     let works = Local::kept(engine, folder, keeping).work(dispatcher).expect("a thread");
-    let protocol = crawl.protocol();
     let parts = Parts {
         server: Arc::new(world.clone()),
-        needs: protocol.needs(),
-        protocol,
-        parameters,
-        shared: None,
+        protocol: crawl.protocol(),
         forgets: items,
-        holder: LeaseHolder::this("sim"),
         config: config.clone(),
         drain: world.draw(2) == 0,
         standby: true,
-        status: Status::starting(config),
     };
-    Pipeline::new(parts, works, world.stop())
+    Pipeline::new(parts, works, parameters, None, world.stop())
 }
 
 /// Runs one daemon after the other until all is done.

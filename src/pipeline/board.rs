@@ -1,0 +1,111 @@
+//! State of a run, for those who run it and for those who watch it.
+
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::sync::watch;
+
+use super::counts::Counts;
+use super::queue::Queue;
+use super::status::{FilterStatus, Status};
+use urlseen_engine::engine::query::Asked;
+use urlseen_engine::engine::store::Footprint;
+use urlseen_engine::item::batch::{Batch, Ready};
+
+/// Progress of a run at some moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub struct Report {
+    /// Counts since the start.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Queries since the start.
+    pub(crate) asked: Asked,
+    /// Seconds since the start.
+    pub seconds: f64,
+    /// Items that wait in the source, as last seen.
+    pub(crate) source: u64,
+    /// Items that are claimed and not committed.
+    pub(crate) processing: u64,
+    /// State of the filter.
+    #[serde(flatten)]
+    pub(crate) filter: FilterStatus,
+}
+
+/// State of a run that watchers see.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Live {
+    /// Everything but the time that is left of the lease.
+    pub(crate) status: Status,
+    /// Time at which the lease counts as lost unless it is renewed, while it is held.
+    pub(crate) lease_until: Option<Instant>,
+}
+
+/// State of a run, as it is now and as it was published last.
+pub(super) struct Board {
+    pub(super) now: Live,
+    published: watch::Sender<Live>,
+    started: Instant,
+}
+
+impl Board {
+    /// Publishes the state of a run that starts.
+    pub(super) fn new(status: Status, filter: FilterStatus) -> Self {
+        let now = Live { status: Status { filter: Some(filter), ..status }, lease_until: None };
+        Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }
+    }
+
+    /// State of the run for watchers.
+    pub(super) fn watch(&self) -> watch::Receiver<Live> {
+        self.published.subscribe()
+    }
+
+    pub(super) fn counts(&mut self) -> &mut Counts {
+        &mut self.now.status.counts
+    }
+
+    /// Counts committed batches. `unseen` is the number of their unseen items, if Redis judged
+    /// them.
+    pub(super) fn count<'a>(
+        &mut self,
+        batches: impl Iterator<Item = &'a Batch<Ready>> + Clone,
+        unseen: Option<u64>,
+    ) {
+        let Status { passed, counts, .. } = &mut self.now.status;
+        for rule in batches.clone().flat_map(Batch::passed) {
+            passed[usize::from(rule)].items += 1;
+        }
+        counts.add(batches, unseen);
+    }
+
+    /// Notes the position of the crawl.
+    pub(super) fn note(&mut self, queue: &Queue) {
+        let Status { head, lists, .. } = &mut self.now.status;
+        *head = Some(queue.head().into());
+        lists.processing = Some(queue.processing());
+        lists.source.get_or_insert(0);
+    }
+
+    /// Notes the contents of the folder.
+    pub(super) fn keep_footprint(&mut self, footprint: Footprint) {
+        self.now.status.storage = Some(footprint.into());
+    }
+
+    /// Returns true if anything but the filter has changed since the state was published.
+    pub(super) fn has_news(&self) -> bool {
+        *self.published.borrow() != self.now
+    }
+
+    /// Publishes the state, with the filter as it is.
+    pub(super) fn publish(&mut self, filter: FilterStatus) {
+        self.now.status.filter = Some(filter);
+        self.published.send_replace(self.now.clone());
+    }
+
+    /// Progress of the run, with the filter as it is.
+    pub(super) fn report(&self, filter: FilterStatus) -> Report {
+        let Status { counts, asked, lists, .. } = &self.now.status;
+        let (source, processing) = (lists.source.unwrap_or(0), lists.processing.unwrap_or(0));
+        let seconds = self.started.elapsed().as_secs_f64();
+        Report { counts: *counts, asked: *asked, seconds, source, processing, filter }
+    }
+}

@@ -1,0 +1,62 @@
+//! Claim of a run to the lease of its crawl.
+
+use tracing::info;
+
+use super::RunError;
+use urlseen_core::redis::lease::{LeaseHolder, RunId, Token};
+use urlseen_engine::engine::store::Storage;
+
+/// Identity of a run, and its claim to the lease.
+#[derive(Debug)]
+pub(super) struct Claim {
+    run: RunId,
+    /// Earlier runs that the folder knows, once it was asked. They are dead.
+    dead: Option<Vec<RunId>>,
+    /// True if the lease was asked for, and so may be held.
+    pub(super) is_made: bool,
+    /// Holder of the lease that was told last.
+    told: Option<String>,
+}
+
+impl Claim {
+    /// Begins a run.
+    pub(super) fn new() -> Self {
+        Self { run: RunId::random(), dead: None, is_made: false, told: None }
+    }
+
+    /// Makes a token for a connection.
+    pub(super) fn token(&self) -> Token {
+        self.run.token()
+    }
+
+    /// Announces the run in the folder, once, and returns the runs before it. The folder knows the
+    /// run before Redis does. So the next run with the folder's lock can prove that this one is
+    /// dead. All runs that the folder knows are: a Redis that comes back with older data may come
+    /// back with the lease of one of them.
+    pub(super) async fn announce(
+        &mut self,
+        storage: Option<&Storage>,
+    ) -> Result<&[RunId], RunError> {
+        let dead = match (self.dead.take(), storage) {
+            (Some(dead), _) => dead,
+            (None, None) => Vec::new(),
+            (None, Some(storage)) => {
+                let run = self.run.get();
+                let runs = storage.call(move |store| store.announce(run)).await?;
+                runs.map_err(RunError::Folder)?.into_iter().map(RunId::new).collect()
+            }
+        };
+        Ok(self.dead.insert(dead))
+    }
+
+    /// Returns the name of the lease's holder, and tells once that the run waits for it.
+    pub(super) fn wait_for(&mut self, holder: Option<&LeaseHolder>) -> String {
+        let name =
+            holder.map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);
+        if self.told.as_ref() != Some(&name) {
+            info!("standing by: waiting for the lease, which {name} holds");
+            self.told = Some(name.clone());
+        }
+        name
+    }
+}

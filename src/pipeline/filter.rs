@@ -1,0 +1,199 @@
+//! Filter of a run, in memory or in Redis, and everything that keeps it.
+
+use std::io;
+
+use indicatif::{BinaryBytes, HumanCount};
+use redis::Value;
+use tracing::{info, warn};
+
+use super::disk::{Disk, Hang};
+use super::shared::Shared;
+use super::{FilterStatus, RunError};
+use crate::crawl::protocol::Persistence;
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::filter::{
+    Estimate, Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing,
+};
+use urlseen_core::redis::link::Link;
+use urlseen_core::redis_filter::opening::Sample;
+use urlseen_core::storage::{Finished, Head, Moment};
+use urlseen_engine::engine::Works;
+use urlseen_engine::engine::store::{Footprint, MismatchError, Reach};
+
+/// Filter at work in a run.
+pub(super) struct RunFilter {
+    pub(super) works: Works,
+    /// The filter, if it is in Redis.
+    pub(super) shared: Option<Shared>,
+    pub(super) snapshots: Snapshots,
+    /// Disk of the folder.
+    disk: Option<Disk>,
+    parameters: Parameters,
+    /// Observer of the fill, for a filter with a size that it may outgrow.
+    watch: Option<FillWatch>,
+    /// Layers of a filter that grows, as last told.
+    layers: usize,
+}
+
+/// Snapshots of a filter while a crawl runs.
+#[derive(Debug, Default)]
+pub(super) struct Snapshots {
+    /// Earlier states that Redis may come back with.
+    persistence: Persistence,
+    /// True if a snapshot is to be begun as soon as Redis has told of these states again.
+    pub(super) is_due: bool,
+    /// True if it was told that the folder goes back less far than it should.
+    told_cut: bool,
+}
+
+impl RunFilter {
+    pub(super) fn new(works: Works, parameters: Parameters, shared: Option<Shared>) -> Self {
+        Self {
+            disk: works.storage.as_ref().map(Disk::of),
+            watch: parameters.sizing().map(FillWatch::new),
+            layers: works.engine.gauges().fill().layers,
+            snapshots: Snapshots::default(),
+            works,
+            shared,
+            parameters,
+        }
+    }
+
+    /// Takes up to a millisecond, for the error rate.
+    pub(super) fn status(&self) -> FilterStatus {
+        let Some(shared) = &self.shared else { return self.works.engine.gauges().into() };
+        let Estimate { keys, error_rate } = shared.estimate();
+        let capacity = self.parameters.capacity().unwrap_or(1);
+        let fill = Fill { keys, counted: keys, capacity, bytes: shared.bytes(), layers: 0 };
+        FilterStatus::new(fill, error_rate, 0)
+    }
+
+    /// Warns if the filter is newly past one of its marks, and tells if it has grown.
+    pub(super) fn watch_fill(&mut self) {
+        let gauges = self.works.engine.gauges();
+        let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
+            Some(shared) if shared.is_exact() => None,
+            Some(shared) => watch.observe_whole(shared.estimate()),
+            None => watch.observe(&gauges.keys()),
+        });
+        if let Some(crossing) = crossing {
+            let remedy = if self.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
+            warn!("{crossing}. {remedy}");
+        }
+        let Fill { layers, capacity, bytes, .. } = gauges.fill();
+        if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
+            let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
+            info!("the filter has {layers} layers for {capacity} fingerprints now, {bytes}");
+        }
+    }
+
+    /// Returns true if the filter holds as many keys as it is made for.
+    pub(super) fn is_past_capacity(&self) -> bool {
+        let keys = || match &self.shared {
+            Some(shared) => shared.estimate().keys,
+            None => self.works.engine.gauges().keys().iter().sum::<u64>(),
+        };
+        let is_past = |sizing: Sizing| keys() >= sizing.capacity().get();
+        self.parameters.sizing().is_some_and(is_past)
+    }
+
+    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`.
+    pub(super) async fn check_fit(
+        &self,
+        theirs: Option<Head>,
+        filter: Option<RandomId>,
+    ) -> Result<Result<(), MismatchError>, RunError> {
+        Ok(match (&self.works.storage, &self.shared) {
+            (Some(storage), _) => {
+                storage.call(move |store| store.check_fit(theirs, filter)).await?
+            }
+            (None, Some(shared)) => shared.check_fit(theirs, filter),
+            (None, None) => Ok(()),
+        })
+    }
+
+    /// Aborts the batches that were judged and not committed, in memory and in the log. The next
+    /// batch follows `head`, the last one committed.
+    pub(super) async fn abort(&mut self, head: Head) -> Result<(), RunError> {
+        self.works.engine.abort();
+        match &self.works.storage {
+            Some(storage) => {
+                storage.call(move |store| store.cut(head)).await?.map_err(RunError::Log)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Aborts as [`Self::abort`], and waits until the threads have done all that they were told.
+    /// The numbers at the end are complete then.
+    pub(super) async fn settle(&mut self, head: Head) -> Result<(), RunError> {
+        self.abort(head).await?;
+        self.works.engine.settled().await?;
+        self.watch_fill();
+        Ok(())
+    }
+
+    /// Ends the run. Leaves the folder at `head`, the last batch committed, and returns its
+    /// contents.
+    pub(super) async fn rest(&mut self, head: Head) -> Result<Option<Footprint>, RunError> {
+        let Some(storage) = &self.works.storage else { return Ok(None) };
+        let rested = storage.call(move |store| store.rest(Some(head)).map(|()| store.footprint()));
+        rested.await?.map(Some).map_err(RunError::Folder)
+    }
+
+    /// Checks that a filter in Redis is still the same, and looks at its fill.
+    pub(super) async fn reopen(&mut self, link: &mut Link) -> Result<(), RunError> {
+        match &mut self.shared {
+            Some(shared) => shared.reopen(link).await,
+            None => Ok(()),
+        }
+    }
+
+    /// Notes the fill of a key in Redis. If it has less than before, another program emptied the
+    /// filter, and nothing is known to be seen any more.
+    pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
+        if self.shared.as_mut().is_some_and(|shared| shared.note(sample, answer)) {
+            self.works.engine.evict_seen();
+        }
+    }
+
+    /// Request to the disk that has waited for too long.
+    pub(super) fn hang(&self) -> Option<Hang> {
+        self.disk.as_ref().and_then(Disk::hang)
+    }
+
+    pub(super) fn disk(&self) -> Option<&Disk> {
+        self.disk.as_ref()
+    }
+
+    /// Begins a snapshot if one is due. It reaches back as far as Redis may come back: `info` is
+    /// what Redis told when it was `asked`.
+    pub(super) fn learn_persistence(&mut self, info: &str, asked: Moment) {
+        let horizon = self.snapshots.persistence.horizon(info, asked);
+        if let Some(storage) = &self.works.storage
+            && std::mem::take(&mut self.snapshots.is_due)
+        {
+            storage.begin_snapshot(Reach::To(horizon));
+        }
+    }
+}
+
+impl Snapshots {
+    /// Tells that a snapshot is finished.
+    pub(super) fn tell(&mut self, finished: Finished) {
+        let Finished { name, bytes, cut_by_bytes, .. } = finished;
+        info!("{name} is on the disk ({})", BinaryBytes(bytes));
+        if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
+            warn!(
+                "storage.horizon_bytes limits how far the storage folder goes back: if Redis comes \
+                 back with data from before its last save, or older than a minute, the filter may \
+                 not be able to follow"
+            );
+        }
+    }
+
+    /// Tells that no snapshot was begun or finished.
+    pub(super) fn tell_none(error: &io::Error) {
+        warn!("no snapshot could be taken ({error}); the log grows on");
+    }
+}

@@ -1,0 +1,108 @@
+//! Backpressure: commits wait while a list is as long as the configuration permits.
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::{Pending, Session};
+use crate::pipeline::Parts;
+use crate::pipeline::phase::Backpressure;
+use urlseen_engine::config::{Config, RejectsFull};
+
+/// Time between two looks at a full sink or rejects list.
+pub(super) const POLL: Duration = Duration::from_millis(50);
+
+/// Time for which nothing more is told of waiting.
+const QUIET: Duration = Duration::from_secs(10);
+
+/// Lists that others take from, and the wait for them.
+#[derive(Debug)]
+pub(super) struct Pressure {
+    /// Items in the sink, as last seen.
+    pub(super) sink: u64,
+    /// Items on the rejects list, as last seen.
+    pub(super) rejected: u64,
+    /// List that the next commit waits for.
+    pub(super) by: Option<Backpressure>,
+    /// List that was last told of, and the time of the last message that commits wait.
+    told: Option<Backpressure>,
+    told_at: Option<Instant>,
+}
+
+impl Pressure {
+    /// Begins with lists of these lengths.
+    pub(super) fn new(sink: u64, rejected: u64) -> Self {
+        Self { sink, rejected, by: None, told: None, told_at: None }
+    }
+
+    /// Tells when commits begin to wait, and when they go on. Behind slow crawlers that happens
+    /// many times a second, and is told now and then.
+    fn tell(&mut self, parts: &Parts) {
+        let is_quiet = |told: Instant| told.elapsed() < QUIET;
+        if self.by == self.told || self.by.is_some() && self.told_at.is_some_and(is_quiet) {
+            return;
+        }
+        if self.by.is_some() {
+            self.told_at = Some(Instant::now());
+        }
+        self.told = self.by;
+        let Parts { protocol, config, .. } = parts;
+        let keys = protocol.keys();
+        match self.by {
+            Some(Backpressure::Sink) => info!(
+                "waiting: {} holds {} items, sink.max_len is {}",
+                keys.sink, self.sink, config.sink.max_len
+            ),
+            Some(Backpressure::Rejects) => warn!(
+                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
+                 at them and delete them, or set rejects.when_full = \"drop-oldest\"",
+                keys.rejected, self.rejected, config.rejects.max_len
+            ),
+            None => info!("there is room again: the work continues"),
+        }
+    }
+}
+
+impl Session<'_> {
+    /// Returns true if the next batch has to wait for a list.
+    pub(super) fn is_held_up(&mut self) -> bool {
+        self.pressure.by = self.backpressure();
+        // While commits are under way, the lists are not known to be as long as that yet.
+        if self.pressure.by.is_none() || self.sent == 0 {
+            self.pressure.tell(&self.pipeline.parts);
+        }
+        self.pressure.by.is_some()
+    }
+
+    fn backpressure(&self) -> Option<Backpressure> {
+        let Config { sink, rejects: list, .. } = &self.pipeline.parts.config;
+        let queue = &self.queue;
+        let next = queue.get(self.sent)?;
+        let sent = || (0..self.sent).filter_map(|index| queue.get(index));
+        let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
+        if sink.max_len > 0
+            && next.batch.onward_len() > 0
+            && self.pressure.sink + onward >= sink.max_len
+        {
+            return Some(Backpressure::Sink);
+        }
+        let rejects: u64 = sent().map(|prepared| prepared.rejects.len() as u64).sum();
+        let after = self.pressure.rejected + rejects + next.rejects.len() as u64;
+        if list.when_full == RejectsFull::Wait && !next.rejects.is_empty() && after > list.max_len {
+            return Some(Backpressure::Rejects);
+        }
+        None
+    }
+
+    /// Asks for the lengths of the lists that commits wait for.
+    pub(super) fn look_again(&mut self) {
+        if self.line.is_asking(&Pending::RejectedLength) {
+            return;
+        }
+        let protocol = &self.pipeline.parts.protocol;
+        let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
+        self.line.ask(Pending::SinkLength, &sink);
+        self.line.ask(Pending::RejectedLength, &rejected);
+    }
+}
