@@ -32,7 +32,7 @@ use serde::Serialize;
 use tokio::sync::watch;
 use tracing::{info, warn};
 
-use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError};
+use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
@@ -97,9 +97,10 @@ pub struct Pipeline {
     filter: RunFilter,
     claim: Claim,
     board: Board,
-    /// Queue of the last session. The working session has it now. There is none before the first
-    /// session has read the position of the crawl.
-    known: Option<Queue>,
+    queue: Queue,
+    /// True if the filter is at the position of the queue, and so at that of Redis, as far as this
+    /// run knows.
+    is_recovered: bool,
     /// Most that the server takes at once, as last told.
     limits: Limits,
     suspicion: Suspicion,
@@ -123,7 +124,8 @@ impl Pipeline {
             parts,
             filter,
             claim: Claim::new(),
-            known: None,
+            queue: Queue::new(urlseen_core::storage::Head::START, Cursor::default()),
+            is_recovered: false,
             limits: Limits::ASSUMED,
             suspicion: Suspicion::default(),
             backoff: Backoff::default(),
@@ -179,7 +181,7 @@ impl Pipeline {
                     let wait = self.backoff.next_wait(self.parts.server.jitter());
                     warn!("{failure}. Trying again in {} ms", wait.as_millis());
                     if failure.is_for_want_of_descriptors() {
-                        self.abort_queue();
+                        self.is_recovered = false;
                         self.enter(Phase::Recovering);
                     } else {
                         self.enter(failure.phase());
@@ -197,7 +199,7 @@ impl Pipeline {
             let told = async move { stop.wait_for(|stop| *stop).await.is_ok() };
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
-                self.answer_known().await?;
+                self.answer_all().await?;
                 // A standby has nothing to lose.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }

@@ -1,45 +1,43 @@
-//! The batches that are ready and not known to be committed yet.
+//! Batches that are ready and not known to be committed yet.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
 
 use crate::crawl::protocol::{Cursor, Protocol, Rejects, Standing};
+use urlseen_core::redis::reject;
 use urlseen_core::redis::reject::bounded::most_made;
-use urlseen_core::redis::reject::{self, Written};
 use urlseen_core::storage::Head;
 use urlseen_engine::item::batch::{Batch, Ready};
 
-/// A batch ready to be committed.
+/// Batch with everything that its commit needs.
 #[derive(Debug)]
 pub(crate) struct Prepared {
-    /// The batch.
     pub(crate) batch: Batch<Ready>,
-    /// Its rejects.
     pub(crate) rejects: Rejects,
-    /// Where the source stands once it is committed.
+    /// Position of the source after the commit.
     pub(crate) end: Cursor,
-    /// Whether it is the last part of what was judged together.
+    /// True for the last part of a batch that was judged together.
     pub(crate) is_last: bool,
 }
 
 impl Prepared {
-    /// A batch, and whether it is the last part of what was judged together.
+    /// Prepares a batch. `is_last` is true for the last part of one that was judged together.
     pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
         let (rejects, end) = (rejects(protocol, &batch), protocol.end(batch.items()));
         Self { batch, rejects, end, is_last }
     }
 
-    /// Lengths of all that its commit hands to Redis of an item.
+    /// Lengths of everything that the commit hands to Redis of an item.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
 }
 
-/// Ready batches in the order of their commits, and where the crawl stood before the first.
+/// Ready batches in the order of their commits, and the position of the crawl before the first.
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
-    /// Where the source stands as of `head`.
+    /// Position of the source as of `head`.
     cursor: Cursor,
     batches: VecDeque<Prepared>,
 }
@@ -47,13 +45,13 @@ pub(crate) struct Queue {
 /// What Redis knows of the queued batches.
 #[derive(Debug)]
 pub(crate) struct Settled {
-    /// The batches that were committed, oldest first.
+    /// Batches that were committed, oldest first.
     pub(crate) committed: Vec<Prepared>,
-    /// Whether the others no longer fit what is claimed, and so are to be judged again.
+    /// True if the others no longer fit the claimed items, and are to be judged again.
     pub(crate) stale: bool,
 }
 
-/// Redis stands where this run has never been.
+/// Redis is at a position where this run has never been.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Redis {}, this run last committed {ours}: either Redis came back with older data, or another \
@@ -61,34 +59,34 @@ pub(crate) struct Settled {
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
-    /// Where Redis stands.
+    /// Position of Redis.
     pub(crate) theirs: Option<Head>,
-    /// Where this run stands.
+    /// Position of this run.
     pub(crate) ours: Head,
 }
 
 impl Queue {
-    /// Nothing queued, at the place where Redis stands.
+    /// Makes an empty queue at the position of Redis.
     pub(crate) fn new(head: Head, cursor: Cursor) -> Self {
         Self { head, cursor, batches: VecDeque::new() }
     }
 
-    /// The last batch known to be committed.
+    /// Last batch that is known to be committed.
     pub(crate) fn head(&self) -> Head {
         self.head
     }
 
-    /// How many batches are queued.
+    /// Counts the queued batches.
     pub(crate) fn batches(&self) -> usize {
         self.batches.len()
     }
 
-    /// How many items are claimed as of the last commit known.
+    /// Counts the items that are claimed as of the last known commit.
     pub(crate) fn processing(&self) -> u64 {
         self.cursor.left
     }
 
-    /// Where the source stands before the batch at `index` from the oldest, and after the last.
+    /// Position of the source before the batch at `index` from the oldest, or after the last.
     pub(crate) fn cursor(&self, index: usize) -> Cursor {
         match index.checked_sub(1) {
             Some(before) => self.batches[before].end,
@@ -96,12 +94,12 @@ impl Queue {
         }
     }
 
-    /// How many items the queued batches have.
+    /// Counts the items of the queued batches.
     pub(crate) fn items(&self) -> u64 {
         self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
     }
 
-    /// The head that the next batch follows.
+    /// Head that the next batch follows.
     pub(crate) fn next_base(&self) -> Head {
         self.batches.back().map_or(self.head, |last| last.batch.head())
     }
@@ -112,17 +110,17 @@ impl Queue {
         self.batches.push_back(prepared);
     }
 
-    /// The batch at `index` from the oldest.
+    /// Returns the batch at `index` from the oldest.
     pub(crate) fn get(&self, index: usize) -> Option<&Prepared> {
         self.batches.get(index)
     }
 
-    /// All batches, oldest first.
+    /// Returns all batches, oldest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = &Prepared> {
         self.batches.iter()
     }
 
-    /// The oldest batch, which is committed.
+    /// Takes the oldest batch out, which is committed.
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
@@ -130,17 +128,18 @@ impl Queue {
         Some(prepared)
     }
 
-    /// Items after this cursor are claimed, now that nothing is queued.
+    /// Notes that the items after a cursor are claimed. No batch may be queued.
     pub(crate) fn claimed(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }
 
-    /// Drops all batches; answers how many.
+    /// Drops all batches, and counts them.
     pub(crate) fn clear(&mut self) -> usize {
         self.batches.drain(..).count()
     }
 
-    /// Holds the queue to where Redis stands, after a connection was lost or a commit refused.
+    /// Compares the queue with the position of Redis, after a connection was lost or a commit
+    /// refused.
     pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
         let diverged = Diverged { theirs: standing.head, ours: self.head };
         let theirs = standing.head.ok_or_else(|| diverged.clone())?;
@@ -159,19 +158,14 @@ impl Queue {
     }
 }
 
-/// What is kept of the items of a batch that could not be read.
+/// Makes the rejects of a batch.
 fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
     let now = SystemTime::now();
     let mut rejects = Rejects::default();
     for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
         let most = most_made(item.len()).min(batch.most());
         let reason = protocol.explain(reason, batch.items(), place);
-        let Written { json, is_oversize } = reject::write(item, &reason, now, most);
-        if is_oversize {
-            rejects.oversize.push((place, json));
-        } else {
-            rejects.whole.push(json);
-        }
+        rejects.push(place, reject::write(item, &reason, now, most));
     }
     rejects
 }

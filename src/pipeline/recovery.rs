@@ -23,7 +23,7 @@ impl Pipeline {
     /// Asks what the server takes at once. That may have changed since the last connection.
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
         self.limits = Limits::ask(link).await?;
-        if !self.limits.is_told && self.known.is_none() {
+        if !self.limits.is_told && !self.is_recovered {
             info!(
                 "this user may not ask for proto-max-bulk-len (CONFIG GET): it is assumed that \
                  Redis takes {} of an item at once",
@@ -34,32 +34,23 @@ impl Pipeline {
     }
 
     /// Settles the batches in flight. If Redis is at another position, recovers the filter to it.
-    pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<Queue, RunError> {
-        let standing = owned.standing;
-        // A log that has to be cut may fail then, and no query may be left half answered.
-        if self.known.is_some() {
-            self.answer_known().await?;
-        }
-        let Some(mut queue) = self.known.take() else { return self.recover(owned).await };
-        match queue.settle(standing) {
-            Ok(settled) => {
-                self.settle(settled, standing, &mut queue).await?;
-                Ok(queue)
-            }
-            Err(diverged) => {
+    pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
+        let is_recovered = std::mem::take(&mut self.is_recovered);
+        // A log that has to be cut may fail later, and no query may be left half answered.
+        self.answer_all().await?;
+        let settled = is_recovered.then(|| self.queue.settle(owned.standing));
+        match settled {
+            Some(Ok(settled)) => self.settle(settled, owned.standing).await?,
+            Some(Err(diverged)) => {
                 warn!("{diverged}");
                 self.suspicion = Suspicion::default();
-                self.note_aborted(queue.clear());
                 self.board.counts().rollbacks += 1;
-                self.recover(owned).await
+                self.recover(owned).await?;
             }
+            None => self.recover(owned).await?,
         }
-    }
-
-    /// Gives up the queue, as the filter has to be recovered.
-    pub(super) fn abort_queue(&mut self) {
-        let aborted = self.known.take().map_or(0, |queue| queue.batches());
-        self.note_aborted(aborted);
+        self.is_recovered = true;
+        Ok(())
     }
 
     /// Counts batches that are read and judged again.
@@ -67,21 +58,16 @@ impl Pipeline {
         self.board.counts().batches_aborted += batches as u64;
     }
 
-    async fn settle(
-        &mut self,
-        settled: Settled,
-        standing: Standing,
-        queue: &mut Queue,
-    ) -> Result<(), RunError> {
+    async fn settle(&mut self, settled: Settled, standing: Standing) -> Result<(), RunError> {
         let Settled { committed, stale } = settled;
         let unseen = self.filter.shared.as_ref().map(|shared| shared.unseen_at(standing));
         self.committed(&committed, unseen);
         if stale {
             self.suspicion = Suspicion::default();
         }
-        let stale = stale || self.suspicion.judges_again(queue, self.limits);
-        let aborted = if stale { queue.clear() } else { 0 };
-        let (again, head) = (queue.batches(), queue.head());
+        let stale = stale || self.suspicion.judges_again(&self.queue, self.limits);
+        let aborted = if stale { self.queue.clear() } else { 0 };
+        let (again, head) = (self.queue.batches(), self.queue.head());
         if stale {
             self.note_aborted(aborted);
             self.filter.abort(head).await?;
@@ -95,12 +81,11 @@ impl Pipeline {
     }
 
     /// Recovers the filter to the position of Redis, and ties the two together.
-    async fn recover(&mut self, owned: &mut Owned) -> Result<Queue, RunError> {
+    async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.standing.cursor;
         if let Some(shared) = &mut self.filter.shared {
             shared.begin_at(owned.standing);
         }
-        self.answer_all(None).await?;
         self.enter(Phase::Recovering);
         let Recovery { head, filter: ours, how } = self.recover_to(owned).await?;
         let protocol = &self.parts.protocol;
@@ -112,13 +97,16 @@ impl Pipeline {
             warn!("{warning}");
         }
         self.filter.watch_fill();
-        Ok(Queue::new(head, cursor))
+        self.queue = Queue::new(head, cursor);
+        Ok(())
     }
 
     /// Keeps the lease while the filter is recovered.
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = owned.standing;
-        self.gather(None).await?;
+        self.gather().await?;
+        let aborted = self.queue.clear();
+        self.note_aborted(aborted);
         let threads = self.filter.works.engine.restoring();
         let Some(storage) = &self.filter.works.storage else {
             self.filter.check_fit(theirs, filter).await??;

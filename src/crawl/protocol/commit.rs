@@ -7,6 +7,7 @@ use super::{Committed, Protocol, ProtocolError, Script, call, eval};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
+use urlseen_core::redis::reject::Written;
 use urlseen_core::redis::sink::PlainSink;
 use urlseen_core::redis_filter::judge::{Judge, Question};
 use urlseen_engine::flow::source::Cursor;
@@ -45,6 +46,15 @@ pub struct Rejects {
 }
 
 impl Rejects {
+    /// Adds the reject of the item at a place. Places ascend.
+    pub(crate) fn push(&mut self, place: usize, reject: Written) {
+        if reject.is_oversize {
+            self.oversize.push((place, reject.json));
+        } else {
+            self.whole.push(reject.json);
+        }
+    }
+
     pub(crate) fn len(&self) -> usize {
         self.whole.len() + self.oversize.len()
     }

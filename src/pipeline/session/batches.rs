@@ -11,7 +11,7 @@ use tracing::warn;
 
 use super::{Pending, Session};
 use crate::crawl::protocol::{Commit, Committed, Cursor, Order};
-use crate::pipeline::queue::{Prepared, Queue};
+use crate::pipeline::queue::Prepared;
 use crate::pipeline::{Parts, Pipeline, RunError};
 use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::Items;
@@ -24,11 +24,10 @@ const IN_FLIGHT_MAX: usize = 3;
 impl Session<'_> {
     /// Takes the items of a window. No items are the end of the source.
     pub(super) fn read(&mut self, items: Items, after: Cursor) {
-        let Pipeline { parts, filter, suspicion, limits, .. } = &*self.pipeline;
-        let is_next = self.queue.batches() == 0
-            && filter.works.in_progress() == 0
-            && !self.intake.has_backlog();
-        let is_condemned = is_next && suspicion.condemns(self.queue.head());
+        let Pipeline { parts, filter, queue, suspicion, limits, .. } = &*self.pipeline;
+        let is_next =
+            queue.batches() == 0 && filter.works.in_progress() == 0 && !self.intake.has_backlog();
+        let is_condemned = is_next && suspicion.condemns(queue.head());
         let most = if is_condemned { 0 } else { limits.word };
         let end =
             if items.is_empty() { Cursor { left: 0, ..after } } else { parts.protocol.end(&items) };
@@ -61,33 +60,13 @@ impl Pipeline {
     }
 
     /// Queues a batch that Redis judges, in parts if Redis would take too long at once.
-    pub(in crate::pipeline) fn queue_parts(&self, batch: Batch<Sifted>, queue: &mut Queue) {
+    pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
         let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
         let mut parts = batch.parts(most).into_iter();
         while let Some(part) = parts.next() {
-            let ready = part.after(queue.next_base());
-            queue.push(Prepared::new(&self.parts.protocol, ready, parts.len() == 0));
+            let ready = part.after(self.queue.next_base());
+            self.queue.push(Prepared::new(&self.parts.protocol, ready, parts.len() == 0));
         }
-    }
-
-    /// Queues the batches that are still judged or logged.
-    pub(in crate::pipeline) async fn gather(
-        &mut self,
-        mut queue: Option<&mut Queue>,
-    ) -> Result<(), RunError> {
-        while self.filter.works.in_progress() > 0 {
-            let event = self.filter.works.next(false).await;
-            self.take(event, queue.as_deref_mut())?;
-        }
-        Ok(())
-    }
-
-    /// Does the same between two sessions.
-    pub(in crate::pipeline) async fn gather_known(&mut self) -> Result<(), RunError> {
-        let mut known = self.known.take();
-        let gathered = self.gather(known.as_mut()).await;
-        self.known = known;
-        gathered
     }
 }
 
@@ -100,14 +79,14 @@ impl Session<'_> {
             if self.is_held_up() {
                 return;
             }
-            let Parts { protocol, config, .. } = &self.pipeline.parts;
-            let Some(prepared) = self.queue.get(self.sent) else { return };
+            let Pipeline { parts: Parts { protocol, config, .. }, queue, .. } = &*self.pipeline;
+            let Some(prepared) = queue.get(self.sent) else { return };
             let rejects_max = match config.rejects.when_full {
                 RejectsFull::Wait => 0,
                 RejectsFull::DropOldest => config.rejects.max_len,
             };
             let Prepared { batch, rejects, .. } = prepared;
-            let (token, before) = (&self.lease.token, self.queue.cursor(self.sent));
+            let (token, before) = (&self.lease.token, queue.cursor(self.sent));
             let commit = protocol.commit(Order { token, batch, rejects, before, rejects_max });
             self.sent += 1;
             match commit {
@@ -126,7 +105,7 @@ impl Session<'_> {
     pub(super) fn commit_answered(&mut self, committed: Committed) {
         (self.pressure.sink, self.pressure.rejected) = (committed.sink, committed.rejected);
         self.sent -= 1;
-        let prepared = self.queue.committed();
+        let prepared = self.pipeline.queue.committed();
         self.pipeline.committed(prepared.as_slice(), committed.unseen);
         self.pipeline.board.counts().rejects_dropped += committed.dropped;
         self.pipeline.backoff.reset();

@@ -6,7 +6,6 @@ use tokio::time::Instant;
 
 use super::Lease;
 use crate::crawl::protocol::Standing;
-use crate::pipeline::queue::Queue;
 use crate::pipeline::{Pipeline, RunError};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
@@ -31,8 +30,6 @@ pub(super) struct Recovered {
     pub(super) link: Link,
     pub(super) waiter: Link,
     pub(super) lease: Lease,
-    /// Batches that are to be committed, and the position of the crawl.
-    pub(super) queue: Queue,
     /// Items in the sink, and on the rejects list.
     pub(super) sink_length: u64,
     pub(super) rejected_length: u64,
@@ -45,7 +42,7 @@ impl Connected {
         let link = pipeline.meanwhile(server.connect()).await??;
         // Before it is needed: nothing else would be done while a server does not answer.
         let waiter = pipeline.meanwhile(server.connect()).await??;
-        if pipeline.known.is_none() {
+        if !pipeline.is_recovered {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
             let version = version.map_err(RunError::Preflight)?;
             pipeline.parts.protocol.use_version(version);
@@ -57,7 +54,7 @@ impl Connected {
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
         // All that was read on the last connection is ready before it is settled.
-        pipeline.gather_known().await?;
+        pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
         let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));
         for command in parts.protocol.load() {
@@ -81,8 +78,8 @@ impl Owned {
         let sink_length = protocol.length(self.link.call(&protocol.sink_length()).await?)?;
         let rejected_length =
             protocol.length(self.link.call(&protocol.rejected_length()).await?)?;
-        let queue = pipeline.go_on_from(&mut self).await?;
+        pipeline.go_on_from(&mut self).await?;
         let Self { link, waiter, lease, .. } = self;
-        Ok(Recovered { link, waiter, lease, queue, sink_length, rejected_length })
+        Ok(Recovered { link, waiter, lease, sink_length, rejected_length })
     }
 }

@@ -10,7 +10,7 @@ use tracing::{info, warn};
 use super::{Pending, RunError, Session};
 use crate::crawl::protocol::Rejects;
 use urlseen_core::redis::limits::Limits;
-use urlseen_core::redis::reject::{self, Written};
+use urlseen_core::redis::reject;
 use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::{Identity, Reader};
@@ -96,13 +96,8 @@ impl Session<'_> {
                 Ok(Identity::Unfiltered) => {}
                 Err(reason) => {
                     // Every server takes so much.
-                    let Written { json, is_oversize } =
-                        reject::write(item, &reason, SystemTime::now(), Limits::LEAST);
-                    if is_oversize {
-                        rejects.oversize.push((place, json));
-                    } else {
-                        rejects.whole.push(json);
-                    }
+                    let now = SystemTime::now();
+                    rejects.push(place, reject::write(item, &reason, now, Limits::LEAST));
                 }
             }
         }
@@ -138,7 +133,7 @@ impl Session<'_> {
     /// Waits until the threads have forgotten the keys that they were asked to.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
-            self.pipeline.answer_all(Some(&mut self.queue)).await?;
+            self.pipeline.answer_all().await?;
             if let Some(reply) = answered(&mut self.forgetting).await {
                 self.forgot(&reply);
             }

@@ -16,7 +16,6 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-use super::queue::Queue;
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
@@ -56,8 +55,6 @@ struct Session<'a> {
     line: Line,
     lease: Lease,
     intake: Intake,
-    /// Batches that are ready, and the position of the crawl.
-    queue: Queue,
     /// Queued batches that were sent to be committed.
     sent: usize,
     /// Time until which the connection is watched, before a commit is sent that may have broken
@@ -89,14 +86,13 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
-        let Session { queue, sent, .. } = session;
+        let sent = session.sent;
         if let Err(failure) = &result {
-            match queue.get(0).filter(|_| sent > 0 && failure.is_lost_connection()) {
+            match self.queue.get(0).filter(|_| sent > 0 && failure.is_lost_connection()) {
                 Some(oldest) => self.suspicion.lost(oldest.batch.head()),
                 None => self.acquit(failure),
             }
         }
-        self.known = Some(queue);
         result
     }
 }
@@ -114,7 +110,8 @@ impl<'a> Session<'a> {
     }
 
     fn new(pipeline: &'a mut Pipeline, recovered: Recovered) -> Self {
-        let Recovered { link, waiter, lease, queue, sink_length, rejected_length } = recovered;
+        let Recovered { link, waiter, lease, sink_length, rejected_length } = recovered;
+        let queue = &pipeline.queue;
         let (read_to, ahead) = (queue.cursor(queue.batches()), queue.items());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
         let bytes = source.batch_bytes.min(pipeline.limits.batch);
@@ -124,7 +121,6 @@ impl<'a> Session<'a> {
             line: Line::new(link),
             lease,
             intake: Intake::new(waiter, linger, window, read_to),
-            queue,
             sent: 0,
             control: pipeline.suspicion.control(),
             pressure: Pressure::new(sink_length, rejected_length),
@@ -168,7 +164,7 @@ impl<'a> Session<'a> {
             self.ask_for_snapshot();
             self.pipeline.filter.works.do_extras().await?;
             let control = self.control;
-            let Self { pipeline, queue, line, intake, forgetting, .. } = self;
+            let Self { pipeline, line, intake, forgetting, .. } = self;
             tokio::select! {
                 // The clock and people come first: under load there is always other work.
                 biased;
@@ -184,12 +180,12 @@ impl<'a> Session<'a> {
                 }
                 _ = forgets.tick() => self.look_for_forgets(),
                 () = tick(report.as_mut()) => {
-                    pipeline.board.note(queue);
+                    pipeline.board.note(&pipeline.queue);
                     show(&pipeline.report());
                 }
                 _ = consumers.tick() => self.look_for_stopped_consumers(),
                 answer = line.answer() => self.take_note(answer?)?,
-                event = pipeline.filter.works.next(true) => pipeline.take(event, Some(queue))?,
+                event = pipeline.filter.works.next(true) => pipeline.take(event?),
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
                 found = intake.wake() => if let Some(found) = found? {
                     intake.woken(&pipeline.parts.protocol, &found.into_value()?);
@@ -210,11 +206,11 @@ impl<'a> Session<'a> {
             let answer = self.line.answer().await?;
             self.take_note(answer)?;
         }
-        self.pipeline.gather(Some(&mut self.queue)).await?;
-        self.pipeline.answer_all(Some(&mut self.queue)).await?;
-        self.queue.clear();
-        let head = self.queue.head();
-        let filter = &mut self.pipeline.filter;
+        self.pipeline.gather().await?;
+        self.pipeline.answer_all().await?;
+        let Pipeline { queue, filter, .. } = &mut *self.pipeline;
+        queue.clear();
+        let head = queue.head();
         filter.settle(head).await?;
         if let Some(shared) = &mut filter.shared {
             shared.look(self.line.link()).await?;
@@ -222,11 +218,10 @@ impl<'a> Session<'a> {
         let protocol = &self.pipeline.parts.protocol;
         let reply = self.line.call(&protocol.give_back(&self.lease.token, GIVE_BACK_MAX)).await?;
         let given = protocol.given_back(reply)?;
-        let cursor = Cursor { left: given.left, ..self.queue.cursor(0) };
-        self.queue.claimed(cursor);
-        let Pipeline { board, filter, .. } = &mut *self.pipeline;
+        let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
+        queue.claimed(Cursor { left: given.left, ..queue.cursor(0) });
         board.now.status.lists.source = Some(given.source);
-        board.note(&self.queue);
+        board.note(queue);
         if let Some(footprint) = filter.rest(head).await? {
             board.keep_footprint(footprint);
         }
@@ -236,9 +231,9 @@ impl<'a> Session<'a> {
 
     /// Looks at the fill of the filter, and publishes news.
     fn look(&mut self) {
-        let Pipeline { board, filter, .. } = &mut *self.pipeline;
+        let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
         filter.watch_fill();
-        board.note(&self.queue);
+        board.note(queue);
         board.now.lease_until = Some(self.lease.until.into_std());
         let status = &mut board.now.status;
         status.phase = self.pressure.by.map_or(Phase::Working, |by| Phase::Backpressure { by });
@@ -286,8 +281,8 @@ impl<'a> Session<'a> {
 
     /// Counts the batches between source and commit.
     fn on_their_way(&self) -> usize {
-        let working = self.pipeline.filter.works.in_progress();
-        self.intake.on_their_way() + working + self.queue.batches()
+        let Pipeline { filter, queue, .. } = &*self.pipeline;
+        self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
     }
 
     /// Claims the contents of the source once all claimed items are sent to be committed.
@@ -301,10 +296,10 @@ impl<'a> Session<'a> {
 
     /// Reason to end, other than being told to.
     fn ending(&self) -> Option<Ending> {
-        let Pipeline { parts, filter, .. } = &*self.pipeline;
+        let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.full().is_some() {
             // The batches that were judged before are committed first.
-            filter.works.in_progress() == 0 && self.queue.batches() == 0
+            filter.works.in_progress() == 0 && queue.batches() == 0
         } else {
             parts.config.filter.when_full == WhenFull::Stop && filter.is_past_capacity()
         };

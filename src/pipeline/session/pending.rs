@@ -36,7 +36,7 @@ impl Session<'_> {
                 let (cursor, lost) = protocol.claimed(reply.into_value()?)?;
                 self.pipeline.note_lost(lost);
                 self.intake.claimed(cursor);
-                self.queue.claimed(cursor);
+                self.pipeline.queue.claimed(cursor);
                 self.pipeline.backoff.reset();
             }
             Pending::Window { after, items: wanted } => {
@@ -53,7 +53,7 @@ impl Session<'_> {
             }
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
-                let claimed = self.queue.processing();
+                let claimed = self.pipeline.queue.processing();
                 let source = protocol.unclaimed(waiting, claimed);
                 self.pipeline.board.now.status.lists.source = Some(source);
             }

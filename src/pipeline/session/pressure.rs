@@ -6,8 +6,8 @@ use tokio::time::Instant;
 use tracing::{info, warn};
 
 use super::{Pending, Session};
-use crate::pipeline::Parts;
 use crate::pipeline::phase::Backpressure;
+use crate::pipeline::{Parts, Pipeline};
 use urlseen_engine::config::{Config, RejectsFull};
 
 /// Time between two looks at a full sink or rejects list.
@@ -76,8 +76,8 @@ impl Session<'_> {
     }
 
     fn backpressure(&self) -> Option<Backpressure> {
-        let Config { sink, rejects: list, .. } = &self.pipeline.parts.config;
-        let queue = &self.queue;
+        let Pipeline { parts, queue, .. } = &*self.pipeline;
+        let Config { sink, rejects: list, .. } = &parts.config;
         let next = queue.get(self.sent)?;
         let sent = || (0..self.sent).filter_map(|index| queue.get(index));
         let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
