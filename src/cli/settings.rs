@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use urlseen_engine::config::{Config, Fault, FilterPlace, Problems, Sources};
+use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
@@ -30,7 +30,7 @@ impl Settings {
     pub(super) fn load_for(
         &self,
         more: &[String],
-        machine: impl FnOnce(&Config) -> Option<(&'static str, Fault)>,
+        machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
         let (file, set) = (self.config.clone(), [&self.set, more].concat());
         Config::load_for(Sources { file, env: std::env::vars_os(), set }, machine)

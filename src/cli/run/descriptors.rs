@@ -5,7 +5,7 @@ use std::io;
 
 use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use urlseen_engine::config::{Config, Fault, FilterPlace, SourceKind};
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 
 /// Connections to Redis at once: one that works, one that waits, and one that proves or releases.
 const REDIS: u64 = 4;
@@ -71,7 +71,7 @@ fn open() -> u64 {
 }
 
 /// Returns the key and the fault of a configuration that the hard limit is too low for.
-pub(super) fn lacking(config: &Config) -> Option<(&'static str, Fault)> {
+pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let need = Need::of(config, open());
     let missing = need.total().checked_sub(limit).filter(|&missing| missing > 0)?;
@@ -83,8 +83,12 @@ pub(super) fn lacking(config: &Config) -> Option<(&'static str, Fault)> {
         }
         _ => String::new(),
     };
-    let (uses, need) = (need.to_string(), need.total());
-    Some((key, Fault::TooFewDescriptors { need, uses, limit, fewer }))
+    let fault = format!(
+        "{} file descriptors are needed ({need}), and the hard limit is {limit}; raise it \
+         (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}",
+        need.total()
+    );
+    Some((key, fault))
 }
 
 /// Raises the limit of this process to what a configuration needs, if it is lower.

@@ -4,21 +4,20 @@
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
 use super::pass::PassRule;
-use super::problem::{ConfigError, Fault, Problems, ValueOrigin};
+use super::problem::{ConfigError, Problems, ValueOrigin};
 use super::raw::ValueError;
 use super::secret::Secret;
 use super::sections::Config;
-use super::value::Rule;
+use super::value::{CRAWL, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Source of typed values by key.
-#[derive(Default)]
 pub(super) struct Taker {
     layers: Layers,
-    /// Value of `crawl.name`, from which defaults are derived. It is empty until that key is taken.
+    /// Value of `crawl.name`, from which defaults are derived.
     crawl: String,
     /// Origins of the values that were taken. Defaults have none.
     origins: BTreeMap<&'static str, ValueOrigin>,
@@ -28,12 +27,14 @@ pub(super) struct Taker {
 
 impl Taker {
     pub(super) fn new(layers: Layers) -> Self {
-        Self { layers, ..Self::default() }
-    }
-
-    /// Derives the defaults of all later keys from this crawl's name.
-    pub(super) fn derive_from(&mut self, crawl: &str) {
-        crawl.clone_into(&mut self.crawl);
+        let names = layers.found.get("crawl.name").into_iter().flatten();
+        let crawl = names.rev().find_map(|name| CRAWL.read(&name.raw).ok());
+        Self {
+            layers,
+            crawl: crawl.unwrap_or_else(|| "demo".to_owned()),
+            origins: BTreeMap::new(),
+            wrong: BTreeSet::new(),
+        }
     }
 
     /// Takes a key: the value of its last layer, or else the default. If the value is refused, the
@@ -55,14 +56,18 @@ impl Taker {
                 Err(refusal) => refusal,
             };
             self.wrong.insert(key);
-            let (key, found, allowed) = (key.to_owned(), rule.shown(&raw), rule.allowed());
+            let (found, kind, allowed) = (rule.shown(&raw), raw.kind(), rule.allowed());
             let fault = match refusal {
-                ValueError::Type if found != raw.kind() => {
-                    Fault::WrongType { key, found, is: raw.kind(), allowed }
+                ValueError::Type if found != kind => {
+                    format!("{key} is {found}, {kind}; allowed: {allowed}")
                 }
-                ValueError::Type | ValueError::Value => Fault::NotAllowed { key, found, allowed },
-                ValueError::Because(reason) => Fault::Refused { key, found, reason },
-                ValueError::NotYet => Fault::NotYet { key, found, allowed },
+                ValueError::Type | ValueError::Value => {
+                    format!("{key} is {found}; allowed: {allowed}")
+                }
+                ValueError::Because(reason) => format!("{key} is {found}: {reason}"),
+                ValueError::NotYet => format!(
+                    "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
+                ),
             };
             self.layers.problems.push(ConfigError { origin, fault });
         }
@@ -79,9 +84,9 @@ impl Taker {
         let url = url.with_password(self.layers.password.take());
         if url.lacks_password() && self.is_sound(&["redis.url"]) {
             // The text in place of the user may be a password.
-            let found = format!("{:?}", masked(&url.to_string()));
-            let reason = RedisAddressError::NoPassword.to_string();
-            self.refuse("redis.url", Fault::Refused { key: "redis.url".to_owned(), found, reason });
+            let found = masked(&url.to_string());
+            let reason = RedisAddressError::NoPassword;
+            self.refuse("redis.url", format!("redis.url is {found:?}: {reason}"));
         }
         url
     }
@@ -96,7 +101,7 @@ impl Taker {
     pub(super) fn finish(
         mut self,
         config: &Config,
-        machine: Option<(&'static str, Fault)>,
+        machine: Option<(&'static str, String)>,
     ) -> Option<Problems> {
         if !self.layers.incomplete {
             self.check_redis_keys(config);
@@ -126,7 +131,10 @@ impl Taker {
         ];
         for (index, (key, name)) in keys.iter().enumerate() {
             if is_own(name) && self.is_sound(&[key]) {
-                let fault = Fault::OwnRedisKey { key, name: (*name).clone() };
+                let fault = format!(
+                    "{key} is {name:?}, which is a key of urlseen's own; allowed: any that is not \
+                     urlseen:…:state, :lease, :processing or :spec"
+                );
                 self.refuse(key, fault);
             }
             for (other, other_name) in &keys[..index] {
@@ -136,8 +144,12 @@ impl Taker {
                 // The key that was set is at fault, not the key left to its default.
                 let (key, other) =
                     if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
-                let (name, other_origin) = ((*name).clone(), self.origin(other));
-                self.refuse(key, Fault::SameRedisKey { key, other, other_origin, name });
+                let fault = format!(
+                    "{key} is {name:?}, and so is {other} ({}); allowed: a Redis key of its own \
+                     for each",
+                    self.origin(other)
+                );
+                self.refuse(key, fault);
             }
         }
     }
@@ -149,9 +161,13 @@ impl Taker {
             && without_url
             && self.is_sound(&["sink.emit", "source.item"])
         {
-            let item = config.source.item.name();
-            let emit = config.sink.emit.name();
-            let fault = Fault::NoUrl { emit, item, item_origin: self.origin("source.item") };
+            let fault = format!(
+                "sink.emit is {:?}, but items have no URL if source.item is {:?} ({}); allowed: \
+                 sink.emit = \"item\", or another source.item",
+                config.sink.emit.name(),
+                config.source.item.name(),
+                self.origin("source.item")
+            );
             self.refuse("sink.emit", fault);
         }
     }
@@ -162,8 +178,13 @@ impl Taker {
         let has_ends = config.open_sink().has_ends();
         // The default is permitted, because it may be in a copy of the documented file.
         if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
-            let kind_origin = self.origin("sink.kind");
-            self.refuse("sink.push_to", Fault::NoEnds { kind_origin });
+            let fault = format!(
+                "sink.push_to is \"left\", but sink.kind is \"zset\" ({}), which has no ends: \
+                 items are sorted by their priority; leave sink.push_to out, or set sink.kind = \
+                 \"list\"",
+                self.origin("sink.kind")
+            );
+            self.refuse("sink.push_to", fault);
         }
     }
 
@@ -173,13 +194,12 @@ impl Taker {
         let has_ends = matches!(source.kind, SourceKind::List | SourceKind::None);
         let is_wrong = !has_ends && source.take_from == End::Right;
         if is_wrong && self.is_sound(&["source.kind", "source.take_from"]) {
-            let (key, found) = ("source.take_from".to_owned(), "\"right\"".to_owned());
-            let kind = source.kind;
-            let reason = format!(
-                "source.kind is \"{kind}\", whose items are taken in their order; leave \
-                 source.take_from out, or set source.kind = \"list\""
+            let fault = format!(
+                "source.take_from is \"right\": source.kind is \"{}\", whose items are taken in \
+                 their order; leave source.take_from out, or set source.kind = \"list\"",
+                source.kind
             );
-            self.refuse("source.take_from", Fault::Refused { key, found, reason });
+            self.refuse("source.take_from", fault);
         }
     }
 
@@ -189,8 +209,12 @@ impl Taker {
         let (max_len, batch) = (config.rejects.max_len, config.source.batch);
         let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
         if !fits && self.is_sound(&["rejects.max_len", "source.batch"]) {
-            let batch_origin = self.origin("source.batch");
-            self.refuse("rejects.max_len", Fault::RejectsTooShort { max_len, batch, batch_origin });
+            let fault = format!(
+                "rejects.max_len is {max_len}, less than source.batch, {batch} ({}); allowed: at \
+                 least as many, since all items of a batch may be rejects",
+                self.origin("source.batch")
+            );
+            self.refuse("rejects.max_len", fault);
         }
     }
 
@@ -198,51 +222,53 @@ impl Taker {
     /// projects keep them.
     fn check_kind(&mut self, config: &Config) {
         let (kind, place) = (config.filter.kind, config.filter.place);
-        if !self.is_sound(&["filter.kind", "filter.place"]) {
-            return;
-        }
-        if kind.is_in(place) {
+        if kind.is_in(place) || !self.is_sound(&["filter.kind", "filter.place"]) {
             return;
         }
         let other = match place {
             FilterPlace::Local => FilterPlace::Redis,
             FilterPlace::Redis => FilterPlace::Local,
         };
-        let fault = Fault::KindElsewhere {
-            kind: kind.name(),
-            place: place.name(),
-            place_origin: self.origin("filter.place"),
-            other: other.name(),
-            kinds: Kind::all_in(place).map(Kind::name).collect(),
-        };
+        let kinds: Vec<_> = Kind::all_in(place).map(|kind| format!("{:?}", kind.name())).collect();
+        let fault = format!(
+            "filter.kind is {:?}, and filter.place is {:?} ({}), where no filter of that kind can \
+             be; allowed: filter.place = {:?}, or filter.kind = {}",
+            kind.name(),
+            place.name(),
+            self.origin("filter.place"),
+            other.name(),
+            kinds.join(", ")
+        );
         self.refuse("filter.kind", fault);
     }
 
     /// Checks the settings for clients. They get answers from this process's memory. A filter can
     /// be emptied only if no batches pass through it.
     fn check_serve(&mut self, config: &Config) {
-        let refuse = |taker: &mut Self, key: &'static str, found: String, reason: &str| {
-            if taker.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
-                let (key_name, reason) = (key.to_owned(), reason.to_owned());
-                taker.refuse(key, Fault::Refused { key: key_name, found, reason });
+        let mut refuse = |key: &str, fault: String| {
+            if self.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
+                self.refuse(key, fault);
             }
         };
         let Config { source, serve, filter, .. } = config;
         let is_alone = source.kind == SourceKind::None;
         if is_alone && serve.listen.is_none() {
-            let reason = "without a source there is nothing to do unless clients may ask; set \
-                          serve.listen, or source.kind = \"list\"";
-            refuse(self, "source.kind", "\"none\"".to_owned(), reason);
+            let fault = "source.kind is \"none\": without a source there is nothing to do unless \
+                         clients may ask; set serve.listen, or source.kind = \"list\"";
+            refuse("source.kind", fault.to_owned());
         }
         if let (Some(listen), FilterPlace::Redis) = (&serve.listen, filter.place) {
-            let reason = "the daemon answers clients from its memory, and filter.place is \
-                          \"redis\"; ask that Redis itself, or set filter.place = \"local\"";
-            refuse(self, "serve.listen", format!("{:?}", listen.to_string()), reason);
+            let fault = format!(
+                "serve.listen is {:?}: the daemon answers clients from its memory, and \
+                 filter.place is \"redis\"; ask that Redis itself, or set filter.place = \"local\"",
+                listen.to_string()
+            );
+            refuse("serve.listen", fault);
         }
         if serve.allow_delete && !is_alone {
-            let reason = "a filter that a queue goes through cannot be emptied on the way; set \
-                          source.kind = \"none\", or leave it out";
-            refuse(self, "serve.allow_delete", "true".to_owned(), reason);
+            let fault = "serve.allow_delete is true: a filter that a queue goes through cannot be \
+                         emptied on the way; set source.kind = \"none\", or leave it out";
+            refuse("serve.allow_delete", fault.to_owned());
         }
     }
 
@@ -254,7 +280,7 @@ impl Taker {
         self.origins.get(key).cloned().unwrap_or(ValueOrigin::Default)
     }
 
-    fn refuse(&mut self, key: &str, fault: Fault) {
+    fn refuse(&mut self, key: &str, fault: String) {
         let origin = self.origin(key);
         self.layers.problems.push(ConfigError { origin, fault });
     }

@@ -1,38 +1,17 @@
 //! Host names as values of the configuration.
 
-use super::raw::{Raw, ValueError};
-use super::value::{Rule, texts};
+use super::value::Texts;
 
 /// Most bytes of a host name (RFC 1035).
 const LONGEST: usize = 253;
 
-/// List of host names: an array of strings, or a text with commas between the names. `""` means
-/// none.
-pub(super) struct HostNames;
-
-impl HostNames {
-    /// Most names that a list may have.
-    const MOST: usize = 100;
-}
-
-impl Rule<Vec<String>> for HostNames {
-    fn read(&self, raw: &Raw) -> Result<Vec<String>, ValueError> {
-        let names = match raw {
-            Raw::Text(text) if text.trim().is_empty() => Vec::new(),
-            raw => texts(raw)?,
-        };
-        let is_good = names.len() <= Self::MOST && names.iter().all(|name| is_name(name));
-        if is_good { Ok(names) } else { Err(ValueError::Value) }
-    }
-
-    fn allowed(&self) -> String {
-        format!(
-            "an array of at most {} host names in ASCII, like \"metrics.example\", without scheme \
-             and port",
-            Self::MOST
-        )
-    }
-}
+/// List of host names.
+pub(super) const HOST_NAMES: Texts = Texts {
+    count: 0..=100,
+    is_good: is_name,
+    allowed: "an array of at most 100 host names in ASCII, like \"metrics.example\", without \
+              scheme and port",
+};
 
 fn is_name(name: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte);
@@ -44,11 +23,13 @@ fn is_name(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::raw::{Raw, ValueError};
+    use super::super::value::Rule;
     use super::*;
 
     #[test]
     fn names_are_an_array_or_separated_by_commas() {
-        let read = |text: &str| HostNames.read(&Raw::Text(text.to_owned()));
+        let read = |text: &str| HOST_NAMES.read(&Raw::Text(text.to_owned()));
         let both = || Ok(vec!["metrics.example".to_owned(), "Box_7.".to_owned()]);
         assert_eq!(read("metrics.example, Box_7."), both());
         assert_eq!(read("['metrics.example', 'Box_7.']"), both());

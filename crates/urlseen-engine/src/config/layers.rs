@@ -4,7 +4,7 @@
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
 use super::pass::{self, PassRule};
-use super::problem::{ConfigError, Fault, FilePlace, ValueOrigin};
+use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
@@ -55,17 +55,21 @@ impl Layers {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::NotFound && !asked_for => return,
             Err(error) => {
-                return self.refuse_file(path, None, Fault::Unreadable(error.to_string()));
+                let fault = format!("cannot be read: {error}; give the path of a file that can");
+                return self.refuse_file(path, None, fault);
             }
         };
         if u64::try_from(length).is_ok_and(|length| length > LONGEST_FILE) {
-            return self.refuse_file(path, None, Fault::TooLong(LONGEST_FILE));
+            let fault =
+                format!("is longer than {LONGEST_FILE} bytes, so it is hardly a configuration");
+            return self.refuse_file(path, None, fault);
         }
         match std::str::from_utf8(&bytes) {
             Ok(text) => self.add_toml(path, text),
             Err(error) => {
                 let place = FilePlace::of(error.valid_up_to(), &bytes);
-                self.refuse_file(path, Some(place), Fault::NotUtf8);
+                let fault = "is not UTF-8 from here on; save the file as UTF-8 text".to_owned();
+                self.refuse_file(path, Some(place), fault);
             }
         }
     }
@@ -93,8 +97,11 @@ impl Layers {
                     continue;
                 }
                 (true, other) => {
-                    let found = Raw::from_toml(other).kind().to_owned();
-                    Fault::NotASection { section: section.to_owned(), found }
+                    let found = Raw::from_toml(other).kind();
+                    format!(
+                        "{section} is {found}; allowed: a section, which begins with the line \
+                         [{section}]"
+                    )
                 }
                 (false, DeValue::Table(_)) => {
                     let known = SECTIONS.iter().copied().chain(["pass"]);
@@ -105,7 +112,8 @@ impl Layers {
                                 _ => format!("[{section}]"),
                             }
                         });
-                    Fault::UnknownSection { section: presentable(section), nearest }
+                    let section = presentable(section);
+                    format!("there is no section [{}]{}", section.escape_debug(), hint(nearest))
                 }
                 (false, _) => unknown_key(section),
             };
@@ -149,7 +157,7 @@ impl Layers {
                 }
                 (message, _) => message.to_owned(),
             };
-            self.refuse_file(path, Some(place), Fault::Syntax(message));
+            self.refuse_file(path, Some(place), format!("not valid TOML: {message}"));
         }
     }
 
@@ -166,7 +174,7 @@ impl Layers {
             }
             let origin = ValueOrigin::Environment(presentable(&name));
             let Ok(value) = value.into().into_string() else {
-                self.refuse(origin, Fault::NotText);
+                self.refuse(origin, "is not UTF-8; set it to UTF-8 text".to_owned());
                 continue;
             };
             if name == PASSWORD {
@@ -186,7 +194,8 @@ impl Layers {
     pub(super) fn add_set(&mut self, arguments: &[String]) {
         for argument in arguments {
             let Some((name, value)) = argument.split_once('=') else {
-                self.refuse(ValueOrigin::Set(presentable(argument)), Fault::NoValue);
+                let fault = "has no value; write --set key=value, as in --set filter.capacity=1e9";
+                self.refuse(ValueOrigin::Set(presentable(argument)), fault.to_owned());
                 continue;
             };
             let name = name.trim();
@@ -196,7 +205,13 @@ impl Layers {
                 continue;
             };
             if key == "redis.url" && carries_password(value) {
-                self.refuse(origin.clone(), Fault::PasswordShown { found: masked(value) });
+                let fault = format!(
+                    "redis.url is {:?}: a password on the command line shows in the process list; \
+                     put it in the environment as URLSEEN_REDIS_PASSWORD, or the URL as \
+                     URLSEEN_REDIS__URL",
+                    masked(value)
+                );
+                self.refuse(origin.clone(), fault);
             }
             self.add(key, Raw::Text(value.to_owned()), origin);
         }
@@ -206,12 +221,12 @@ impl Layers {
         self.found.entry(key).or_default().push(FoundValue { raw, origin });
     }
 
-    fn refuse(&mut self, origin: ValueOrigin, fault: Fault) {
+    fn refuse(&mut self, origin: ValueOrigin, fault: String) {
         self.problems.push(ConfigError { origin, fault });
     }
 
     /// Refuses a value, and marks the rest of the file as unreadable.
-    fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: Fault) {
+    fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: String) {
         self.incomplete = true;
         self.refuse(ValueOrigin::File(path.into(), place), fault);
     }
@@ -226,21 +241,33 @@ fn known(name: &str) -> Option<&'static str> {
     KEYS.iter().copied().find(|key| *key == name)
 }
 
-fn unknown_key(name: &str) -> Fault {
+fn unknown_key(name: &str) -> String {
+    let key = presentable(name);
+    let key = key.escape_debug();
     if nearest(name, ["redis.password"]).is_some() {
-        return Fault::PasswordKey { key: presentable(name) };
+        return format!(
+            "there is no key {key}; the password is part of redis.url or in the environment as \
+             URLSEEN_REDIS_PASSWORD"
+        );
     }
-    let nearest = nearest_key(name).map(str::to_owned);
-    Fault::UnknownKey { key: presentable(name), nearest }
+    format!("there is no key {key}{}", hint(nearest_key(name).map(str::to_owned)))
 }
 
-fn unknown_variable(name: &str) -> Fault {
+fn unknown_variable(name: &str) -> String {
     let name = name[PREFIX.len()..].to_lowercase().replace("__", ".");
     let nearest = match nearest(&name, ["redis.password"]) {
         Some(_) => Some(PASSWORD.to_owned()),
         None => nearest_key(&name).map(variable),
     };
-    Fault::UnknownVariable { nearest }
+    format!(
+        "no key has this name, and variables that begin with URLSEEN_ must name a key{}",
+        hint(nearest)
+    )
+}
+
+/// End of a sentence that suggests a name.
+pub(super) fn hint(nearest: Option<String>) -> String {
+    nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
 /// Finds the key that `name` is a misspelling of, or the last part of.

@@ -31,7 +31,7 @@ mod value;
 pub use host_port::HostPort;
 pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
-pub use problem::{Fault, FilePlace, Problems};
+pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
 pub use sections::Config;
 #[cfg(test)]
@@ -88,7 +88,7 @@ impl Config {
     /// reported with all others.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
-        machine: impl FnOnce(&Self) -> Option<(&'static str, Fault)>,
+        machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems>
     where
         E: IntoIterator<Item = (K, V)>,
@@ -148,7 +148,7 @@ impl Config {
 
     fn checked(
         layers: Layers,
-        machine: impl FnOnce(&Self) -> Option<(&'static str, Fault)>,
+        machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);

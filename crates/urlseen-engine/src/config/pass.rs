@@ -7,8 +7,9 @@ use regex::{Regex, RegexBuilder};
 use toml::Spanned;
 use toml::de::{DeArray, DeTable, DeValue};
 
+use super::layers::hint;
 use super::nearest::nearest;
-use super::problem::{ConfigError, Fault, ValueOrigin};
+use super::problem::{ConfigError, ValueOrigin};
 use super::raw::Raw;
 
 /// Most rules of a configuration.
@@ -100,7 +101,7 @@ pub(super) fn rules(
             let found = Raw::from_toml(other).kind();
             let reason =
                 format!("is {found}; allowed: rules that each begin with the line [[pass]]");
-            reader.refuse(value.span().start, reason);
+            reader.refuse(value.span().start, &reason);
         }
     }
     (reader.rules, reader.problems)
@@ -117,14 +118,14 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
         for (index, value) in array.iter().enumerate() {
             let place = value.span().start;
             if index == MOST {
-                self.refuse(place, format!("stands here more than {MOST} times; combine rules"));
+                self.refuse(place, &format!("stands here more than {MOST} times; combine rules"));
                 return;
             }
             match value.get_ref() {
                 DeValue::Table(table) => self.rule(table, place),
                 other => {
                     let found = Raw::from_toml(other).kind();
-                    self.refuse(place, format!("holds {found}; allowed: name, host and path"));
+                    self.refuse(place, &format!("holds {found}; allowed: name, host and path"));
                 }
             }
         }
@@ -137,15 +138,16 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
             let (name, at) = (key.get_ref().as_ref(), value.span().start);
             if !KEYS.contains(&name) {
                 let nearest = nearest(name, KEYS).map(|it| format!("pass.{it}"));
-                let key_at = (self.at)(key.span().start);
-                let fault = Fault::UnknownKey { key: format!("pass.{name}"), nearest };
-                self.problems.push(ConfigError { origin: key_at, fault });
+                let origin = (self.at)(key.span().start);
+                let fault =
+                    format!("there is no key pass.{}{}", name.escape_debug(), hint(nearest));
+                self.problems.push(ConfigError { origin, fault });
                 continue;
             }
             let raw = Raw::from_toml(value.get_ref());
             let Ok(text) = raw.text() else {
                 let allowed = "a text in quotes";
-                self.refuse(at, format!("has {name} = {}; allowed: {allowed}", raw.shown()));
+                self.refuse(at, &format!("has {name} = {}; allowed: {allowed}", raw.shown()));
                 continue;
             };
             match name {
@@ -154,7 +156,7 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
                     Ok(pattern) if name == "host" => rule.host = Some(pattern),
                     Ok(pattern) => rule.path = Some(pattern),
                     Err(reason) => {
-                        self.refuse(at, format!("has {name} = {}: {reason}", raw.shown()));
+                        self.refuse(at, &format!("has {name} = {}: {reason}", raw.shown()));
                     }
                 },
             }
@@ -165,22 +167,22 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
             if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
                 let reason =
                     format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\"");
-                self.refuse(place, reason);
+                self.refuse(place, &reason);
             } else if self.rules.iter().any(|other| other.name == *name) {
                 let reason =
                     format!("has the name {name:?}, as another rule has; give each its own");
-                self.refuse(place, reason);
+                self.refuse(place, &reason);
             }
         }
         if !has("host") && !has("path") {
-            self.refuse(place, "has neither host nor path; give at least one of them".to_owned());
+            self.refuse(place, "has neither host nor path; give at least one of them");
         }
         self.rules.push(rule);
     }
 
-    fn refuse(&mut self, place: usize, reason: String) {
+    fn refuse(&mut self, place: usize, reason: &str) {
         let origin = (self.at)(place);
-        self.problems.push(ConfigError { origin, fault: Fault::PassRule { reason } });
+        self.problems.push(ConfigError { origin, fault: format!("[[pass]] {reason}") });
     }
 }
 

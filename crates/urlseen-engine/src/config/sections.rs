@@ -2,14 +2,15 @@
 //! known keys and the names of the environment variables all come from it.
 
 use super::check::Taker;
-use super::host_names::HostNames;
+use super::host_names::HOST_NAMES;
 use super::host_port::HostPort;
+use super::layers::Layers;
 use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
-    Address, DurationRange, Every, Field, Flag, Folder, NameRule, Number, Redis as RedisRule,
-    RedisKey, RedisKeys, Seed, WholeNumber, Word,
+    Address, CRAWL, DurationRange, FIELD, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS,
+    Redis as RedisRule, Seed, WholeNumber, Word,
 };
 use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
@@ -58,6 +59,29 @@ macro_rules! sections {
             }
         )+
 
+        /// Checked configuration. This version can run with every value and with their combination.
+        /// The default is the configuration of an empty file.
+        #[derive(Debug, Clone, PartialEq)]
+        pub struct Config {
+            $( $(#[doc = $doc])+ pub $section: $Section, )+
+            /// Password that clients of the server must give. It comes only from the environment.
+            pub serve_password: Option<Secret>,
+            /// Rules for pages that always pass. They live as long as the process, because each
+            /// thread reads them.
+            pub pass: &'static [PassRule],
+        }
+
+        impl Config {
+            /// Takes all keys.
+            pub(super) fn take(taker: &mut Taker) -> Self {
+                Self {
+                    $( $section: $Section::take(taker), )+
+                    serve_password: taker.serve_password(),
+                    pass: taker.take_pass(),
+                }
+            }
+        }
+
         /// All sections, in the order of the documentation.
         pub(super) const SECTIONS: &[&str] = &[$( stringify!($section), )+];
 
@@ -82,7 +106,7 @@ sections! {
     /// Crawl that this configuration is for.
     crawl: Crawl {
         /// Name from which the default keys, the storage folder and the metrics are named.
-        name: String = NameRule, |_| "demo".to_owned();
+        name: String = CRAWL, str::to_owned;
     }
 
     /// Redis server that holds the lists.
@@ -96,11 +120,11 @@ sections! {
         /// Kind of the source of items.
         kind: SourceKind = Word, |_| SourceKind::List;
         /// Redis list or stream that holds the items.
-        key: String = RedisKey, |crawl| format!("{crawl}:discovered");
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:discovered");
         /// End of the list with the next item.
         take_from: End = Word, |_| End::Left;
         /// Field of a stream's entry that has the item.
-        field: String = Field, |_| "item".to_owned();
+        field: String = FIELD, |_| "item".to_owned();
         /// Treatment of a stream's entries after their commit.
         after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
@@ -110,7 +134,7 @@ sections! {
         /// Most bytes of all items of a batch, unless one item alone has more.
         batch_bytes: usize = WholeNumber(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
         /// Time that a claim waits for more items while few arrive.
-        linger: Option<Duration> = Every(Duration::from_millis(1)..=Duration::from_secs(1)),
+        linger: Option<Duration> = DurationRange(Duration::from_millis(1)..=Duration::from_secs(1)),
             |_| Some(Duration::from_millis(2));
     }
 
@@ -150,7 +174,7 @@ sections! {
         /// them again. It applies to a filter in Redis. Each takes 8 bytes.
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
         /// Redis key of a filter in Redis, or the prefix of all its keys.
-        key: String = RedisKey, |crawl| format!("{crawl}:filter");
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");
         /// Number of threads that own shards; 0 depends on the machine: see [`Filter::owners`].
         threads: usize = WholeNumber(0..=MOST_THREADS.get() as u64, ""), |_| 0;
     }
@@ -158,7 +182,7 @@ sections! {
     /// Sink for unseen items.
     sink: Sink {
         /// Redis list or sorted set that receives the items.
-        key: String = RedisKey, |crawl| format!("{crawl}:unseen");
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:unseen");
         /// Kind of the sink, a list or a sorted set.
         kind: SinkKind = Word, |_| SinkKind::List;
         /// End of the list that items are pushed to.
@@ -173,7 +197,7 @@ sections! {
     /// List of items that cannot be read.
     rejects: Rejects {
         /// Redis list that holds the rejects.
-        key: String = RedisKey, |crawl| format!("{crawl}:rejected");
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:rejected");
         /// Most rejects that are kept; at least [`Source::batch`].
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
         /// Reaction once that many rejects are kept.
@@ -183,7 +207,7 @@ sections! {
     /// Fingerprints that are to pass once more.
     forget: Forget {
         /// Redis list of the fingerprints, or of items that have them.
-        key: String = RedisKey, |crawl| format!("{crawl}:forget");
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:forget");
         /// Most fingerprints that are forgotten and have not passed again.
         max_len: usize = WholeNumber(1..=100_000_000, ""), |_| 1_000_000;
     }
@@ -202,7 +226,7 @@ sections! {
         /// Address to listen on; `None` for no server.
         listen: Option<HostPort> = Address, |_| None;
         /// Keys that the server answers for. All of them are the one filter.
-        keys: Vec<String> = RedisKeys,
+        keys: Vec<String> = REDIS_KEYS,
             |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
         /// Form of the items that clients ask about.
         item: ItemForm = Word, |_| ItemForm::Auto;
@@ -221,7 +245,7 @@ sections! {
     /// Storage on this machine.
     storage: Storage {
         /// Folder that contains the files.
-        dir: PathBuf = Folder, |crawl| PathBuf::from("storage").join(crawl);
+        dir: PathBuf = FOLDER, |crawl| PathBuf::from("storage").join(crawl);
         /// Policy for flushing the log to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
         /// Bytes that the log grows by before a snapshot of the whole filter; an eighth of the
@@ -240,7 +264,7 @@ sections! {
         /// Address to listen on in addition to the Unix socket in the storage folder.
         listen: Option<HostPort> = Address, |_| None;
         /// Host names that requests there may have, in addition to `localhost`.
-        hosts: Vec<String> = HostNames, |_| Vec::new();
+        hosts: Vec<String> = HOST_NAMES, |_| Vec::new();
     }
 
     /// Log lines of the daemon.
@@ -250,77 +274,14 @@ sections! {
         /// Format of each log line.
         format: LogFormat = Word, |_| LogFormat::Text;
         /// Time between lines about the progress; `None` for no such lines.
-        progress: Option<Duration> = Every(Duration::from_secs(1)..=Duration::from_hours(24)),
-            |_| Some(Duration::from_secs(10));
-    }
-}
-
-/// Checked configuration. This version can run with every value and with their combination. The
-/// default is the configuration of an empty file.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Config {
-    /// Crawl that this configuration is for.
-    pub crawl: Crawl,
-    /// Redis server that holds the lists.
-    pub redis: Redis,
-    /// Source of discovered items.
-    pub source: Source,
-    /// Computation of fingerprints.
-    pub fingerprint: Fingerprint,
-    /// Filter that knows the fingerprints seen before.
-    pub filter: Filter,
-    /// Sink for unseen items.
-    pub sink: Sink,
-    /// List of items that cannot be read.
-    pub rejects: Rejects,
-    /// Fingerprints that are to pass once more.
-    pub forget: Forget,
-    /// Requests that consumers popped and have not acknowledged.
-    pub held: Held,
-    /// Server for clients that speak the Redis protocol.
-    pub serve: Serve,
-    /// Password that clients of the server must give. It comes only from the environment.
-    pub serve_password: Option<Secret>,
-    /// Storage on this machine.
-    pub storage: Storage,
-    /// Metrics, health and status over HTTP.
-    pub admin: Admin,
-    /// Log lines of the daemon.
-    pub log: Log,
-    /// Rules for pages that always pass. They live as long as the process, because each thread
-    /// reads them.
-    pub pass: &'static [PassRule],
-}
-
-impl Config {
-    /// Takes all keys. The crawl's name comes first, because the defaults of other keys are derived
-    /// from it.
-    pub(super) fn take(taker: &mut Taker) -> Self {
-        let crawl = Crawl::take(taker);
-        taker.derive_from(&crawl.name);
-        Self {
-            crawl,
-            redis: Redis::take(taker),
-            source: Source::take(taker),
-            fingerprint: Fingerprint::take(taker),
-            filter: Filter::take(taker),
-            sink: Sink::take(taker),
-            rejects: Rejects::take(taker),
-            forget: Forget::take(taker),
-            held: Held::take(taker),
-            serve: Serve::take(taker),
-            serve_password: taker.serve_password(),
-            storage: Storage::take(taker),
-            admin: Admin::take(taker),
-            log: Log::take(taker),
-            pass: taker.take_pass(),
-        }
+        progress: Option<Duration> =
+            DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)), |_| Some(Duration::from_secs(10));
     }
 }
 
 impl Default for Config {
     fn default() -> Self {
-        Self::take(&mut Taker::default())
+        Self::take(&mut Taker::new(Layers::default()))
     }
 }
 
@@ -348,8 +309,10 @@ mod tests {
 
     #[test]
     fn the_names_of_a_crawl_are_derived_from_its_own() {
-        let mut taker = Taker::default();
-        taker.derive_from("shop");
+        let mut layers = Layers::default();
+        layers.add_set(&["crawl.name=shop".to_owned()]);
+        let mut taker = Taker::new(layers);
+        assert_eq!(Crawl::take(&mut taker).name, "shop");
         assert_eq!(Source::take(&mut taker).key, "shop:discovered");
         assert_eq!(Filter::take(&mut taker).key, "shop:filter");
         assert_eq!(Sink::take(&mut taker).key, "shop:unseen");

@@ -6,7 +6,6 @@ use super::raw::{Raw, ValueError};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
 use std::ops::RangeInclusive;
-use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
@@ -90,57 +89,72 @@ impl<T: Choice> Rule<T> for Word {
     }
 }
 
-/// Non-empty name of a Redis key.
-pub(super) struct RedisKey;
+/// Text that passes a test, with the description of such texts.
+pub(super) struct Text(&'static str, fn(&str) -> bool);
 
-impl Rule<String> for RedisKey {
-    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
-        let key = raw.text()?;
-        if key.is_empty() { Err(ValueError::Value) } else { Ok(key.to_owned()) }
+impl<T: for<'a> From<&'a str>> Rule<T> for Text {
+    fn read(&self, raw: &Raw) -> Result<T, ValueError> {
+        let text = raw.text()?;
+        if self.1(text) { Ok(text.into()) } else { Err(ValueError::Value) }
     }
 
     fn allowed(&self) -> String {
-        "a Redis key, not empty".to_owned()
+        self.0.to_owned()
     }
 }
+
+/// Non-empty name of a Redis key.
+pub(super) const REDIS_KEY: Text = Text("a Redis key, not empty", |key| !key.is_empty());
 
 /// Name of a field.
-pub(super) struct Field;
+pub(super) const FIELD: Text = Text("the name of a field, not empty", |field| !field.is_empty());
 
-impl Rule<String> for Field {
-    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
-        let field = raw.text()?;
-        if field.is_empty() { Err(ValueError::Value) } else { Ok(field.to_owned()) }
-    }
+/// Path of a folder, not empty.
+pub(super) const FOLDER: Text =
+    Text("the path of a folder, not empty", |path| !path.is_empty() && !path.contains('\0'));
 
-    fn allowed(&self) -> String {
-        "the name of a field, not empty".to_owned()
-    }
+/// Name of a crawl, which must also be a valid folder name.
+pub(super) const CRAWL: Text = Text(
+    "a name of 1 to 200 bytes that a folder can have: no / or control characters, no blanks at \
+     the ends",
+    |name| {
+        (1..=200).contains(&name.len())
+            && ![".", ".."].contains(&name)
+            && name.trim() == name
+            && !name.chars().any(|c| c == '/' || c.is_control())
+    },
+);
+
+/// List of texts: an array of strings, or a text with commas between them. A blank text is an
+/// empty list.
+pub(super) struct Texts {
+    pub(super) count: RangeInclusive<usize>,
+    pub(super) is_good: fn(&str) -> bool,
+    pub(super) allowed: &'static str,
 }
 
-/// List of Redis keys: an array of strings, or a text with commas between the keys.
-pub(super) struct RedisKeys;
-
-impl RedisKeys {
-    /// Most keys that a list may have.
-    const MOST: usize = 1000;
-}
-
-impl Rule<Vec<String>> for RedisKeys {
+impl Rule<Vec<String>> for Texts {
     fn read(&self, raw: &Raw) -> Result<Vec<String>, ValueError> {
-        let keys = texts(raw)?;
+        let texts = texts(raw)?;
         let is_good =
-            (1..=Self::MOST).contains(&keys.len()) && keys.iter().all(|it| !it.is_empty());
-        if is_good { Ok(keys) } else { Err(ValueError::Value) }
+            self.count.contains(&texts.len()) && texts.iter().all(|it| (self.is_good)(it));
+        if is_good { Ok(texts) } else { Err(ValueError::Value) }
     }
 
     fn allowed(&self) -> String {
-        format!("an array of 1 to {} Redis keys, none of them empty", Self::MOST)
+        self.allowed.to_owned()
     }
 }
+
+/// Redis keys.
+pub(super) const REDIS_KEYS: Texts = Texts {
+    count: 1..=1000,
+    is_good: |key| !key.is_empty(),
+    allowed: "an array of 1 to 1000 Redis keys, none of them empty",
+};
 
 /// Strings of an array, or of a text with commas between them.
-pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
+fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
         Raw::List(texts) => Ok(texts.clone()),
         // The text is an array as a file would have it.
@@ -148,44 +162,9 @@ pub(super) fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
             let array = DeValue::parse(text.trim()).map_err(|_| ValueError::Value)?;
             texts(&Raw::from_toml(array.get_ref()))
         }
+        Raw::Text(text) if text.trim().is_empty() => Ok(Vec::new()),
         Raw::Text(text) => Ok(text.split(',').map(|text| text.trim().to_owned()).collect()),
         _ => Err(ValueError::Type),
-    }
-}
-
-/// Name of a crawl, which must also be a valid folder name.
-pub(super) struct NameRule;
-
-impl Rule<String> for NameRule {
-    fn read(&self, raw: &Raw) -> Result<String, ValueError> {
-        let name = raw.text()?;
-        let bad = name.is_empty()
-            || name.len() > 200
-            || [".", ".."].contains(&name)
-            || name.trim() != name
-            || name.chars().any(|c| c == '/' || c.is_control());
-        if bad { Err(ValueError::Value) } else { Ok(name.to_owned()) }
-    }
-
-    fn allowed(&self) -> String {
-        "a name of 1 to 200 bytes that a folder can have: no / or control characters, no blanks \
-         at the ends"
-            .to_owned()
-    }
-}
-
-/// Path of a folder, not empty.
-pub(super) struct Folder;
-
-impl Rule<PathBuf> for Folder {
-    fn read(&self, raw: &Raw) -> Result<PathBuf, ValueError> {
-        let path = raw.text()?;
-        let bad = path.is_empty() || path.contains('\0');
-        if bad { Err(ValueError::Value) } else { Ok(path.into()) }
-    }
-
-    fn allowed(&self) -> String {
-        "the path of a folder, not empty".to_owned()
     }
 }
 
@@ -242,20 +221,16 @@ impl Rule<Duration> for DurationRange {
 }
 
 /// Duration in a range, or `0s` for never.
-pub(super) struct Every(pub(super) RangeInclusive<Duration>);
-
-impl Rule<Option<Duration>> for Every {
+impl Rule<Option<Duration>> for DurationRange {
     fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
-        match parse_span(raw.text()?).ok_or(ValueError::Value)? {
-            Duration::ZERO => Ok(None),
-            span if self.0.contains(&span) => Ok(Some(span)),
-            _ => Err(ValueError::Value),
+        match parse_span(raw.text()?) {
+            Some(Duration::ZERO) => Ok(None),
+            _ => Rule::<Duration>::read(self, raw).map(Some),
         }
     }
 
     fn allowed(&self) -> String {
-        let (least, most) = (span::shown(*self.0.start()), span::shown(*self.0.end()));
-        format!("\"0s\" (off), or from \"{least}\" to \"{most}\", with its unit: ms, s, m or h")
+        format!("\"0s\" (off), or {}", Rule::<Duration>::allowed(self))
     }
 }
 
@@ -284,7 +259,7 @@ mod tests {
 
     #[test]
     fn keys_are_an_array_or_separated_by_commas() {
-        let keys = |raw| RedisKeys.read(&raw);
+        let keys = |raw| REDIS_KEYS.read(&raw);
         let both = || Ok(vec!["a".to_owned(), "b".to_owned()]);
         assert_eq!(keys(text("a, b")), both());
         assert_eq!(keys(text("['a', \"b\"]")), both());
@@ -312,7 +287,7 @@ mod tests {
         assert_eq!(Number(1e-12..=0.1).read(&text("1e-6")), Ok(1e-6));
         assert_eq!(Flag.read(&text("true")), Ok(true));
         assert_eq!(Flag.read(&text("yes")), Err(ValueError::Value));
-        assert_eq!(RedisKey.read(&text("123")), Ok("123".to_owned()));
+        assert_eq!(REDIS_KEY.read(&text("123")), Ok("123".to_owned()));
         assert_eq!(Seed.read(&text("random")), Ok(SeedChoice::Random));
         assert_eq!(Seed.read(&text("4294967295")), Ok(SeedChoice::Fixed(u32::MAX)));
     }
@@ -340,9 +315,9 @@ mod tests {
         assert_eq!(Number(0.0..=1.0).read(&toml("nan")), Err(ValueError::Value));
         assert_eq!(Number(0.0..=1.0).read(&toml("\"1\"")), Err(ValueError::Type));
         assert_eq!(Flag.read(&toml("\"true\"")), Err(ValueError::Type));
-        assert_eq!(RedisKey.read(&toml("7")), Err(ValueError::Type));
+        assert_eq!(Rule::<String>::read(&REDIS_KEY, &toml("7")), Err(ValueError::Type));
         assert_eq!(
-            Rule::<Option<Duration>>::read(&Every(A_DAY), &toml("10")),
+            Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &toml("10")),
             Err(ValueError::Type)
         );
         assert_eq!(Seed.read(&toml("42")), Ok(SeedChoice::Fixed(42)));
@@ -359,13 +334,13 @@ mod tests {
         assert_eq!(whole("0"), Err(ValueError::Value));
         assert_eq!(whole("100_001"), Err(ValueError::Value));
         assert_eq!(whole("65536"), Err(ValueError::Value), "more than the type holds");
-        let every = |value| Every(A_DAY).read(&text(value));
+        let every = |value| Rule::<Option<Duration>>::read(&DurationRange(A_DAY), &text(value));
         assert_eq!(every("0s"), Ok(None));
         assert_eq!(every("1s"), Ok(Some(Duration::from_secs(1))));
         assert_eq!(every("24h"), Ok(Some(Duration::from_hours(24))));
         assert_eq!(every("999ms"), Err(ValueError::Value));
         assert_eq!(every("25h"), Err(ValueError::Value));
-        let span = |value| DurationRange(A_DAY).read(&text(value));
+        let span = |value| Rule::<Duration>::read(&DurationRange(A_DAY), &text(value));
         assert_eq!(span("1s"), Ok(Duration::from_secs(1)));
         assert_eq!(span("24h"), Ok(Duration::from_hours(24)));
         assert_eq!(span("0s"), Err(ValueError::Value));
@@ -374,10 +349,14 @@ mod tests {
     #[test]
     fn names_can_name_a_folder() {
         for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
-            assert_eq!(NameRule.read(&text(name)), Ok(name.to_owned()));
+            assert_eq!(CRAWL.read(&text(name)), Ok(name.to_owned()));
         }
         for name in ["", ".", "..", "a/b", "a\nb", " a", "a ", "a\0", &"a".repeat(201)] {
-            assert_eq!(NameRule.read(&text(name)), Err(ValueError::Value), "{name:?}");
+            assert_eq!(
+                Rule::<String>::read(&CRAWL, &text(name)),
+                Err(ValueError::Value),
+                "{name:?}"
+            );
         }
     }
 
@@ -390,7 +369,7 @@ mod tests {
         );
         assert_eq!(Number(1e-12..=0.1).allowed(), "a number from 1e-12 to 0.1");
         assert_eq!(
-            Every(A_DAY).allowed(),
+            Rule::<Option<Duration>>::allowed(&DurationRange(A_DAY)),
             r#""0s" (off), or from "1s" to "24h", with its unit: ms, s, m or h"#
         );
     }

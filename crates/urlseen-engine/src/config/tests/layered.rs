@@ -125,7 +125,8 @@ fn a_named_file_must_exist() {
         |name: &str| Config::load(Sources { file: Some(at(name)), env: NOTHING, set: Vec::new() });
     let refused = |name: &str| {
         let problems = load(name).unwrap_err();
-        let first = problems.iter().next().unwrap().to_string();
+        let problems = problems.to_string();
+        let first = problems.lines().next().unwrap();
         first.strip_prefix(&at(name).display().to_string()).unwrap().to_owned()
     };
     assert!(refused("absent.toml").starts_with(": cannot be read: No such file"));
