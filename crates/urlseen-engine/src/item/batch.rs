@@ -69,26 +69,18 @@ impl Findings {
     /// Takes out the entries of the items before `end`.
     fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;
-        let split = |list: &mut Vec<u32>| {
-            let rest = list.split_off(list.partition_point(|&index| before(index)));
-            std::mem::replace(list, rest)
-        };
-        let (onward, unfiltered) = (split(&mut self.onward), split(&mut self.unfiltered));
-        let later = self.passed.partition_point(|&(index, _)| before(index));
-        let later = self.passed.split_off(later);
-        let passed = std::mem::replace(&mut self.passed, later);
-        let later = self.rejects.partition_point(|&(index, _)| before(index));
-        let later = self.rejects.split_off(later);
-        let rejects = std::mem::replace(&mut self.rejects, later);
-        let later = self.emitted.partition_point(|&(index, _)| before(index));
-        let later = self.emitted.split_off(later);
-        let emitted = std::mem::replace(&mut self.emitted, later);
-        let later = self.scores.partition_point(|&(index, _)| before(index));
-        let later = self.scores.split_off(later);
-        let scores = std::mem::replace(&mut self.scores, later);
+        let onward = split(&mut self.onward, |&index| before(index));
+        let unfiltered = split(&mut self.unfiltered, |&index| before(index));
         let later = self.added.split_off(onward.len() - unfiltered.len());
-        let added = std::mem::replace(&mut self.added, later);
-        Self { onward, unfiltered, passed, rejects, emitted, scores, added }
+        Self {
+            onward,
+            unfiltered,
+            passed: split(&mut self.passed, |&(index, _)| before(index)),
+            rejects: split(&mut self.rejects, |&(index, _)| before(index)),
+            emitted: split(&mut self.emitted, |&(index, _)| before(index)),
+            scores: split(&mut self.scores, |&(index, _)| before(index)),
+            added: std::mem::replace(&mut self.added, later),
+        }
     }
 
     /// Renumbers the entries so that item `first` becomes item 0.
@@ -102,6 +94,12 @@ impl Findings {
         self.scores.iter_mut().for_each(|(index, _)| moved(index));
         self
     }
+}
+
+/// Takes the entries out of the start of a list for which `is_before` holds.
+fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
+    let rest = list.split_off(list.partition_point(is_before));
+    std::mem::replace(list, rest)
 }
 
 impl Batch<Claimed> {

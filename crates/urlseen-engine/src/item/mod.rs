@@ -22,7 +22,7 @@ use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
 pub(crate) use pickle::PickleError;
 use pickle::Pickles;
-use said::Said;
+pub use said::Said;
 
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use urlseen_core::filter::PlacementError;

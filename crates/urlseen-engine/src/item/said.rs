@@ -7,14 +7,14 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
 /// Request as an item states it. It has a URL or a fingerprint.
-#[derive(Debug)]
-pub(super) struct Said<'a> {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said<'a> {
     pub(super) url: Option<Cow<'a, str>>,
     pub(super) method: Cow<'a, str>,
     pub(super) body: Cow<'a, [u8]>,
     pub(super) verbatim_url: bool,
     /// Fingerprint that the producer gave. It replaces a computed one.
-    pub(super) fingerprint: Option<Fingerprint>,
+    pub fingerprint: Option<Fingerprint>,
     pub(super) dont_filter: bool,
     pub(super) priority: Priority,
 }
@@ -34,8 +34,9 @@ impl Default for Priority {
 }
 
 impl Said<'_> {
-    /// Request from which a fingerprint is computed.
-    pub(super) fn request(&self) -> Option<Request<'_>> {
+    /// Request from which a fingerprint is computed. Without a URL it is `None`, and there is a
+    /// [`fingerprint`](Self::fingerprint).
+    pub fn request(&self) -> Option<Request<'_>> {
         self.url.as_deref().map(|url| Request {
             method: &self.method,
             url,

@@ -11,43 +11,6 @@ use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::said::{Priority, Said};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::fingerprint::request::Request;
-
-pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, JsonError> {
-    let json = JsonRequest::parse(bytes)?;
-    let fingerprint = json.fingerprint();
-    let JsonRequest { url, method, body, dont_filter, verbatim_url, priority, .. } = json;
-    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
-}
-
-/// Request in JSON, read as far as its identity needs. Text without escapes is borrowed.
-///
-/// ```json
-/// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
-/// ```
-/// | field | value | default |
-/// |---|---|---|
-/// | `url` | text, required unless there is a `fingerprint` | |
-/// | `method` | text | `GET` |
-/// | `body` | text, hashed as UTF-8 | empty |
-/// | `body_base64` | standard base64, in place of `body` | |
-/// | `fingerprint` | text: the fingerprint, ready made | computed |
-/// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
-/// | `meta.verbatim_url` | boolean: see [`Request::verbatim_url`] | false |
-/// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
-///
-/// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
-/// last one counts, as in Python.
-#[derive(Debug, Clone, PartialEq)]
-pub struct JsonRequest<'a> {
-    url: Option<Cow<'a, str>>,
-    method: Cow<'a, str>,
-    body: Cow<'a, [u8]>,
-    fingerprint: Option<Cow<'a, str>>,
-    dont_filter: bool,
-    verbatim_url: bool,
-    priority: Priority,
-}
 
 /// Byte order mark of UTF-8, which some programs write before text.
 pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
@@ -68,20 +31,14 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
 
 /// Reason why a line is not a request in JSON.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum JsonError {
     /// Text that is not JSON or not UTF-8, or JSON that is not an object.
     #[error("not a JSON object: {0}")]
     Syntax(#[from] serde_json::Error),
     /// Field with a value of another type.
     #[error("`{field}` is {found}; it must be {expected}")]
-    Type {
-        /// Name of the faulty field.
-        field: &'static str,
-        /// Description of an allowed value.
-        expected: &'static str,
-        /// Description of the value found.
-        found: &'static str,
-    },
+    Type { field: &'static str, expected: &'static str, found: &'static str },
     /// `body_base64` that cannot be decoded.
     #[error("`body_base64` is not standard base64 with padding: {0}")]
     Base64(base64::DecodeError),
@@ -96,58 +53,65 @@ pub enum JsonError {
     EmptyFingerprint,
 }
 
-impl<'a> JsonRequest<'a> {
-    /// Reads one JSON object. `line` may hold nothing else except white space around it and a byte
-    /// order mark before it.
-    pub fn parse(line: &'a [u8]) -> Result<Self, JsonError> {
-        let fields: JsonFields<'a> = serde_json::from_slice(unmarked(line))?;
-        let meta = match fields.meta {
-            Meta::Object(verbatim_url) => verbatim_url,
-            Meta::Other(FieldValue::Null) => FieldValue::Null,
-            Meta::Other(other) => return Err(other.wrong("meta", "an object")),
-        };
-        let body = fields.body.text("body")?;
-        let body_base64 = fields.body_base64.text("body_base64")?;
-        let request = Self {
-            url: fields.url.text("url")?,
-            method: fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET")),
-            body: match (body, body_base64) {
-                (Some(_), Some(_)) => return Err(JsonError::TwoBodies),
-                (Some(Cow::Borrowed(text)), None) => Cow::Borrowed(text.as_bytes()),
-                (Some(Cow::Owned(text)), None) => Cow::Owned(text.into_bytes()),
-                (None, Some(base64)) => {
-                    let decoded = BASE64_STANDARD.decode(base64.as_bytes());
-                    Cow::Owned(decoded.map_err(JsonError::Base64)?)
-                }
-                (None, None) => Cow::Borrowed(&[]),
-            },
-            fingerprint: fields.fingerprint.text("fingerprint")?,
-            dont_filter: fields.dont_filter.boolean("dont_filter")?,
-            verbatim_url: meta.boolean("meta.verbatim_url")?,
-            priority: fields.priority.priority(),
-        };
-        match (&request.url, &request.fingerprint) {
-            (None, None) => Err(JsonError::NoIdentity),
-            (_, Some(fingerprint)) if fingerprint.is_empty() => Err(JsonError::EmptyFingerprint),
-            _ => Ok(request),
+/// Reads one JSON object as far as its identity needs. Text without escapes is borrowed. `line` may
+/// hold nothing else except white space around it and a byte order mark before it.
+///
+/// ```json
+/// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
+/// ```
+/// | field | value | default |
+/// |---|---|---|
+/// | `url` | text, required unless there is a `fingerprint` | |
+/// | `method` | text | `GET` |
+/// | `body` | text, hashed as UTF-8 | empty |
+/// | `body_base64` | standard base64, in place of `body` | |
+/// | `fingerprint` | text: the fingerprint, ready made | computed |
+/// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
+/// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
+/// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
+///
+/// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
+/// last one counts, as in Python.
+pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
+    let fields: JsonFields<'_> = serde_json::from_slice(unmarked(line))?;
+    let verbatim_url = match fields.meta {
+        FieldValue::Object(verbatim_url) => verbatim_url,
+        FieldValue::Null => Ok(false),
+        other => return Err(wrong("meta", "an object", other.kind())),
+    };
+    let body = fields.body.text("body")?;
+    let body_base64 = fields.body_base64.text("body_base64")?;
+    let url = fields.url.text("url")?;
+    let method = fields.method.text("method")?.unwrap_or(Cow::Borrowed("GET"));
+    let body = match (body, body_base64) {
+        (Some(_), Some(_)) => return Err(JsonError::TwoBodies),
+        (Some(Cow::Borrowed(text)), None) => Cow::Borrowed(text.as_bytes()),
+        (Some(Cow::Owned(text)), None) => Cow::Owned(text.into_bytes()),
+        (None, Some(base64)) => {
+            let decoded = BASE64_STANDARD.decode(base64.as_bytes());
+            Cow::Owned(decoded.map_err(JsonError::Base64)?)
         }
+        (None, None) => Cow::Borrowed(&[][..]),
+    };
+    let fingerprint = fields.fingerprint.text("fingerprint")?;
+    let truth =
+        |field, found: Result<bool, _>| found.map_err(|found| wrong(field, "true or false", found));
+    let dont_filter = truth("dont_filter", fields.dont_filter.truth())?;
+    let verbatim_url = truth("meta.verbatim_url", verbatim_url)?;
+    match (&url, &fingerprint) {
+        (None, None) => return Err(JsonError::NoIdentity),
+        (_, Some(fingerprint)) if fingerprint.is_empty() => {
+            return Err(JsonError::EmptyFingerprint);
+        }
+        _ => {}
     }
+    let fingerprint = fingerprint.map(|text| Fingerprint::from_text(text.as_bytes()));
+    let priority = fields.priority.priority();
+    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
+}
 
-    /// Request from which a fingerprint is computed. Without a URL it is `None`, and there is a
-    /// [`fingerprint`](Self::fingerprint).
-    pub fn request(&self) -> Option<Request<'_>> {
-        self.url.as_deref().map(|url| Request {
-            method: &self.method,
-            url,
-            body: &self.body,
-            verbatim_url: self.verbatim_url,
-        })
-    }
-
-    /// Fingerprint that the producer gave, if any. It replaces a computed one.
-    pub fn fingerprint(&self) -> Option<Fingerprint> {
-        self.fingerprint.as_ref().map(|text| Fingerprint::from_text(text.as_bytes()))
-    }
+fn wrong(field: &'static str, expected: &'static str, found: &'static str) -> JsonError {
+    JsonError::Type { field, expected, found }
 }
 
 /// Known fields with their values as found. An error names the field, and reports only the last of
@@ -161,7 +125,7 @@ struct JsonFields<'a> {
     fingerprint: FieldValue<'a>,
     dont_filter: FieldValue<'a>,
     priority: FieldValue<'a>,
-    meta: Meta<'a>,
+    meta: FieldValue<'a>,
 }
 
 /// Value of any type. Only text, booleans and numbers keep their value.
@@ -173,8 +137,9 @@ enum FieldValue<'a> {
     Boolean(bool),
     /// Number, rounded as Redis does it.
     Number(f64),
-    /// Description of any other value, for a message.
-    Other(&'static str),
+    /// Object: the truth of its `verbatim_url`, which `meta` has.
+    Object(Result<bool, &'static str>),
+    List,
 }
 
 impl<'a> FieldValue<'a> {
@@ -182,15 +147,16 @@ impl<'a> FieldValue<'a> {
         match self {
             Self::Null => Ok(None),
             Self::Text(text) => Ok(Some(text)),
-            other => Err(other.wrong(field, "text")),
+            other => Err(wrong(field, "text", other.kind())),
         }
     }
 
-    fn boolean(self, field: &'static str) -> Result<bool, JsonError> {
+    /// Value of a boolean, or else the description of the value found.
+    fn truth(&self) -> Result<bool, &'static str> {
         match self {
             Self::Null => Ok(false),
-            Self::Boolean(value) => Ok(value),
-            other => Err(other.wrong(field, "true or false")),
+            Self::Boolean(value) => Ok(*value),
+            other => Err(other.kind()),
         }
     }
 
@@ -202,10 +168,6 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    fn wrong(&self, field: &'static str, expected: &'static str) -> JsonError {
-        JsonError::Type { field, expected, found: self.kind() }
-    }
-
     /// Description of the value's type, for a message.
     fn kind(&self) -> &'static str {
         match self {
@@ -213,20 +175,9 @@ impl<'a> FieldValue<'a> {
             Self::Text(_) => "text",
             Self::Boolean(_) => "true or false",
             Self::Number(_) => "a number",
-            Self::Other(kind) => kind,
+            Self::Object(_) => "an object",
+            Self::List => "a list",
         }
-    }
-}
-
-/// Value of `meta`: its `verbatim_url` if it is an object.
-enum Meta<'a> {
-    Object(FieldValue<'a>),
-    Other(FieldValue<'a>),
-}
-
-impl Default for Meta<'_> {
-    fn default() -> Self {
-        Self::Other(FieldValue::Null)
     }
 }
 
@@ -272,15 +223,6 @@ struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for FieldValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match deserializer.deserialize_any(ValueVisitor)? {
-            Meta::Object(_) => Ok(Self::Other("an object")),
-            Meta::Other(value) => Ok(value),
-        }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ValueVisitor)
     }
 }
@@ -288,55 +230,55 @@ impl<'de: 'a, 'a> Deserialize<'de> for Meta<'a> {
 struct ValueVisitor;
 
 impl<'de> Visitor<'de> for ValueVisitor {
-    type Value = Meta<'de>;
+    type Value = FieldValue<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("any value")
     }
 
-    fn visit_unit<E: de::Error>(self) -> Result<Meta<'de>, E> {
-        Ok(Meta::default())
+    fn visit_unit<E: de::Error>(self) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Null)
     }
 
-    fn visit_bool<E: de::Error>(self, value: bool) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Boolean(value)))
+    fn visit_bool<E: de::Error>(self, value: bool) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Boolean(value))
     }
 
-    fn visit_i64<E: de::Error>(self, number: i64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Number(number as f64)))
+    fn visit_i64<E: de::Error>(self, number: i64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Number(number as f64))
     }
 
-    fn visit_u64<E: de::Error>(self, number: u64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Number(number as f64)))
+    fn visit_u64<E: de::Error>(self, number: u64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Number(number as f64))
     }
 
-    fn visit_f64<E: de::Error>(self, number: f64) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Number(number)))
+    fn visit_f64<E: de::Error>(self, number: f64) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Number(number))
     }
 
-    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Text(Cow::Borrowed(text))))
+    fn visit_borrowed_str<E: de::Error>(self, text: &'de str) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Text(Cow::Borrowed(text)))
     }
 
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<Meta<'de>, E> {
-        Ok(Meta::Other(FieldValue::Text(Cow::Owned(text.to_owned()))))
+    fn visit_str<E: de::Error>(self, text: &str) -> Result<FieldValue<'de>, E> {
+        Ok(FieldValue::Text(Cow::Owned(text.to_owned())))
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Meta<'de>, A::Error> {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<FieldValue<'de>, A::Error> {
         while list.next_element::<IgnoredAny>()?.is_some() {}
-        Ok(Meta::Other(FieldValue::Other("a list")))
+        Ok(FieldValue::List)
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Meta<'de>, A::Error> {
-        let mut verbatim_url = FieldValue::Null;
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldValue<'de>, A::Error> {
+        let mut verbatim_url = Ok(false);
         while let Some(FieldName(key)) = map.next_key()? {
             if key == "verbatim_url" {
-                verbatim_url = map.next_value()?;
+                verbatim_url = map.next_value::<FieldValue<'_>>()?.truth();
             } else {
                 map.next_value::<IgnoredAny>()?;
             }
         }
-        Ok(Meta::Object(verbatim_url))
+        Ok(FieldValue::Object(verbatim_url))
     }
 }
 

@@ -1,9 +1,10 @@
 //! Tests of reading requests from JSON.
 
 use super::*;
+use urlseen_core::fingerprint::request::Request;
 
-fn parse(line: &str) -> Result<JsonRequest<'_>, JsonError> {
-    JsonRequest::parse(line.as_bytes())
+fn parse(line: &str) -> Result<Said<'_>, JsonError> {
+    read(line.as_bytes())
 }
 
 #[track_caller]
@@ -15,7 +16,7 @@ fn refused(line: &str) -> String {
 fn a_url_is_enough() {
     let item = parse(r#" {"url": "http://h/"} "#).unwrap();
     assert_eq!(item.request(), Some(Request::get("http://h/")));
-    assert_eq!(item.fingerprint(), None);
+    assert_eq!(item.fingerprint, None);
     assert!(!item.dont_filter);
 }
 
@@ -69,7 +70,7 @@ fn a_body_may_be_base64() {
 fn a_ready_fingerprint_needs_no_url() {
     let item = parse(r#"{"fingerprint": "0011"}"#).unwrap();
     assert_eq!(item.request(), None);
-    assert_eq!(item.fingerprint(), Some(Fingerprint::from_text(b"0011")));
+    assert_eq!(item.fingerprint, Some(Fingerprint::from_text(b"0011")));
     assert!(refused(r#"{"fingerprint": "", "url": "http://h/"}"#).contains("empty"));
     assert!(refused(r#"{"method": "GET"}"#).contains("neither"));
 }
@@ -120,7 +121,7 @@ fn any_other_json_is_refused() {
     for line in ["", "{", "[]", "\"u\"", "1", r#"{"url": "u"} x"#, r#"{"url": "\ud800"}"#] {
         assert!(refused(line).starts_with("not a JSON object: "), "{line}");
     }
-    assert!(JsonRequest::parse(b"{\"url\": \"\xff\"}").is_err());
+    assert!(read(b"{\"url\": \"\xff\"}").is_err());
     let deep = format!(r#"{{"url": "u", "x": {}}}"#, "[".repeat(100_000));
     assert!(parse(&deep).is_err());
 }

@@ -38,23 +38,19 @@ impl Code<'_> {
         Ok(Span { start: place(start)?, end: place(self.at)? })
     }
 
-    pub(super) fn counted_by_one(&mut self) -> Result<Span, PickleError> {
-        let count = self.byte()?;
-        self.take(count.into())
+    /// Takes an unsigned number of `N` bytes, the least significant byte first.
+    #[inline]
+    pub(super) fn number<const N: usize>(&mut self) -> Result<usize, PickleError> {
+        let mut whole = [0; 8];
+        whole[..N].copy_from_slice(&self.array::<N>()?);
+        usize::try_from(u64::from_le_bytes(whole)).map_err(|_| PickleError::Short)
     }
 
-    pub(super) fn length_of_four(&mut self) -> Result<usize, PickleError> {
-        Ok(u32::from_le_bytes(self.array()?) as usize)
-    }
-
-    pub(super) fn counted_by_four(&mut self) -> Result<Span, PickleError> {
-        let count = self.length_of_four()?;
+    /// Takes the bytes that a number of `N` bytes before them counts.
+    #[inline]
+    pub(super) fn counted<const N: usize>(&mut self) -> Result<Span, PickleError> {
+        let count = self.number::<N>()?;
         self.take(count)
-    }
-
-    pub(super) fn counted_by_eight(&mut self) -> Result<Span, PickleError> {
-        let count = u64::from_le_bytes(self.array()?);
-        self.take(usize::try_from(count).map_err(|_| PickleError::Short)?)
     }
 
     /// Takes the bytes before the next line feed, and passes the line feed.

@@ -60,22 +60,22 @@ impl Machine {
     /// most frequent kind first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
-            op::SHORT_BINUNICODE => PickleValue::Text(code.counted_by_one()?),
-            op::BINUNICODE => PickleValue::Text(code.counted_by_four()?),
-            op::BINUNICODE8 => PickleValue::Text(code.counted_by_eight()?),
+            op::SHORT_BINUNICODE => PickleValue::Text(code.counted::<1>()?),
+            op::BINUNICODE => PickleValue::Text(code.counted::<4>()?),
+            op::BINUNICODE8 => PickleValue::Text(code.counted::<8>()?),
             op::UNICODE => plain(code.line()?, code.bytes),
-            op::SHORT_BINBYTES => PickleValue::Bytes(code.counted_by_one()?),
-            op::BINBYTES => PickleValue::Bytes(code.counted_by_four()?),
-            op::BINBYTES8 => PickleValue::Bytes(code.counted_by_eight()?),
+            op::SHORT_BINBYTES => PickleValue::Bytes(code.counted::<1>()?),
+            op::BINBYTES => PickleValue::Bytes(code.counted::<4>()?),
+            op::BINBYTES8 => PickleValue::Bytes(code.counted::<8>()?),
             // Python 2 text, which Python 3 reads as ASCII.
-            op::SHORT_BINSTRING => plain(code.counted_by_one()?, code.bytes),
-            op::BINSTRING => plain(code.counted_by_four()?, code.bytes),
+            op::SHORT_BINSTRING => plain(code.counted::<1>()?, code.bytes),
+            op::BINSTRING => plain(code.counted::<4>()?, code.bytes),
             op::STRING | op::PERSID => {
                 code.line()?;
                 PickleValue::Opaque
             }
             op::BYTEARRAY8 => {
-                code.counted_by_eight()?;
+                code.counted::<8>()?;
                 PickleValue::Opaque
             }
             other => return self.remember(other, code),
@@ -89,14 +89,14 @@ impl Machine {
     fn remember(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         Ok(match opcode {
             op::MEMOIZE => self.put(self.memo.len(), code.at),
-            op::BINPUT => self.put(code.byte()?.into(), code.at),
-            op::LONG_BINPUT => self.put(u32::from_le_bytes(code.array()?) as usize, code.at),
+            op::BINPUT => self.put(code.number::<1>()?, code.at),
+            op::LONG_BINPUT => self.put(code.number::<4>()?, code.at),
             op::PUT => {
                 let index = index(code.line()?.of(code.bytes));
                 index.and_then(|index| self.put(index, code.at))
             }
-            op::BINGET => self.get(code.byte()?.into()),
-            op::LONG_BINGET => self.get(u32::from_le_bytes(code.array()?) as usize),
+            op::BINGET => self.get(code.number::<1>()?),
+            op::LONG_BINGET => self.get(code.number::<4>()?),
             op::GET => {
                 let index = index(code.line()?.of(code.bytes));
                 index.and_then(|index| self.get(index))
@@ -115,14 +115,8 @@ impl Machine {
             op::BININT => PickleValue::Int(i32::from_le_bytes(code.array()?).into()),
             op::BININT1 => PickleValue::Int(code.byte()?.into()),
             op::BININT2 => PickleValue::Int(u16::from_le_bytes(code.array()?).into()),
-            op::LONG1 => {
-                let length = code.byte()?;
-                integer(code.take(length.into())?.of(code.bytes))
-            }
-            op::LONG4 => {
-                let length = code.length_of_four()?;
-                integer(code.take(length)?.of(code.bytes))
-            }
+            op::LONG1 => integer(code.counted::<1>()?.of(code.bytes)),
+            op::LONG4 => integer(code.counted::<4>()?.of(code.bytes)),
             op::INT => match code.line()?.of(code.bytes) {
                 b"00" => PickleValue::Bool(false),
                 b"01" => PickleValue::Bool(true),
@@ -154,8 +148,7 @@ impl Machine {
                 found => return Err(PickleError::Protocol { found }),
             },
             op::FRAME => {
-                let length = u64::from_le_bytes(code.array()?);
-                let fits = usize::try_from(length).is_ok_and(|length| length <= code.left());
+                let fits = code.number::<8>()? <= code.left();
                 return if fits { Ok(Some(())) } else { Err(PickleError::Short) };
             }
             op::MARK => {
@@ -163,7 +156,7 @@ impl Machine {
                 Some(())
             }
             op::POP => self.pop().map(drop).or_else(|| self.marks.pop().map(drop)),
-            op::POP_MARK => self.pop_mark().map(|from| self.stack.truncate(from)),
+            op::POP_MARK => self.marks.pop().map(|from| self.stack.truncate(from)),
             op::DUP => self.top().map(|top| self.stack.push(top)),
             other => return self.make(other, code),
         })
@@ -188,7 +181,7 @@ impl Machine {
             op::INST => {
                 code.line()?;
                 code.line()?;
-                let Some(from) = self.pop_mark() else { return Ok(None) };
+                let Some(from) = self.marks.pop() else { return Ok(None) };
                 self.stack.truncate(from);
                 PickleValue::Opaque
             }
@@ -210,23 +203,20 @@ impl Machine {
             op::LIST => self.collect(PickleValue::List, 1),
             op::DICT => self.collect(PickleValue::Dict, 2),
             op::FROZENSET => self.collect(|_| PickleValue::Set, 1),
-            op::APPEND => self.pop_to_add(1, false),
-            op::SETITEM => self.pop_to_add(2, true),
-            op::APPENDS => self.pop_marked_to_add(Some(false)),
-            op::SETITEMS => self.pop_marked_to_add(Some(true)),
-            op::ADDITEMS => self.pop_marked_to_add(None),
+            op::APPEND => self.last(1).and_then(|from| self.add(from, Some(false))),
+            op::SETITEM => self.last(2).and_then(|from| self.add(from, Some(true))),
+            op::APPENDS => self.marks.pop().and_then(|from| self.add(from, Some(false))),
+            op::SETITEMS => self.marks.pop().and_then(|from| self.add(from, Some(true))),
+            op::ADDITEMS => self.marks.pop().and_then(|from| self.add(from, None)),
             op::STACK_GLOBAL => self.stack_global(code.bytes),
             op::REDUCE => self.reduce(code.bytes),
             op::BUILD => self.build(),
-            op::NEWOBJ => self.object_of(2),
-            op::NEWOBJ_EX => self.object_of(3),
-            op::BINPERSID => self.object_of(1),
+            op::NEWOBJ => self.last(2).map(|from| self.replace(from, PickleValue::Opaque)),
+            op::NEWOBJ_EX => self.last(3).map(|from| self.replace(from, PickleValue::Opaque)),
+            op::BINPERSID => self.last(1).map(|from| self.replace(from, PickleValue::Opaque)),
             op::OBJ => {
-                let from = self.pop_mark().filter(|&from| from < self.stack.len());
-                from.map(|from| {
-                    self.stack.truncate(from);
-                    self.stack.push(PickleValue::Opaque);
-                })
+                let from = self.marks.pop().filter(|&from| from < self.stack.len());
+                from.map(|from| self.replace(from, PickleValue::Opaque))
             }
             _ => return Err(PickleError::Opcode { opcode, at: code.at - 1 }),
         })
@@ -247,9 +237,15 @@ impl Machine {
         Some(top)
     }
 
-    /// Removes the last mark and returns its position.
-    fn pop_mark(&mut self) -> Option<usize> {
-        self.marks.pop()
+    /// Position of the topmost `count` values, if so many are after the last mark.
+    fn last(&self, count: usize) -> Option<usize> {
+        (self.marked() >= count).then(|| self.stack.len() - count)
+    }
+
+    /// Puts one value in the place of all from `from` on.
+    fn replace(&mut self, from: usize, value: PickleValue) {
+        self.stack.truncate(from);
+        self.stack.push(value);
     }
 
     /// Stores the top of the stack in the memo. Pickles number their memo entries one by one, so a
@@ -273,33 +269,21 @@ impl Machine {
     }
 
     fn tuple(&mut self, count: usize) -> Option<()> {
-        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
+        let from = self.last(count)?;
         let tuple = PickleValue::Tuple(self.heap.container(&self.stack[from..]));
-        self.stack.truncate(from);
-        self.stack.push(tuple);
+        self.replace(from, tuple);
         Some(())
     }
 
     /// Makes one container of the values after the mark. The number of values must be a multiple of
     /// `width`.
     fn collect(&mut self, container: fn(u32) -> PickleValue, width: usize) -> Option<()> {
-        let from = self.pop_mark()?;
+        let from = self.marks.pop()?;
         let values = &self.stack[from..];
         let whole = values.len().is_multiple_of(width);
         let made = whole.then(|| container(self.heap.container(values)))?;
-        self.stack.truncate(from);
-        self.stack.push(made);
+        self.replace(from, made);
         Some(())
-    }
-
-    fn pop_to_add(&mut self, count: usize, pairs: bool) -> Option<()> {
-        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() > count)?;
-        self.add(from, Some(pairs))
-    }
-
-    fn pop_marked_to_add(&mut self, pairs: Option<bool>) -> Option<()> {
-        let from = self.pop_mark()?;
-        self.add(from, pairs)
     }
 
     /// Adds the stack's values from `from` on to the value before them: a list, a dict (pairs) or a
@@ -351,14 +335,6 @@ impl Machine {
     fn build(&mut self) -> Option<()> {
         self.pop()?;
         self.top().filter(|top| *top == PickleValue::Opaque).map(drop)
-    }
-
-    /// Makes an object of the topmost `count` values.
-    fn object_of(&mut self, count: usize) -> Option<()> {
-        let from = self.stack.len().checked_sub(count).filter(|_| self.marked() >= count)?;
-        self.stack.truncate(from);
-        self.stack.push(PickleValue::Opaque);
-        Some(())
     }
 }
 

@@ -61,6 +61,7 @@ pub enum PickleError {
 }
 
 /// Values of a request that are read.
+#[derive(Default)]
 struct PickleFields {
     url: PickleValue,
     method: PickleValue,
@@ -124,17 +125,7 @@ impl Pickles {
         let PickleValue::Dict(dict) = request else {
             return Err(PickleError::NotADict { found: request.kind() });
         };
-        let mut fields = PickleFields {
-            url: PickleValue::None,
-            method: PickleValue::None,
-            body: PickleValue::None,
-            encoding: PickleValue::None,
-            fingerprint: PickleValue::None,
-            dont_filter: PickleValue::None,
-            priority: PickleValue::None,
-            meta: PickleValue::None,
-            verbatim_url: PickleValue::None,
-        };
+        let mut fields = PickleFields::default();
         for (key, value) in self.machine.heap.pairs(dict) {
             let PickleValue::Text(key) = key else { continue };
             let field = match key.of(pickle) {

@@ -18,8 +18,9 @@ impl Span {
 
 /// Value in a pickle. A container is a number into the heap, so a value costs nothing to copy. A
 /// value that a pickle names again and again exists once.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) enum PickleValue {
+    #[default]
     None,
     Bool(bool),
     Int(i64),
