@@ -1,5 +1,7 @@
 //! User info, host and port of a URL.
 
+use std::net::Ipv4Addr;
+
 use unicode_normalization::UnicodeNormalization;
 
 use super::bytes::{SAFE_USERINFO, push_requoted};
@@ -41,7 +43,7 @@ fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     if host.starts_with(['v', 'V']) {
         return if is_ipv_future(host) { Ok(()) } else { Err(CanonicalizeError::IpvFuture) };
     }
-    if ipv6::parse_ipv4(host).is_some() {
+    if host.parse::<Ipv4Addr>().is_ok() {
         return Err(CanonicalizeError::BracketedIpv4);
     }
     ipv6::Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)

@@ -1,6 +1,7 @@
 //! Nameprep (RFC 3491), the preparation of a label before it is encoded.
 
 use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::decompose_canonical;
 
 use super::tables::{CLASSES, FOLDED};
 
@@ -25,10 +26,13 @@ enum Class {
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
-        match FOLDED.binary_search_by_key(&letter, |&(folded, _)| folded) {
-            Ok(at) => mapped.push_str(FOLDED[at].1),
-            Err(_) => mapped.extend(letter.to_lowercase()),
-        }
+        // Composition follows the mapping, so the parts of a letter can be mapped by themselves.
+        decompose_canonical(letter, |part| {
+            match FOLDED.iter().find(|&&(folded, _)| folded == part) {
+                Some((_, fold)) => mapped.push_str(fold),
+                None => mapped.extend(part.to_lowercase()),
+            }
+        });
     }
     let prepared: String = mapped.nfkc().collect();
     is_allowed(&prepared).then_some(prepared)
