@@ -34,8 +34,6 @@ pub(super) struct Plan {
     pub(super) place: Option<Place>,
     /// True if adds or forgets follow.
     pub(super) keep_adds: bool,
-    /// Names of the snapshots to drop.
-    pub(super) snapshots: Vec<String>,
 }
 
 /// Dropped part of the log.
@@ -59,9 +57,13 @@ pub(super) struct Tail {
 /// End of the log, and the file in which it can continue, if there is one.
 pub(super) type Stand = (Position, Option<Tail>);
 
-/// Carries out the plan. Returns the end of the log, and the file in which it can continue, if
-/// there is one.
-pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, RecoveryError> {
+/// Drops it: where the log ends then, and the file that it goes on in, if there is one that can.
+pub(super) fn apply(
+    dir: &Dir,
+    filter: u64,
+    plan: &Plan,
+    snapshots: &[String],
+) -> Result<Stand, RecoveryError> {
     let segments = Segments::list(dir)?;
     let mut end = plan.end;
     let mut tail = None;
@@ -82,7 +84,7 @@ pub(super) fn apply(dir: &Dir, filter: u64, plan: &Plan) -> Result<Stand, Recove
             dir.remove(&segment::name(file))?;
         }
     }
-    for name in &plan.snapshots {
+    for name in snapshots {
         dir.remove(name)?;
     }
     let answer = dir.requests().begin("a sync of the folder");

@@ -1,9 +1,10 @@
 //! A damaged place in a file of the folder.
 
-use std::fmt;
+use std::io;
 
-/// A damaged place in a file of the folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Place in a file that is not as it was written.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{file} at byte {offset}: {what}")]
 pub struct Damage {
     /// Name of the file in the folder.
     pub(crate) file: String,
@@ -13,8 +14,41 @@ pub struct Damage {
     pub(crate) what: &'static str,
 }
 
-impl fmt::Display for Damage {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} at byte {}: {}", self.file, self.offset, self.what)
+/// Reason why a file of the folder cannot be read any further.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum ReadError {
+    #[error(transparent)]
+    Damaged(#[from] Damage),
+    /// Record that a later version wrote.
+    #[error("a record is of the unknown kind {kind}")]
+    UnknownKind { file: String, offset: u64, kind: u8 },
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl ReadError {
+    /// Returns the damage, or else the failure of the disk.
+    pub(super) fn damage(self) -> io::Result<Damage> {
+        match self {
+            Self::Damaged(damage) => Ok(damage),
+            Self::UnknownKind { file, offset, .. } => {
+                let what = "the record is of a kind that this version does not know";
+                Ok(Damage { file, offset, what })
+            }
+            Self::Io(error) => Err(error),
+        }
+    }
+}
+
+/// Passes over damage, which counts as nothing read.
+pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
+    read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
+}
+
+/// Passes over damage, and over a file that was pruned meanwhile.
+pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
+    match sound(read) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read,
     }
 }

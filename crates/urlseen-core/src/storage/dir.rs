@@ -4,7 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, read_all};
+use super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, ReadFile, read_all};
 use super::requests::{NotedFile, Requests};
 
 /// Ending of the names of files that are being written aside; these do not count.
@@ -49,7 +49,7 @@ impl Dir {
         self.disk.list(&self.path)
     }
 
-    pub(super) fn open(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+    pub(super) fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
         let file = self.disk.open(&self.path.join(name))?;
         Ok(Box::new(NotedFile::new(file, self.requests.clone())))
     }
@@ -76,6 +76,14 @@ impl Dir {
 
     pub(super) fn remove(&self, name: &str) -> io::Result<()> {
         self.disk.remove(&self.path.join(name))
+    }
+
+    /// Removes a file, unless there is none.
+    pub(super) fn remove_if_there(&self, name: &str) -> io::Result<()> {
+        match self.remove(name) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed,
+        }
     }
 
     /// Opens the directory. A sync through this handle needs no other file descriptor.

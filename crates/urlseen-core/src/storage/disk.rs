@@ -21,8 +21,8 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn inode(&self, path: &Path) -> io::Result<Option<u64>>;
     /// Lists the files in a directory.
     fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
-    /// Opens a file, only to read.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens an existing file to read.
+    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
     /// Opens a file to read and to append to.
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
     /// Makes a file to append to, for this user alone; empties an existing one.
@@ -44,14 +44,18 @@ pub(super) trait DiskDir: Debug + Send + Sync {
     fn sync(&self) -> io::Result<()>;
 }
 
-/// An open file on a disk.
-pub(super) trait DiskFile: Debug + Send + Sync {
+/// File that is open to be read.
+pub(super) trait ReadFile: Debug + Send + Sync {
     /// Reads from `offset`; 0 bytes at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Returns the number of its bytes.
+    fn len(&self) -> io::Result<u64>;
+}
+
+/// File that is open to be read and appended to.
+pub(super) trait DiskFile: ReadFile {
     /// Appends all of `bytes` to the file.
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
-    /// Returns the size of the file in bytes.
-    fn len(&self) -> io::Result<u64>;
     /// Cuts the file to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Syncs the file: its content survives a loss of power.
@@ -90,8 +94,8 @@ pub(super) fn boot() -> io::Result<String> {
     Ok(format!("{} {}", id.trim(), clock.display()))
 }
 
-/// Reads all of a small file.
-pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+/// All of a file that is small.
+pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
     let len = file.len()?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
     read_exact_at(file, &mut bytes, 0)?;
@@ -100,7 +104,7 @@ pub(super) fn read_all(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
 
 /// Fills `buffer` from `offset` on.
 pub(super) fn read_exact_at(
-    file: &dyn DiskFile,
+    file: &dyn ReadFile,
     mut buffer: &mut [u8],
     mut offset: u64,
 ) -> io::Result<()> {
@@ -193,8 +197,8 @@ impl Disk for RealDisk {
         named(list(), "list", dir)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        opened(OpenOptions::new().read(true), "open", path)
+    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
+        Ok(opened(OpenOptions::new().read(true), "open", path)?)
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -249,7 +253,7 @@ impl DiskDir for RealDir {
     }
 }
 
-impl DiskFile for RealFile {
+impl ReadFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         loop {
             match self.file.read_at(buffer, offset) {
@@ -259,12 +263,14 @@ impl DiskFile for RealFile {
         }
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        named((&self.file).write_all(bytes), "write", &self.path)
-    }
-
     fn len(&self) -> io::Result<u64> {
         named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.len())
+    }
+}
+
+impl DiskFile for RealFile {
+    fn append(&self, bytes: &[u8]) -> io::Result<()> {
+        named((&self.file).write_all(bytes), "write", &self.path)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

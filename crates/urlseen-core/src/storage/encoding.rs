@@ -57,7 +57,36 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Returns the line after `content` in a text file: its CRC-32C in hex.
-pub(super) fn crc_line(content: &[u8]) -> String {
-    format!("{:08x}\n", crc32c::crc32c(content))
+/// Bytes of the header of a log's or an archive's file: 8 magic, 4 format, 8 id of the filter, the
+/// position that its first record follows, and a CRC-32C.
+pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
+
+/// Makes the header of a file.
+pub(super) fn file_header(magic: &[u8; 8], format: u32, filter: u64, follows: Position) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(FILE_HEADER);
+    bytes.extend(magic);
+    bytes.extend(format.to_le_bytes());
+    bytes.extend(filter.to_le_bytes());
+    push_position(&mut bytes, follows);
+    push_crc(&mut bytes, 0);
+    bytes
+}
+
+/// Reads the position out of a header, or describes its damage. `otherwise` describes a file of
+/// another kind.
+pub(super) fn followed(
+    header: &[u8; FILE_HEADER],
+    magic: &[u8; 8],
+    format: u32,
+    filter: u64,
+    otherwise: &'static str,
+) -> Result<Position, &'static str> {
+    let mut fields = Fields(checked(header).ok_or("the header is damaged")?);
+    if (fields.array(), fields.u32()) != (*magic, format) {
+        return Err(otherwise);
+    }
+    if fields.u64() != filter {
+        return Err("this belongs to another filter");
+    }
+    Ok(fields.position())
 }

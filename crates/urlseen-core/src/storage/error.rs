@@ -3,45 +3,32 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::damage::Damage;
+use super::damage::{Damage, ReadError};
 use super::lock::Holder;
 use crate::storage::head::Head;
 
 /// A storage folder could not be opened.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum OpenError {
     /// The file system failed.
     #[error(
         "the storage folder {dir} cannot be opened: {reason}. See to the disk and to the \
          permissions of this process there, or name another folder", dir = dir.display()
     )]
-    Io {
-        /// Path of the storage folder.
-        dir: PathBuf,
-        /// Error of the file system.
-        reason: io::Error,
-    },
+    Io { dir: PathBuf, reason: io::Error },
     /// The folder does not exist.
     #[error(
         "there is no storage folder {dir}, so it holds no filter. Name the folder of a crawl that \
          has begun", dir = dir.display()
     )]
-    Missing {
-        /// Path of the storage folder.
-        dir: PathBuf,
-    },
+    Missing { dir: PathBuf },
     /// Another process has the folder open, to write or to read it at rest.
     #[error(
         "the storage folder {dir} is in use{by}; stop that process, or give this one another \
          storage.dir", dir = dir.display(), by = by(holder.as_ref())
     )]
-    Locked {
-        /// Path of the storage folder.
-        dir: PathBuf,
-        /// The process that writes to the folder, if its lock file names it; `None` if processes
-        /// only read.
-        holder: Option<Holder>,
-    },
+    Locked { dir: PathBuf, holder: Option<Holder> },
     /// The header is damaged.
     #[error(
         "the header of the storage folder is damaged: {0}; bring the folder back from a copy, or \
@@ -54,12 +41,7 @@ pub enum OpenError {
          there); bring the file back from a copy, or remove the folder and begin with an empty \
          filter: urlseen storage reset", dir = dir.display()
     )]
-    HeaderMissing {
-        /// Path of the storage folder.
-        dir: PathBuf,
-        /// One of the files that only a folder with a header has.
-        file: String,
-    },
+    HeaderMissing { dir: PathBuf, file: String },
     /// A version with another format wrote the folder.
     #[error(
         "the storage folder {dir} has format {found}, written by another version of urlseen; this \
@@ -67,12 +49,7 @@ pub enum OpenError {
          empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
         dir = dir.display(), known = super::header::FORMAT
     )]
-    Format {
-        /// Path of the storage folder.
-        dir: PathBuf,
-        /// Format that the folder has.
-        found: u32,
-    },
+    Format { dir: PathBuf, found: u32 },
 }
 
 fn by(holder: Option<&Holder>) -> String {
@@ -81,6 +58,7 @@ fn by(holder: Option<&Holder>) -> String {
 
 /// Reason for which the filter cannot be recovered to Redis's head.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum RecoveryError {
     /// The folder's log ends, or is damaged, before the target.
     #[error(
@@ -88,70 +66,33 @@ pub enum RecoveryError {
          fingerprints of {missing} batches{why}. urlseen storage show tells more; urlseen storage \
          adopt continues without them: their URLs are emitted again", why = because(damage.as_ref())
     )]
-    Behind {
-        /// Head that the filter was to be recovered to.
-        target: Head,
-        /// The last batch that the log has.
-        end: Head,
-        /// Batches whose fingerprints are missing.
-        missing: u64,
-        /// First place in the log that cannot be read; `None` if the log simply ends.
-        damage: Option<Damage>,
-        /// The best state at or below the target that could be loaded.
-        best: Option<Head>,
-    },
+    Behind { target: Head, end: Head, missing: u64, damage: Option<Damage>, best: Option<Head> },
     /// The target is older than every state in the folder.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further back than {oldest}{why}. \
          urlseen storage show tells more; urlseen storage adopt or reset goes on from here",
         why = because(damage.as_ref())
     )]
-    Beyond {
-        /// Head that the filter was to be recovered to.
-        target: Head,
-        /// The oldest state that could be loaded.
-        oldest: Head,
-        /// Damage that made older states unusable, if there is any.
-        damage: Option<Damage>,
-        /// The best state at or below the target that could be loaded.
-        best: Option<Head>,
-    },
+    Beyond { target: Head, oldest: Head, damage: Option<Damage> },
     /// The folder and Redis have different ids for the same batch number.
     #[error(
         "Redis stands at {target}, and the storage folder knows {ours} instead: these are two \
          histories. Is this another crawl's folder, or an old copy of it? urlseen storage show \
          tells more; urlseen storage adopt or reset goes on from here"
     )]
-    OtherHistory {
-        /// Head that the filter was to be recovered to.
-        target: Head,
-        /// The batch of that number in the folder.
-        ours: Head,
-        /// The best state at or below the target that could be loaded.
-        best: Option<Head>,
-    },
+    OtherHistory { target: Head, ours: Head },
     /// No snapshot can be read.
     #[error(
         "the storage folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
          continue with an empty filter: urlseen storage reset", why = because(damage.as_ref())
     )]
-    NoSnapshot {
-        /// Damage of the newest snapshot, if there is one.
-        damage: Option<Damage>,
-    },
+    NoSnapshot { damage: Option<Damage> },
     /// A record of a kind that this version does not know.
     #[error(
         "the log has a record of the unknown kind {kind} ({file} at byte {offset}): a later \
          version wrote it; run that one"
     )]
-    UnknownKind {
-        /// The file's name in the folder.
-        file: String,
-        /// Offset of the record in the file.
-        offset: u64,
-        /// Kind that the record has.
-        kind: u8,
-    },
+    UnknownKind { file: String, offset: u64, kind: u8 },
     /// The folder was never begun.
     #[error("the storage folder is new: there is nothing to recover")]
     Fresh,
@@ -171,13 +112,23 @@ impl OpenError {
     }
 }
 
+impl From<ReadError> for RecoveryError {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Damaged(damage) => Self::NoSnapshot { damage: Some(damage) },
+            ReadError::UnknownKind { file, offset, kind } => {
+                Self::UnknownKind { file, offset, kind }
+            }
+            ReadError::Io(error) => Self::Io(error),
+        }
+    }
+}
+
 impl RecoveryError {
     /// Returns the best state at or below the target that could be loaded, if it is known.
     pub fn best(&self) -> Option<Head> {
         match self {
-            Self::Behind { best, .. }
-            | Self::Beyond { best, .. }
-            | Self::OtherHistory { best, .. } => *best,
+            Self::Behind { best, .. } => *best,
             _ => None,
         }
     }

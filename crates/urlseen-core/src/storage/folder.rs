@@ -164,10 +164,7 @@ impl Folder {
         self.stand = None;
         self.drop_history()?;
         for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
-            match self.dir.remove(name) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            }
+            self.dir.remove_if_there(name)?;
         }
         self.header = None;
         self.dir.sync()
@@ -194,9 +191,7 @@ impl Folder {
     /// Returns the ids of the runs that may hold the crawl's lease, newest first. In a copy of the
     /// folder there are none.
     pub fn runs(&self) -> Vec<u64> {
-        let read = lease::read(&self.dir, self.shared.hold.inode());
-        // A file that cannot be read proves nothing.
-        read.unwrap_or_default()
+        lease::read(&self.dir, self.shared.hold.inode())
     }
 
     /// Records the ids of runs, newest first, but at most 64. They are on the disk when this

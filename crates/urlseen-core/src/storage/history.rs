@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use super::damage::Damage;
+use super::damage::{Damage, ReadError};
 use super::dir::Dir;
 use super::error::RecoveryError;
-use super::segment::{self, Entry, Segment, Stop};
+use super::segment::{self, Entry, Segment};
 use crate::storage::head::{Head, Position};
 
 /// Files of the log by the number that their first record follows, with their sizes.
@@ -72,14 +72,14 @@ impl Segments {
             return Ok(walk);
         };
         loop {
-            match segment.next() {
-                Ok(entry) => {
+            walk.damage = match segment.next() {
+                Ok(Some(entry)) => {
                     visit(Place { file, offset: entry.offset }, &entry);
                     continue;
                 }
-                Err(Stop::End) => walk.damage = None,
-                Err(stop) => walk.damage = Some(damage(stop, file, &segment)?),
-            }
+                Ok(None) => None,
+                Err(error) => Some(damage(error)?),
+            };
             walk.end = segment.position();
             walk.place = Some(Place { file, offset: segment.offset() });
             let next = walk.end.number;
@@ -87,7 +87,7 @@ impl Segments {
                 walk.damage = walk.damage.or_else(|| self.gap(next));
                 return Ok(walk);
             }
-            let here = match Segment::open(dir, &segment::name(next), filter)? {
+            let here = match Segment::open(dir, &segment::name(next), filter) {
                 Ok(other) if other.follows() == walk.end => {
                     (file, segment) = (next, other);
                     continue;
@@ -96,7 +96,7 @@ impl Segments {
                     let what = "the file does not follow the one before";
                     Damage { file: segment::name(next), offset: 0, what }
                 }
-                Err(here) => here,
+                Err(error) => damage(error)?,
             };
             walk.damage = walk.damage.or(Some(here));
             return Ok(walk);
@@ -116,22 +116,22 @@ impl Segments {
             walk.damage = self.gap(from.number);
             return Ok(None);
         };
-        let mut segment = match Segment::open(dir, &segment::name(file), filter)? {
+        let mut segment = match Segment::open(dir, &segment::name(file), filter) {
             Ok(segment) => segment,
-            Err(damage) => {
-                walk.damage = Some(damage);
+            Err(error) => {
+                walk.damage = Some(damage(error)?);
                 return Ok(None);
             }
         };
         while segment.position().number < from.number {
             match segment.skip() {
-                Ok(()) => {}
-                Err(Stop::End) => {
+                Ok(true) => {}
+                Ok(false) => {
                     walk.damage = self.gap(from.number);
                     return Ok(None);
                 }
-                Err(stop) => {
-                    let damage = damage(stop, file, &segment)?;
+                Err(error) => {
+                    let damage = damage(error)?;
                     // The damage is before `from`, so it does no harm if the record after `from` is
                     // found.
                     if !segment.seek(from)? {
@@ -149,16 +149,10 @@ impl Segments {
     }
 }
 
-/// Returns the place and kind of damage in a file of the log, unless something else ended its
-/// reading.
-fn damage(stop: Stop, file: u64, segment: &Segment) -> Result<Damage, RecoveryError> {
-    match stop {
-        Stop::Damaged(damage) => Ok(damage),
-        Stop::Io(error) => Err(error.into()),
-        Stop::UnknownKind(kind) => {
-            let (file, offset) = (segment::name(file), segment.offset());
-            Err(RecoveryError::UnknownKind { file, offset, kind })
-        }
-        Stop::End => unreachable!("the end of a file is no damage"),
+/// Returns the damage of a file of the log, unless something else stopped its reading.
+fn damage(error: ReadError) -> Result<Damage, RecoveryError> {
+    match error {
+        ReadError::Damaged(damage) => Ok(damage),
+        other => Err(other.into()),
     }
 }

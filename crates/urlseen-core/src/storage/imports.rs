@@ -13,7 +13,8 @@ use std::io;
 use serde::{Deserialize, Serialize};
 
 use super::dir::Dir;
-use super::encoding::crc_line;
+use super::note;
+use crate::filter::id::RandomId;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "imports";
@@ -35,15 +36,15 @@ pub struct Checkpoint {
 }
 
 #[derive(Serialize, Deserialize)]
-struct File {
-    filter: String,
+struct Imports {
+    filter: RandomId,
     checkpoints: Vec<Checkpoint>,
 }
 
 /// Returns the known checkpoints of imports into `filter`.
 pub(super) fn read(dir: &Dir, filter: u64) -> Vec<Checkpoint> {
-    let file = decode(dir).filter(|file| file.filter == id(filter));
-    file.map(|file| file.checkpoints).unwrap_or_default()
+    let note = note::read::<Imports>(dir, NAME).filter(|note| note.filter.get() == filter);
+    note.map(|note| note.checkpoints).unwrap_or_default()
 }
 
 /// Records checkpoints, and replaces the earlier ones of the same sources.
@@ -52,30 +53,12 @@ pub(super) fn record(dir: &Dir, filter: u64, new: &[Checkpoint]) -> io::Result<(
     checkpoints.retain(|checkpoint| new.iter().all(|new| new.source != checkpoint.source));
     checkpoints.extend_from_slice(new);
     checkpoints.drain(..checkpoints.len().saturating_sub(CHECKPOINTS_MAX));
-    let file = File { filter: id(filter), checkpoints };
-    let mut bytes = serde_json::to_vec(&file)?;
-    bytes.push(b'\n');
-    bytes.extend(crc_line(&bytes).into_bytes());
-    dir.write_aside(NAME, &bytes)?;
-    dir.replace(NAME)?;
+    note::write(dir, NAME, &Imports { filter: RandomId::new(filter), checkpoints })?;
     dir.sync()
 }
 
 /// Deletes all checkpoints.
 pub(super) fn clear(dir: &Dir) -> io::Result<()> {
-    match dir.remove(NAME) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => dir.sync(),
-    }
-}
-
-fn decode(dir: &Dir) -> Option<File> {
-    let bytes = dir.read(NAME).ok()??;
-    let end = memchr::memchr(b'\n', &bytes)? + 1;
-    let (content, crc) = bytes.split_at(end);
-    (crc == crc_line(content).as_bytes()).then(|| serde_json::from_slice(content).ok())?
-}
-
-fn id(filter: u64) -> String {
-    format!("{filter:016x}")
+    dir.remove_if_there(NAME)?;
+    dir.sync()
 }

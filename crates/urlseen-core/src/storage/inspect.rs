@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::archive::{self, Standing};
-use super::damage::Damage;
+use super::damage::{Damage, sound, sound_if_there};
 use super::dir::Dir;
 use super::disk::{Disk, Lock, RealDisk};
 use super::error::OpenError;
@@ -14,7 +14,7 @@ use super::history::Segments;
 use super::lock::{Holder, LOCK};
 use super::reader::read_header;
 use super::record::Kind;
-use super::segment::{self, Segment, Stop};
+use super::segment::{self, Segment};
 use super::snapshot::{Snapshots, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
@@ -153,9 +153,11 @@ impl Look {
             let mut keys = 0;
             let looked = summary.sections(dir, header, |section, _| {
                 keys += section.keys;
-                Ok(Ok(()))
-            })?;
-            self.damages.extend(looked.err());
+                Ok(())
+            });
+            if let Err(error) = looked {
+                self.damages.push(error.damage()?);
+            }
             let Summary { name, bytes, first, last, begun, finished, .. } = summary;
             self.last = Some(last);
             self.snapshots.push(SnapshotLook { name, bytes, first, last, begun, finished, keys });
@@ -166,30 +168,23 @@ impl Look {
     fn at_log(&mut self, dir: &Dir, header: &Header) -> io::Result<()> {
         for (file, _) in Segments::list(dir)?.iter() {
             let name = segment::name(file);
-            let mut segment = match Segment::open(dir, &name, header.filter())? {
+            let mut segment = match Segment::open(dir, &name, header.filter()) {
                 Ok(segment) => segment,
-                Err(damage) => {
-                    self.damages.push(damage);
+                Err(error) => {
+                    self.damages.push(error.damage()?);
                     continue;
                 }
             };
             let (mut records, mut fingerprints) = (0, 0);
             loop {
                 match segment.next() {
-                    Ok(entry) => {
+                    Ok(Some(entry)) => {
                         records += 1;
                         fingerprints += u64::from(entry.head.count);
                     }
-                    Err(Stop::End) => break,
-                    Err(Stop::Io(error)) => return Err(error),
-                    Err(Stop::Damaged(damage)) => {
-                        self.damages.push(damage);
-                        break;
-                    }
-                    Err(Stop::UnknownKind(_)) => {
-                        let (file, offset) = (name.clone(), segment.offset());
-                        let what = "the record is of a kind that this version does not know";
-                        self.damages.push(Damage { file, offset, what });
+                    Ok(None) => break,
+                    Err(error) => {
+                        self.damages.push(error.damage()?);
                         break;
                     }
                 }
@@ -235,12 +230,9 @@ pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, Op
     let Some(header) = read_header(&dir, &files)? else { return Ok(None) };
     let mut last = None;
     for (file, _) in Segments::list(&dir).map_err(failed)?.iter() {
-        match Segment::open(&dir, &segment::name(file), header.filter()) {
-            Ok(Ok(mut segment)) => search(&mut segment, fingerprint, &mut last).map_err(failed)?,
-            Ok(Err(_)) => {}
-            // Pruned meanwhile.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(failed(error)),
+        let segment = Segment::open(&dir, &segment::name(file), header.filter());
+        if let Some(mut segment) = sound_if_there(segment).map_err(failed)? {
+            search(&mut segment, fingerprint, &mut last).map_err(failed)?;
         }
     }
     Ok(last)
@@ -251,20 +243,15 @@ fn search(
     fingerprint: &Fingerprint,
     last: &mut Option<Named>,
 ) -> io::Result<()> {
-    loop {
-        match segment.next() {
-            Ok(entry) => {
-                if entry.fingerprints().contains(fingerprint) {
-                    let position = entry.head.position;
-                    *last = Some(match entry.head.kind {
-                        Kind::Batch => Named::Batch(position),
-                        Kind::Adds => Named::Added(position),
-                        Kind::Forgets => Named::Forgotten(position),
-                    });
-                }
-            }
-            Err(Stop::Io(error)) => return Err(error),
-            Err(_) => return Ok(()),
+    while let Some(Some(entry)) = sound(segment.next())? {
+        if entry.fingerprints().contains(fingerprint) {
+            let position = entry.head.position;
+            *last = Some(match entry.head.kind {
+                Kind::Batch => Named::Batch(position),
+                Kind::Adds => Named::Added(position),
+                Kind::Forgets => Named::Forgotten(position),
+            });
         }
     }
+    Ok(())
 }

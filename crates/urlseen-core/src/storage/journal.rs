@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::cut::{self, Tail};
+use super::damage::sound;
 use super::dir::Dir;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
@@ -262,13 +263,9 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // A half-made file would take the name of the next one.
-                match self.dir.remove(&segment::name(self.position.number)) {
-                    Err(other) if other.kind() != io::ErrorKind::NotFound => {
-                        self.unsynced.poison(&other);
-                    }
-                    _ => {}
-                }
+                // Half made, it would stand in the way of the file that really comes next.
+                let removed = self.dir.remove_if_there(&segment::name(self.position.number));
+                let _ = self.unsynced.poison_if(removed);
                 Err(error)
             }
         }
@@ -304,8 +301,8 @@ impl Journal {
             other => io::Error::other(other),
         };
         for (file, _) in segments.iter().rev() {
-            let segment = Segment::open(&self.dir, &segment::name(file), self.filter)?;
-            let Ok(from) = segment.map(|segment| segment.follows()) else { continue };
+            let segment = Segment::open(&self.dir, &segment::name(file), self.filter);
+            let Some(from) = sound(segment)?.map(|segment| segment.follows()) else { continue };
             if from.head.seq > head.seq {
                 continue;
             }
@@ -316,7 +313,7 @@ impl Journal {
                 break;
             }
             let (position, tail) =
-                cut::apply(&self.dir, self.filter, &scan.plan()).map_err(failed)?;
+                cut::apply(&self.dir, self.filter, &scan.plan, &[]).map_err(failed)?;
             let tail = tail.expect("the file that the walk began in");
             self.file = self.dir.append(&tail.name)?.into();
             (self.tail, self.position) = (tail, position);

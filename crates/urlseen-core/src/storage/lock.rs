@@ -6,14 +6,14 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::clock::unix_ms;
 use super::dir::Dir;
-use super::disk::{Busy, DiskFile, Lock, read_all};
+use super::disk::{Busy, DiskFile, Lock, ReadFile, read_all};
 use super::{header, lease};
 
 /// Name of the locked file.
@@ -132,18 +132,25 @@ impl Shared {
     pub(super) fn next_turn(&self) {
         self.turn().0 += 1;
     }
+}
 
-    /// Fails if a snapshot is being written; otherwise marks that one is.
-    pub(super) fn start_writing(&self) -> io::Result<()> {
-        if self.is_writing.swap(true, Ordering::AcqRel) {
+/// The one snapshot of a folder that is being written.
+#[derive(Debug)]
+pub(super) struct Writing(pub(super) Arc<Shared>);
+
+impl Writing {
+    /// Fails if another snapshot is being written.
+    pub(super) fn start(shared: Arc<Shared>) -> io::Result<Self> {
+        if shared.is_writing.swap(true, Ordering::AcqRel) {
             return Err(io::Error::other("another snapshot is still being written"));
         }
-        Ok(())
+        Ok(Self(shared))
     }
+}
 
-    /// Marks that no snapshot is being written any more.
-    pub(super) fn stop_writing(&self) {
-        self.is_writing.store(false, Ordering::Release);
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.0.is_writing.store(false, Ordering::Release);
     }
 }
 
@@ -165,8 +172,8 @@ impl Holder {
         Self { pid: std::process::id(), host, since: unix_ms(SystemTime::now()) }
     }
 
-    /// Reads the locked file; `None` if it names no holder yet.
-    pub(super) fn read(file: &dyn DiskFile) -> Option<Self> {
+    /// Reads the locked file; `None` if it names no process yet.
+    pub(super) fn read(file: &dyn ReadFile) -> Option<Self> {
         serde_json::from_slice(&read_all(file).ok()?).ok()
     }
 

@@ -50,6 +50,7 @@ mod journal;
 mod lease;
 mod live;
 mod lock;
+mod note;
 mod prune;
 mod reader;
 mod rebase;

@@ -57,7 +57,7 @@ pub(super) fn prune(
     let has_archive = archive::is_on(dir)?;
     let start = if has_archive { archive::start(dir, header)? } else { None };
 
-    let mut kept = needed(&ages::note(dir, all, now), retention.horizon);
+    let mut kept = needed(&ages::record(dir, all, now), retention.horizon);
     let mut cut_by_bytes = false;
     let (mut snapshots, mut logs);
     loop {

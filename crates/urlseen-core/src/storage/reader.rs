@@ -44,40 +44,34 @@ impl AtRest {
     }
 
     pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
+        match Self::look(disk, path)? {
+            (folder, None) => Ok(folder),
+            (_, Some(Beside { holder })) => Err(OpenError::Locked { dir: path.to_owned(), holder }),
+        }
+    }
+
+    /// Opens a folder to read, also one that a process writes to. The newest snapshot and the log
+    /// after it are read, as far as the log goes now, and the process is not kept out.
+    ///
+    /// # Errors
+    /// Returns the errors of [`AtRest::open`], except for a locked folder.
+    pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
+        Self::look(Arc::new(RealDisk), path)
+    }
+
+    fn look(disk: Arc<dyn Disk>, path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
         let dir = Dir::new(disk, path);
         let failed = |reason| OpenError::unreadable(path, reason);
         let files = dir.list().map_err(failed)?;
-        let lock = if files.iter().any(|file| file.name == LOCK) {
+        let (mut lock, mut beside) = (None, None);
+        if files.iter().any(|file| file.name == LOCK) {
             match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
-                Ok(lock) => Some(lock),
-                Err(Busy(file)) => {
-                    let holder = Holder::read(&*file);
-                    return Err(OpenError::Locked { dir: path.to_owned(), holder });
-                }
+                Ok(file) => lock = Some(file),
+                Err(Busy(file)) => beside = Some(Beside { holder: Holder::read(&*file) }),
             }
-        } else {
-            None
-        };
-        let header = read_header(&dir, &files)?;
-        Ok(Self { dir, header, _lock: lock })
-    }
-
-    /// Opens a folder to read, even if another process writes to it. In that case the reader gets
-    /// the newest snapshot and the present log, and keeps no writer out.
-    ///
-    /// # Errors
-    /// As [`AtRest::open`], but never [`OpenError::Locked`].
-    pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
-        match Self::open(path) {
-            Err(OpenError::Locked { dir, holder }) => {
-                let place = Dir::new(Arc::new(RealDisk), path);
-                let files =
-                    place.list().map_err(|reason| OpenError::Io { dir: dir.clone(), reason })?;
-                let header = read_header(&place, &files)?;
-                Ok((Self { dir: place, header, _lock: None }, Some(Beside { holder })))
-            }
-            opened => Ok((opened?, None)),
         }
+        let header = read_header(&dir, &files)?;
+        Ok((Self { dir, header, _lock: lock }, beside))
     }
 
     /// Returns the header; `None` if the folder is new.

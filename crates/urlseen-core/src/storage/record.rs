@@ -148,18 +148,23 @@ pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
 }
 
 fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
-    match fingerprint {
-        Fingerprint::Raw16(_) => bytes.push(16),
-        Fingerprint::Raw20(_) => bytes.push(20),
-        Fingerprint::Raw32(_) => bytes.push(32),
-        Fingerprint::Text(text) => {
-            bytes.push(TEXT);
-            // A longer text makes the record too long, and `encode` refuses it.
-            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            bytes.extend(length.to_le_bytes());
-        }
+    bytes.push(width(fingerprint));
+    if let Fingerprint::Text(text) = fingerprint {
+        // One that is longer makes the record too long, which is refused.
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        bytes.extend(length.to_le_bytes());
     }
     bytes.extend(fingerprint.as_bytes());
+}
+
+/// Number of bytes of a fingerprint, or [`TEXT`].
+pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
+    match fingerprint {
+        Fingerprint::Raw16(_) => 16,
+        Fingerprint::Raw20(_) => 20,
+        Fingerprint::Raw32(_) => 32,
+        Fingerprint::Text(_) => TEXT,
+    }
 }
 
 /// Calls `visit` with each fingerprint of a body. Returns `None` if the body does not have exactly
@@ -169,27 +174,21 @@ pub(super) fn decode(
     count: u32,
     mut visit: impl FnMut(Fingerprint),
 ) -> Option<()> {
-    fn take<const N: usize>(body: &mut &[u8]) -> Option<[u8; N]> {
-        let (raw, rest) = body.split_first_chunk()?;
-        *body = rest;
-        Some(*raw)
-    }
     for _ in 0..count {
-        let [tag] = take(&mut body)?;
-        visit(match tag {
-            16 => Fingerprint::Raw16(take(&mut body)?),
-            20 => Fingerprint::Raw20(take(&mut body)?),
-            32 => Fingerprint::Raw32(take(&mut body)?),
-            TEXT => {
-                let length = u32::from_le_bytes(take(&mut body)?);
-                let (text, rest) = body.split_at_checked(usize::try_from(length).ok()?)?;
-                body = rest;
-                Fingerprint::Text(text.into())
-            }
-            _ => return None,
-        });
+        visit(take(*body.split_off_first()?, &mut body)?);
     }
     body.is_empty().then_some(())
+}
+
+/// Takes a fingerprint of a width off the front of a body.
+pub(super) fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
+    if width != TEXT {
+        return Fingerprint::from_raw(body.split_off(..width.into())?);
+    }
+    let (length, rest) = body.split_first_chunk()?;
+    *body = rest;
+    let text = body.split_off(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
+    Some(Fingerprint::Text(text.into()))
 }
 
 #[cfg(test)]

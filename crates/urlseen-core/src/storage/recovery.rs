@@ -13,7 +13,7 @@
 use std::io::{self, Read};
 
 use super::cut::{self, Cut, Tail};
-use super::damage::Damage;
+use super::damage::{Damage, ReadError, sound};
 use super::dir::Dir;
 use super::error::RecoveryError;
 use super::header::Header;
@@ -117,7 +117,7 @@ pub(super) fn find(
     dir: &Dir,
     header: &Header,
     target: Target,
-    mut load: impl FnMut(&Summary) -> io::Result<Result<(), Damage>>,
+    mut load: impl FnMut(&Summary) -> Result<(), ReadError>,
 ) -> Result<Way, RecoveryError> {
     let segments = Segments::list(dir)?;
     let all = Snapshots::list(dir, header)?;
@@ -138,12 +138,12 @@ pub(super) fn find(
             obstacles.meet(&scan, leads, last.head, target);
             continue;
         }
-        match load(snapshot)? {
+        match load(snapshot) {
             Ok(()) => {
                 let snapshot = snapshot.clone();
                 return Ok(Way { snapshot, scan, damaged, head, all });
             }
-            Err(damage) => damaged.push(damage),
+            Err(error) => damaged.push(error.damage()?),
         }
     }
     Err(obstacles.refuse(dir, header, target, &all.sound, &damaged)?)
@@ -183,13 +183,13 @@ impl Obstacles {
             return Ok(RecoveryError::NoSnapshot { damage });
         };
         Ok(if let Some(ours) = self.other {
-            RecoveryError::OtherHistory { target, ours, best: None }
+            RecoveryError::OtherHistory { target, ours }
         } else if let Some(end) = self.end {
             let best = best(dir, header, target)?;
             let missing = target.seq - best.unwrap_or(end).seq;
             RecoveryError::Behind { target, end, missing, damage, best }
         } else if oldest.seq > target.seq {
-            RecoveryError::Beyond { target, oldest, damage, best: None }
+            RecoveryError::Beyond { target, oldest, damage }
         } else {
             RecoveryError::NoSnapshot { damage }
         })
@@ -209,7 +209,10 @@ pub(super) fn best(
         let (first, last, target_at) = (snapshot.first, snapshot.last, Target::At(target));
         let scan = Scan::new(dir, header.filter(), &segments, first, target_at, last.number)?;
         let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
-        if leads && scan.other.is_none() && snapshot.load(dir, header, &mut Nobody)?.is_ok() {
+        if leads
+            && scan.other.is_none()
+            && sound(snapshot.load(dir, header, &mut Nobody))?.is_some()
+        {
             return Ok(Some(if scan.is_reached { target } else { scan.walk.end.head }));
         }
     }
@@ -250,12 +253,11 @@ pub(super) fn recover(
         restore(filter, entry);
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;
-    let mut plan = scan.plan();
     let beyond = all.sound.iter().filter(|other| other.last.head.seq > head.seq);
-    plan.snapshots.extend(beyond.map(|other| other.name.clone()));
-    plan.snapshots.extend(damaged.iter().map(|damage| damage.file.clone()));
-    plan.snapshots.extend(all.void);
-    let (position, tail) = cut::apply(dir, header.filter(), &plan)?;
+    let mut snapshots: Vec<String> = beyond.map(|other| other.name.clone()).collect();
+    snapshots.extend(damaged.iter().map(|damage| damage.file.clone()));
+    snapshots.extend(all.void);
+    let (position, tail) = cut::apply(dir, header.filter(), &scan.plan, &snapshots)?;
     damaged.extend(walk.damage);
     let cut = Cut { bytes: before.saturating_sub(Segments::list(dir)?.bytes()), ..scan.cut };
     let recovered = Recovered {

@@ -7,7 +7,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::disk::DiskFile;
+use super::disk::ReadFile;
 
 /// Requests that take less time are not remembered.
 const SLOW: Duration = Duration::from_secs(1);
@@ -81,12 +81,12 @@ impl Drop for Answer<'_> {
 
 /// A file whose reads are noted.
 pub(super) struct NotedFile {
-    file: Box<dyn DiskFile>,
+    file: Box<dyn ReadFile>,
     requests: Requests,
 }
 
 impl NotedFile {
-    pub(super) fn new(file: Box<dyn DiskFile>, requests: Requests) -> Self {
+    pub(super) fn new(file: Box<dyn ReadFile>, requests: Requests) -> Self {
         Self { file, requests }
     }
 }
@@ -97,34 +97,14 @@ impl std::fmt::Debug for NotedFile {
     }
 }
 
-impl DiskFile for NotedFile {
+impl ReadFile for NotedFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let _answer = self.requests.begin("a read");
         self.file.read_at(buffer, offset)
     }
 
-    fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        self.file.append(bytes)
-    }
-
     fn len(&self) -> io::Result<u64> {
         self.file.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.file.set_len(len)
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        self.file.sync()
-    }
-
-    fn inode(&self) -> io::Result<u64> {
-        self.file.inode()
-    }
-
-    fn is_linked(&self) -> io::Result<bool> {
-        self.file.is_linked()
     }
 }
 

@@ -3,7 +3,7 @@
 use super::cut::{Cut, Plan};
 use super::dir::Dir;
 use super::error::RecoveryError;
-use super::history::{Place, Segments, Walk};
+use super::history::{Segments, Walk};
 use super::record::Kind;
 use crate::storage::head::{Head, Position};
 
@@ -19,7 +19,6 @@ pub enum Target {
 /// The log between a position and a target, and after the target.
 #[derive(Debug)]
 pub(super) struct Scan {
-    from: Position,
     pub(super) walk: Walk,
     /// Head that the log has at the requested number.
     pub(super) at_number: Option<Head>,
@@ -27,10 +26,8 @@ pub(super) struct Scan {
     pub(super) is_reached: bool,
     /// A batch in the log with the target's number and another id.
     pub(super) other: Option<Head>,
-    /// Place of the first batch after the target, and the position that it follows.
-    beyond: Option<(Place, Position)>,
-    /// True if adds or forgets come after that.
-    keep_adds: bool,
+    /// Cut that makes the target the last batch.
+    pub(super) plan: Plan,
     /// Count of the batches after the target.
     pub(super) cut: Cut,
 }
@@ -74,16 +71,11 @@ impl Scan {
         if target == Target::Last {
             is_reached = walk.other.is_none();
         }
-        Ok(Self { from, walk, at_number, is_reached, other, beyond, keep_adds, cut })
-    }
-
-    /// Returns the plan to drop everything after the target.
-    pub(super) fn plan(&self) -> Plan {
-        let (place, end) = match self.beyond {
+        let (place, end) = match beyond {
             Some((place, end)) => (Some(place), end),
-            None => (self.walk.place, self.walk.end),
+            None => (walk.place, walk.end),
         };
-        let keep_adds = self.keep_adds;
-        Plan { from: self.from, end, place, keep_adds, snapshots: Vec::new() }
+        let plan = Plan { from, end, place, keep_adds };
+        Ok(Self { walk, at_number, is_reached, other, plan, cut })
     }
 }

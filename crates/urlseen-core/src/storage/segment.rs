@@ -19,17 +19,14 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-use super::damage::Damage;
+use super::damage::{Damage, ReadError};
 use super::dir::Dir;
-use super::disk::{DiskFile, read_exact_at};
-use super::encoding::{Fields, POSITION, checked, push_crc, push_position};
+use super::disk::{ReadFile, read_exact_at};
+use super::encoding::{FILE_HEADER, file_header, followed};
 use super::header::FORMAT;
 use super::record::{self, HEAD, NoHead, RecordHead};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
-
-/// Bytes of a file before its first record.
-pub(super) const SEGMENT_HEADER: usize = 20 + POSITION + 4;
 
 const MAGIC: &[u8; 8] = b"urlseenL";
 const PREFIX: &str = "log-";
@@ -51,22 +48,16 @@ pub(super) fn follows(name: &str) -> Option<u64> {
     (self::name(follows) == name).then_some(follows)
 }
 
-/// Builds the header of a file.
-pub fn header(filter: u64, follows: Position) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(SEGMENT_HEADER);
-    bytes.extend(MAGIC);
-    bytes.extend(FORMAT.to_le_bytes());
-    bytes.extend(filter.to_le_bytes());
-    push_position(&mut bytes, follows);
-    push_crc(&mut bytes, 0);
-    bytes
+/// Makes the header of a file.
+pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
+    file_header(MAGIC, FORMAT, filter, follows)
 }
 
 /// A file of the log, read from front to back.
 #[derive(Debug)]
 pub(super) struct Segment {
     name: String,
-    file: Box<dyn DiskFile>,
+    file: Box<dyn ReadFile>,
     len: u64,
     /// Position that the file's first record follows.
     follows: Position,
@@ -88,25 +79,6 @@ pub(super) struct Entry<'a> {
     body: &'a [u8],
 }
 
-/// Reason for which no record was read.
-#[derive(Debug)]
-pub(super) enum Stop {
-    /// The file ends after a whole record.
-    End,
-    /// The next bytes are not a record.
-    Damaged(Damage),
-    /// The next record is of a later version.
-    UnknownKind(u8),
-    /// Error of the file system.
-    Io(io::Error),
-}
-
-impl From<io::Error> for Stop {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
-    }
-}
-
 impl Entry<'_> {
     /// Reads the fingerprints of the record.
     pub(super) fn fingerprints(&self) -> Vec<Fingerprint> {
@@ -119,38 +91,31 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Opens the file `name`. `Err` inside: its header is not one of this filter.
-    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> io::Result<Result<Self, Damage>> {
+    /// Opens the file called `name`, if its header is one of this filter.
+    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> Result<Self, ReadError> {
         let file = dir.open(name)?;
         let len = file.len()?;
-        let damage = |what| Ok(Err(Damage { file: name.to_owned(), offset: 0, what }));
-        let mut bytes = [0; SEGMENT_HEADER];
-        if len < bytes.len() as u64 {
-            return damage("the header was never written to its end");
+        let damage = |what| Damage { file: name.to_owned(), offset: 0, what };
+        let mut header = [0; FILE_HEADER];
+        if len < header.len() as u64 {
+            return Err(damage("the header was never written to its end").into());
         }
-        read_exact_at(&*file, &mut bytes, 0)?;
-        let Some(content) = checked(&bytes) else { return damage("the header is damaged") };
-        let mut fields = Fields(content);
-        if (fields.array(), fields.u32()) != (*MAGIC, FORMAT) {
-            return damage("this is no file of the log");
-        }
-        if fields.u64() != filter {
-            return damage("this belongs to another filter");
-        }
-        let position = fields.position();
+        read_exact_at(&*file, &mut header, 0)?;
+        let other = "this is no file of the log";
+        let position = followed(&header, MAGIC, FORMAT, filter, other).map_err(damage)?;
         if follows(name) != Some(position.number) {
-            return damage("the file was renamed");
+            return Err(damage("the file was renamed").into());
         }
-        Ok(Ok(Self {
+        Ok(Self {
             name: name.to_owned(),
             file,
             len,
             follows: position,
-            offset: SEGMENT_HEADER as u64,
+            offset: FILE_HEADER as u64,
             position,
             buffer: Vec::new(),
             buffered: 0,
-        }))
+        })
     }
 
     /// Returns the position that the file's first record follows.
@@ -173,9 +138,9 @@ impl Segment {
         self.len
     }
 
-    /// Reads the next record, and checks it and its place.
-    pub(super) fn next(&mut self) -> Result<Entry<'_>, Stop> {
-        let head = self.next_head()?;
+    /// Returns the next record, checked and in its place; `None` at the end of the file.
+    pub(super) fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
+        let Some(head) = self.next_head()? else { return Ok(None) };
         let start = self.offset + HEAD as u64;
         let body = self.fill(start, head.length as usize)?;
         if !head.matches(&self.buffer[body.clone()]) {
@@ -187,15 +152,16 @@ impl Segment {
         let offset = self.offset;
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        Ok(Entry { head, offset, body: &self.buffer[body] })
+        Ok(Some(Entry { head, offset, body: &self.buffer[body] }))
     }
 
-    /// Skips the next record without reading its fingerprints.
-    pub(super) fn skip(&mut self) -> Result<(), Stop> {
-        let head = self.next_head()?;
+    /// Passes over the next record without reading its fingerprints. Returns false at the end of
+    /// the file.
+    pub(super) fn skip(&mut self) -> Result<bool, ReadError> {
+        let Some(head) = self.next_head()? else { return Ok(false) };
         self.offset += HEAD as u64 + u64::from(head.length);
         self.position = head.position;
-        Ok(())
+        Ok(true)
     }
 
     /// Seeks the record that directly follows `before`, anywhere in the rest of the file; the bytes
@@ -226,11 +192,11 @@ impl Segment {
         Ok(false)
     }
 
-    /// Reads the head of the next record, if the whole record is in the file.
-    fn next_head(&mut self) -> Result<RecordHead, Stop> {
+    /// Reads the head of the next record, which is there up to its end.
+    fn next_head(&mut self) -> Result<Option<RecordHead>, ReadError> {
         let left = self.len - self.offset;
         if left == 0 {
-            return Err(Stop::End);
+            return Ok(None);
         }
         if left < HEAD as u64 {
             return Err(self.damaged("a record was never written to its end"));
@@ -239,7 +205,9 @@ impl Segment {
         let bytes = self.buffer[bytes].first_chunk().expect("as many as a head has");
         let head = RecordHead::decode(bytes).map_err(|error| match error {
             NoHead::Damaged => self.damaged("the record's head is damaged"),
-            NoHead::UnknownKind(kind) => Stop::UnknownKind(kind),
+            NoHead::UnknownKind(kind) => {
+                ReadError::UnknownKind { file: self.name.clone(), offset: self.offset, kind }
+            }
         })?;
         if !head.follows(self.position) {
             return Err(self.damaged("the record does not follow the one before"));
@@ -247,11 +215,11 @@ impl Segment {
         if left - (HEAD as u64) < u64::from(head.length) {
             return Err(self.damaged("a record was never written to its end"));
         }
-        Ok(head)
+        Ok(Some(head))
     }
 
-    fn damaged(&self, what: &'static str) -> Stop {
-        Stop::Damaged(Damage { file: self.name.clone(), offset: self.offset, what })
+    fn damaged(&self, what: &'static str) -> ReadError {
+        Damage { file: self.name.clone(), offset: self.offset, what }.into()
     }
 
     /// Reads bytes of the file into the buffer, and returns their place there. The caller knows

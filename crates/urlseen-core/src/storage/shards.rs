@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
-use super::damage::Damage;
+use super::damage::ReadError;
 use super::dir::Dir;
-use super::disk::DiskFile;
+use super::disk::ReadFile;
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
 use super::reader::AtRest;
@@ -27,7 +27,7 @@ pub struct ShardReader {
     dir: Dir,
     header: Header,
     hasher: KeyHasher,
-    file: Box<dyn DiskFile>,
+    file: Box<dyn ReadFile>,
     snapshot: String,
     /// Shards of the snapshot, and the offsets of their bodies.
     sections: Vec<(Section, u64)>,
@@ -75,12 +75,11 @@ impl ShardReader {
         let hasher = header.spec().filter.parameters.hasher();
         let mut sections = Vec::new();
         let way = recovery::find(&dir, &header, target, |snapshot| {
-            let found = self::sections(snapshot, &dir, &header, &wanted)?;
-            Ok(found.map(|found| sections = found))
+            sections = self::sections(snapshot, &dir, &header, &wanted)?;
+            Ok(())
         })?;
         let file = dir.open(&way.snapshot.name)?;
-        let tombstones = way.snapshot.tombstones(&dir)?.map_err(damaged)?;
-        let mut tombstones: BTreeSet<_> = tombstones.into_iter().collect();
+        let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&dir)?.into_iter().collect();
         let mut count = 0;
         let walk = way.replay(&dir, &header, |entry| {
             count += u64::from(entry.head.count);
@@ -123,13 +122,14 @@ impl ShardReader {
         let other = |what| failed(io::Error::other(what));
         let header = folder.header().cloned().ok_or_else(|| other("the folder is new"))?;
         let dir = folder.dir.clone();
-        let damaged = |damage: Damage| failed(io::Error::other(damage.to_string()));
-        let summary = Summary::read(&dir, &snapshot, &header).map_err(failed)?.map_err(damaged)?;
-        let sections = self::sections(&summary, &dir, &header, |_| false);
-        let sections = sections.map_err(failed)?.map_err(damaged)?;
+        let unreadable = |error| match error {
+            ReadError::Io(error) => failed(error),
+            damaged => failed(io::Error::other(damaged)),
+        };
+        let summary = Summary::read(&dir, &snapshot, &header).map_err(unreadable)?;
+        let sections = self::sections(&summary, &dir, &header, |_| false).map_err(unreadable)?;
         let file = dir.open(&snapshot).map_err(failed)?;
-        let tombstones = summary.tombstones(&dir).map_err(failed)?.map_err(damaged)?;
-        let tombstones = tombstones.into_iter().collect();
+        let tombstones = summary.tombstones(&dir).map_err(unreadable)?.into_iter().collect();
         let hasher = header.spec().filter.parameters.hasher();
         let (log, folder) = (None, Some(folder));
         Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
@@ -167,7 +167,7 @@ impl ShardReader {
         let mut filter = parameters.build(shard.index(), SHARDS).map_err(failed)?;
         let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
         let body = Body::new(&self.snapshot, &*self.file, begin, len);
-        body.read_by(|body| filter.load(shard, keys, len, body))?.map_err(damaged)?;
+        body.read_by(|body| filter.load(shard, keys, len, body))?;
         let Some(log) = &mut self.log else { return Ok(filter) };
         if shard.index() >= log.end || shard.index() + log.changes.len() < log.end {
             log.gather(&self.dir, &self.header, self.hasher, shard.index())?;
@@ -221,10 +221,6 @@ impl Log {
     }
 }
 
-fn damaged(damage: Damage) -> RecoveryError {
-    RecoveryError::NoSnapshot { damage: Some(damage) }
-}
-
 /// Returns the shards of a snapshot, and the offsets of their bodies. Checks those that are
 /// `wanted`.
 fn sections(
@@ -232,14 +228,14 @@ fn sections(
     dir: &Dir,
     header: &Header,
     wanted: impl Fn(ShardId) -> bool,
-) -> io::Result<Result<Vec<(Section, u64)>, Damage>> {
+) -> Result<Vec<(Section, u64)>, ReadError> {
     let mut sections = Vec::with_capacity(header.shards());
-    let read = snapshot.sections(dir, header, |section, body| {
+    snapshot.sections(dir, header, |section, body| {
         sections.push((section, body.begin()));
         if wanted(section.shard) {
             return body.read_by(|body| io::copy(body, &mut io::sink()).map(drop));
         }
-        Ok(Ok(()))
+        Ok(())
     })?;
-    Ok(read.map(|()| sections))
+    Ok(sections)
 }

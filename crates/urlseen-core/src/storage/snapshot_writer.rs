@@ -8,7 +8,7 @@ use super::archive;
 use super::clock::Moment;
 use super::dir::Dir;
 use super::header::Header;
-use super::lock::{Shared, Turn};
+use super::lock::{Shared, Turn, Writing};
 use super::prune::{self, Pruned, Retention};
 use super::snapshot::{Role, Sections, name};
 use super::sync::LogHandle;
@@ -24,23 +24,6 @@ pub struct SnapshotWriter {
     writing: Writing,
     turn: Turn,
     header: Header,
-}
-
-/// Marks the one snapshot of a folder that is being written.
-#[derive(Debug)]
-struct Writing(Arc<Shared>);
-
-impl Writing {
-    fn start(shared: Arc<Shared>) -> io::Result<Self> {
-        shared.start_writing()?;
-        Ok(Self(shared))
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.0.stop_writing();
-    }
 }
 
 /// A finished snapshot, which counts.

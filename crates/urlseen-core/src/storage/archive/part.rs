@@ -30,18 +30,19 @@
 
 use std::io;
 
-use super::super::damage::Damage;
+use super::super::damage::{Damage, ReadError};
 use super::super::dir::Dir;
-use super::super::disk::{DiskFile, read_exact_at};
-use super::super::encoding::{Fields, POSITION, checked, push_crc, push_position};
-use super::super::record::TEXT;
+use super::super::disk::{DiskFile, ReadFile, read_exact_at};
+use super::super::encoding::{
+    FILE_HEADER, Fields, POSITION, checked, file_header, followed, push_crc, push_position,
+};
+use super::super::record::{TEXT, take, width};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenA";
 const FORMAT: u32 = 1;
 
-const HEADER: usize = 20 + POSITION + 4;
 const RUN: usize = 18;
 const TRAILER: usize = POSITION + 13;
 
@@ -61,7 +62,7 @@ pub(crate) enum Archived {
 #[derive(Debug)]
 pub struct Part {
     name: String,
-    file: Box<dyn DiskFile>,
+    file: Box<dyn ReadFile>,
     /// Bytes before the trailer.
     end: u64,
     pub(super) follows: Position,
@@ -72,62 +73,51 @@ pub struct Part {
 }
 
 impl Part {
-    /// Opens a part. `Err` inside: it is damaged, or of another filter.
-    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> io::Result<Result<Self, Damage>> {
-        let damage = |offset, what| Ok(Err(Damage { file: name.to_owned(), offset, what }));
+    /// Opens a part, if it is one of this filter.
+    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> Result<Self, ReadError> {
+        let damage = |offset, what| Damage { file: name.to_owned(), offset, what };
         let file = dir.open(name)?;
         let end = file.len()?.checked_sub(TRAILER as u64);
-        let Some(end) = end.filter(|&end| end >= HEADER as u64) else {
-            return damage(0, "the file was cut");
-        };
-        let (mut front, mut back) = ([0; HEADER], [0; TRAILER]);
+        let end = end.filter(|&end| end >= FILE_HEADER as u64);
+        let end = end.ok_or_else(|| damage(0, "the file was cut"))?;
+        let (mut front, mut back) = ([0; FILE_HEADER], [0; TRAILER]);
         read_exact_at(&*file, &mut front, 0)?;
         read_exact_at(&*file, &mut back, end)?;
-        let Some(front) = checked(&front) else { return damage(0, "the header is damaged") };
-        let Some(back) = checked(&back) else { return damage(end, "the end is damaged") };
-        let mut front = Fields(front);
-        if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
-            return damage(0, "this is no part of an archive");
-        }
-        if front.u64() != filter {
-            return damage(0, "this belongs to another filter");
-        }
-        let follows = front.position();
+        let other = "this is no part of an archive";
+        let follows = followed(&front, MAGIC, FORMAT, filter, other);
+        let follows = follows.map_err(|what| damage(0, what))?;
+        let back = checked(&back).ok_or_else(|| damage(end, "the end is damaged"))?;
         if super::follows(name) != Some(follows.number) {
-            return damage(0, "the file was renamed");
+            return Err(damage(0, "the file was renamed").into());
         }
         let mut back = Fields(back);
         let (last, fingerprints, is_first) = (back.position(), back.u64(), back.u8() == 1);
         let name = name.to_owned();
-        Ok(Ok(Self { name, file, end, follows, last, fingerprints, is_first }))
+        Ok(Self { name, file, end, follows, last, fingerprints, is_first })
     }
 
     /// Calls `visit` with each change, in order.
     pub(super) fn read(
         &self,
         visit: &mut impl FnMut(Archived, Fingerprint),
-    ) -> io::Result<Result<(), Damage>> {
+    ) -> Result<(), ReadError> {
         let mut body = Vec::new();
-        let mut offset = HEADER as u64;
+        let mut offset = FILE_HEADER as u64;
         while offset < self.end {
-            let Some((run, length)) = self.run(offset)? else {
-                return Ok(Err(self.damage(offset)));
-            };
+            let damaged = || Damage { file: self.name.clone(), offset, what: "the run is damaged" };
+            let (run, length) = self.run(offset)?.ok_or_else(damaged)?;
             body.resize(length, 0);
             read_exact_at(&*self.file, &mut body, offset + RUN as u64)?;
             if crc32c::crc32c(&body) != run.crc {
-                return Ok(Err(self.damage(offset)));
+                return Err(damaged().into());
             }
             let mut rest = &body[..];
             for _ in 0..run.count {
-                let Some(fingerprint) = take(run.width, &mut rest) else {
-                    return Ok(Err(self.damage(offset)));
-                };
-                visit(run.kind, fingerprint);
+                visit(run.kind, take(run.width, &mut rest).ok_or_else(damaged)?);
             }
             offset += (RUN + length) as u64;
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Reads the head of the run at `offset`, and the length of its body, if the whole body is in
@@ -150,10 +140,6 @@ impl Part {
         let run = Run { kind, width, count, crc: fields.u32() };
         Ok(Some((run, usize::try_from(length).map_err(io::Error::other)?)))
     }
-
-    fn damage(&self, offset: u64) -> Damage {
-        Damage { file: self.name.clone(), offset, what: "the run is damaged" }
-    }
 }
 
 #[derive(Debug)]
@@ -162,22 +148,6 @@ struct Run {
     width: u8,
     count: u32,
     crc: u32,
-}
-
-/// Takes a fingerprint off the front of a body.
-fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
-    let mut length = usize::from(width);
-    if width == TEXT {
-        let (bytes, rest) = body.split_first_chunk()?;
-        *body = rest;
-        length = usize::try_from(u32::from_le_bytes(*bytes)).ok()?;
-    }
-    let (bytes, rest) = body.split_at_checked(length)?;
-    *body = rest;
-    if width == TEXT {
-        return Some(Fingerprint::Text(bytes.into()));
-    }
-    Fingerprint::from_raw(bytes)
 }
 
 /// Writes a part run by run.
@@ -195,25 +165,14 @@ impl PartWriter {
     /// Begins the file `name`, whose first record follows `follows`.
     pub(super) fn begin(dir: &Dir, name: &str, filter: u64, follows: Position) -> io::Result<Self> {
         let file = dir.create(name)?;
-        let mut header = Vec::with_capacity(HEADER);
-        header.extend(MAGIC);
-        header.extend(FORMAT.to_le_bytes());
-        header.extend(filter.to_le_bytes());
-        push_position(&mut header, follows);
-        push_crc(&mut header, 0);
-        file.append(&header)?;
+        file.append(&file_header(MAGIC, FORMAT, filter, follows))?;
         let (kind, width, count) = (Archived::Through, 20, 0);
         Ok(Self { file, kind, width, count, body: Vec::new(), fingerprints: 0 })
     }
 
     pub(super) fn push(&mut self, kind: Archived, fingerprint: &Fingerprint) -> io::Result<()> {
         let bytes = fingerprint.as_bytes();
-        let width = match fingerprint {
-            Fingerprint::Text(_) => TEXT,
-            Fingerprint::Raw16(_) => 16,
-            Fingerprint::Raw20(_) => 20,
-            Fingerprint::Raw32(_) => 32,
-        };
+        let width = width(fingerprint);
         if (kind, width) != (self.kind, self.width) || self.body.len() >= RUN_BYTES {
             self.flush()?;
             (self.kind, self.width) = (kind, width);

@@ -1,10 +1,9 @@
 //! Reader of an archive, and of the log after it.
 
 use std::collections::{BTreeSet, HashMap};
-use std::io;
 use std::ops::ControlFlow;
 
-use super::super::damage::Damage;
+use super::super::damage::{Damage, ReadError};
 use super::super::dir::Dir;
 use super::super::error::RecoveryError;
 use super::super::header::Header;
@@ -12,7 +11,7 @@ use super::super::history::Segments;
 use super::super::reader::AtRest;
 use super::super::recovery;
 use super::super::scan::Target;
-use super::super::segment::{self, Segment, Stop};
+use super::super::segment::{self, Segment};
 use super::part::{Archived, Part};
 use super::retire::kind;
 use super::standing::{Chain, start};
@@ -100,7 +99,7 @@ fn read(
     target: Target,
     visit: &mut impl FnMut(Archived, Fingerprint),
 ) -> Result<Extent, RecoveryError> {
-    let way = recovery::find(dir, header, target, |_| Ok(Ok(())))?;
+    let way = recovery::find(dir, header, target, |_| Ok(()))?;
     let (from, start) = (way.snapshot.first, start(dir, header)?);
     let (mut extent, mut chain) = (Extent::default(), Chain::default());
     let segments = Segments::list(dir)?;
@@ -115,7 +114,9 @@ fn read(
         } else {
             read_part(dir, header, number, &mut chain, visit)
         };
-        extent.damaged.extend(read?.err());
+        if let Err(error) = read {
+            extent.damaged.push(error.damage()?);
+        }
     }
     chain.begin(from, from.number == 0 || start == Some(from));
     way.replay_all(dir, header, |entry| {
@@ -131,17 +132,12 @@ fn read_part(
     number: u64,
     chain: &mut Chain,
     visit: &mut impl FnMut(Archived, Fingerprint),
-) -> io::Result<Result<(), Damage>> {
-    let part = match Part::open(dir, &super::name(number), header.filter())? {
-        Ok(part) => part,
-        Err(damage) => return Ok(Err(damage)),
-    };
+) -> Result<(), ReadError> {
+    let part = Part::open(dir, &super::name(number), header.filter())?;
     chain.begin(part.follows, part.is_first);
-    let read = part.read(visit)?;
-    if read.is_ok() {
-        chain.end(part.last);
-    }
-    Ok(read)
+    part.read(visit)?;
+    chain.end(part.last);
+    Ok(())
 }
 
 /// Reads a file of the log up to `until`; the file may continue after that.
@@ -152,28 +148,15 @@ fn read_log(
     until: Position,
     chain: &mut Chain,
     visit: &mut impl FnMut(Archived, Fingerprint),
-) -> io::Result<Result<(), Damage>> {
-    let mut log = match Segment::open(dir, &segment::name(number), header.filter())? {
-        Ok(log) => log,
-        Err(damage) => return Ok(Err(damage)),
-    };
+) -> Result<(), ReadError> {
+    let mut log = Segment::open(dir, &segment::name(number), header.filter())?;
     chain.begin(log.follows(), number == 0 || start == Some(log.follows()));
-    while log.position().number < until.number {
-        match log.next() {
-            Ok(entry) => {
-                let kind = kind(entry.head.kind);
-                entry.fingerprints().into_iter().for_each(|it| visit(kind, it));
-            }
-            Err(Stop::End) => break,
-            Err(Stop::Io(error)) => return Err(error),
-            Err(Stop::Damaged(damage)) => return Ok(Err(damage)),
-            Err(Stop::UnknownKind(_)) => {
-                let (file, offset) = (segment::name(number), log.offset());
-                let what = "the record is of a kind that this version does not know";
-                return Ok(Err(Damage { file, offset, what }));
-            }
-        }
+    while log.position().number < until.number
+        && let Some(entry) = log.next()?
+    {
+        let kind = kind(entry.head.kind);
+        entry.fingerprints().into_iter().for_each(|it| visit(kind, it));
     }
     chain.end(log.position());
-    Ok(Ok(()))
+    Ok(())
 }

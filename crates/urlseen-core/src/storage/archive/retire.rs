@@ -2,10 +2,11 @@
 
 use std::io;
 
+use super::super::damage::sound;
 use super::super::dir::{Dir, aside};
 use super::super::lock::{Shared, Turn};
 use super::super::record::Kind;
-use super::super::segment::{Segment, Stop};
+use super::super::segment::Segment;
 use super::part::{Archived, PartWriter};
 use crate::storage::head::Position;
 
@@ -37,24 +38,17 @@ pub(in crate::storage) fn retire(
 /// Writes the part of a file of the log aside, on the disk, and returns its name. Returns `None` if
 /// no record of the file counts.
 fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
-    let Ok(mut segment) = Segment::open(dir, log, filter)? else { return Ok(None) };
+    let Some(mut segment) = sound(Segment::open(dir, log, filter))? else { return Ok(None) };
     let follows = segment.follows();
     if start.is_some_and(|start| follows.number < start.number) {
         return Ok(None);
     }
     let name = super::name(follows.number);
     let mut part = PartWriter::begin(dir, &aside(&name), filter, follows)?;
-    loop {
-        match segment.next() {
-            Ok(entry) => {
-                let kind = kind(entry.head.kind);
-                entry.fingerprints().iter().try_for_each(|it| part.push(kind, it))?;
-            }
-            // The part ends before the damage. The next part then does not follow it, and shows as
-            // a gap.
-            Err(Stop::End | Stop::Damaged(_) | Stop::UnknownKind(_)) => break,
-            Err(Stop::Io(error)) => return Err(error),
-        }
+    // After damage the part ends: the next file does not follow it, which shows as a gap.
+    while let Some(Some(entry)) = sound(segment.next())? {
+        let kind = kind(entry.head.kind);
+        entry.fingerprints().iter().try_for_each(|it| part.push(kind, it))?;
     }
     let is_first = follows.number == 0 || start == Some(follows);
     part.finish(segment.position(), is_first)?;

@@ -1,8 +1,9 @@
 //! The extent of an archive, from the ends of its files.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::super::damage::sound_if_there;
 use super::super::dir::Dir;
 use super::super::header::Header;
 use super::super::history::Segments;
@@ -69,54 +70,40 @@ pub(in crate::storage) fn start(dir: &Dir, header: &Header) -> io::Result<Option
 
 /// Reads the ends of an archive's files, but no fingerprints.
 pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Standing> {
-    let mut standing = Standing { is_on: super::is_on(dir)?, ..Standing::default() };
     let files = dir.list()?;
     let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
-    let parts: Vec<_> = parts.collect();
+    let parts: BTreeMap<u64, u64> = parts.collect();
     let logs: BTreeSet<u64> = Segments::list(dir)?.iter().map(|(follows, _)| follows).collect();
-    let numbers: BTreeSet<u64> =
-        logs.iter().copied().chain(parts.iter().map(|&(number, _)| number)).collect();
     let (start, mut chain) = (self::start(dir, header)?, Chain::default());
-    for (number, len) in parts {
-        standing.parts += 1;
-        standing.bytes += len;
-        if let Some(part) = opened(Part::open(dir, &super::name(number), header.filter()))? {
-            standing.fingerprints += part.fingerprints;
-        }
-    }
-    let mut before = None;
-    for number in numbers {
+    let (mut fingerprints, mut is_after_log) = (0, false);
+    for number in &logs | &parts.keys().copied().collect() {
+        let part = || sound_if_there(Part::open(dir, &super::name(number), header.filter()));
+        let part = if parts.contains_key(&number) { part()? } else { None };
+        fingerprints += part.as_ref().map_or(0, |part| part.fingerprints);
         if start.is_some_and(|start| number < start.number) {
             continue;
         }
         if logs.contains(&number) {
-            let name = segment::name(number);
-            let Some(log) = opened(Segment::open(dir, &name, header.filter()))? else { continue };
+            let log = Segment::open(dir, &segment::name(number), header.filter());
+            let Some(log) = sound_if_there(log)? else { continue };
             let follows = log.follows();
-            // This does not read the file's records: it assumes that they lead to the next file of
-            // the log.
-            if before == Some(true) {
+            // Records are not read: a file of the log counts as leading to the next one.
+            if is_after_log {
                 chain.end(follows);
             }
             chain.begin(follows, number == 0 || start == Some(follows));
-            before = Some(true);
-        } else {
-            let name = super::name(number);
-            let Some(part) = opened(Part::open(dir, &name, header.filter()))? else { continue };
+            is_after_log = true;
+        } else if let Some(part) = part {
             chain.begin(part.follows, part.is_first);
             chain.end(part.last);
-            before = Some(false);
+            is_after_log = false;
         }
     }
-    standing.lacks_before = chain.lacks_before();
-    Ok(standing)
-}
-
-/// Skips a file that cannot be read, or was pruned meanwhile.
-fn opened<T, E>(result: io::Result<Result<T, E>>) -> io::Result<Option<T>> {
-    match result {
-        Ok(opened) => Ok(opened.ok()),
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    Ok(Standing {
+        is_on: super::is_on(dir)?,
+        parts: parts.len() as u64,
+        bytes: parts.values().sum(),
+        fingerprints,
+        lacks_before: chain.lacks_before(),
+    })
 }

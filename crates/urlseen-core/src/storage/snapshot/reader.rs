@@ -3,9 +3,9 @@
 use std::cmp::Reverse;
 use std::io::{self, Read};
 
-use super::super::damage::Damage;
+use super::super::damage::{Damage, ReadError, sound};
 use super::super::dir::Dir;
-use super::super::disk::{DiskFile, read_exact_at};
+use super::super::disk::{ReadFile, read_exact_at};
 use super::super::encoding::{Fields, checked};
 use super::super::header::{FORMAT, Header};
 use super::super::restore::{Restore, Section};
@@ -48,9 +48,9 @@ impl Snapshots {
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());
         for entry in dir.list()? {
             if seq(&entry.name).is_some() {
-                match Summary::read(dir, &entry.name, header)? {
+                match Summary::read(dir, &entry.name, header) {
                     Ok(summary) => sound.push(summary),
-                    Err(damage) => damaged.push(damage),
+                    Err(error) => damaged.push(error.damage()?),
                 }
             }
         }
@@ -72,8 +72,8 @@ impl Summary {
         dir: &Dir,
         file_name: &str,
         header: &Header,
-    ) -> io::Result<Result<Self, Damage>> {
-        let damage = |offset, what| Ok(Err(Damage { file: file_name.to_owned(), offset, what }));
+    ) -> Result<Self, ReadError> {
+        let damage = |offset, what| Err(Damage { file: file_name.to_owned(), offset, what }.into());
         let file = dir.open(file_name)?;
         let bytes = file.len()?;
         let Some(trailer_at) = bytes.checked_sub(TRAILER as u64).filter(|&at| at >= HEADER as u64)
@@ -114,7 +114,7 @@ impl Summary {
             return damage(count_at.unwrap_or(0), "the tombstones are damaged");
         };
         let name = file_name.to_owned();
-        Ok(Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin }))
+        Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin })
     }
 
     /// Returns true if a history begins with this snapshot, and the filter in it is empty.
@@ -126,9 +126,9 @@ impl Summary {
         let mut keys = 0;
         let read = self.sections(dir, header, |section, _| {
             keys += section.keys;
-            Ok(Ok(()))
-        })?;
-        Ok(read.is_ok() && keys == 0)
+            Ok(())
+        });
+        Ok(sound(read)?.is_some() && keys == 0)
     }
 
     /// Loads every shard into `filter`, which is empty. `Err` inside: the snapshot is damaged, and
@@ -138,31 +138,27 @@ impl Summary {
         dir: &Dir,
         header: &Header,
         filter: &mut dyn Restore,
-    ) -> io::Result<Result<(), Damage>> {
+    ) -> Result<(), ReadError> {
         if header.spec().filter.parameters.is_imported() && EMPTY.contains(&self.bytes) {
             let what = "the import of the filter was broken off; give the same command again";
-            return Ok(Err(Damage { file: self.name.clone(), offset: HEADER as u64, what }));
+            return Err(Damage { file: self.name.clone(), offset: HEADER as u64, what }.into());
         }
-        let loaded = self.sections(dir, header, |section, body| {
+        self.sections(dir, header, |section, body| {
             body.read_by(|body| filter.load(section, body))
         })?;
-        match loaded {
-            Ok(()) => Ok(self.tombstones(dir)?.map(|ids| {
-                for (shard, id) in ids {
-                    filter.load_tombstone(shard, id);
-                }
-            })),
-            damaged => Ok(damaged),
+        for (shard, id) in self.tombstones(dir)? {
+            filter.load_tombstone(shard, id);
         }
+        Ok(())
     }
 
     /// Reads the tombstones: fingerprints that were forgotten and have not passed again.
     pub(in crate::storage) fn tombstones(
         &self,
         dir: &Dir,
-    ) -> io::Result<Result<Vec<(ShardId, u128)>, Damage>> {
+    ) -> Result<Vec<(ShardId, u128)>, ReadError> {
         if self.end + TRAILER as u64 == self.bytes {
-            return Ok(Ok(Vec::new()));
+            return Ok(Vec::new());
         }
         let length = self.bytes - TRAILER as u64 - self.end;
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
@@ -180,7 +176,7 @@ impl Summary {
             let (file, offset) = (self.name.clone(), self.end);
             Damage { file, offset, what: "the tombstones are damaged" }
         };
-        Ok(read.ok_or_else(damage))
+        Ok(read.ok_or_else(damage)?)
     }
 
     /// Calls `visit` with the head of every section, checked, and its body, which `visit` may leave
@@ -189,10 +185,10 @@ impl Summary {
         &self,
         dir: &Dir,
         header: &Header,
-        mut visit: impl FnMut(Section, Body<'_>) -> io::Result<Result<(), Damage>>,
-    ) -> io::Result<Result<(), Damage>> {
+        mut visit: impl FnMut(Section, Body<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let file = dir.open(&self.name)?;
-        let damage = |offset, what| Ok(Err(Damage { file: self.name.clone(), offset, what }));
+        let damage = |offset, what| Err(Damage { file: self.name.clone(), offset, what }.into());
         let (mut offset, end) = (HEADER as u64, self.end);
         let (mut lowest, mut highest) = (None::<Position>, None::<Position>);
         for shard in ShardId::all().take(header.shards()) {
@@ -209,9 +205,7 @@ impl Summary {
                 return damage(offset, "the file was cut");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
-            if let Err(damage) = visit(section, body)? {
-                return Ok(Err(damage));
-            }
+            visit(section, body)?;
             offset += section.len + SECTION_END as u64;
             if lowest.is_none_or(|lowest| section.at.number < lowest.number) {
                 lowest = Some(section.at);
@@ -226,7 +220,7 @@ impl Summary {
         if (lowest, highest) != (Some(self.first), Some(self.last)) {
             return damage(end, "the end is not that of these shards");
         }
-        Ok(Ok(()))
+        Ok(())
     }
 }
 
@@ -241,7 +235,7 @@ fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
 /// Body of a section, read from front to back.
 pub(in crate::storage) struct Body<'a> {
     name: &'a str,
-    file: &'a dyn DiskFile,
+    file: &'a dyn ReadFile,
     begin: u64,
     len: u64,
     read: u64,
@@ -254,7 +248,7 @@ impl<'a> Body<'a> {
     /// Prepares to read the body of `len` bytes at `begin`.
     pub(in crate::storage) fn new(
         name: &'a str,
-        file: &'a dyn DiskFile,
+        file: &'a dyn ReadFile,
         begin: u64,
         len: u64,
     ) -> Self {
@@ -265,26 +259,26 @@ impl<'a> Body<'a> {
     pub(in crate::storage) fn read_by(
         mut self,
         read: impl FnOnce(&mut dyn Read) -> io::Result<()>,
-    ) -> io::Result<Result<(), Damage>> {
+    ) -> Result<(), ReadError> {
         use io::ErrorKind::{InvalidData, UnexpectedEof};
         let taken = read(&mut self);
         if let Some(error) = self.failed {
-            return Err(error);
+            return Err(error.into());
         }
         let is_taken = match taken {
             Ok(()) => self.read == self.len,
             Err(error) if matches!(error.kind(), InvalidData | UnexpectedEof) => false,
-            Err(error) => return Err(error),
+            Err(error) => return Err(error.into()),
         };
         let mut crc = [0; SECTION_END];
         if is_taken {
             read_exact_at(self.file, &mut crc, self.begin + self.len)?;
         }
         if is_taken && crc == self.crc.to_le_bytes() {
-            return Ok(Ok(()));
+            return Ok(());
         }
         let what = "the body of a shard is damaged";
-        Ok(Err(Damage { file: self.name.to_owned(), offset: self.begin, what }))
+        Err(Damage { file: self.name.to_owned(), offset: self.begin, what }.into())
     }
 
     /// Returns the offset of the body in the file.

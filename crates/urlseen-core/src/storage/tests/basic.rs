@@ -90,11 +90,11 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
     ));
     assert!(matches!(
         recover_at(head(6, 60)),
-        RecoveryError::Beyond { oldest, best: None, .. } if oldest == at
+        RecoveryError::Beyond { oldest, .. } if oldest == at
     ));
     assert!(matches!(
         recover_at(head(7, 71)),
-        RecoveryError::OtherHistory { ours, best: None, .. } if ours == at
+        RecoveryError::OtherHistory { ours, .. } if ours == at
     ));
     let fresh = open(&SimDisk::default()).recover(Target::Last, &mut Exact::default());
     assert!(matches!(fresh, Err(RecoveryError::Fresh)));

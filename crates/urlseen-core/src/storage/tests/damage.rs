@@ -111,8 +111,7 @@ fn damage_is_passed_over_by_going_further_back() {
                 let mut filter = Exact::default();
                 let result = folder.recover(Target::At(target), &mut filter);
                 if seq == 0 && target.seq < 3 {
-                    let Err(RecoveryError::Beyond { oldest, damage, best: None, .. }) = result
-                    else {
+                    let Err(RecoveryError::Beyond { oldest, damage, .. }) = result else {
                         panic!("{result:?}")
                     };
                     assert_eq!((oldest, damage.unwrap().file), (heads[3], name.clone()));

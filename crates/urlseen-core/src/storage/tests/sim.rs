@@ -10,7 +10,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock};
+use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, ReadFile};
 use super::random::Random;
 
 /// Bytes that the disk writes at once.
@@ -266,13 +266,13 @@ impl Disk for SimDisk {
             .collect())
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let inode = self.state().existing(path)?;
-        Ok(self.file(inode, None))
+    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
+        Ok(self.append(path)?)
     }
 
     fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        self.open(path)
+        let inode = self.state().existing(path)?;
+        Ok(self.file(inode, None))
     }
 
     fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
@@ -349,7 +349,7 @@ impl DiskDir for SimDisk {
     }
 }
 
-impl DiskFile for SimFile {
+impl ReadFile for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let state = self.disk.state();
         let bytes = &state.files[&self.inode].bytes;
@@ -360,6 +360,12 @@ impl DiskFile for SimFile {
         Ok(len)
     }
 
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.disk.state().files[&self.inode].bytes.len() as u64)
+    }
+}
+
+impl DiskFile for SimFile {
     fn append(&self, bytes: &[u8]) -> io::Result<()> {
         let mut state = self.disk.state();
         let done = state.step();
@@ -370,10 +376,6 @@ impl DiskFile for SimFile {
             Err(_) => {}
         }
         done.map_err(|(_, error)| error)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.disk.state().files[&self.inode].bytes.len() as u64)
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {

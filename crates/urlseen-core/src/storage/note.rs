@@ -1,0 +1,34 @@
+//! Notes: the small files `ages`, `imports` and `lease` beside log and snapshots.
+//!
+//! Each is a line of JSON, and a line with the CRC-32C of all before it in hex. A note that is
+//! missing, damaged or of another kind counts as none.
+
+use std::io;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::dir::{Dir, aside};
+
+/// Reads the note called `name`.
+pub(super) fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Option<T> {
+    let bytes = dir.read(name).ok()??;
+    let end = memchr::memchr(b'\n', &bytes)? + 1;
+    let (content, crc) = bytes.split_at(end);
+    (crc == crc_line(content).as_bytes()).then(|| serde_json::from_slice(content).ok())?
+}
+
+/// Writes a note in place of an earlier one of this name.
+pub(super) fn write(dir: &Dir, name: &str, note: &impl Serialize) -> io::Result<()> {
+    let mut bytes = serde_json::to_vec(note)?;
+    bytes.push(b'\n');
+    bytes.extend(crc_line(&bytes).into_bytes());
+    dir.write_aside(name, &bytes).and_then(|()| dir.replace(name)).inspect_err(|_| {
+        // A full disk needs the room.
+        let _ = dir.remove(&aside(name));
+    })
+}
+
+fn crc_line(content: &[u8]) -> String {
+    format!("{:08x}\n", crc32c::crc32c(content))
+}
