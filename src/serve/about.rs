@@ -5,7 +5,6 @@ use std::sync::atomic::Ordering;
 
 use super::House;
 use super::command::{SPECS, Spec, find, shown};
-use super::filter::number;
 use super::reply::{Reply, Version};
 
 /// Version of Redis whose replies these are.
@@ -19,7 +18,7 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
         (bulk("server"), bulk("redis")),
         (bulk("version"), bulk(REDIS)),
         (bulk("proto"), Reply::Number(proto)),
-        (bulk("id"), number(id)),
+        (bulk("id"), Reply::count(id)),
         (bulk("mode"), bulk("standalone")),
         (bulk("role"), bulk("master")),
         (bulk("modules"), Reply::Array(Vec::new())),
@@ -53,7 +52,7 @@ pub(super) fn commands(subcommand: Option<&[u8]>, rest: &[&[u8]]) -> Reply {
     };
     let is = |name: &str| subcommand.eq_ignore_ascii_case(name.as_bytes());
     if is("count") {
-        number(SPECS.len() as u64)
+        Reply::count(SPECS.len() as u64)
     } else if is("list") {
         Reply::Array(SPECS.iter().map(|spec| Reply::bulk(spec.name)).collect())
     } else if is("docs") {

@@ -23,7 +23,7 @@ pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Re
             return Reply::error(full);
         }
         let count = answers.iter().filter(|&&answer| is(answer)).count();
-        super::filter::number(count as u64)
+        Reply::count(count as u64)
     };
     let first = answers.first().copied().unwrap_or(Answer::Unseen);
     match shape {

@@ -3,6 +3,11 @@
 
 use super::command::wrong_arity;
 use super::reply::Reply;
+use urlseen_core::filter::Fill;
+
+/// Bytes that RedisBloom adds to the bits when it reports a filter's size: for the filter, and for
+/// each layer.
+const OVERHEAD: [u64; 2] = [32, 64];
 
 /// Field in the reply to `BF.INFO`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +50,27 @@ pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
     }
 }
 
+/// Builds the reply to `BF.INFO` for one field or all.
+pub(super) fn info(
+    field: Option<Field>,
+    fill: Fill,
+    expansion: Option<u32>,
+) -> Vec<(Reply, Reply)> {
+    let value = |field| match field {
+        Field::Capacity => Reply::count(fill.capacity),
+        Field::Size if fill.layers == 0 => Reply::count(fill.bytes),
+        Field::Size => {
+            let [filter, layer] = OVERHEAD;
+            Reply::count(filter + layer * fill.layers as u64 + fill.bytes)
+        }
+        Field::Filters => Reply::count(fill.layers.max(1) as u64),
+        Field::Items => Reply::count(fill.keys),
+        Field::Expansion => expansion.map_or(Reply::Null, |factor| Reply::count(factor.into())),
+    };
+    let fields = Field::ALL.into_iter().filter(|each| field.is_none_or(|only| only == *each));
+    fields.map(|each| (Reply::Simple(each.title()), value(each))).collect()
+}
+
 /// Checks the options after the key of `BF.RESERVE`.
 pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
     let [rate, capacity, options @ ..] = words else { return Err(wrong_arity("bf.reserve")) };
@@ -61,25 +87,15 @@ pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
     Ok(())
 }
 
-/// Options after the key of `BF.INSERT`.
-#[derive(Debug)]
-pub(super) struct Insert<'a> {
-    pub(super) items: Vec<&'a [u8]>,
-}
-
-/// Reads the options and the members.
-pub(super) fn insert<'a>(words: &[&'a [u8]]) -> Result<Insert<'a>, Reply> {
+/// Reads the options after the key of `BF.INSERT`, and returns the members.
+pub(super) fn insert<'a>(words: &[&'a [u8]]) -> Result<Vec<&'a [u8]>, Reply> {
     let mut words = words.iter();
     while let Some(option) = words.next() {
         let is = |name: &str| option.eq_ignore_ascii_case(name.as_bytes());
         let mut value = || words.next().ok_or_else(|| wrong_arity("bf.insert"));
         if is("items") {
             let items: Vec<&[u8]> = words.copied().collect();
-            return if items.is_empty() {
-                Err(wrong_arity("bf.insert"))
-            } else {
-                Ok(Insert { items })
-            };
+            return if items.is_empty() { Err(wrong_arity("bf.insert")) } else { Ok(items) };
         } else if is("error") {
             error_rate(value()?)?;
         } else if is("capacity") {

@@ -9,15 +9,16 @@ use bytes::BytesMut;
 use super::command::{self, Command, ReplyShape, shown};
 use super::connection::{BUFFER, Connection};
 use super::framing::{Framed, Framing, FramingError, FramingLimits};
-use super::member::{self, Read};
 use super::reply::{Reply, Version};
 use super::session::{self, ClientSession};
 use super::transaction::{Received, Transaction};
-use super::{House, about, answer, filter};
+use super::{House, about, answer, bloom};
 use urlseen_core::filter::Fill;
+use urlseen_core::fingerprint::Fingerprint;
+use urlseen_engine::config::ItemForm;
 use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
-use urlseen_engine::item::Reader;
+use urlseen_engine::item::{Form, Identity, Reader};
 
 /// Approximate number of a client's questions in one batch, and the most commands in it.
 const AT_ONCE: usize = 4096;
@@ -258,12 +259,12 @@ impl Client {
                 return Last::Nothing;
             }
             Command::Card { .. } => {
-                return Last::Fill(Box::new(|fill| filter::number(fill.keys)));
+                return Last::Fill(Box::new(|fill| Reply::count(fill.keys)));
             }
             Command::Info { field, .. } => {
-                let (filter, version) = (self.house.filter, self.session.version);
+                let (expansion, version) = (self.house.expansion, self.session.version);
                 return Last::Fill(Box::new(move |fill| {
-                    let all = filter.info(field, fill);
+                    let all = bloom::info(field, fill, expansion);
                     match (version, field) {
                         // Like RedisBloom, replies with the value alone.
                         (Version::Resp2, Some(_)) => {
@@ -316,11 +317,17 @@ impl Client {
         let (version, questions) = (self.session.version, &mut batch.questions);
         let (begin, mut passing) = (questions.len(), Vec::new());
         for (place, bytes) in members.iter().enumerate() {
-            match member::read(&mut self.reader, self.house.items, bytes) {
-                Ok(Read::Fingerprint(fingerprint)) => {
+            match self.reader.read(bytes).map(|item| item.identity) {
+                Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted, fingerprint });
                 }
-                Ok(Read::Unfiltered) => passing.push(place),
+                Ok(Identity::Unfiltered) => passing.push(place),
+                // Clients of sets and of RedisBloom have members of any kind: with the form `auto`,
+                // a member in no form of an item is a key by itself.
+                Err(_) if self.house.items.form == Form::Item(ItemForm::Auto) => {
+                    let fingerprint = Fingerprint::from_text(bytes);
+                    questions.push(Question { wanted, fingerprint });
+                }
                 Err(unreadable) => {
                     questions.truncate(begin);
                     let refusal = format!(

@@ -5,7 +5,7 @@
 
 use std::fmt::Write;
 
-use super::bloom::{self, Field, Insert};
+use super::bloom::{self, Field};
 use super::reply::Reply;
 use urlseen_engine::engine::Wanted;
 
@@ -128,8 +128,8 @@ impl<'a> Command<'a> {
             "bf.exists" => ask(Wanted::Test, ReplyShape::Bool),
             "bf.mexists" => ask(Wanted::Test, ReplyShape::Bools),
             "bf.insert" => {
-                let Insert { items } = bloom::insert(&words[2..])?;
-                Self::Ask { wanted: Wanted::Add, key, members: items, shape: ReplyShape::Bools }
+                let members = bloom::insert(&words[2..])?;
+                Self::Ask { wanted: Wanted::Add, key, members, shape: ReplyShape::Bools }
             }
             "bf.reserve" => {
                 bloom::reserve(&words[2..])?;

@@ -60,6 +60,10 @@ pub(super) enum FramingError {
     Http,
 }
 
+fn broken(words: impl Into<String>) -> FramingError {
+    FramingError::Protocol(words.into())
+}
+
 /// Finder of commands. It remembers its position in an incomplete command.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
@@ -88,14 +92,12 @@ impl Framing {
         let words = match decode_range(&bytes[..len]) {
             Ok(Some((RangeFrame::Array(words), _))) => words,
             other => {
-                return Err(FramingError::Protocol(format!(
-                    "not an array of bulk strings: {other:?}"
-                )));
+                return Err(broken(format!("not an array of bulk strings: {other:?}")));
             }
         };
         let words = words.into_iter().map(|word| match word {
             RangeFrame::BulkString((from, to)) => Ok(from..to),
-            _ => Err(FramingError::Protocol("invalid bulk length".to_owned())),
+            _ => Err(broken("invalid bulk length")),
         });
         Ok(Some(Framed { words: Words::Here(words.collect::<Result<_, _>>()?), len }))
     }
@@ -112,7 +114,7 @@ impl Framing {
             let Some((words, at)) = length(bytes, 0, "mbulk count")? else { return Ok(None) };
             let most = i64::try_from(limits.words).unwrap_or(i64::MAX);
             if words > most {
-                return Err(FramingError::Protocol("invalid multibulk length".to_owned()));
+                return Err(broken("invalid multibulk length"));
             }
             // Redis treats a negative number as zero.
             (usize::try_from(words).unwrap_or(0), at)
@@ -124,11 +126,11 @@ impl Framing {
                 Some(b'$') => {}
                 Some(other) => {
                     let found = char::from(*other).escape_default();
-                    return Err(FramingError::Protocol(format!("expected '$', got '{found}'")));
+                    return Err(broken(format!("expected '$', got '{found}'")));
                 }
             }
             let Some((word, begin)) = length(bytes, at, "bulk count")? else { return Ok(None) };
-            let invalid = || FramingError::Protocol("invalid bulk length".to_owned());
+            let invalid = || broken("invalid bulk length");
             let word = usize::try_from(word).map_err(|_| invalid())?;
             let end = begin.checked_add(word).and_then(|end| end.checked_add(2));
             let end = end.filter(|&end| end <= limits.bytes).ok_or_else(invalid)?;
@@ -136,9 +138,7 @@ impl Framing {
                 None => return Ok(None),
                 Some(b"\r\n") => {}
                 Some(_) => {
-                    return Err(FramingError::Protocol(
-                        "a bulk string does not end with CRLF".to_owned(),
-                    ));
+                    return Err(broken("a bulk string does not end with CRLF"));
                 }
             }
             (left, at) = (left - 1, end);
@@ -152,13 +152,13 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, F
     let from = &bytes[at..bytes.len().min(at + LENGTH_MAX)];
     let Some(end) = memchr::memchr(b'\n', from) else {
         if from.len() == LENGTH_MAX {
-            return Err(FramingError::Protocol(format!("too big {what} string")));
+            return Err(broken(format!("too big {what} string")));
         }
         return Ok(None);
     };
     let invalid = || {
         let of = if what == "bulk count" { "bulk" } else { "multibulk" };
-        FramingError::Protocol(format!("invalid {of} length"))
+        broken(format!("invalid {of} length"))
     };
     let digits = from[1..end].strip_suffix(b"\r").ok_or_else(invalid)?;
     let digits = std::str::from_utf8(digits).map_err(|_| invalid())?;
@@ -173,7 +173,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
     let Some(end) = memchr::memchr(b'\n', begin) else {
-        let too_big = || FramingError::Protocol("too big inline request".to_owned());
+        let too_big = || broken("too big inline request");
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
@@ -182,10 +182,9 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
         return Err(FramingError::Http);
     }
     let words = inline::words(line.strip_suffix(b"\r").unwrap_or(line));
-    let words =
-        words.ok_or_else(|| FramingError::Protocol("unbalanced quotes in request".to_owned()))?;
+    let words = words.ok_or_else(|| broken("unbalanced quotes in request"))?;
     if words.len() > limits.words {
-        return Err(FramingError::Protocol("too many words in an inline request".to_owned()));
+        return Err(broken("too many words in an inline request"));
     }
     Ok(Some(Framed { words: Words::Line(words), len: end + 1 }))
 }

@@ -11,11 +11,9 @@ mod bloom;
 mod client;
 mod command;
 mod connection;
-mod filter;
 mod framing;
 mod http;
 mod inline;
-mod member;
 mod reply;
 mod server;
 mod session;
@@ -24,7 +22,6 @@ mod transaction;
 use std::sync::atomic::AtomicUsize;
 
 use alarm::Alarm;
-pub use filter::FilterInfo;
 use framing::FramingLimits;
 pub use server::Server;
 
@@ -39,7 +36,8 @@ const WORDS: usize = 1 << 20;
 struct House {
     settings: Serve,
     items: Options,
-    filter: FilterInfo,
+    /// Growth factor of the filter's next layer; `None` if it does not grow.
+    expansion: Option<u32>,
     password: Option<Secret>,
     limits: FramingLimits,
     /// Number of connected clients.
@@ -48,11 +46,11 @@ struct House {
 }
 
 impl House {
-    fn new(config: &Config, items: Options, filter: FilterInfo) -> Self {
+    fn new(config: &Config, items: Options, expansion: Option<u32>) -> Self {
         let settings = config.serve.clone();
         Self {
             items: Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items },
-            filter,
+            expansion,
             password: config.serve_password.clone(),
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
             settings,

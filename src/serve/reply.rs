@@ -35,6 +35,11 @@ impl Reply {
         Self::Bulk(Bytes::from(text.into()))
     }
 
+    /// Makes a number of a count, as Redis does.
+    pub(super) fn count(count: u64) -> Self {
+        Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
+    }
+
     /// Makes an error. It may repeat text of the client, which stays on its line.
     pub(super) fn error(text: impl Into<String>) -> Self {
         Self::Error(text.into().replace(['\r', '\n'], " "))

@@ -10,9 +10,9 @@ use socket2::{SockRef, TcpKeepalive};
 use tokio::net::{TcpListener, TcpStream};
 use tracing::{debug, warn};
 
+use super::House;
 use super::client::Client;
 use super::connection::Connection;
-use super::{FilterInfo, House};
 use urlseen_core::storage::descriptors;
 use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::query::Asker;
@@ -47,13 +47,13 @@ impl Server {
         address: &HostPort,
         config: &Config,
         items: Options,
-        filter: FilterInfo,
+        expansion: Option<u32>,
         asker: Asker,
     ) -> Result<Self, ServeStartError> {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
         let listener =
             listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
-        Ok(Self { listener, house: Arc::new(House::new(config, items, filter)), asker })
+        Ok(Self { listener, house: Arc::new(House::new(config, items, expansion)), asker })
     }
 
     /// Address of the listener, with the port that the system chose for port 0.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::command::{Hello, shown};
 use super::reply::{Reply, Version};
-use super::{House, about, filter};
+use super::{House, about};
 
 /// State of a client from its first command to its last.
 pub(super) struct ClientSession {
@@ -81,7 +81,7 @@ impl ClientSession {
             [name] if is("setname") => self.set_name(name),
             [] if is("getname") && self.name.is_empty() => Reply::Null,
             [] if is("getname") => Reply::bulk(self.name.clone()),
-            [] if is("id") => filter::number(self.id),
+            [] if is("id") => Reply::count(self.id),
             _ => about::unknown_subcommand("CLIENT", subcommand),
         }
     }
