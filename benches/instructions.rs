@@ -9,11 +9,12 @@ use std::path::Path;
 
 use serde_json::json;
 use urlseen_cli::crawl::protocol::{Commit, Order, Protocol, Rejects};
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::redis::lease::RunId;
+use urlseen_core::redis::lease::Token;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -142,7 +143,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let env: [(&str, &str); 0] = [];
     let config = Config::load(Sources { file: None, env, set: Vec::new() }).expect("the defaults");
     let protocol = Protocol::new(&config);
-    let token = RunId::new(1).token();
+    let token = Token::new(RandomId::new(1));
     count("make a commit", "unseen item", second.len(), || {
         let (token, batch) = (&token, &logged);
         let rejects = Rejects::default();

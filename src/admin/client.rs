@@ -22,39 +22,26 @@ const ESCAPED: usize = 6;
 
 /// Reason why there is no answer.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum ClientError {
     /// Missing socket, or a socket on which no process listens.
     #[error("no daemon is running on the storage folder {}", folder.display())]
-    NoDaemon {
-        /// Path of the storage folder.
-        folder: PathBuf,
-    },
+    NoDaemon { folder: PathBuf },
     /// Socket that belongs to another user.
     #[error(
         "may not use {}: permission denied; run this as the user that the daemon runs as",
         socket.display()
     )]
-    Forbidden {
-        /// Path of the daemon's socket.
-        socket: PathBuf,
-    },
+    Forbidden { socket: PathBuf },
     /// Answer with another status than 200.
     #[error("the daemon answered: {reason}")]
-    Refused {
-        /// Reason that the daemon gave.
-        reason: String,
-    },
+    Refused { reason: String },
     /// Answer that is not valid here.
     #[error("the daemon's answer cannot be read ({0}); it is of another version than this urlseen")]
     Nonsense(serde_json::Error),
     /// Any other failure of a request.
     #[error("the daemon on the storage folder {} does not answer: {cause}", folder.display())]
-    Silent {
-        /// Path of the storage folder.
-        folder: PathBuf,
-        /// Description of the failure.
-        cause: String,
-    },
+    Silent { folder: PathBuf, cause: String },
 }
 
 /// Connection to the daemon that uses a storage folder.

@@ -2,7 +2,6 @@
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
@@ -22,6 +21,7 @@ const BLOCKING_THREADS: usize = 2;
 
 /// Reason why the endpoint could not start.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum StartError {
     /// Missing thread, or missing descriptors for it.
     #[error("the admin endpoint has no thread to run on: {0}; is the limit on processes too low?")]
@@ -32,20 +32,10 @@ pub enum StartError {
          that has sockets, and writable for this user",
         path.display()
     )]
-    Socket {
-        /// Path of the admin socket.
-        path: PathBuf,
-        /// Error of the operating system.
-        error: io::Error,
-    },
+    Socket { path: PathBuf, error: io::Error },
     /// Address at which the endpoint cannot listen.
     #[error("cannot listen at admin.listen = \"{address}\": {error}; choose another port or host")]
-    Listen {
-        /// Address from the configuration.
-        address: HostPort,
-        /// Error of the operating system.
-        error: io::Error,
-    },
+    Listen { address: HostPort, error: io::Error },
 }
 
 /// Endpoint that lives until it is dropped. At first it listens nowhere.
@@ -105,7 +95,8 @@ impl AdminServer {
     pub fn listen_in(&mut self, folder: &Path) -> Result<(), StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let (listener, file) = socket::listen(folder).map_err(failed)?;
-        self.serve_unix(listener).map_err(failed)?;
+        let open = || Ok(Listener::Unix(tokio::net::UnixListener::from_std(listener)?));
+        self.serve(open, self.router.clone()).map_err(failed)?;
         self.socket = Some(file);
         Ok(())
     }
@@ -122,32 +113,25 @@ impl AdminServer {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let names = hosts.iter().chain([&address.host]).map(String::as_str);
-        self.serve_tcp(listener, Hosts::new(names)).map_err(failed)?;
+        let guard = middleware::from_fn_with_state(Hosts::new(names), Hosts::guard);
+        let open = || {
+            listener.set_nonblocking(true)?;
+            Ok(Listener::Tcp(tokio::net::TcpListener::from_std(listener)?))
+        };
+        self.serve(open, self.router.clone().layer(guard)).map_err(failed)?;
         Ok(bound)
     }
 
-    fn serve_unix(&self, listener: UnixListener) -> io::Result<()> {
+    /// Serves the clients of a listener, which `open` makes on the runtime.
+    fn serve(&self, open: impl FnOnce() -> io::Result<Listener>, router: Router) -> io::Result<()> {
         let _context = self.runtime.enter();
-        let listener = Listener::Unix(tokio::net::UnixListener::from_std(listener)?);
-        self.spawn(listener.serve(self.router.clone(), self.limits));
-        Ok(())
-    }
-
-    fn serve_tcp(&self, listener: TcpListener, hosts: Hosts) -> io::Result<()> {
-        listener.set_nonblocking(true)?;
-        let _context = self.runtime.enter();
-        let listener = Listener::Tcp(tokio::net::TcpListener::from_std(listener)?);
-        let guard = middleware::from_fn_with_state(hosts, Hosts::guard);
-        self.spawn(listener.serve(self.router.clone().layer(guard), self.limits));
-        Ok(())
-    }
-
-    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let work = open()?.serve(router, self.limits);
         let last = Last(self.ends.clone());
         self.runtime.spawn(async move {
             let _last = last;
             work.await;
         });
+        Ok(())
     }
 }
 

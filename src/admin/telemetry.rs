@@ -6,7 +6,6 @@ use std::io::{self, IsTerminal, Write};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use tracing::field::Field;
 use tracing_subscriber::field::MakeExt;
-use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::admin::printable::{json_text, printable, say};
@@ -56,18 +55,17 @@ impl Console {
     /// effect.
     pub(crate) fn log(&self, level: Level, format: LogFormat) {
         let filter = tracing_subscriber::EnvFilter::new(format!("urlseen={level}"));
+        let (line, is_json) = (self.line.clone(), format == LogFormat::Json);
         let lines = tracing_subscriber::fmt()
             .with_env_filter(filter)
             .with_target(false)
-            .with_writer(self.clone());
+            .with_writer(move || Above { line: line.clone(), is_json });
         let _ = match format {
             LogFormat::Text => {
                 let lines = lines.with_ansi(self.is_terminal());
                 lines.fmt_fields(debug_fn(show).delimited(" ")).try_init()
             }
-            LogFormat::Json => {
-                lines.json().flatten_event(true).with_writer(JsonLines(self.clone())).try_init()
-            }
+            LogFormat::Json => lines.json().flatten_event(true).try_init(),
         };
     }
 }
@@ -75,14 +73,6 @@ impl Console {
 impl Default for Console {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-impl<'a> MakeWriter<'a> for Console {
-    type Writer = Above<'a>;
-
-    fn make_writer(&'a self) -> Above<'a> {
-        Above(&self.line)
     }
 }
 
@@ -95,38 +85,21 @@ fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::
     }
 }
 
-/// Console for lines of JSON.
-struct JsonLines(Console);
-
-impl<'a> MakeWriter<'a> for JsonLines {
-    type Writer = JsonAbove<'a>;
-
-    fn make_writer(&'a self) -> JsonAbove<'a> {
-        JsonAbove(self.0.make_writer())
-    }
+/// Writer of lines above the line of progress, each of them at once.
+struct Above {
+    line: ProgressBar,
+    is_json: bool,
 }
 
-/// Writer of JSON lines above the line of progress, each of them at once.
-struct JsonAbove<'a>(Above<'a>);
-
-impl Write for JsonAbove<'_> {
+impl Write for Above {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.write_all(json_text(&String::from_utf8_lossy(bytes)).as_bytes())?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.0.flush()
-    }
-}
-
-/// Writer of lines above the line of progress.
-#[derive(Debug)]
-pub(crate) struct Above<'a>(&'a ProgressBar);
-
-impl Write for Above<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.suspend(|| io::stderr().write_all(bytes))?;
+        self.line.suspend(|| {
+            if self.is_json {
+                io::stderr().write_all(json_text(&String::from_utf8_lossy(bytes)).as_bytes())
+            } else {
+                io::stderr().write_all(bytes)
+            }
+        })?;
         Ok(bytes.len())
     }
 

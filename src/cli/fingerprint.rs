@@ -8,7 +8,7 @@ use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::json::{self, JsonError, JsonRequest};
+use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::{Unreadable, url};
 
 use super::Outcome;
@@ -91,8 +91,8 @@ impl FingerprintRows {
     /// Makes the row for a line, with its line feed.
     fn make(&mut self, line: &[u8]) -> Result<&str, LineError> {
         if json::is_object(line) {
-            let item = JsonRequest::parse(line)?;
-            self.make_for(item.fingerprint(), item.request().as_ref())?;
+            let item = json::read(line)?;
+            self.make_for(item.fingerprint.clone(), item.request().as_ref())?;
         } else {
             self.make_for(None, Some(&Request::get(url::text(line)?)))?;
         }

@@ -14,10 +14,11 @@ use crate::pipeline::shutdown::Stop;
 use anyhow::Context;
 use indicatif::BinaryBytes;
 use tracing::{info, warn};
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Parameters, Seed, SpecError};
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::lease::{LeaseHolder, RunId};
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StorageSpec};
@@ -94,10 +95,10 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
 
 /// Takes the lease, also from the runs that the folder records: its lock shows that they are dead.
 pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
-    let (run, dead) = (RunId::random(), folder.runs());
+    let (run, dead) = (RandomId::random(), folder.runs());
     let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
     folder.record_runs(&runs)?;
-    let dead: Vec<RunId> = dead.into_iter().map(RunId::new).collect();
+    let dead: Vec<RandomId> = dead.into_iter().map(RandomId::new).collect();
     let Config { crawl, redis, .. } = config;
     let protocol = Protocol::new(config);
     let holder = LeaseHolder::this(&crawl.name);

@@ -1,10 +1,11 @@
 //! Access to a crawl's state in Redis for repairs, while the crawl does not run.
 
 use crate::crawl::protocol::{GivenBack, Protocol, ProtocolError, Standing};
+use redis::Cmd;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
-use urlseen_core::redis::lease::{LeaseHolder, RunId, Token};
+use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_core::redis::link::Link;
 use urlseen_core::storage::Head;
 
@@ -22,14 +23,14 @@ impl Upkeep {
         address: &RedisAddress,
         protocol: Protocol,
         holder: &LeaseHolder,
-        run: RunId,
-        dead: &[RunId],
+        run: RandomId,
+        dead: &[RandomId],
     ) -> Result<Self, ProtocolError> {
         let mut link = connect(address, Timeouts::default()).await?;
         for command in protocol.load() {
             link.call(&command).await?;
         }
-        let token = run.token();
+        let token = Token::new(run);
         let reply = link.call(&protocol.own(&token, holder, dead)).await?;
         let standing = protocol.owned(reply)?;
         Ok(Self { link, token, protocol, standing })
@@ -42,9 +43,7 @@ impl Upkeep {
 
     /// Ties the crawl to a filter. If Redis had no state of the crawl, the crawl begins at `head`.
     pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
-        let begin = self.protocol.begin(&self.token, filter, head);
-        let reply = self.link.call(&begin).await?;
-        self.protocol.done(reply)
+        self.call(&self.protocol.begin(&self.token, filter, head)).await
     }
 
     /// Returns the connection that holds the lease.
@@ -54,8 +53,7 @@ impl Upkeep {
 
     /// Deletes the crawl's state and its record.
     pub(crate) async fn drop_crawl(&mut self) -> Result<(), ProtocolError> {
-        let reply = self.link.call(&self.protocol.drop_crawl(&self.token)).await?;
-        self.protocol.done(reply)
+        self.call(&self.protocol.drop_crawl(&self.token)).await
     }
 
     /// Gives all claimed items back to the source, and releases the lease.
@@ -67,7 +65,11 @@ impl Upkeep {
 
     /// Releases the lease and ends the upkeep.
     pub(crate) async fn end(mut self) -> Result<(), ProtocolError> {
-        let reply = self.link.call(&self.protocol.release(&self.token)).await?;
+        self.call(&self.protocol.release(&self.token)).await
+    }
+
+    async fn call(&mut self, command: &Cmd) -> Result<(), ProtocolError> {
+        let reply = self.link.call(command).await?;
         self.protocol.done(reply)
     }
 }

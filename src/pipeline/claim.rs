@@ -3,15 +3,16 @@
 use tracing::info;
 
 use super::RunError;
-use urlseen_core::redis::lease::{LeaseHolder, RunId, Token};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_engine::engine::store::Storage;
 
 /// Identity of a run, and its claim to the lease.
 #[derive(Debug)]
 pub(super) struct Claim {
-    run: RunId,
+    run: RandomId,
     /// Earlier runs that the folder knows, once it was asked. They are dead.
-    dead: Option<Vec<RunId>>,
+    dead: Option<Vec<RandomId>>,
     /// True if the lease was asked for, and so may be held.
     pub(super) is_made: bool,
     /// Holder of the lease that was told last.
@@ -21,12 +22,12 @@ pub(super) struct Claim {
 impl Claim {
     /// Begins a run.
     pub(super) fn new() -> Self {
-        Self { run: RunId::random(), dead: None, is_made: false, told: None }
+        Self { run: RandomId::random(), dead: None, is_made: false, told: None }
     }
 
     /// Makes a token for a connection.
     pub(super) fn token(&self) -> Token {
-        self.run.token()
+        Token::new(self.run)
     }
 
     /// Announces the run in the folder, once, and returns the runs before it. The folder knows the
@@ -36,14 +37,14 @@ impl Claim {
     pub(super) async fn announce(
         &mut self,
         storage: Option<&Storage>,
-    ) -> Result<&[RunId], RunError> {
+    ) -> Result<&[RandomId], RunError> {
         let dead = match (self.dead.take(), storage) {
             (Some(dead), _) => dead,
             (None, None) => Vec::new(),
             (None, Some(storage)) => {
                 let run = self.run.get();
                 let runs = storage.call(move |store| store.announce(run)).await?;
-                runs.map_err(RunError::Folder)?.into_iter().map(RunId::new).collect()
+                runs.map_err(RunError::Folder)?.into_iter().map(RandomId::new).collect()
             }
         };
         Ok(self.dead.insert(dead))

@@ -5,10 +5,11 @@ use std::io::{self, Write};
 use crate::admin::printable::{printable, say};
 use crate::crawl::rejects::{Fate, RejectsList, Sorted};
 use anyhow::Context as _;
-use indicatif::{HumanCount, ProgressBar, ProgressStyle};
+use indicatif::HumanCount;
 use urlseen_core::redis::reject::Reject;
 
 use super::Outcome;
+use super::bar::Bar;
 use super::confirm::confirm;
 use super::context::Context;
 use super::settings::Settings;
@@ -140,18 +141,17 @@ async fn drop_rejects(mut list: RejectsList, args: &Drop) -> anyhow::Result<Outc
 
 /// Sorts through all rejects, and names the foreign ones.
 async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
-    let bar = bar(0);
+    let bar = bar();
     let mut last = Sorted::default();
     let wanted = |reject: &Reject| is_wanted(reject, reason);
     let result = list
         .sort(fate, wanted, |sorted, foreign| {
-            bar.set_length(sorted.found);
-            bar.set_position(sorted.seen());
-            bar.suspend(|| name_foreign(sorted.foreign, foreign));
+            bar.show(sorted.seen(), sorted.found);
+            bar.above(|| name_foreign(sorted.foreign, foreign));
             last = *sorted;
         })
         .await;
-    bar.finish_and_clear();
+    drop(bar);
     let sorted = match result {
         // No step was done.
         Err(trouble) if last.found == 0 => return Err(trouble.into()),
@@ -179,8 +179,7 @@ fn name_foreign(total: u64, foreign: &[&[u8]]) {
     }
 }
 
-/// Returns a progress bar on standard error, if that is a terminal.
-fn bar(length: u64) -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar} {human_pos} of {human_len}, {eta} left");
-    ProgressBar::new(length).with_style(style.expect("a template of known fields"))
+/// Shows the progress of the work.
+fn bar() -> Bar {
+    Bar::of("{human_pos} of {human_len}", "")
 }

@@ -8,7 +8,7 @@ use crate::admin::printable::{columns, json_line, printable, say, width};
 use crate::crawl::rejects::RejectsList;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use indicatif::{HumanCount, ProgressBar};
+use indicatif::HumanCount;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
 use super::super::Outcome;
@@ -61,7 +61,7 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     };
     scan.skip(skipped);
     let is_narrowed = args.reason.is_some() && limit < u64::MAX;
-    let bar = if is_narrowed { bar(scan.len()) } else { ProgressBar::hidden() };
+    let (bar, mut read) = (is_narrowed.then(bar), 0);
     let mut table = Table::new(args.json);
     let mut newest = VecDeque::new();
     let mut more = skipped;
@@ -70,7 +70,10 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
         if rejects.is_empty() {
             break;
         }
-        bar.inc(rejects.len() as u64);
+        read += rejects.len() as u64;
+        if let Some(bar) = &bar {
+            bar.show(read, scan.len());
+        }
         for json in rejects {
             let row = RejectRow::of(json);
             if !row.is_wanted(args.reason.as_deref()) {
@@ -87,7 +90,7 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
             }
         }
     }
-    bar.finish_and_clear();
+    drop(bar);
     for row in &newest {
         table.print(row)?;
     }

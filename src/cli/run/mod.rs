@@ -12,7 +12,7 @@ use crate::crawl::protocol::Protocol;
 use crate::pipeline::{
     Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
 };
-use crate::serve::{self, Server};
+use crate::serve::Server;
 use anyhow::Context;
 use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
@@ -199,8 +199,8 @@ async fn serve(
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok(tasks) };
     let grows = parameters.reservation().is_some() && config.filter.expansion > 0;
-    let filter = serve::FilterInfo { expansion: grows.then_some(config.filter.expansion) };
-    let server = Server::bind(address, config, start::items(config), filter, asker).await?;
+    let expansion = grows.then_some(config.filter.expansion);
+    let server = Server::bind(address, config, start::items(config), expansion, asker).await?;
     let bound = server.address()?;
     info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
     if !bound.ip().is_loopback() && config.serve_password.is_none() {

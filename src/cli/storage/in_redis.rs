@@ -7,7 +7,8 @@ use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
-use urlseen_core::redis::lease::{LeaseHolder, RunId};
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::Head;
 
@@ -159,7 +160,7 @@ impl CrawlInRedis {
     async fn take(&self) -> anyhow::Result<Upkeep> {
         let holder = LeaseHolder::this(&self.context.config.crawl.name);
         let address = &self.context.config.redis.url;
-        Ok(Upkeep::begin(address, self.protocol(), &holder, RunId::random(), &[]).await?)
+        Ok(Upkeep::begin(address, self.protocol(), &holder, RandomId::random(), &[]).await?)
     }
 
     fn protocol(&self) -> Protocol {

@@ -67,18 +67,12 @@ impl Protocol {
     /// Adds the keys and commands that forgetting needs of the server.
     pub(super) fn needs_to_forget(&self, needs: &mut Needs) {
         let (forget, forgetting) = (self.keys.forget.as_str(), self.keys.forgetting.as_str());
-        let command = CommandNeed::new;
         needs.key(KeyOwner::Setting("forget.key"), forget, KeyKind::List);
         needs.key(KeyOwner::Own("forgetting list"), forgetting, KeyKind::List);
-        needs.command(command("TYPE").key(forget));
-        needs.command(command("TYPE").key(forgetting));
-        needs.command(command("EXISTS").key(forget));
-        needs.command(command("RENAME").key(forget).key(forgetting));
-        needs.command(command("LLEN").key(forget));
-        needs.command(command("LLEN").key(forgetting));
-        needs.command(command("LRANGE").key(forgetting).arg("0").arg("0"));
-        needs.command(command("LTRIM").key(forgetting).arg("0").arg("-1"));
-        let oversize = self.keys.oversize.as_str();
-        needs.command(command("LMOVE").key(forgetting).key(oversize).arg("LEFT").arg("RIGHT"));
+        needs.commands(forget, &["TYPE", "EXISTS", "LLEN"]);
+        needs.commands(forgetting, &["TYPE", "LLEN", "LRANGE 0 0", "LTRIM 0 -1"]);
+        needs.command(CommandNeed::new("RENAME").key(forget).key(forgetting));
+        let moving = CommandNeed::new("LMOVE").key(forgetting).key(self.keys.oversize.as_str());
+        needs.command(moving.arg("LEFT").arg("RIGHT"));
     }
 }

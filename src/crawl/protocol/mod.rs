@@ -20,12 +20,12 @@ use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
-use reply::{FORMAT, ScriptReply};
+use reply::{FORMAT, ScriptReply, nonsense};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
-use urlseen_core::redis::lease::{LEASE, LeaseHolder, RunId, Token};
+use urlseen_core::redis::lease::{LEASE, LeaseHolder, Token};
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis::sink::Sink;
@@ -125,6 +125,7 @@ impl Protocol {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
+    /// Keys of the crawl in Redis.
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }
@@ -141,9 +142,7 @@ impl Protocol {
         needs.key(KeyOwner::Own("lease"), lease.as_str(), KeyKind::String);
         let record = self.keys.record.as_str();
         needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
-        needs.command(CommandNeed::new("HMGET").key(record).arg("protocol"));
-        needs.command(CommandNeed::new("HSET").key(record).arg("protocol").arg("1"));
-        needs.command(CommandNeed::new("DEL").key(record));
+        needs.commands(record, &["HMGET protocol", "HSET protocol 1", "DEL"]);
         reclaiming::add(&self.held, &mut needs);
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
@@ -151,24 +150,15 @@ impl Protocol {
         needs.command(command("EXEC"));
         needs.command(command("EVAL").arg("return 1").arg("1").key(lease.as_str()));
         for key in [lease, state, sink, rejected, oversize] {
-            needs.command(command("TYPE").key(key.as_str()));
+            needs.commands(key, &["TYPE"]);
         }
-        needs.command(command("GET").key(lease.as_str()));
-        needs.command(command("PTTL").key(lease.as_str()));
-        needs.command(command("SET").key(lease.as_str()).arg("").arg("PX").arg("1"));
-        needs.command(command("PEXPIRE").key(lease.as_str()).arg("1"));
-        needs.command(command("DEL").key(lease.as_str()));
-        needs.command(command("HMGET").key(state.as_str()).arg("seq"));
-        needs.command(command("HSETNX").key(state.as_str()).arg("seq").arg("0"));
-        needs.command(command("HSET").key(state.as_str()).arg("seq").arg("0"));
-        needs.command(command("LLEN").key(rejected.as_str()));
-        needs.command(command("RPUSH").key(rejected.as_str()).arg(""));
-        needs.command(command("LTRIM").key(rejected.as_str()).arg("0").arg("-1"));
-        needs.command(command("LLEN").key(oversize.as_str()));
-        needs.command(command("RPUSH").key(oversize.as_str()).arg(""));
-        needs.command(command("LTRIM").key(oversize.as_str()).arg("0").arg("-1"));
+        needs.commands(lease, &["GET", "PTTL", "SET 0 PX 1", "PEXPIRE 1", "DEL"]);
+        needs.commands(state, &["HMGET seq", "HSETNX seq 0", "HSET seq 0"]);
+        for list in [rejected, oversize] {
+            needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
+        }
         if let Some((judge, _)) = &self.shared {
-            needs.command(command("HGET").key(state.as_str()).arg("unseen"));
+            needs.commands(state, &["HGET unseen"]);
             judging::add(judge.filter(), &mut needs);
         } else {
             self.needs_to_forget(&mut needs);
@@ -187,7 +177,7 @@ impl Protocol {
     }
 
     /// Takes the lease. An earlier connection of the same run or a run in `dead` may hold it.
-    pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RunId]) -> Cmd {
+    pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RandomId]) -> Cmd {
         let mut command = call(&self.own, &self.session_keys());
         command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
         for run in dead {
@@ -217,10 +207,7 @@ impl Protocol {
         }
         let head = match (seq.as_str(), commit_id.as_str()) {
             ("", "") => None,
-            (seq, commit_id) => Some(Head::parse(seq, commit_id).ok_or_else(|| {
-                let reply = format!("seq {seq:?}, commit_id {commit_id:?}");
-                ProtocolError::Nonsense { what: "own", reply }
-            })?),
+            found => Some(Head::parse(&seq, &commit_id).ok_or_else(|| nonsense("own", &found))?),
         };
         Ok(Standing { head, filter, cursor, unseen })
     }
@@ -309,17 +296,12 @@ impl Protocol {
 
     /// Reads the reply to [`Protocol::persistence`], for [`Persistence::horizon`].
     pub(crate) fn info(&self, reply: Value) -> Result<String, ProtocolError> {
-        let unexpected =
-            |error| ProtocolError::Nonsense { what: "INFO", reply: format!("{error}") };
-        redis::from_redis_value(reply).map_err(unexpected)
+        redis::from_redis_value(reply).map_err(|error| nonsense("INFO", &error))
     }
 
     /// Reads the reply to a question for a length.
     pub(crate) fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
-        redis::from_redis_value(reply).map_err(|_| ProtocolError::Nonsense {
-            what: "a length",
-            reply: "no number".to_owned(),
-        })
+        redis::from_redis_value(reply).map_err(|error| nonsense("a length", &error))
     }
 }
 

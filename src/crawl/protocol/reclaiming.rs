@@ -1,7 +1,7 @@
 //! The needs of a daemon that reclaims held requests.
 
 use urlseen_core::redis::held::Calls;
-use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use urlseen_core::redis::preflight::{KeyKind, KeyOwner, Needs};
 
 /// Adds the keys and commands that reclaiming needs of the server.
 pub(super) fn add(calls: &Calls, needs: &mut Needs) {
@@ -12,22 +12,13 @@ pub(super) fn add(calls: &Calls, needs: &mut Needs) {
     needs.key(KeyOwner::Own("requeues"), requeues, KeyKind::Hash);
     let held = keys.held("");
     let held = held.as_str();
-    let command = CommandNeed::new;
-    needs.command(command("HGETALL").key(consumers));
-    needs.command(command("HGET").key(consumers).arg(""));
-    needs.command(command("HDEL").key(consumers).arg(""));
-    needs.command(command("HKEYS").key(held));
-    needs.command(command("HGET").key(held).arg(""));
-    needs.command(command("HDEL").key(held).arg(""));
-    needs.command(command("HGET").key(requeues).arg(""));
-    needs.command(command("HSET").key(requeues).arg("").arg(""));
-    needs.command(command("HDEL").key(requeues).arg(""));
-    needs.command(command("RPUSH").key(rejected).arg(""));
-    if record.sink_kind == "zset" {
-        needs.command(command("ZADD").key(sink).arg("0").arg(""));
-        needs.command(command("ZRANGE").key(sink).arg("0").arg("0"));
-    } else {
-        needs.command(command("LPUSH").key(sink).arg(""));
-        needs.command(command("RPUSH").key(sink).arg(""));
-    }
+    needs.commands(consumers, &["HGETALL", "HGET 0", "HDEL 0"]);
+    needs.commands(held, &["HKEYS", "HGET 0", "HDEL 0"]);
+    needs.commands(requeues, &["HGET 0", "HSET 0 0", "HDEL 0"]);
+    needs.commands(rejected, &["RPUSH 0"]);
+    let is_sorted = record.sink_kind == "zset";
+    needs.commands(
+        sink,
+        if is_sorted { &["ZADD 0 0", "ZRANGE 0 0"] } else { &["LPUSH 0", "RPUSH 0"] },
+    );
 }

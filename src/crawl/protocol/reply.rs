@@ -50,32 +50,23 @@ pub(crate) struct GivenBack {
 
 /// Reason for which a script did nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum ScriptError {
     /// The lease is no longer held under this token: it ran out, or another holder took it.
     #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
-    Lease {
-        /// Present holder of the lease; `None` if there is none.
-        holder: Option<LeaseHolder>,
-    },
+    Lease { holder: Option<LeaseHolder> },
     /// Another batch is the last one committed.
     #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
-    Head {
-        /// Number of the last batch in Redis; empty if Redis has none.
-        seq: String,
-        /// Commit id of the last batch in Redis; empty if Redis has none.
-        commit_id: String,
-    },
+    Head { seq: String, commit_id: String },
     /// Another program changed the source after the batch was read.
     #[error("another program changed {what}")]
-    Source {
-        /// The changed part of the source, and the change.
-        what: String,
-    },
+    Source { what: String },
 }
 
 /// Reason for which a call has no usable reply.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum ProtocolError {
     /// Redis failed, or the connection to it.
     #[error(transparent)]
@@ -86,13 +77,9 @@ pub enum ProtocolError {
     /// Another process runs the crawl.
     #[error("{}", held(holder.as_deref(), *milliseconds))]
     Held {
-        /// Holder of the lease; `None` if it is another program.
         holder: Option<Box<LeaseHolder>>,
-        /// Milliseconds until the lease ends unless its holder renews it.
         milliseconds: i64,
-        /// The last committed batch, if there is one.
         head: Option<Head>,
-        /// The filter that the crawl is tied to.
         filter: Option<RandomId>,
     },
     /// An earlier version left keys that this one does not read.
@@ -101,25 +88,16 @@ pub enum ProtocolError {
          beside it. End that crawl with the earlier version's \"urlseen state drop\", which gives \
          claimed items back to the source; or delete the key, if they may be lost"
     )]
-    Earlier {
-        /// One of the earlier version's keys.
-        key: String,
-    },
+    Earlier { key: String },
     /// A script found that a commit would lose or repeat items, and did nothing.
     #[error("{what}")]
-    Never {
-        /// The finding, and the remedy.
-        what: String,
-    },
+    Never { what: String },
     /// The crawl's state was written by another version.
     #[error(
         "the crawl's state in Redis has format {found}, this urlseen knows format {FORMAT}: use \
          the urlseen that wrote it"
     )]
-    Format {
-        /// Format that the state has.
-        found: String,
-    },
+    Format { found: String },
     /// A later version has published the crawl record.
     #[error(
         "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
@@ -127,20 +105,10 @@ pub enum ProtocolError {
          the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
          one's urlseen storage drop"
     )]
-    Record {
-        /// Protocol that the record has.
-        protocol: String,
-        /// The version of the urlseen that wrote it.
-        urlseen: String,
-    },
+    Record { protocol: String, urlseen: String },
     /// Redis gave an unexpected answer.
     #[error("Redis answered {what} with something unexpected: {reply}")]
-    Nonsense {
-        /// Name of the call or of the value.
-        what: &'static str,
-        /// The first 200 characters of the reply.
-        reply: String,
-    },
+    Nonsense { what: &'static str, reply: String },
 }
 
 fn held(holder: Option<&LeaseHolder>, milliseconds: i64) -> String {
@@ -211,6 +179,6 @@ impl ScriptReply {
     }
 }
 
-fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> ProtocolError {
+pub(super) fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> ProtocolError {
     ProtocolError::Nonsense { what, reply: format!("{reply:?}").chars().take(200).collect() }
 }

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Value};
 
-use super::reply::ScriptReply;
+use super::reply::{ScriptReply, nonsense};
 use super::{GivenBack, Protocol, ProtocolError, ScriptError, call};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
@@ -21,10 +21,7 @@ impl Protocol {
     pub(super) fn cursor(&self, answer: &mut ScriptReply) -> Result<Cursor, ProtocolError> {
         let (text, left) = (answer.text()?, answer.count()?);
         let place = self.source.place(&text);
-        let place = place.ok_or_else(|| ProtocolError::Nonsense {
-            what: "where the source stands",
-            reply: format!("{text:?}"),
-        })?;
+        let place = place.ok_or_else(|| nonsense("where the source stands", &text))?;
         Ok(Cursor { place, left })
     }
 
@@ -58,9 +55,7 @@ impl Protocol {
     ) -> Result<Items, ProtocolError> {
         self.source.items(reply, after, count).map_err(|error| match error {
             ReadError::Changed(what) => ScriptError::Source { what }.into(),
-            ReadError::Unexpected => {
-                ProtocolError::Nonsense { what: "a read", reply: "no items".to_owned() }
-            }
+            ReadError::Unexpected => nonsense("a read", &"no items"),
         })
     }
 

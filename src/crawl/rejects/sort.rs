@@ -1,12 +1,11 @@
 //! Sorting of the rejects: some go, the others stay.
 
-use std::fmt::Write;
-
 use redis::Script;
 use sha1::{Digest, Sha1};
 
 use super::RejectsList;
 use super::list::Scripts;
+use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
@@ -37,6 +36,7 @@ pub struct Sorted {
 }
 
 impl Sorted {
+    /// Number of rejects that were looked at.
     pub(crate) fn seen(&self) -> u64 {
         self.gone + self.kept + self.foreign
     }
@@ -162,11 +162,7 @@ fn digest(rejects: &[Vec<u8>]) -> String {
         digest.update(reject);
         digest.update(b"\n");
     }
-    let mut hex = String::with_capacity(40);
-    for byte in digest.finalize() {
-        let _ = write!(hex, "{byte:02x}");
-    }
-    hex
+    Fingerprint::Raw20(digest.finalize().into()).to_string()
 }
 
 impl<'a> Chunk<'a> {

@@ -4,6 +4,8 @@ use std::fmt;
 
 /// Random 64-bit id, shown as 16 hex digits.
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(feature = "storage", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "storage", serde(into = "String", try_from = "String"))]
 pub struct RandomId(u64);
 
 impl RandomId {
@@ -25,6 +27,20 @@ impl RandomId {
     /// Returns the number, to be kept.
     pub const fn get(self) -> u64 {
         self.0
+    }
+}
+
+impl From<RandomId> for String {
+    fn from(id: RandomId) -> Self {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for RandomId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        Self::parse(&text).ok_or("not 16 hex digits")
     }
 }
 

@@ -37,55 +37,37 @@ impl std::fmt::Display for Denied {
 /// unusable; after the others it still works. A command that Redis refused did nothing. A script
 /// may have written before one of its commands failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum LinkError {
     /// Connection that could not be opened.
     #[error(
         "cannot reach Redis at {address}: {cause}; check that the server runs and that redis.url \
          is right"
     )]
-    Unreachable {
-        /// Address of the server without the password.
-        address: String,
-        /// Message of the operating system.
-        cause: String,
-    },
+    Unreachable { address: String, cause: String },
     /// Socket file that exists and that this user may not open.
     #[error(
         "may not open the socket of Redis at {address}: permission denied; run urlseen as a user \
          in that socket's group, or widen unixsocketperm in redis.conf"
     )]
-    SocketForbidden {
-        /// Address of the server without the password.
-        address: String,
-    },
+    SocketForbidden { address: String },
     /// Connection for which this process had no file descriptor.
     #[error("cannot open a connection to Redis at {address}: {cause}")]
-    NoDescriptor {
-        /// Address of the server without the password.
-        address: String,
-        /// Message of the operating system, and the remedy.
-        cause: String,
-    },
+    NoDescriptor { address: String, cause: String },
     /// New connection that the server closed.
     #[error(
         "Redis at {address} closed the new connection before it answered anything; either it has \
          too many clients (maxclients), or is in protected mode, or the port is for TLS (then \
          write rediss:// in redis.url), or it is shutting down: its log says which"
     )]
-    HungUp {
-        /// Address of the server without the password.
-        address: String,
-    },
+    HungUp { address: String },
     /// New encrypted connection that the server closed, in the handshake or after it.
     #[error(
         "Redis at {address} closed the new connection before it answered anything over TLS; \
          either it has too many clients (maxclients), or the port is not its tls-port (without \
          TLS, write redis:// in redis.url), or it is shutting down: its log says which"
     )]
-    TlsHungUp {
-        /// Address of the server without the password.
-        address: String,
-    },
+    TlsHungUp { address: String },
     /// Server that accepts only clients with a certificate of their own.
     #[error(
         "Redis requires a certificate of its clients, and this version of urlseen cannot present \
@@ -100,21 +82,13 @@ pub enum LinkError {
          authority that this machine trusts (the file of an authority of your own is named in \
          SSL_CERT_FILE)"
     )]
-    Tls {
-        /// Address of the server without the password.
-        address: String,
-        /// Fault of the handshake or the certificate.
-        cause: String,
-    },
+    Tls { address: String, cause: String },
     /// Broken connection, or a command without an answer in the time allowed.
     #[error(
         "lost the connection to Redis: {cause}; whether the last commands were carried out is not \
          known until a new connection asks"
     )]
-    LostConnection {
-        /// Event that broke the connection.
-        cause: String,
-    },
+    LostConnection { cause: String },
     /// Reply `LOADING`: the server reads its data.
     #[error(
         "Redis is still loading its data from disk and answers nothing until that is done; wait \
@@ -168,10 +142,7 @@ pub enum LinkError {
         "the Redis Cluster does not serve the key at the moment ({reply}); wait until CLUSTER INFO \
          says cluster_state:ok"
     )]
-    ClusterDown {
-        /// Text of the error reply.
-        reply: String,
-    },
+    ClusterDown { reply: String },
     /// Server with as many connections as it allows.
     #[error("Redis has as many clients as its maxclients allows; close some, or raise maxclients")]
     TooManyClients,
@@ -201,10 +172,7 @@ pub enum LinkError {
         "Redis refused the password of the user {user}, or that user is off; check \
          URLSEEN_REDIS_PASSWORD and redis.url (ACL LIST on the server shows its users)"
     )]
-    WrongPassword {
-        /// User that tried to log in.
-        user: String,
-    },
+    WrongPassword { user: String },
     /// Reply `NOAUTH`: the server requires a password.
     #[error(
         "Redis asks for a password and none was given; set URLSEEN_REDIS_PASSWORD, and a user \
@@ -228,10 +196,7 @@ pub enum LinkError {
         "the Redis user may not {denied}; an administrator grants it with ACL SETUSER (ACL LOG on \
          the server shows what was denied to whom)"
     )]
-    NoPermission {
-        /// Permission that was denied.
-        denied: Denied,
-    },
+    NoPermission { denied: Denied },
     /// Reply `WRONGTYPE`: a key holds another type.
     #[error(
         "a key of the crawl holds another type of value than it must; find out who wrote it (TYPE \
@@ -243,75 +208,48 @@ pub enum LinkError {
         "Redis has no database {db}; take a smaller number in redis.url, or raise databases in \
          redis.conf (a cluster has database 0 only)"
     )]
-    NoSuchDatabase {
-        /// Number of the requested database.
-        db: u32,
-    },
+    NoSuchDatabase { db: u32 },
     /// Command that the server does not have.
     #[error(
         "this Redis does not know the command {command}; it is older than 6.2, or it is a \
          Sentinel (then point redis.url at the primary that it watches), or its configuration \
          (rename-command) or its provider took the command away"
     )]
-    UnknownCommand {
-        /// Name of the unknown command.
-        command: String,
-    },
+    UnknownCommand { command: String },
     /// Any other error reply. Scripts of urlseen raise errors with a code of their own, too.
     #[error("Redis refused a command: {code} {reply}")]
-    Refused {
-        /// First word of the reply, such as `ERR`.
-        code: String,
-        /// Rest of the error reply.
-        reply: String,
-    },
+    Refused { code: String, reply: String },
     /// Reply that has no meaning in the protocol.
     #[error(
         "the server is not Redis, or not a version that urlseen knows: {cause}; check the host \
          and port in redis.url"
     )]
-    Garbled {
-        /// Fault that the reply has.
-        cause: String,
-    },
+    Garbled { cause: String },
 }
 
 impl LinkError {
     /// Returns `Later` if waiting can end this error.
     pub fn retry(&self) -> Retry {
-        match self {
+        let is_later = matches!(
+            self,
             Self::Unreachable { .. }
-            | Self::NoDescriptor { .. }
-            | Self::HungUp { .. }
-            | Self::TlsHungUp { .. }
-            | Self::LostConnection { .. }
-            | Self::Loading
-            | Self::Misconf
-            | Self::Busy
-            | Self::ReadOnly
-            | Self::OutOfMemory
-            | Self::NoScript
-            | Self::MasterDown
-            | Self::NoReplicas
-            | Self::ClusterDown { .. }
-            | Self::TooManyClients
-            | Self::Unblocked
-            | Self::ScriptKilled => Retry::Later,
-            Self::SocketForbidden { .. }
-            | Self::Tls { .. }
-            | Self::CertificateWanted
-            | Self::Cluster
-            | Self::CrossSlot
-            | Self::WrongPassword { .. }
-            | Self::AuthNeeded
-            | Self::NoPasswordSet
-            | Self::Protected
-            | Self::NoPermission { .. }
-            | Self::WrongType
-            | Self::NoSuchDatabase { .. }
-            | Self::UnknownCommand { .. }
-            | Self::Refused { .. }
-            | Self::Garbled { .. } => Retry::Never,
-        }
+                | Self::NoDescriptor { .. }
+                | Self::HungUp { .. }
+                | Self::TlsHungUp { .. }
+                | Self::LostConnection { .. }
+                | Self::Loading
+                | Self::Misconf
+                | Self::Busy
+                | Self::ReadOnly
+                | Self::OutOfMemory
+                | Self::NoScript
+                | Self::MasterDown
+                | Self::NoReplicas
+                | Self::ClusterDown { .. }
+                | Self::TooManyClients
+                | Self::Unblocked
+                | Self::ScriptKilled
+        );
+        if is_later { Retry::Later } else { Retry::Never }
     }
 }

@@ -29,6 +29,7 @@ pub struct RedisAddress {
 /// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
 /// that did not parse may hold a password anywhere.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum RedisAddressError {
     /// Text that is no URL, or that cannot be split into the parts of one.
     #[error(
@@ -42,10 +43,7 @@ pub enum RedisAddressError {
         "{found}:// is not Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a \
          socket file"
     )]
-    Scheme {
-        /// Scheme of the given URL.
-        found: String,
-    },
+    Scheme { found: String },
     /// URL without a host between `//` and `/`.
     #[error("the host is missing; write it like redis://127.0.0.1:6379/0")]
     NoHost,

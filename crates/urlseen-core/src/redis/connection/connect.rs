@@ -33,7 +33,7 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
     let opened = async {
         let stream = stream::open(address.place()).await;
         let stream = stream.map_err(|error| closed(address, &error))?;
-        log_in(address, Link::new(stream, timeouts.response)).await
+        log_in(address, Link::over(stream, timeouts.response)).await
     };
     tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
         // A server without TLS takes the handshake for a command, and waits for its end.

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::filter::id::RandomId;
+
 /// Lifetime of a lease that is not renewed.
 pub const LEASE: Duration = Duration::from_secs(15);
 
@@ -21,39 +23,12 @@ pub const MARGIN: Duration = Duration::from_secs(2);
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token(String);
 
-/// Random number at the start of all tokens of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct RunId(u64);
-
-impl RunId {
-    /// Draws a new random number.
-    pub fn random() -> Self {
-        Self(crate::filter::id::random())
-    }
-
-    /// Restores an id from the number that [`RunId::get`] returned.
-    pub fn new(number: u64) -> Self {
-        Self(number)
-    }
-
-    /// Number of the run, for storage.
-    pub fn get(self) -> u64 {
-        self.0
-    }
-
-    /// Makes a token for a new connection.
-    pub fn token(self) -> Token {
-        Token(format!("{self}{:016x}", crate::filter::id::random()))
-    }
-}
-
-impl fmt::Display for RunId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
 impl Token {
+    /// Makes a token for a new connection of a run.
+    pub fn new(run: RandomId) -> Self {
+        Self(format!("{run}{}", RandomId::random()))
+    }
+
     /// Text of the token in Redis: 32 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -108,15 +83,13 @@ mod tests {
     #[test]
     fn a_lease_tells_its_holder_and_no_two_tokens_are_the_same() {
         let holder = LeaseHolder::this("a crawl");
-        let run = RunId::random();
-        let token = run.token();
+        let run = RandomId::random();
+        let token = Token::new(run);
         let lease = format!("{} {}", token.as_str(), holder.to_json());
         assert_eq!(LeaseHolder::of_lease(&lease), Some(holder));
         assert_eq!(LeaseHolder::of_lease("something else"), None);
         assert_eq!(token.as_str().len(), 32);
-        assert_ne!(token, run.token());
-        assert_eq!(token.as_str()[..16], run.token().as_str()[..16]);
+        assert_ne!(token, Token::new(run));
         assert_eq!(token.as_str()[..16], run.to_string());
-        assert_eq!(RunId::new(run.get()), run);
     }
 }

@@ -17,7 +17,7 @@ use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
 use super::page;
-use super::reply::{Frame, ReplyError, ReplyScan};
+use super::reply::{Frame, Places, ReplyError, ReplyScan};
 use super::stream::Stream;
 use crate::redis::error::LinkError;
 
@@ -61,8 +61,8 @@ pub struct Link {
 #[derive(Debug)]
 pub struct Reply {
     bytes: Bytes,
-    /// Positions of the strings, if the reply is an array of strings.
-    strings: Option<Vec<Range<usize>>>,
+    /// Positions of the parts, if the reply is an array of strings and arrays.
+    places: Option<Places>,
 }
 
 impl Link {
@@ -72,14 +72,8 @@ impl Link {
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         silence: Duration,
     ) -> Self {
-        Self::new(Box::new(stream), silence)
-    }
-
-    /// Wraps `stream`. The connection counts as lost if commands wait and the server is silent for
-    /// `silence`.
-    pub(super) fn new(stream: Box<dyn Stream>, silence: Duration) -> Self {
         Self {
-            stream,
+            stream: Box::new(stream),
             out: Vec::new(),
             written: 0,
             buffer: BytesMut::new(),
@@ -238,7 +232,7 @@ impl Link {
     fn take(&mut self, frame: Frame) -> Reply {
         self.longest = frame.len.max(self.longest - self.longest / 8);
         let bytes = self.buffer.split_to(frame.len).freeze();
-        Reply { bytes, strings: frame.strings }
+        Reply { bytes, places: frame.places }
     }
 }
 
@@ -254,15 +248,15 @@ impl Reply {
 
     /// Page of a reply to `SSCAN`, or `None` for any other reply.
     pub fn into_page(self) -> Option<Page> {
-        let (cursor, members) = page::page(&self.bytes)?;
+        let (cursor, members) = page::page(&self.bytes, self.places?)?;
         Some(Page { cursor, bytes: self.bytes, members })
     }
 
-    /// What a reply to `XRANGE` says, with the values of one field; `None` if it is the reply to
-    /// something else.
+    /// Entries of a reply to `XRANGE`, with the values of one field, or `None` for any other reply.
     pub fn into_entries(self, field: &[u8]) -> Option<Entries> {
         let mut entries = Entries { bytes: self.bytes, ..Entries::default() };
-        for page::Entry { id, value, size } in page::entries(&entries.bytes, field)? {
+        for page::Entry { id, value, size } in page::entries(&entries.bytes, &self.places?, field)?
+        {
             entries.ids.push(id);
             entries.values.push(value);
             entries.largest = entries.largest.max(size);
@@ -273,7 +267,8 @@ impl Reply {
     /// Strings of an array that holds nothing else: their bytes, and their positions. `None` for
     /// any other reply.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
-        self.strings.map(|strings| (self.bytes, strings))
+        let Places { strings, arrays } = self.places?;
+        (arrays.len() == 1).then_some((self.bytes, strings))
     }
 }
 
@@ -288,16 +283,16 @@ pub struct Page {
     pub members: Vec<Range<usize>>,
 }
 
-/// Of a reply to `XRANGE`.
+/// Entries of a reply to `XRANGE`.
 #[derive(Debug, Default)]
 pub struct Entries {
-    /// What the values stand in.
+    /// Bytes that contain the values.
     pub bytes: Bytes,
-    /// Ids: milliseconds, then the number in the lower half.
+    /// Ids of the entries: milliseconds, then the number in the lower half.
     pub ids: Vec<u128>,
-    /// Where the value of each entry is; of no length where it has none.
+    /// Position of the value of each entry; empty if it has none.
     pub values: Vec<Range<usize>>,
-    /// How many bytes the largest entry has, with all of its fields.
+    /// Number of bytes of the largest entry, with all of its fields.
     pub largest: usize,
 }
 

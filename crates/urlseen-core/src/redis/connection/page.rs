@@ -1,59 +1,54 @@
-//! Replies with more than strings in them, which stay in the buffer that received them: a page of
-//! a scan (`SSCAN`), and entries of a stream (`XRANGE`).
+//! Replies whose strings stay in the buffer that received them: a list, a page of a scan (`SSCAN`),
+//! and entries of a stream (`XRANGE`).
 
 use std::ops::Range;
 
-/// Reads a complete reply to `SSCAN`: the cursor of the next page (0 after the last one) and the
-/// positions of the members. Returns `None` for any other reply.
-pub fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
-    let mut at = 0;
-    if length(reply, &mut at, b'*')? != 2 {
+use super::reply::{ArrayPlace, Places};
+
+/// Reads a page of a scan: the cursor of the next page (0 after the last one) and the positions of
+/// the members. Returns `None` for any other reply.
+pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize>>)> {
+    let Places { mut strings, arrays } = places;
+    let [whole, members] = &arrays[..] else { return None };
+    if (whole.len, members.strings) != (2, 1) {
         return None;
     }
-    let cursor = std::str::from_utf8(&reply[string(reply, &mut at)?]).ok()?.parse().ok()?;
-    let count = length(reply, &mut at, b'*')?;
-    // Each member takes more than four bytes.
-    let mut members = Vec::with_capacity(count.min(reply.len() / 4));
-    for _ in 0..count {
-        members.push(string(reply, &mut at)?);
-    }
-    (at == reply.len()).then_some((cursor, members))
+    let cursor = strings.remove(0);
+    Some((std::str::from_utf8(&reply[cursor]).ok()?.parse().ok()?, strings))
 }
 
-/// An entry of a stream.
+/// Entry of a stream.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
-    /// Its id: milliseconds, then the number in the lower half.
+    /// Id of the entry: milliseconds, then the number in the lower half.
     pub(super) id: u128,
-    /// The value of the field that was asked for; nothing where there is none.
+    /// Value of the field that the caller asked for; empty if there is none.
     pub(super) value: Range<usize>,
-    /// How many bytes the whole entry has.
+    /// Number of bytes of the whole entry.
     pub(super) size: usize,
 }
 
-/// The entries in a reply to `XRANGE` that is all there, with what is in the first field of this
-/// name; `None` if it is something else.
-pub(super) fn entries(reply: &[u8], field: &[u8]) -> Option<Vec<Entry>> {
-    let mut at = 0;
-    let count = length(reply, &mut at, b'*')?;
-    // Each takes more bytes than this.
-    let mut entries = Vec::with_capacity(count.min(reply.len() / 16));
-    for _ in 0..count {
-        let begin = at;
-        if length(reply, &mut at, b'*')? != 2 {
+/// Reads the entries of a stream, with the value of the first field of this name. Returns `None`
+/// for any other reply.
+pub(super) fn entries(reply: &[u8], places: &Places, field: &[u8]) -> Option<Vec<Entry>> {
+    let Places { strings, arrays } = places;
+    let (whole, arrays) = arrays.split_first()?;
+    let (pairs, rest) = arrays.as_chunks();
+    if pairs.len() != whole.len || !rest.is_empty() {
+        return None;
+    }
+    let ends = pairs.iter().skip(1).map(|[entry, _]| entry.at).chain([reply.len()]);
+    let entry = |([entry, fields], end): (&[ArrayPlace; 2], usize)| {
+        if (entry.len, fields.strings) != (2, entry.strings + 1) {
             return None;
         }
-        let id = entry_id(&reply[string(reply, &mut at)?])?;
-        let (mut value, mut is_found) = (0..0, false);
-        for _ in 0..length(reply, &mut at, b'*')? / 2 {
-            let (name, found) = (string(reply, &mut at)?, string(reply, &mut at)?);
-            if !is_found && &reply[name] == field {
-                (value, is_found) = (found, true);
-            }
-        }
-        entries.push(Entry { id, value, size: at - begin });
-    }
-    (at == reply.len()).then_some(entries)
+        let id = entry_id(&reply[strings[entry.strings].clone()])?;
+        let (fields, _) = strings.get(fields.strings..)?.get(..fields.len)?.as_chunks();
+        let found = fields.iter().find(|[name, _]| &reply[name.clone()] == field);
+        let value = found.map_or(0..0, |[_, value]| value.clone());
+        Some(Entry { id, value, size: end - entry.at })
+    };
+    pairs.iter().zip(ends).map(entry).collect()
 }
 
 fn entry_id(text: &[u8]) -> Option<u128> {
@@ -62,36 +57,22 @@ fn entry_id(text: &[u8]) -> Option<u128> {
     Some(part(milliseconds)? << 64 | part(number)?)
 }
 
-/// Finds the string that begins at `at`, and moves `at` past it.
-#[inline]
-fn string(reply: &[u8], at: &mut usize) -> Option<Range<usize>> {
-    let len = length(reply, at, b'$')?;
-    let place = *at..at.checked_add(len)?;
-    *at = place.end.checked_add(2)?;
-    (reply.get(place.end..*at)? == b"\r\n").then_some(place)
-}
-
-/// Reads the length in the line of this kind that begins at `at`, and moves `at` past the line.
-#[inline]
-fn length(reply: &[u8], at: &mut usize, kind: u8) -> Option<usize> {
-    let digits = reply.get(*at..)?.strip_prefix(&[kind])?;
-    let mut len: usize = 0;
-    for (index, &byte) in digits.iter().enumerate() {
-        match byte {
-            b'0'..=b'9' => len = len.checked_mul(10)?.checked_add(usize::from(byte - b'0'))?,
-            b'\r' if index > 0 && digits.get(index + 1) == Some(&b'\n') => {
-                *at += index + 3;
-                return Some(len);
-            }
-            _ => return None,
-        }
-    }
-    None
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::reply::ReplyScan;
     use super::*;
+
+    fn places(reply: &[u8]) -> Option<Places> {
+        ReplyScan::default().advance(reply).ok()??.places
+    }
+
+    fn page(reply: &[u8]) -> Option<(u64, Vec<Range<usize>>)> {
+        super::page(reply, places(reply)?)
+    }
+
+    fn entries(reply: &[u8], field: &[u8]) -> Option<Vec<Entry>> {
+        super::entries(reply, &places(reply)?, field)
+    }
 
     #[test]
     fn a_page_has_a_cursor_and_members() {
@@ -136,7 +117,8 @@ mod tests {
             "*2\r\n$1\r\n1\r\n*1\r\n:1\r\n",
             "*2\r\n$1\r\n1\r\n*99999999999999999999\r\n",
             "*2\r\n$1\r\n1\r\n*1\r\n$18446744073709551615\r\na\r\n",
-            "*2\r\n$1\r\n1\r\n*0\r\n+",
+            "*2\r\n*1\r\n$1\r\na\r\n$1\r\n1\r\n",
+            "*1\r\n$1\r\n1\r\n",
             "+OK\r\n",
         ] {
             assert_eq!(page(reply.as_bytes()), None, "{reply:?}");

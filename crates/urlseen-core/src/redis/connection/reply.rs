@@ -37,10 +37,28 @@ pub(super) struct ReplyScan {
     at: usize,
     /// Number of missing elements of each open array.
     missing: Vec<usize>,
-    /// Strings so far, while the reply is one array of strings only.
-    strings: Vec<Range<usize>>,
+    /// Strings and arrays so far, while the reply holds nothing else.
+    places: Places,
     /// True once the reply holds anything else.
     is_mixed: bool,
+}
+
+/// Positions of the parts of a reply that is an array of strings and arrays.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Places {
+    pub(super) strings: Vec<Range<usize>>,
+    pub(super) arrays: Vec<ArrayPlace>,
+}
+
+/// Array in a reply.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ArrayPlace {
+    /// Position of its first byte.
+    pub(super) at: usize,
+    /// Number of strings before it.
+    pub(super) strings: usize,
+    /// Number of its elements.
+    pub(super) len: usize,
 }
 
 /// Complete reply, found in the buffer.
@@ -48,8 +66,8 @@ pub(super) struct ReplyScan {
 pub(super) struct Frame {
     /// Length of the reply in bytes.
     pub(super) len: usize,
-    /// Positions of the strings, if the reply is an array of strings only.
-    pub(super) strings: Option<Vec<Range<usize>>>,
+    /// Positions of the parts, if the reply is an array of strings and arrays only.
+    pub(super) places: Option<Places>,
 }
 
 /// First line of an element.
@@ -93,12 +111,14 @@ impl ReplyScan {
                     Some(1..) if self.missing.len() == DEPTH_MAX => {
                         return Err(self.malformed("too deep an array"));
                     }
-                    Some(len @ 1..) => {
+                    Some(len) => {
                         self.at = self.array(len, behind);
-                        continue;
+                        if len > 0 {
+                            continue;
+                        }
+                        behind
                     }
-                    Some(_) if self.missing.is_empty() => behind,
-                    Some(_) | None => self.other(behind),
+                    None => self.other(behind),
                 },
                 b'+' | b'-' | b':' => self.other(behind),
                 _ => return Err(self.malformed("no kind of reply")),
@@ -113,8 +133,8 @@ impl ReplyScan {
     #[inline]
     fn frame(&mut self) -> Option<Frame> {
         self.is_complete().then(|| {
-            let Self { at: len, strings, is_mixed, .. } = std::mem::take(self);
-            Frame { len, strings: (!is_mixed).then_some(strings) }
+            let Self { at: len, places, is_mixed, .. } = std::mem::take(self);
+            Frame { len, places: (!is_mixed).then_some(places) }
         })
     }
 
@@ -122,18 +142,23 @@ impl ReplyScan {
     #[inline]
     fn string(&mut self, place: Range<usize>) -> usize {
         let behind = place.end + 2;
-        self.is_mixed |= self.missing.len() != 1;
+        self.is_mixed |= self.missing.is_empty();
         if !self.is_mixed {
-            self.strings.push(place);
+            self.places.strings.push(place);
         }
         behind
     }
 
     /// Records an array of `len` elements, which begin at `behind`.
     fn array(&mut self, len: usize, behind: usize) -> usize {
-        self.is_mixed |= !self.missing.is_empty();
-        self.missing.push(len);
-        self.strings.reserve(len.min(RESERVE_MAX));
+        if !self.is_mixed {
+            let Places { strings, arrays } = &mut self.places;
+            arrays.push(ArrayPlace { at: self.at, strings: strings.len(), len });
+            strings.reserve(len.min(RESERVE_MAX));
+        }
+        if len > 0 {
+            self.missing.push(len);
+        }
         behind
     }
 
@@ -235,7 +260,7 @@ mod tests {
         let bytes = b"*3\r\n$3\r\nabc\r\n$0\r\n\r\n$4\r\n\r\n$1\r\n+next";
         for step in [1, 2, 7, bytes.len()] {
             let frame = read(bytes, step).unwrap().unwrap();
-            let strings = frame.strings.unwrap();
+            let strings = frame.places.unwrap().strings;
             let found: Vec<_> = strings.into_iter().map(|place| &bytes[place]).collect();
             assert_eq!(found, [&b"abc"[..], b"", b"\r\n$1"]);
             assert_eq!(&bytes[frame.len..], b"+next");
@@ -243,7 +268,7 @@ mod tests {
     }
 
     #[test]
-    fn only_an_array_of_strings_has_strings() {
+    fn only_an_array_of_strings_and_arrays_has_places() {
         for (reply, is_one) in [
             ("*0\r\n", true),
             ("*1\r\n$1\r\na\r\n", true),
@@ -252,13 +277,14 @@ mod tests {
             ("$-1\r\n", false),
             ("*2\r\n$1\r\na\r\n:1\r\n", false),
             ("*2\r\n$1\r\na\r\n$-1\r\n", false),
-            ("*2\r\n$1\r\na\r\n*0\r\n", false),
-            ("*1\r\n*1\r\n$1\r\na\r\n", false),
+            ("*2\r\n$1\r\na\r\n*0\r\n", true),
+            ("*1\r\n*1\r\n$1\r\na\r\n", true),
+            ("*2\r\n*1\r\n$1\r\na\r\n:1\r\n", false),
             ("+OK\r\n", false),
             ("-ERR no\r\n", false),
         ] {
             let frame = read(reply.as_bytes(), 1).unwrap().unwrap();
-            assert_eq!((frame.len, frame.strings.is_some()), (reply.len(), is_one), "{reply:?}");
+            assert_eq!((frame.len, frame.places.is_some()), (reply.len(), is_one), "{reply:?}");
         }
     }
 
@@ -320,8 +346,9 @@ mod tests {
                     .collect::<Option<Vec<_>>>(),
                 _ => None,
             };
-            let found = frame.strings.map(|strings| {
-                strings.into_iter().map(|place| reply[place].to_vec()).collect::<Vec<_>>()
+            let flat = frame.places.filter(|places| places.arrays.len() == 1);
+            let found = flat.map(|places| {
+                places.strings.into_iter().map(|place| reply[place].to_vec()).collect::<Vec<_>>()
             });
             prop_assert_eq!(found, strings);
         }
@@ -337,7 +364,7 @@ mod tests {
             prop_assert_eq!(&found, &read(bytes.as_bytes(), bytes.len().max(1)));
             if let Ok(Some(frame)) = found {
                 prop_assert!(frame.len <= bytes.len());
-                let strings = frame.strings.unwrap_or_default();
+                let strings = frame.places.unwrap_or_default().strings;
                 prop_assert!(strings.iter().all(|place| place.end <= frame.len));
             }
         }

@@ -44,38 +44,26 @@ pub struct HeldRecord {
 
 /// Crawl record that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum RecordError {
     /// Record of another version of the protocol.
     #[error(
         "it is of protocol {found:?}, written by urlseen {urlseen}, and this program works with \
          protocol {PROTOCOL}; build the program with the crate of that version"
     )]
-    Protocol {
-        /// Protocol version of the record.
-        found: String,
-        /// Version of the daemon that wrote the record.
-        urlseen: String,
-    },
+    Protocol { found: String, urlseen: String },
     /// Record without one of the fields.
     #[error(
         "it lacks the field {field}: it was damaged, or another program writes it; start the \
          daemon again, which writes it anew"
     )]
-    Missing {
-        /// Name of the missing field.
-        field: &'static str,
-    },
+    Missing { field: &'static str },
     /// Field with a value that has no meaning.
     #[error(
         "its field {field} is {value:?}, which is no valid value: it was damaged, or another \
          program writes it; start the daemon again, which writes it anew"
     )]
-    Odd {
-        /// Name of the invalid field.
-        field: &'static str,
-        /// Value found in the field.
-        value: String,
-    },
+    Odd { field: &'static str, value: String },
 }
 
 impl HeldRecord {

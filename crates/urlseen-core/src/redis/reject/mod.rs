@@ -2,12 +2,13 @@
 
 pub mod bounded;
 
+use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 use std::time::SystemTime;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use sha1::{Digest, Sha1};
 
 use crate::redis::reject::bounded::Bounded;
@@ -23,8 +24,7 @@ const REASON: usize = 2048;
 /// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` if the
 /// item is not UTF-8. For an oversize item, the object has `bytes`, `sha1` and `begins`, or
 /// `begins_base64`, in place of the item.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-#[serde(into = "Json")]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
     /// Reason why the item could not be read.
     pub reason: String,
@@ -50,22 +50,23 @@ pub enum RejectedItem {
     },
 }
 
-#[derive(Serialize, Deserialize)]
+/// Form of a reject in JSON.
+#[derive(Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Json {
-    reason: String,
-    time: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    item: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+struct Json<'a> {
+    reason: Cow<'a, str>,
+    time: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    item: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     item_base64: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     bytes: Option<u64>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    sha1: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    begins: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sha1: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    begins: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     begins_base64: Option<String>,
 }
 
@@ -75,9 +76,9 @@ impl Reject {
     pub fn from_json(json: &[u8]) -> Option<Self> {
         let Json { reason, time, item, item_base64, bytes, sha1, begins, begins_base64 } =
             serde_json::from_slice(json).ok()?;
-        let decoded = |text: Option<String>, encoded: Option<String>| match (text, encoded) {
-            (Some(text), None) => Some(text.into_bytes()),
-            (None, Some(encoded)) => STANDARD.decode(encoded).ok(),
+        let decoded = |text: Option<Cow<'_, str>>, encoded| match (text, encoded) {
+            (Some(text), None) => Some(text.into_owned().into_bytes()),
+            (None, Some(encoded)) => STANDARD.decode::<String>(encoded).ok(),
             _ => None,
         };
         let has_item = item.is_some() || item_base64.is_some();
@@ -86,43 +87,35 @@ impl Reject {
                 RejectedItem::Whole(decoded(item, item_base64)?)
             }
             (Some(bytes), Some(sha1)) if !has_item => {
-                RejectedItem::Oversize { bytes, sha1, begins: decoded(begins, begins_base64)? }
+                let begins = decoded(begins, begins_base64)?;
+                RejectedItem::Oversize { bytes, sha1: sha1.into_owned(), begins }
             }
             _ => return None,
         };
-        Some(Self { reason, time, item })
+        Some(Self { reason: reason.into_owned(), time: time.into_owned(), item })
     }
 }
 
-impl From<Reject> for Json {
-    fn from(reject: Reject) -> Self {
-        let Reject { reason, time, item } = reject;
-        let mut json = Self {
-            reason,
-            time,
-            item: None,
-            item_base64: None,
-            bytes: None,
-            sha1: None,
-            begins: None,
-            begins_base64: None,
-        };
+impl Serialize for Reject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { reason, time, item } = self;
+        let mut json = Json { reason: reason.into(), time: time.into(), ..Json::default() };
         match item {
             RejectedItem::Whole(item) => (json.item, json.item_base64) = encoded(item),
             RejectedItem::Oversize { bytes, sha1, begins } => {
-                (json.bytes, json.sha1) = (Some(bytes), Some(sha1));
+                (json.bytes, json.sha1) = (Some(*bytes), Some(sha1.into()));
                 (json.begins, json.begins_base64) = encoded(begins);
             }
         }
-        json
+        json.serialize(serializer)
     }
 }
 
 /// Encodes bytes as text, or else as base64.
-fn encoded(bytes: Vec<u8>) -> (Option<String>, Option<String>) {
-    match String::from_utf8(bytes) {
-        Ok(text) => (Some(text), None),
-        Err(error) => (None, Some(STANDARD.encode(error.as_bytes()))),
+fn encoded(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<String>) {
+    match std::str::from_utf8(bytes) {
+        Ok(text) => (Some(text.into()), None),
+        Err(_) => (None, Some(STANDARD.encode(bytes))),
     }
 }
 
@@ -158,26 +151,15 @@ pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) 
 
 /// Writes the object with the item in it. The item may be large, so it is not copied.
 fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> {
-    #[derive(Serialize)]
-    struct WholeReject<'a> {
-        reason: &'a str,
-        time: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        item: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        item_base64: Option<String>,
-    }
-
-    if item.len() > most {
+    let is_text = std::str::from_utf8(item).is_ok();
+    let length = if is_text { item.len() } else { item.len().div_ceil(3) * 4 };
+    if length > most {
         return None;
     }
-    let (item, item_base64) = match std::str::from_utf8(item) {
-        Ok(text) => (Some(text), None),
-        Err(_) if item.len().div_ceil(3) * 4 > most => return None,
-        Err(_) => (None, Some(STANDARD.encode(item))),
-    };
+    let mut fields = Json { reason: reason.into(), time: time.into(), ..Json::default() };
+    (fields.item, fields.item_base64) = encoded(item);
     let mut json = Bounded::new(most);
-    json.push_json(&WholeReject { reason, time, item, item_base64 }).ok()?;
+    json.push_json(&fields).ok()?;
     Some(json.into_bytes())
 }
 

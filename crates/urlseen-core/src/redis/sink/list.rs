@@ -61,9 +61,7 @@ impl Sink for ListSink {
         let sink = keys.sink.as_str();
         needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::List);
         needs.command(CommandNeed::new(self.command()).key(sink).arg(""));
-        needs.command(CommandNeed::new("LINDEX").key(sink).arg("-1"));
-        needs.command(CommandNeed::new("LTRIM").key(sink).arg("0").arg("-1"));
-        needs.command(CommandNeed::new("LLEN").key(sink));
+        needs.commands(sink, &["LINDEX -1", "LTRIM 0 -1", "LLEN"]);
     }
 }
 

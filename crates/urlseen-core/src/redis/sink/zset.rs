@@ -6,7 +6,7 @@ use redis::{Cmd, cmd};
 
 use super::{PlainSink, Sink};
 use crate::redis::keys::Keys;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
 
 /// Sorted set in which the score of an item is its negative priority, so that the most urgent item
 /// comes first.
@@ -49,8 +49,7 @@ impl Sink for Zset {
     fn needs(&self, keys: &Keys, needs: &mut Needs) {
         let sink = keys.sink.as_str();
         needs.key(KeyOwner::Setting("sink.key"), sink, KeyKind::SortedSet);
-        needs.command(CommandNeed::new("ZADD").key(sink).arg("0").arg(""));
-        needs.command(CommandNeed::new("ZCARD").key(sink));
+        needs.commands(sink, &["ZADD 0 0", "ZCARD"]);
     }
 }
 

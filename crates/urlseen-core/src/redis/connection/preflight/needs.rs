@@ -134,4 +134,14 @@ impl Needs {
         self.commands.push(command);
         self
     }
+
+    /// Adds commands on a key. Each is the command and its arguments after the key, with blanks
+    /// between: `LTRIM 0 -1`.
+    pub fn commands(&mut self, key: &str, commands: &[&'static str]) {
+        for command in commands {
+            let mut words = command.split(' ');
+            let need = CommandNeed::new(words.next().unwrap_or_default()).key(key);
+            self.command(words.fold(need, CommandNeed::arg));
+        }
+    }
 }

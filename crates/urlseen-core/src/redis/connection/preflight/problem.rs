@@ -8,40 +8,27 @@ use crate::redis::error::{LinkError, Retry};
 
 /// One reason against the start.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs)] // the messages explain the fields
 pub enum PreflightError {
     /// Server older than [`ServerVersion::NEEDED`].
     #[error(
         "this server is {name} {found} and urlseen needs {} or newer (for BLMOVE); upgrade it",
         ServerVersion::NEEDED
     )]
-    TooOld {
-        /// Name that the server reports.
-        name: String,
-        /// Version that the server reports.
-        found: ServerVersion,
-    },
+    TooOld { name: String, found: ServerVersion },
     /// Server that copies another one.
     #[error("{}", replica(primary.as_deref()))]
-    Replica {
-        /// `host:port` of the server that it copies.
-        primary: Option<String>,
-    },
+    Replica { primary: Option<String> },
     /// Sentinel instead of a server.
     #[error("{}", sentinel(primaries))]
-    Sentinel {
-        /// Primaries that the Sentinel watches, as a message shows them.
-        primaries: Vec<String>,
-    },
+    Sentinel { primaries: Vec<String> },
     /// Server that deletes keys when its memory is full.
     #[error(
         "this Redis may evict any key when its memory is full (maxmemory-policy is {policy}), and \
          so lose a list of the crawl or its state; set maxmemory-policy to noeviction, or to a \
          volatile- one, with CONFIG SET and in redis.conf"
     )]
-    Eviction {
-        /// Value of `maxmemory-policy`.
-        policy: String,
-    },
+    Eviction { policy: String },
     /// Node of a Redis Cluster.
     #[error(
         "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
@@ -51,16 +38,7 @@ pub enum PreflightError {
     Cluster,
     /// Key with a value of another type.
     #[error("{}", wrong_type(*owner, key, needed, found))]
-    KeyType {
-        /// Owner of the key's name.
-        owner: KeyOwner,
-        /// Name of the key, as a message shows it.
-        key: String,
-        /// Type that the key must have, as `TYPE` names it.
-        needed: &'static str,
-        /// Type that the key has.
-        found: String,
-    },
+    KeyType { owner: KeyOwner, key: String, needed: &'static str, found: String },
     /// User without all needed permissions.
     #[error("{0}")]
     Permissions(MissingPermissions),
@@ -70,10 +48,7 @@ pub enum PreflightError {
          away: get it back, or use another server",
         listed(commands)
     )]
-    UnknownCommands {
-        /// Names of the missing commands.
-        commands: Vec<String>,
-    },
+    UnknownCommands { commands: Vec<String> },
     /// Redis that cannot be asked, or not at the moment.
     #[error(transparent)]
     Link(#[from] LinkError),
