@@ -18,7 +18,7 @@
 //!           shards                   shard by shard, for readers
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, spec, difference: the spec of the filter, and the wanted one
-//! notes     ages, imports, lease, lock: small files
+//! notes     ages, imports, lease -> note: small files; lock
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
 //!           dir -> requests -> disk -> descriptors; clock
