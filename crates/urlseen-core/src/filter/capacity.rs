@@ -1,4 +1,4 @@
-//! How many keys a filter is made for.
+//! Capacity of a filter, in keys.
 
 use std::num::NonZeroU64;
 use std::str::FromStr;
@@ -7,18 +7,18 @@ use super::number::{CountError, parse_count};
 
 /// The number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
 ///
-/// Read from text as people write numbers: `100000000`, `100_000_000`, `1e8`, `2.5e9`, `100M`
-/// (also `k`, `G`, `T`: powers of a thousand).
+/// It is read from text in the forms that people use: `100000000`, `100_000_000`, `1e8`, `2.5e9`,
+/// `100M` (also `k`, `G`, `T`: powers of a thousand).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Capacity(NonZeroU64);
 
-/// A capacity that no filter can be made for.
+/// Reason for which a capacity is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
-    /// Zero keys, or a negative number of them.
+    /// Zero keys, or a negative number.
     #[error("capacity {0} holds no key; give at least 1")]
     None(String),
-    /// More than a shard's blocks can be numbered for.
+    /// More than one filter can index.
     #[error(
         "capacity {0} is more than the {max:e} keys that one filter can index",
         max = Capacity::MAX
@@ -30,8 +30,8 @@ pub enum CapacityError {
 }
 
 impl Capacity {
-    /// The largest: at it, the smallest error rate and one block per key, each part of a shard has
-    /// 1.2e9 blocks, within the 32 bits that number them.
+    /// The largest capacity. At the smallest error rate and one block a key, each part of a shard
+    /// has 1.2e9 blocks then. 32 bits can number them.
     pub const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.
@@ -45,7 +45,7 @@ impl Capacity {
         Ok(Self(some))
     }
 
-    /// The number of keys.
+    /// Returns the number of keys.
     pub fn get(self) -> u64 {
         self.0.get()
     }

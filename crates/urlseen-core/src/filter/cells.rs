@@ -1,21 +1,21 @@
 //! Distribution of the bits that keys choose, and the number of keys by the bits that are 1.
 //!
 //! A part of a filter has `parts` times `blocks` blocks of `block_bits` bits. A key chooses a block
-//! in each of the parts, and draws as many bits in it, with replacement. A Bloom filter without
-//! blocks is one block. With w bits a block, B blocks and g draws, a key leaves a bit alone with
-//! the chance
+//! in each of the parts, and draws `draws` bits in it, with replacement. A Bloom filter without
+//! blocks is one block. With w bits a block, B blocks and g draws, a key does not set a bit with the
+//! chance
 //!
 //! ```text
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B
 //! ```
 //!
-//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B where they share a block, 1 - 2 (1 - f1)
-//! where they do not. So of m bits m f1^n are 0 on average after n keys: the estimate is the n for
-//! which that is what was counted. It is exact where the formula of Swamidass and Baldi,
-//! n = -(m/k) ln(1 - X/m), takes f1 for e^(-k/m): that is as good where there are no blocks, and
-//! too low by (g - 1) / 2w where there are, nearly one in a hundred.
+//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B if they share a block, otherwise with
+//! 1 - 2 (1 - f1). So of m bits, m f1^n are 0 on average after n keys. The estimate is the n for
+//! which this is the counted number. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m),
+//! takes e^(-k/m) for f1. That is as good if there are no blocks. With blocks it is too low by
+//! (g - 1) / 2w, nearly one in a hundred.
 //!
-//! From the same chances follows how much the estimates of two sets waver, and waver together: the
+//! The variances and the covariance of the estimates of two sets follow from the same chances. The
 //! sums over all pairs of bits, by the delta method divided by the slopes, leave
 //!
 //! ```text
@@ -40,7 +40,7 @@ pub struct Cells {
 pub struct Bits<'a> {
     /// Distribution of the bits that keys choose.
     pub cells: Cells,
-    /// The bits.
+    /// The part's bits, eight a byte.
     pub bytes: &'a [u8],
 }
 
@@ -81,7 +81,7 @@ impl Cells {
         self.blocks * self.block_bits
     }
 
-    /// ln f1.
+    /// Returns ln f1 of the formulas above.
     fn ln_left(&self) -> f64 {
         let in_block = self.draws * (-1.0 / self.block_bits).ln_1p();
         if self.is_plain() { in_block } else { (in_block.exp_m1() / self.blocks).ln_1p() }
@@ -96,7 +96,8 @@ impl Cells {
     pub fn keys(&self, ones: u64) -> f64 {
         let zeros = (self.bits() - ones as f64).max(0.5);
         let keys = (zeros / self.bits()).ln() / self.ln_left();
-        // The logarithm bends: its mean is beyond that of the mean.
+        // The logarithm is concave, so the mean of the logarithms is below the logarithm of the
+        // mean.
         (keys + self.covariance(keys) * self.ln_left() / 2.0).max(0.0)
     }
 

@@ -2,29 +2,29 @@
 
 use crate::fingerprint::Algorithm;
 
-/// What a key that takes one of a few words may be set to.
+/// Value of a key that takes one of a few words.
 pub trait Choice: Copy + 'static {
-    /// The words and what they mean, in the order in which messages list them.
+    /// All words and their meanings, in the order in which messages list them.
     const ALL: &'static [(&'static str, Self)];
-    /// Words that are spoken for and not understood yet.
+    /// Words that are reserved for later versions.
     const LATER: &'static [&'static str];
 }
 
-/// Why a word is not a choice. Display lists the words that are.
+/// Reason for which a word is not a choice. The text lists the allowed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// The word means nothing here.
+    /// The word has no meaning for this key.
     #[error("{found:?} is not known; allowed: {allowed}")]
     Unknown {
-        /// The word as given.
+        /// The word that was given.
         found: String,
         /// All words that are allowed, separated by commas.
         allowed: String,
     },
-    /// The word will mean something in a later version.
+    /// The word gets its meaning in a later version.
     #[error("{found:?} is not in this version yet; allowed now: {allowed}")]
     NotYet {
-        /// The word as given.
+        /// The word that was given.
         found: String,
         /// All words that are allowed, separated by commas.
         allowed: String,
@@ -44,14 +44,14 @@ pub fn choose<T: Choice>(word: &str) -> Result<T, ChoiceError> {
     })
 }
 
-/// The words of `T` as a sentence part.
+/// Lists the words of `T`, separated by commas.
 pub fn allowed<T: Choice>() -> String {
     let words: Vec<_> = T::ALL.iter().map(|(name, _)| *name).collect();
     words.join(", ")
 }
 
-/// Declares enums whose variants have a word each; a new one is one line. What stands after
-/// `later` is refused with a sentence of its own.
+/// Declares enums whose variants have a word each; a new one is one line. A word after `later` is
+/// refused with a sentence of its own.
 macro_rules! choices {
     ($(
         $(#[doc = $doc:literal])+
@@ -66,7 +66,7 @@ macro_rules! choices {
         }
 
         impl $Name {
-            /// The word for it in the configuration.
+            /// Returns its word in the configuration.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$Variant => $word, )+ }
             }
@@ -105,115 +105,115 @@ choices! {
         Right = "right",
     } later []
 
-    /// Where discovered items come from.
+    /// Origin of discovered items.
     SourceKind {
-        /// A Redis list.
+        /// Items on a list in Redis.
         List = "list",
-        /// A Redis stream.
+        /// Items in a stream in Redis.
         Stream = "stream",
-        /// Nowhere: there are clients alone that ask. No Redis is needed.
+        /// No source: only clients that ask. No Redis is needed.
         None = "none",
     } later []
 
-    /// What becomes of the entries of a stream that are committed.
+    /// Fate of the committed entries of a stream.
     AfterCommit {
-        /// They stay.
+        /// The entries stay in the stream.
         Keep = "keep",
-        /// They are deleted, and no others.
+        /// The committed entries are deleted, and no others.
         Delete = "delete",
-        /// All entries up to them are removed.
+        /// All entries up to the committed ones are removed.
         Trim = "trim",
     } later []
 
-    /// What items of the source look like.
+    /// Form of the source's items.
     ItemForm {
-        /// Any of the others, told apart by their first bytes.
+        /// Any of the other forms, told apart by the first bytes.
         Auto = "auto",
-        /// A URL by itself.
+        /// A URL without anything else.
         Url = "url",
         /// A request as a JSON object.
         Json = "json",
-        /// A fingerprint by itself.
+        /// A fingerprint without anything else.
         Fingerprint = "fingerprint",
-        /// A fingerprint, a tab, and a payload that nobody looks into.
+        /// A fingerprint, a tab, and a payload that the daemon passes on unread.
         Tab = "tab",
         /// A request as scrapy-redis pickles it.
         Pickle = "pickle",
     } later []
 
-    /// Where the filter's bits live.
+    /// Place of the filter's bits.
     FilterPlace {
         /// In this process's memory, kept in the storage folder.
         Local = "local",
-        /// In Redis, where others can share them.
+        /// In Redis, shared with other programs.
         Redis = "redis",
     } later []
 
-    /// What happens once the filter holds more than its capacity.
+    /// Action once the filter holds more than its capacity.
     WhenFull {
-        /// Work goes on at a growing error rate, which is logged.
+        /// The work continues at a growing error rate, which is logged.
         Warn = "warn",
-        /// Nothing more is taken from the source.
+        /// The daemon takes no more items from the source.
         Stop = "stop",
     } later ["grow"]
 
-    /// What is pushed to the sink.
+    /// Form in which items are pushed to the sink.
     Emit {
         /// The item, byte for byte as received.
         Item = "item",
-        /// The item's URL alone.
+        /// Only the URL of the item.
         Url = "url",
         /// JSON with its URL, method and `meta`, as scrapy-redis's spiders read start URLs.
         StartUrl = "start-url",
     } later []
 
-    /// What happens once the rejects list is at its longest.
+    /// Action once the rejects list has its greatest length.
     RejectsFull {
-        /// Nothing more is taken from the source until somebody makes room.
+        /// The daemon takes no more items from the source until the list is shorter.
         Wait = "wait",
-        /// The oldest rejects make room; how many is counted.
+        /// The oldest rejects are dropped, and counted.
         DropOldest = "drop-oldest",
     } later []
 
-    /// When the storage folder's log is flushed to the disk. It is always written before the commit
-    /// it belongs to, so only a crash of the whole machine can tell these apart.
+    /// Time at which the storage folder's log is synced to the disk. The daemon always writes it
+    /// before the commit, so only a crash of the whole machine shows the difference.
     Fsync {
-        /// Before every commit.
+        /// Before each commit of a batch.
         Always = "always",
-        /// Every second or so.
+        /// At intervals of about a second.
         Interval = "interval",
-        /// When the operating system likes.
+        /// Left to the operating system.
         Never = "never",
     } later []
 
-    /// What happens where the filter cannot be brought to just what Redis knows: Redis went back
-    /// further than the storage folder does, or the folder lacks batches that Redis has.
+    /// Action if the filter cannot be recovered to Redis's head. Redis went back further than the
+    /// storage folder does, or the folder lacks batches.
     Rollback {
-        /// The daemon says so and ends.
+        /// The daemon ends with an error.
         Stop = "stop",
-        /// It goes on with what the filter has of what Redis knows; the rest is emitted again.
+        /// The daemon continues from the newest recoverable state; later items are emitted again.
         EmitAgain = "emit-again",
     } later []
 
-    /// The least severe events that are logged.
+    /// Least severity of logged events.
     Level {
-        /// What stopped the work.
+        /// Failures that stopped the work.
         Error = "error",
-        /// And what somebody should look at.
+        /// Also problems that an operator should look at.
         Warn = "warn",
-        /// And what happens, at a rate that people can read.
+        /// Also progress, at a rate that people can read.
         Info = "info",
-        /// And what it takes to find a bug.
+        /// Also details that help to find a bug.
         Debug = "debug",
-        /// And every batch.
+        /// Also every single batch.
         Trace = "trace",
     } later []
 
-    /// What a log line looks like.
+    /// Format of the log's lines.
     LogFormat {
-        /// A line for people.
+        /// Lines of text for people.
         Text = "text",
-        /// A JSON object.
+        /// A JSON object on each line.
         Json = "json",
     } later []
 }

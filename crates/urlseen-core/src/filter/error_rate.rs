@@ -1,4 +1,4 @@
-//! How often a filter may be wrong.
+//! Error rate of a filter.
 
 use std::str::FromStr;
 
@@ -6,21 +6,21 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ErrorRate(f64);
 
-/// An error rate that no filter is made for.
+/// Reason for which an error rate is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ErrorRateError {
-    /// Outside of what is worth a filter.
+    /// The rate is too low or too high to be of use.
     #[error("error rate {0} is not between 1e-12 and 0.1")]
     OutOfRange(String),
-    /// Not a number at all.
+    /// The text is not a number.
     #[error("error rate {0:?} is not a number such as 1e-6 or 0.001")]
     NotANumber(String),
 }
 
 impl ErrorRate {
-    /// The smallest; below it a set of the fingerprints themselves is hardly larger.
+    /// The smallest rate. Below it, a set of the fingerprints themselves is hardly larger.
     pub const MIN: f64 = 1e-12;
-    /// The largest.
+    /// The largest rate of a filter.
     pub(crate) const MAX: f64 = 0.1;
 
     /// Checks a rate: a share of one, not a percentage.
@@ -32,14 +32,15 @@ impl ErrorRate {
         }
     }
 
-    /// The rate, as a share of one.
+    /// Returns the rate as a share of one.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// The fewest bits a key that any plain Bloom filter of this rate can do with:
-    /// log2(1/p) / ln 2 (Bloom 1970; see Broder and Mitzenmacher, "Network applications of Bloom
-    /// filters", 2004).
+    /// Returns the fewest bits a key with which a plain Bloom filter can have this rate: log2(1/p)
+    /// / ln 2.
+    ///
+    /// See Bloom 1970, and Broder and Mitzenmacher, "Network applications of Bloom filters", 2004.
     pub fn optimal_bits_per_key(self) -> f64 {
         -self.0.log2() / std::f64::consts::LN_2
     }
@@ -56,7 +57,7 @@ impl FromStr for ErrorRate {
     }
 }
 
-/// In scientific notation: `1e-6`.
+/// Writes the rate in scientific notation: `1e-6`.
 impl std::fmt::Display for ErrorRate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:e}", self.0)

@@ -1,15 +1,15 @@
 //! The mean of a function of a binomially distributed count.
 
-/// Means above which the distribution is taken as normal: its skew, 1/σ, is below 0.004 there and
-/// moves an error rate by less than one part in a thousand.
+/// Means above this use the normal distribution. Its skew, 1/σ, is below 0.004 there, and changes
+/// an error rate by less than one part in a thousand.
 const NORMAL_FROM: f64 = 1e5;
 
-/// The mean of `f(count)`, where each of `trials` falls with chance `1 / parts` into the part that
-/// is counted. `f` is smooth and within 0 to 1.
+/// Returns the mean of `f(count)`. Each of `trials` falls into the counted part with the chance `1
+/// / parts`. `f` is smooth and within 0 to 1.
 ///
-/// Terms are weighted by recurrence outwards from the mode and normalised by their sum, so nothing
-/// overflows and no factorial is taken. Only every σ/3-th term is summed: for a bell curve the sum
-/// over such a grid differs from the whole by less than rounding does.
+/// Terms are weighted by recurrence outwards from the mode and normalised by their sum. So no
+/// number overflows, and no factorial is needed. Only every σ/3-th term is summed. For a bell
+/// curve, the sum over this grid differs from the whole by less than rounding.
 pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> f64 {
     if parts == 1 {
         return f(trials);
@@ -23,7 +23,8 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     // Both casts: a positive number below `NORMAL_FROM`.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let (mode, stride) = (mean as u64, (sigma / 3.0).max(1.0) as u64);
-    // The weight beyond this, relative to the mode's, is lost on error rates of 1e-12 and more.
+    // The weight beyond this, relative to the mode's, does not matter for error rates of 1e-12 and
+    // more.
     let negligible = 1e-20;
     let odds = 1.0 / (parts - 1) as f64;
     let (mut sum, mut weights) = (f(mode), 1.0);
@@ -49,7 +50,7 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     sum / weights
 }
 
-/// The same for a mean so large that the count is as good as normally distributed.
+/// Returns the mean if the count is nearly normally distributed, because its mean is large.
 fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for step in -30..=30 {
@@ -68,8 +69,8 @@ fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Every mean is checked against a closed form: of `1 - e^(-count t)`, by the generating
-    /// function of the binomial distribution, `(1 - q + q e^(-t))^trials`.
+    /// Checks every mean against a closed form: that of `1 - e^(-count t)`. The generating function
+    /// of the binomial distribution gives it: `(1 - q + q e^(-t))^trials`.
     #[test]
     fn means_are_those_of_the_generating_function() {
         for trials in [0, 1, 2, 7, 255, 256, 5_000, 1_000_000, 20_000_000, 30_000_000_000] {

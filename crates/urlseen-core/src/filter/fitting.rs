@@ -1,17 +1,16 @@
-//! From memory and a number of keys to the geometry that is wrong least often.
+//! Chooses the geometry with the lowest error rate for given memory and keys.
 
 use super::geometry::BLOCK_BITS;
 use super::sizing::WORTH;
 use super::{Blocks, Geometry, SHARDS};
 
 impl Geometry {
-    /// The geometry that takes no more than so many `bytes` and makes the best of them once it
-    /// holds so many `keys`, and the error rate that it then has: chosen as
-    /// [`Sizing::new`](super::Sizing::new) does, the fewest blocks whose bits are within 1.16 of
-    /// what a plain Bloom filter of that rate takes, with their best k. `None` where not even a
-    /// block in each part has room.
+    /// Returns the best geometry within `bytes` for `keys` keys, and its error rate then. Returns
+    /// `None` if there is no room for one block in each part.
     ///
-    /// Below an error rate of about 1e-12 the figure is only a rough one.
+    /// It chooses as [`Sizing::new`](super::Sizing::new) does. It takes the fewest blocks whose
+    /// bits are within 1.16 of those of a plain Bloom filter, with their best k. Below an error
+    /// rate of about 1e-12 the figure is only a rough one.
     pub fn fitting(bytes: u64, keys: u64) -> Option<(Self, f64)> {
         let mut best: Option<(Self, f64)> = None;
         for blocks in Blocks::ALL {
@@ -27,9 +26,9 @@ impl Geometry {
         best
     }
 
-    /// The same for a number of blocks: the bits a block at which the error rate is lowest. There
-    /// is one minimum. It is not above the k of a plain Bloom filter, as a block with more keys
-    /// than its share is full sooner, and not far below.
+    /// Finds the bits a block with the lowest error rate, for a number of blocks. There is one
+    /// minimum. It is not above the k of a plain Bloom filter, because blocks with many keys fill
+    /// up sooner, and not far below.
     fn best_k(bytes: u64, keys: u64, blocks: Blocks) -> Option<(Self, f64)> {
         let part = u64::from(blocks.get() * BLOCK_BITS) * SHARDS as u64 / 8;
         let blocks_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);
@@ -69,14 +68,14 @@ mod tests {
                 let shape = |of: Geometry| (of.blocks(), of.k());
                 assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
-                // Blocks are whole, which shows where there are few.
+                // Blocks are whole, which shows if there are few.
                 assert!((0.94 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
             }
         }
     }
 
-    /// Of as many blocks where those are worth it, of any where none are: of bits so few or so many
-    /// that no number of blocks comes near to a plain Bloom filter.
+    /// Compares with geometries of as many blocks if these are worth it, and otherwise with all.
+    /// With very few or very many bits, no number of blocks comes close to a plain Bloom filter.
     #[test]
     fn no_other_geometry_is_wrong_less_often() {
         for (bytes, keys, of_any) in [

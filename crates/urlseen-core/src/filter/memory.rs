@@ -1,32 +1,33 @@
-//! Whether the memory that a filter takes is there: asked before it is taken, as Linux hands out
-//! more than it has and then kills.
+//! Checks that the memory of a filter is available before the filter takes it. Linux hands out more
+//! memory than it has, and then kills processes.
 //!
-//! Two limits count: what the machine can still give, and what the control group (a container, a
-//! systemd unit) of this process, or any group above it, still allows. Groups are read in both
-//! versions: [v2](https://docs.kernel.org/admin-guide/cgroup-v2.html#memory) and
+//! Two limits count. The first is the memory that the machine can still give. The second is the
+//! limit of this process's control group (a container, a systemd unit), and of any group above it.
+//! Groups are read in both versions:
+//! [v2](https://docs.kernel.org/admin-guide/cgroup-v2.html#memory) and
 //! [v1](https://docs.kernel.org/admin-guide/cgroup-v1/memory.html). Systems other than Linux have
-//! none of these files and are not limited here.
+//! none of these files, and no limit here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Sizing;
 
-/// The least of what limits this process's memory.
+/// The lowest limit of this process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Available {
-    /// Bytes that can still be taken.
+    /// Bytes that the process can still take.
     pub bytes: u64,
-    /// What limits them.
+    /// Limit that this number comes from.
     pub limit: Limit,
 }
 
-/// What limits a process's memory.
+/// Limit of a process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// The machine: `MemAvailable`, what can be had without swapping.
+    /// The machine's `MemAvailable`: memory that is available without swapping.
     Machine,
-    /// A control group, by its folder.
+    /// Folder of a control group.
     Group(PathBuf),
 }
 
@@ -39,7 +40,7 @@ impl fmt::Display for Limit {
     }
 }
 
-/// A filter does not fit into memory.
+/// Error of a filter that does not fit into memory.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "the filter does not fit: {capacity} keys at error rate {error_rate} take {bits_per_key:.1} \
@@ -56,17 +57,17 @@ impl fmt::Display for Limit {
     fits = self.capacity_that_fits(),
 )]
 pub struct TooLarge {
-    /// The filter.
+    /// Size of the filter that does not fit.
     pub(crate) sizing: Sizing,
-    /// What there is for it.
+    /// Memory available for it.
     pub(crate) available: Available,
 }
 
 impl TooLarge {
-    /// About how many keys would fit, rounded down to two digits.
+    /// Returns about how many keys would fit, rounded down to two digits.
     fn capacity_that_fits(&self) -> u64 {
         let share = self.available.bytes as f64 / self.sizing.geometry().bytes() as f64;
-        // Below the capacity, as the share is below 1.
+        // Below the capacity, because the share is below 1.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let keys = (self.sizing.capacity().get() as f64 * share) as u64;
         let digits = 10u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(1));
@@ -74,18 +75,18 @@ impl TooLarge {
     }
 }
 
-/// Bytes in the unit that messages give.
+/// Converts bytes to the unit of messages.
 fn gib(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 30) as f64
 }
 
-/// Checks that a filter fits into the memory that this process can still have. Passes where that
-/// cannot be known.
+/// Checks that a filter fits into the memory available to this process. Passes if that is not
+/// known.
 pub fn check(sizing: &Sizing) -> Result<(), TooLarge> {
     fits(sizing, available())
 }
 
-/// What this process can still have; `None` where the system does not say.
+/// Returns the memory available to this process; `None` if the system does not tell.
 pub fn available() -> Option<Available> {
     cfg!(target_os = "linux").then(|| read(|path| std::fs::read_to_string(path).ok()))?
 }
@@ -99,7 +100,7 @@ fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
     }
 }
 
-/// The least of all limits in the files that `file` gives the contents of.
+/// Returns the lowest of all limits. `file` reads a file of the system.
 fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     let machine = file(Path::new("/proc/meminfo")).and_then(|meminfo| {
         let kib: u64 =
@@ -113,17 +114,18 @@ fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     machine.into_iter().chain(allowed).min_by_key(|available| available.bytes)
 }
 
-/// The rest of the line that begins with `name`.
+/// Returns the rest of the line that begins with `name`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-/// Where a version of control groups keeps what.
+/// Files of a version of control groups.
 #[derive(Debug)]
 struct CgroupVersion {
     limits: &'static [&'static str],
     usage: &'static str,
-    /// In `memory.stat`: file pages not used lately, which the kernel drops before it refuses.
+    /// Field in `memory.stat`: file pages not used lately, which the kernel drops before it
+    /// refuses.
     reclaimable: &'static str,
 }
 
@@ -139,7 +141,7 @@ const V2: CgroupVersion = CgroupVersion {
     reclaimable: "inactive_file ",
 };
 
-/// A control group that counts memory: its folder, below the folder that its tree is mounted at.
+/// A control group that counts memory. `folder` is below `mount`, where its tree is mounted.
 #[derive(Debug)]
 struct Group {
     version: &'static CgroupVersion,
@@ -148,7 +150,7 @@ struct Group {
 }
 
 impl Group {
-    /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`; `None` unless it is a group that
+    /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`. Returns `None` unless the group
     /// counts memory and its tree is mounted.
     fn of(line: &str, mounts: &str) -> Option<Self> {
         let mut parts = line.splitn(3, ':').skip(1);
@@ -164,7 +166,7 @@ impl Group {
         Some(Self { version, mount: mount.into(), folder: Path::new(mount).join(below) })
     }
 
-    /// What this group and each above it still allow.
+    /// Returns the memory that this group and each above it still allow.
     fn allowed(self, file: impl Fn(&Path) -> Option<String>) -> Vec<Available> {
         let Self { version, mount, folder } = self;
         let number = |folder: &Path, name: &str| -> Option<u64> {
@@ -186,8 +188,8 @@ impl Group {
     }
 }
 
-/// Reads a line of `/proc/self/mountinfo` (proc(5)): what of a file system of type `kind` is
-/// mounted where. Of v1's many trees, only the one that counts memory.
+/// Reads a line of `/proc/self/mountinfo` (proc(5)). Returns root and mount point of a file system
+/// of type `kind`. Of the many trees of version 1, it accepts only the one that counts memory.
 fn mount_of<'a>(line: &'a str, kind: &str) -> Option<(&'a str, &'a str)> {
     let (left, right) = line.split_once(" - ")?;
     let mut right = right.split(' ');
@@ -211,7 +213,7 @@ mod tests {
     const V1_MOUNTS: &str = "31 30 0:27 / /cg/cpu rw - cgroup cgroup rw,cpu\n\
         32 30 0:28 /docker/abc /cg/memory rw - cgroup cgroup rw,memory\n";
 
-    /// What is read from these files: path, contents.
+    /// Reads the limits from these files: path, contents.
     fn read_from(files: &[(&str, &str)]) -> Option<Available> {
         let files: HashMap<_, _> = files.iter().map(|&(p, text)| (Path::new(p), text)).collect();
         read(|path| files.get(path).map(ToString::to_string))

@@ -1,27 +1,27 @@
-//! Numbers as people write them: `1e9`, `10_000_000`, `10M`. The configuration and all commands
-//! read them here.
+//! Numbers in the forms that people use: `1e9`, `10_000_000`, `10M`. The configuration and all
+//! commands read them here.
 
-/// Why a text is not a count.
+/// Reason for which a text is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
-    /// Neither digits, nor digits with a fraction, an exponent or a suffix.
+    /// The text has other characters than digits, a fraction, an exponent and a suffix.
     #[error("not a number; write it as 1000000, 1_000_000, 1e6 or 1M")]
     NotANumber,
-    /// A number with something left behind the decimal point.
+    /// Digits other than 0 follow the decimal point.
     #[error("not a whole number")]
     NotWhole,
-    /// A number below zero.
+    /// The number is below zero.
     #[error("below 0")]
     Negative,
-    /// More than 64 bits hold.
+    /// The number takes more than 64 bits.
     #[error("over {}", u64::MAX)]
     TooLarge,
 }
 
-/// Reads a count exactly: digits with `_` between them, a fraction, then an exponent (`2.5e6`) and
-/// one of the decimal suffixes `k`, `M`, `G` and `T` (`K` passes for `k`).
+/// Reads a count exactly: digits with `_` between them, a fraction, an exponent (`2.5e6`), and a
+/// suffix. The suffixes are decimal: `k`, `M`, `G` and `T` (`K` passes for `k`).
 ///
-/// No floating point is involved, so what is written is what is meant up to `u64::MAX`.
+/// It uses no floating point, so every number up to `u64::MAX` is exact.
 pub fn parse_count(text: &str) -> Result<u64, CountError> {
     if let Some(magnitude) = text.strip_prefix('-') {
         return if parse_magnitude(magnitude)? == 0 { Ok(0) } else { Err(CountError::Negative) };
@@ -29,15 +29,15 @@ pub fn parse_count(text: &str) -> Result<u64, CountError> {
     parse_magnitude(text.strip_prefix('+').unwrap_or(text))
 }
 
-/// Reads a number of 0 or more that need not be whole, written as a count is.
+/// Reads a number of 0 or more, in the same forms as a count. It need not be whole.
 pub fn parse_number(text: &str) -> Result<f64, CountError> {
     let (mantissa, power) = split_power(text.strip_prefix('+').unwrap_or(text))?;
     let (whole, fraction) = split_fraction(mantissa)?;
-    // Digits and nothing else, which is always a number.
+    // Only digits, which are always a number.
     format!("{whole}.{fraction}e{power}").parse().map_err(|_| CountError::NotANumber)
 }
 
-/// Reads a count that has no sign.
+/// Reads a count without a sign.
 fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
     let (mantissa, power) = split_power(unsigned)?;
     let (whole, fraction) = split_fraction(mantissa)?;
@@ -47,7 +47,7 @@ fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
     if significant.is_empty() {
         return Ok(0);
     }
-    // The mantissa's digits, read as one whole number, times ten to this power is the value.
+    // The value is the mantissa's digits, read as one whole number, times ten to this power.
     let shift = power.saturating_sub(i64::try_from(fraction.len()).unwrap_or(i64::MAX));
     if shift < 0 {
         let excess = usize::try_from(shift.unsigned_abs()).unwrap_or(usize::MAX);
@@ -76,7 +76,7 @@ fn split_fraction(mantissa: &str) -> Result<(String, String), CountError> {
     })
 }
 
-/// Splits off a suffix and an exponent: the mantissa, and the power of ten it is multiplied by.
+/// Splits off a suffix and an exponent. Returns the mantissa and the power of ten.
 fn split_power(text: &str) -> Result<(&str, i64), CountError> {
     let unit = match text.as_bytes().last() {
         Some(b'k' | b'K') => 3,
@@ -93,18 +93,18 @@ fn split_power(text: &str) -> Result<(&str, i64), CountError> {
         Some(exponent) => (true, exponent),
         None => (false, exponent.strip_prefix('+').unwrap_or(exponent)),
     };
-    // An exponent too long for 64 bits is as good as the largest one.
+    // An exponent too long for 64 bits counts as the largest one.
     let power: i64 = digits(exponent)?.parse().unwrap_or(i64::MAX);
     Ok((mantissa, unit.saturating_add(if negative { -power } else { power })))
 }
 
-/// One or more decimal digits, where single `_` may stand between two of them, without these.
+/// Returns decimal digits without the single `_` that may be between two of them.
 fn digits(text: &str) -> Result<String, CountError> {
     let plain = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
     if text.split('_').all(plain) { Ok(text.replace('_', "")) } else { Err(CountError::NotANumber) }
 }
 
-/// A number with `_` between its thousands, as configuration files have it.
+/// Formats a number with `_` between its thousands, as in configuration files.
 pub fn grouped(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);

@@ -1,6 +1,6 @@
-//! Where the blocks of keys are in the region of one owner.
+//! Places of keys' blocks in the region of one owner.
 
-// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 use std::ops::Range;
@@ -10,41 +10,40 @@ use super::layout::native::{KeyHash, Native};
 use super::prefetch::prefetch;
 use super::{SHARDS, ShardId};
 
-/// How many keys are fetched ahead of the one that is visited: measured; half or twice as many do
-/// about as well.
+/// Number of keys that are fetched ahead of the visited one. It was measured; half or twice as many
+/// are about as fast.
 const AHEAD: usize = 64;
 
-/// The slot of a shard that another owner has.
+/// Slot of a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
 
-/// The places of one owner's shards in its region, and of keys' blocks in those.
+/// Places of one owner's shards in its region, and of keys' blocks in these shards.
 #[derive(Debug)]
 pub struct Places {
     pub(super) native: Native,
-    /// The place of each shard in the region, [`FOREIGN`] for those of other owners.
+    /// Place of each shard in the region; [`FOREIGN`] for shards of other owners.
     slots: [u16; SHARDS],
     shard_blocks: usize,
 }
 
 impl Places {
-    /// The places of those shards that are `owner`'s, one of `owners`; and how many
-    /// these shards are.
+    /// Places the shards of `owner`, one of `owners`. Returns the number of these shards, too.
     pub(super) fn new(native: Native, owner: usize, owners: usize) -> (Self, usize) {
         let mut slots = [FOREIGN; SHARDS];
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
-        // Where that does not fit, the region is refused.
+        // If that does not fit, the region is refused.
         let shard_blocks = usize::try_from(native.geometry().shard_blocks()).unwrap_or(usize::MAX);
         (Self { native, slots, shard_blocks }, held)
     }
 
-    /// Whether the shard is this owner's.
+    /// Returns true if the shard is this owner's.
     #[inline]
     pub(super) fn has(&self, shard: ShardId) -> bool {
         self.slots[shard.index()] != FOREIGN
     }
 
-    /// The place of a shard in the region, counted in shards.
+    /// Returns the place of a shard in the region, counted in shards.
     ///
     /// # Panics
     /// If another owner has it.
@@ -55,7 +54,7 @@ impl Places {
         usize::from(slot)
     }
 
-    /// The places of a shard's blocks.
+    /// Returns the places of a shard's blocks.
     ///
     /// # Panics
     /// As [`Places::slot`].
@@ -64,14 +63,14 @@ impl Places {
         first..first + self.shard_blocks
     }
 
-    /// The places of the key's blocks, of which there must be `BLOCKS`.
+    /// Returns the places of the key's blocks. Their number must be `BLOCKS`.
     #[inline(always)]
     fn of<const BLOCKS: usize>(&self, key_hash: KeyHash) -> [usize; BLOCKS] {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
         std::array::from_fn(|part| first + self.native.block(key_hash, part))
     }
 
-    /// Begins to fetch the key's blocks, however many they are.
+    /// Begins to fetch all blocks of the key.
     #[inline]
     pub(super) fn fetch(&self, blocks: &[Block], key_hash: KeyHash) {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
@@ -80,8 +79,8 @@ impl Places {
         }
     }
 
-    /// Calls `visit` with each key in turn and the places of its blocks in `blocks`, which are on
-    /// their way from memory by then: the keys behind it are under way as well.
+    /// Calls `visit` with each key in turn and the places of its blocks in `blocks`. By then these
+    /// blocks are on their way from memory, and those of the next keys, too.
     #[inline(always)]
     pub(super) fn visit<Region: AsRef<[Block]>, const BLOCKS: usize>(
         &self,

@@ -1,16 +1,16 @@
-//! Asking the processor to fetch memory ahead of its use: the one place that needs `unsafe`.
+//! Prefetch of memory ahead of its use, with `unsafe` code.
 
-/// Begins to fetch the cache line that `value` starts in; it changes nothing but the time that the
-/// next access takes. Does nothing on processors other than x86-64.
+/// Begins to fetch the cache line that `value` starts in. It only changes the time of the next
+/// access. Does nothing on processors other than x86-64.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 pub(super) fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: the instruction (SSE, which every x86-64 processor has) is a hint: it reads and
-        // writes nothing that a program can see and faults on no address; this one is a reference's
-        // and so valid anyway.
+        // SAFETY: the instruction (SSE, which every x86-64 processor has) is a hint. It reads and
+        // writes nothing that a program can see, and faults on no address. A reference is a valid
+        // address anyway.
         unsafe { _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast()) }
     }
     #[cfg(not(target_arch = "x86_64"))]

@@ -1,30 +1,29 @@
 //! The true error rate of a filter whose bits are confined to blocks.
 //!
-//! The textbook formula, (1 − e^(−kn/m))^k, takes all bits for equally likely to be set. Here keys
-//! fall unevenly on shards and blocks, and a block with more keys than its share is wrong far more
-//! often than one with fewer makes up for (Putze, Sanders and Singler, "Cache-, hash- and
-//! space-efficient Bloom filters", 2007). So the rate is computed as the bits are drawn:
+//! The textbook formula, (1 − e^(−kn/m))^k, assumes that all bits are equally likely to be set.
+//! Here keys fall unevenly on shards and blocks. A block with too many keys errs far more often,
+//! and blocks with few keys do not make up for it (Putze, Sanders and Singler, "Cache-, hash- and
+//! space-efficient Bloom filters", 2007). So the rate follows the way in which bits are drawn:
 //!
 //! 1. The n keys fall on shards: Binomial(n, 1/256), the same for all parts of a shard.
 //! 2. The N keys of a shard fall on the B blocks of a part: Binomial(N, 1/B), for each part alone.
 //! 3. j keys set j·g bits in a block, drawn with replacement, and an unseen key asks for g more.
-//!    That all of these are set is a Markov chain in the number of distinct bits asked for and not
-//!    set yet ([`BlockRate`]).
+//!    The chance that all of these are set comes from a Markov chain. Its state is the number of
+//!    distinct bits that are asked for and not yet set ([`BlockRate`]).
 //! 4. An unseen key is taken for seen if that is so in all its L blocks: the product over parts.
 
 use super::expectation::over_binomial;
 use super::geometry::BLOCK_BITS;
 use super::{Geometry, SHARDS};
 
-/// The chance that a block holds all the bits that an unseen key asks it for, by the number of keys
-/// that have set theirs in it.
+/// Chance that a block has all the bits of an unseen key, by the number of keys in the block.
 #[derive(Debug, Clone)]
 pub(super) struct BlockRate {
     by_keys: Vec<f64>,
 }
 
 impl BlockRate {
-    /// The chances for keys that draw `bits` bits of a block each, with replacement.
+    /// Computes the chances for keys that draw `bits` bits of a block each, with replacement.
     pub(super) fn new(bits: u8) -> Self {
         let bits = usize::from(bits);
         // `missing[s]`: the chance that s distinct bits are asked for and not set.
@@ -37,7 +36,7 @@ impl BlockRate {
             missing[0] = 0.0;
         }
         let mut by_keys = vec![0.0];
-        // Chances nearer to 1 than this are taken for 1.
+        // Chances closer to 1 than this count as 1.
         while missing[0] < 1.0 - 1e-9 {
             for _ in 0..bits {
                 for s in 1..=bits {
@@ -51,47 +50,47 @@ impl BlockRate {
         Self { by_keys }
     }
 
-    /// The mean chance over a part of `blocks` blocks that `keys` keys have fallen on.
+    /// Returns the mean chance over a part of `blocks` blocks with `keys` keys.
     pub(super) fn of_part(&self, keys: u64, blocks: u32) -> f64 {
         over_binomial(keys, u64::from(blocks), |in_block| {
             usize::try_from(in_block).ok().and_then(|j| self.by_keys.get(j)).copied().unwrap_or(1.0)
         })
     }
 
-    /// The error rate of a shard that holds `keys` keys.
+    /// Returns the error rate of a shard with `keys` keys.
     fn of_shard(&self, geometry: Geometry, keys: u64) -> f64 {
         let part = self.of_part(keys, geometry.blocks_per_part());
         part.powi(geometry.blocks().get().cast_signed())
     }
 
-    /// The error rate of a filter that `keys` evenly spread keys are set in.
+    /// Returns the error rate of a filter with `keys` evenly spread keys.
     pub(super) fn of_filter(&self, geometry: Geometry, keys: u64) -> f64 {
         over_binomial(keys, SHARDS as u64, |in_shard| self.of_shard(geometry, in_shard))
     }
 }
 
-/// `bits` bits as a share of a block.
+/// Returns `bits` bits as a share of a block.
 fn share(bits: usize) -> f64 {
     bits as f64 / f64::from(BLOCK_BITS)
 }
 
 impl Geometry {
-    /// The error rate once `keys` evenly spread keys are set: what share of further, unseen keys
-    /// are taken for seen. Takes up to a millisecond.
+    /// Returns the error rate with `keys` evenly spread keys: the share of unseen keys that are
+    /// taken for seen. Takes up to a millisecond.
     pub fn error_rate_at(&self, keys: u64) -> f64 {
         BlockRate::new(self.bits_per_block()).of_filter(*self, keys)
     }
 
-    /// The error rate of a filter whose shards hold `keys` each, however uneven; for unseen keys
-    /// that fall on all shards alike. Takes up to a millisecond.
+    /// Returns the error rate of a filter whose shards hold `keys` each, also if unevenly. Unseen
+    /// keys fall on all shards alike. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
         let block = BlockRate::new(self.bits_per_block());
         keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
-    /// How many keys were probably set in a shard of which `ones` bits are set: the number that
-    /// would set so many on average. It is good to 1 % while a shard has some thousands of keys
-    /// and is far from full; of a full shard it gives what would fill all but one bit.
+    /// Estimates the number of keys in a shard of which `ones` bits are set: on average, so many
+    /// keys set so many bits. It is good to 1 % if the shard has some thousands of keys and is far
+    /// from full. For a full shard, returns the number that fills all bits but one.
     pub fn keys_from_ones(&self, ones: u64) -> u64 {
         let bits = self.shard_bits() as f64;
         let zeros = (bits - ones as f64).max(1.0);

@@ -4,41 +4,41 @@ use memmap2::MmapMut;
 
 use super::block::Block;
 
-/// A contiguous run of zeroed blocks, all of it backed by memory from the start: no page fault, and
-/// no surprise, comes later. In huge pages where the system has them, as a random access to a large
-/// region would otherwise miss the address cache (TLB) too.
+/// A contiguous region of blocks, zeroed at first. The system backs all of it with memory from the
+/// start, so that no page fault comes later. It uses huge pages if the system has them. Otherwise a
+/// random access to a large region would also miss the address cache (TLB).
 #[derive(Debug)]
 pub(super) struct Region {
     map: MmapMut,
 }
 
-/// The system has no memory for the blocks of a filter.
+/// Error of a filter whose blocks get no memory.
 #[derive(Debug, thiserror::Error)]
 pub enum AllocationError {
-    /// More bytes than an address can tell apart.
+    /// The size exceeds the address space.
     #[error(
         "{bytes} bytes of filter cannot be addressed on this machine; \
          lower the capacity or raise the error rate"
     )]
     Unaddressable {
-        /// What the filter needs.
+        /// Bytes that the filter needs.
         bytes: u64,
     },
-    /// The system refused.
+    /// The system refused the memory.
     #[error(
         "the system gave no {bytes} bytes of memory for the filter ({source}); free memory, lower \
          the capacity or raise the error rate"
     )]
     Refused {
-        /// What this part of the filter needs.
+        /// Bytes that this part of the filter needs.
         bytes: usize,
-        /// What the system said.
+        /// Error that the system gave.
         source: std::io::Error,
     },
 }
 
 impl Region {
-    /// Maps `blocks` blocks.
+    /// Maps `blocks` zeroed blocks.
     pub(super) fn zeroed(blocks: u64) -> Result<Self, AllocationError> {
         let bytes = blocks.saturating_mul(size_of::<Block>() as u64);
         let bytes = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -49,11 +49,11 @@ impl Region {
         #[cfg(target_os = "linux")]
         {
             use memmap2::Advice;
-            // Systems without huge pages refuse this; small pages are slower, that is all.
+            // Systems without huge pages refuse this; small pages are only slower.
             let _ = map.advise(Advice::HugePage);
             match map.advise(Advice::PopulateWrite) {
                 Ok(()) => return Ok(Self { map }),
-                // Linux before 5.14 does not know it.
+                // Linux before 5.14 does not know this advice.
                 Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
                 Err(error) => return Err(refused(error)),
             }
@@ -62,20 +62,20 @@ impl Region {
         Ok(Self { map })
     }
 
-    /// The blocks, to read.
+    /// Returns the blocks for reading.
     #[inline]
     pub(super) fn blocks(&self) -> &[Block] {
         bytemuck::cast_slice(&self.map)
     }
 
-    /// The blocks, to change.
+    /// Returns the blocks for changes.
     #[inline]
     pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
         bytemuck::cast_slice_mut(&mut self.map)
     }
 }
 
-/// Writes to every page, for systems that cannot be asked to back them.
+/// Writes to every page, for systems that have no call to back them with memory.
 fn touch(map: &mut [u8]) {
     /// The smallest page of any system.
     const PAGE: usize = 4096;

@@ -1,11 +1,12 @@
-//! Seed of a filter, which makes its false positives differ from another's.
+//! Seed of a filter. Filters with different seeds have different false positives.
 
 use super::id;
 
-/// The seed of a layout's hash: 32 bits, as MurmurHash3 takes it.
+/// The seed of a layout's hash: 32 bits, as in MurmurHash3.
 ///
-/// It is drawn at random once and kept with the filter. A program that knows it can craft links
-/// that make others look seen. Two filters with different seeds are wrong about different keys.
+/// It is drawn at random once and kept with the filter. A program that knows the seed can craft
+/// links that make others look seen. Two filters with different seeds have false positives on
+/// different keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(u32);
 

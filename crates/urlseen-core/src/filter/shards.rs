@@ -1,6 +1,6 @@
 //! The bits of the shards that one thread owns.
 
-// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 use std::io::{self, Read};
@@ -11,11 +11,11 @@ use super::places::Places;
 use super::region::{AllocationError, Region};
 use super::{Blocks, SHARDS, ShardId, Verdict};
 
-/// The shards that are one owner's, in one contiguous region; a whole shard's bits are contiguous
-/// in it. Nothing is locked: all that is done to a shard is done by the thread that has this.
+/// The shards of one owner, in one contiguous region; each shard is contiguous in it. There is no
+/// lock: only the thread that has this value works on these shards.
 ///
-/// A test misses the processor's caches once per block, so keys are tested and set by the batch:
-/// while one key's blocks are looked at, those of the next are under way.
+/// A test misses the processor's caches once per block, so keys are tested and set in batches.
+/// While a kernel works on one key's blocks, those of the next are fetched.
 ///
 /// ```
 /// # use urlseen_core::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
@@ -42,24 +42,23 @@ use super::{Blocks, SHARDS, ShardId, Verdict};
 pub struct Shards {
     places: Places,
     region: Region,
-    /// Of each shard owned, in the region's order.
+    /// Counts of each owned shard, in the region's order.
     counts: Vec<Count>,
     kernel: Kernels,
 }
 
-/// What is set in a shard.
+/// Counts of keys and bits in a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Keys that set at least one new bit. It falls behind the true number by those that the filter
-    /// took for seen.
+    /// Keys that set at least one new bit. Keys that the filter took for seen are not counted.
     pub keys: u64,
-    /// Bits that are set.
+    /// Bits of the shard that are 1.
     pub ones: u64,
 }
 
 impl Shards {
-    /// Maps the memory of those shards that are `owner`'s, one of `owners` (see
-    /// [`ShardId::owner`]), and counts it as empty.
+    /// Maps the memory of the shards that `owner`, one of `owners`, has (see [`ShardId::owner`]).
+    /// They are empty.
     ///
     /// # Panics
     /// If `owner` is not below `owners`, or there are more owners than shards.
@@ -71,12 +70,12 @@ impl Shards {
         Ok(Self { places, region, counts, kernel: Kernels::fastest() })
     }
 
-    /// Whether a shard is one of these.
+    /// Returns true if a shard is one of these.
     pub fn has(&self, shard: ShardId) -> bool {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the key's blocks, if its shard is one of these: for what is tested soon.
+    /// Begins to fetch the blocks of a key that is tested soon, if its shard is one of these.
     #[inline]
     pub fn fetch(&self, key_hash: KeyHash) {
         if self.has(key_hash.shard()) {
@@ -92,7 +91,7 @@ impl Shards {
         self.kernel.run(TestAll { shards: self, key_hashes, verdicts });
     }
 
-    /// Sets the keys.
+    /// Sets the bits of all keys.
     ///
     /// # Panics
     /// If a key's shard has another owner.
@@ -100,8 +99,8 @@ impl Shards {
         self.kernel.run(SetAll { shards: self, key_hashes });
     }
 
-    /// A whole shard's bits, as [`Shards::load`] takes them back: its blocks in order, the words of
-    /// a block in order, each little endian.
+    /// Returns a whole shard's bits, for [`Shards::load`]: its blocks in order, and the words of a
+    /// block in order, each little endian.
     ///
     /// # Panics
     /// If the shard has another owner.
@@ -109,7 +108,7 @@ impl Shards {
         block::bytes(&self.region.blocks()[self.places.range(shard)])
     }
 
-    /// What is set in a shard.
+    /// Returns the counts of a shard.
     ///
     /// # Panics
     /// If the shard has another owner.
@@ -117,10 +116,11 @@ impl Shards {
         self.counts[self.places.slot(shard)]
     }
 
-    /// Puts a shard's bits in place of what it holds, in which so many keys were set.
+    /// Replaces a shard's bits by the bytes that `from` gives. `keys` is the number of keys in
+    /// them.
     ///
     /// # Errors
-    /// Where reading fails: the shard is empty then.
+    /// If reading fails: the shard is empty then.
     ///
     /// # Panics
     /// If the shard has another owner.
@@ -159,14 +159,14 @@ impl Shards {
     /// If the shard has another owner.
     pub fn clear(&mut self, shard: ShardId) {
         let count = &mut self.counts[self.places.slot(shard)];
-        // An empty shard may be memory that was never touched: it need not be now.
+        // Memory of an empty shard may never have been touched, and stays so.
         if *count != Count::default() {
             block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]).fill(0);
             *count = Count::default();
         }
     }
 
-    /// Empties all shards owned.
+    /// Empties all owned shards.
     pub fn clear_all(&mut self) {
         let own: Vec<ShardId> = self.counts().map(|(shard, _)| shard).collect();
         for shard in own {
@@ -174,14 +174,14 @@ impl Shards {
         }
     }
 
-    /// What is set in each shard owned.
+    /// Iterates over the counts of all owned shards.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
         let owned = ShardId::all().filter(|&shard| self.has(shard));
         owned.zip(self.counts.iter().copied())
     }
 }
 
-/// [`Shards::test_all`], to be done by some kernel.
+/// Work of [`Shards::test_all`] for a kernel.
 struct TestAll<'a> {
     shards: &'a Shards,
     key_hashes: &'a [KeyHash],
@@ -211,14 +211,14 @@ impl TestAll<'_> {
         places.visit(region.blocks(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
             let drawn = places.into_iter().enumerate();
             let drawn = drawn.map(|(part, place)| (&blocks[place], native.draw(key_hash, part)));
-            // All blocks are looked at: they have been fetched, and nobody can foresee which key is
-            // unseen, so a branch would cost more.
+            // Looks at all blocks. They have been fetched, and no processor can predict unseen
+            // keys, so a branch would cost more.
             verdicts.push(Verdict::of(kernel.hold(drawn)));
         });
     }
 }
 
-/// [`Shards::set_all`], to be done by some kernel.
+/// Work of [`Shards::set_all`] for a kernel.
 struct SetAll<'a> {
     shards: &'a mut Shards,
     key_hashes: &'a [KeyHash],
@@ -271,7 +271,7 @@ mod tests {
         Shards::allocate(Native::new(Seed::new(3), geometry), owner, owners).unwrap()
     }
 
-    /// One key alone.
+    /// Operations on one key.
     impl Shards {
         fn test_one(&self, key_hash: KeyHash) -> Verdict {
             let mut verdicts = Vec::new();
@@ -279,7 +279,7 @@ mod tests {
             verdicts[0]
         }
 
-        /// How many bits that sets.
+        /// Sets a key, and returns the number of new bits.
         fn set_one(&mut self, key_hash: KeyHash) -> u64 {
             let before = self.count(key_hash.shard()).ones;
             self.set_all(&[key_hash]);
@@ -293,7 +293,7 @@ mod tests {
         Fingerprint::Raw20(raw)
     }
 
-    /// All positions of a shard that are set, read from memory.
+    /// Returns all positions of a shard that are set, read from memory.
     fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
         let shard = ShardId::all().nth(shard).unwrap();
         let blocks = &shards.region.blocks()[shards.places.range(shard)];

@@ -1,20 +1,20 @@
-//! From capacity and error rate to a geometry.
+//! Chooses a geometry for a capacity and an error rate.
 
 use super::geometry::BLOCK_BITS;
 use super::rate::BlockRate;
 use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 
-/// How far above the optimum a geometry may be to be worth its fewer blocks.
+/// Factor by which a geometry may exceed the optimal bits for the sake of fewer blocks.
 pub(super) const WORTH: f64 = 1.16;
 
-/// Blocks a part for comparing bits a key: so many that neither their number being whole nor shards
-/// being uneven matters.
+/// Blocks of a part for the comparison of bits a key. With so many, neither whole numbers nor
+/// uneven shards matter.
 const LARGE_PART: u32 = 1 << 20;
 
-/// The most keys a block that are looked at: at the largest error rate eight blocks hold 710.
+/// Most keys a block that the search considers: at the largest error rate, eight blocks hold 710.
 const MOST_KEYS_PER_BLOCK: u64 = 1024;
 
-/// A capacity and an error rate, and the smallest geometry that keeps the one up to the other.
+/// A capacity and an error rate, and the smallest geometry that keeps the rate up to the capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
     capacity: Capacity,
@@ -23,12 +23,12 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Chooses the fewest blocks that keep within 1.16 of [`ErrorRate::optimal_bits_per_key`] where
-    /// a filter is large, with their best k and no block more than the true error rate needs. Takes
-    /// some milliseconds.
+    /// Chooses the fewest blocks that keep a large filter within 1.16 of
+    /// [`ErrorRate::optimal_bits_per_key`], with their best k. Takes no more blocks than the true
+    /// error rate needs. Takes some milliseconds.
     ///
-    /// Where a shard has few blocks, below about a million keys, it takes more bits a key than
-    /// that: blocks are whole, and shards differ more.
+    /// A filter below about a million keys has few blocks a shard, and takes more bits a key.
+    /// Blocks are whole there, and shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();
         let mut rates = BlockRates::default();
@@ -41,20 +41,20 @@ impl Sizing {
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// One that was chosen before, and is recorded.
+    /// Restores a sizing that was chosen before and recorded.
     pub fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
         Self { capacity, error_rate, geometry }
     }
 
-    /// The same with a given number of blocks, however many bits that takes.
+    /// Sizes with a given number of blocks, regardless of the bits that it takes.
     pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
         let mut rates = BlockRates::default();
         let packing = Packing::best(&mut rates, blocks, error_rate);
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// The fewest blocks a part that keep the error rate: found near what the packing says, since
-    /// the rate falls with every block.
+    /// Finds the fewest blocks a part that keep the error rate. It searches near the packing's
+    /// number, because the rate falls with every block.
     fn packed(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -93,28 +93,28 @@ impl Sizing {
         Self { capacity, error_rate, geometry: geometry(enough) }
     }
 
-    /// The number of keys up to which the error rate is kept.
+    /// Returns the number of keys up to which the filter keeps the error rate.
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
 
-    /// The error rate that is kept up to the capacity.
+    /// Returns the error rate that the filter keeps up to the capacity.
     pub fn error_rate(&self) -> ErrorRate {
         self.error_rate
     }
 
-    /// The geometry chosen.
+    /// Returns the chosen geometry.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// Bits of the filter for each key of its capacity.
+    /// Returns the bits of the filter for each key of its capacity.
     pub fn bits_per_key(&self) -> f64 {
         self.geometry.bits() as f64 / self.capacity.get() as f64
     }
 }
 
-/// How densely keys can be packed into blocks at an error rate, where a filter is large.
+/// Densest packing of keys into the blocks of a large filter, at an error rate.
 #[derive(Debug, Clone, Copy)]
 struct Packing {
     blocks: Blocks,
@@ -123,7 +123,7 @@ struct Packing {
 }
 
 impl Packing {
-    /// The densest for a number of blocks: the best k.
+    /// Finds the densest packing for a number of blocks, with the best k.
     fn best(rates: &mut BlockRates, blocks: Blocks, error_rate: ErrorRate) -> Self {
         let mut best = Self { blocks, bits_per_block: 1, keys_per_block: 0.0 };
         for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
@@ -138,13 +138,14 @@ impl Packing {
         best
     }
 
-    /// Bits a key takes.
+    /// Returns the bits that a key takes.
     fn bits_per_key(&self) -> f64 {
         f64::from(BLOCK_BITS * self.blocks.get()) / self.keys_per_block
     }
 }
 
-/// The most keys a block, on average, at which all of a key's blocks together keep the error rate.
+/// Returns the most keys a block, on average, at which all of a key's blocks together keep the
+/// error rate.
 fn densest(block: &BlockRate, blocks: Blocks, error_rate: ErrorRate) -> f64 {
     let allowed = error_rate.get().powf(1.0 / f64::from(blocks.get()));
     let (mut kept, mut exceeded) = (0, MOST_KEYS_PER_BLOCK * u64::from(LARGE_PART));
@@ -181,9 +182,10 @@ mod tests {
         Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(rate).unwrap())
     }
 
-    /// The design's table, which was computed for bits of a block drawn without replacement. Drawn
-    /// with it, as here, the same blocks take up to 0.8 % more, and up to 2.3 % where a single
-    /// block is asked for far more than it is good for; there the best k is one more, too.
+    /// Compares with the table of the design, which was computed for bits drawn without
+    /// replacement. Drawn with replacement, as here, the same blocks take up to 0.8 % more bits. A
+    /// single block at a rate far below its range takes up to 2.3 % more, and a best k that is one
+    /// higher.
     #[test]
     fn bits_a_key_are_those_of_the_design() {
         use Blocks::{Eight, Four, One, Two};

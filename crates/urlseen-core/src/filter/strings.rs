@@ -5,37 +5,37 @@ use std::fmt;
 use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::prefetch::prefetch;
 
-/// The most bits of a region: 4 MiB, which stay in a processor's caches while they are written to.
-/// The largest strings have so few regions that the bits of all can be sorted into them quickly.
+/// Most bits of a region: 4 MiB, which stay in a processor's caches while they are written. The
+/// largest strings have only a few regions, so sorting bits by region is quick.
 const REGION: u64 = 1 << 25;
 
-/// Bits of a word.
+/// Bits of a machine word.
 const WORD: u32 = u64::BITS;
 
-/// How many keys are fetched ahead of the one that is looked at.
+/// Number of keys that are fetched ahead of the tested one.
 const AHEAD: usize = 8;
 
-/// Strings of bits. They take memory region by region, from the first bit on that is set there.
+/// Strings of bits. A region takes memory once one of its bits is set.
 #[derive(Clone)]
 pub struct StringBits {
     regions: Vec<Vec<u64>>,
-    /// How many bits a region has.
+    /// Number of bits in a region.
     region: u32,
-    /// How many regions each string has.
+    /// Number of regions in a string.
     of_string: usize,
 }
 
 impl StringBits {
-    /// The strings of a layout, without a bit.
+    /// Builds the strings of a layout, without a bit.
     ///
     /// # Panics
-    /// If it has no string, which no layout does.
+    /// If the layout has no string; every layout has one.
     pub fn new(layout: &(impl BitStrings + ?Sized)) -> Self {
         let bits: Vec<_> = (0..layout.strings()).map(|string| layout.bits(string)).collect();
         Self::of(&bits)
     }
 
-    /// Strings of so many bits each.
+    /// Builds strings of so many bits each.
     pub(super) fn of(bits: &[u64]) -> Self {
         let longest = *bits.iter().max().expect("a string");
         let region = longest.next_power_of_two().min(REGION);
@@ -45,14 +45,14 @@ impl StringBits {
         Self { regions, region, of_string }
     }
 
-    /// The number of a bit's region, and its place in that.
+    /// Returns the number of a bit's region, and the bit's place in it.
     #[inline]
     pub fn find(&self, BitPosition { string, bit }: BitPosition) -> (usize, u32) {
         let nth = (bit / self.region) as usize;
         (string as usize * self.of_string + nth, bit % self.region)
     }
 
-    /// Whether a bit is set.
+    /// Returns true if a bit is set.
     #[inline]
     pub fn has(&self, position: BitPosition) -> bool {
         let (region, bit) = self.find(position);
@@ -60,7 +60,7 @@ impl StringBits {
         word.is_some_and(|word| word >> (bit % WORD) & 1 == 1)
     }
 
-    /// Sets a bit.
+    /// Sets a bit, and takes memory for its region if it is the first one there.
     #[inline]
     pub(crate) fn set(&mut self, position: BitPosition) {
         let (region, bit) = self.find(position);
@@ -68,33 +68,33 @@ impl StringBits {
         Self::set_in(&mut self.regions[region], words, bit);
     }
 
-    /// Sets a bit of a region that was handed out by [`StringBits::regions_mut`], which takes
-    /// memory for its [`StringBits::words`] from the first one on.
+    /// Sets a bit of a region from [`StringBits::regions_mut`]. The first bit takes memory for all
+    /// [`StringBits::words`] of the region.
     #[inline]
     pub fn set_in(region: &mut Vec<u64>, words: usize, bit: u32) {
         if region.is_empty() {
-            // Zeros from the system, which are not even there before they are touched.
+            // The system gives zeroed pages, which take no memory before they are touched.
             *region = vec![0; words];
         }
         region[(bit / WORD) as usize] |= 1 << (bit % WORD);
     }
 
-    /// How many words a region has once it has a bit.
+    /// Returns the number of words of a region that has a bit.
     pub fn words(&self) -> usize {
         self.region.div_ceil(WORD) as usize
     }
 
-    /// How many regions there are.
+    /// Returns the number of regions.
     pub fn regions(&self) -> usize {
         self.regions.len()
     }
 
-    /// All regions, for threads that share them out.
+    /// Returns all regions, for threads that share them.
     pub fn regions_mut(&mut self) -> &mut [Vec<u64>] {
         &mut self.regions
     }
 
-    /// Bytes that are taken.
+    /// Returns the bytes of memory that are in use.
     pub(crate) fn bytes(&self) -> u64 {
         self.regions.iter().map(|region| 8 * region.len() as u64).sum()
     }
@@ -115,17 +115,17 @@ impl fmt::Debug for StringBits {
     }
 }
 
-/// A filter of Redis in this process's memory: it judges as the scripts do.
+/// A filter of Redis in this process's memory. It judges as the scripts do.
 pub trait ScriptFilter: fmt::Debug + Send {
-    /// Tests keys and adds those that were not there, one after the other: what one sets, the next
-    /// sees.
+    /// Tests keys one after the other and adds the unseen ones, so that each test sees the keys
+    /// added before.
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed));
 
-    /// How many keys were added.
+    /// Returns the number of added keys.
     fn keys(&self) -> u64;
 }
 
-/// A filter of another project's layout in this process's memory: it judges as that project does.
+/// A filter of another project's layout in this process's memory. It judges as that project does.
 #[derive(Debug)]
 pub(super) struct StringFilter<L> {
     layout: L,
@@ -134,19 +134,19 @@ pub(super) struct StringFilter<L> {
     positions: Vec<BitPosition>,
 }
 
-/// What such a filter says of a key.
+/// Result of adding a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Placed {
     /// All its bits were set.
     Seen,
-    /// They were not; they are now.
+    /// Some bits were not set; now they are.
     Added,
-    /// It has no place.
+    /// The layout has no place for it.
     Nowhere(PlacementError),
 }
 
 impl<L: BitStrings> StringFilter<L> {
-    /// An empty filter.
+    /// Builds an empty filter of a layout.
     pub(super) fn new(layout: L) -> Self {
         let bits = StringBits::new(&layout);
         Self { layout, bits, keys: 0, positions: Vec::new() }
@@ -200,7 +200,7 @@ mod tests {
     use super::*;
 
     fn texts(count: u64) -> Vec<String> {
-        // Each of them twice.
+        // Each text occurs twice.
         (0..count).map(|number| format!("{:040x}", u128::from(number / 2) * 0x9e37_79b9)).collect()
     }
 

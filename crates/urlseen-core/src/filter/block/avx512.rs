@@ -1,5 +1,6 @@
-//! A word of the draw at a time, on processors with AVX-512: a register holds a whole block, and in
-//! another each of its eight lanes of 64 bits works on a position of its own.
+//! Kernel for processors with AVX-512, which works on a word of the draw at a time. One register
+//! holds a whole block. In another one, each of the eight lanes of 64 bits has a position of its
+//! own.
 
 use std::arch::x86_64::{
     __m512i, _mm512_andnot_si512, _mm512_mask_and_epi64, _mm512_or_si512, _mm512_permutexvar_epi64,
@@ -11,14 +12,12 @@ use std::arch::x86_64::{
 use super::{Block, Kernel, Work};
 use crate::filter::layout::native::Draw;
 
-/// Kernel with AVX-512. Only [`Avx512::detect`] makes one: where there is one, the processor has
-/// the instructions.
+/// Kernel with AVX-512. Only [`Avx512::detect`] makes one, so its processor has the instructions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Avx512(());
 
 impl Avx512 {
-    /// Returns the kernel where the processor and the system have the instructions that the
-    /// functions below are compiled for.
+    /// Returns the kernel if processor and system have the instructions of the functions below.
     pub(in crate::filter) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq"))
             .then_some(Self(()))
@@ -27,7 +26,7 @@ impl Avx512 {
     /// Does the work with this kernel.
     #[allow(unsafe_code)]
     pub(super) fn run<W: Work>(self, work: W) -> W::Done {
-        // SAFETY: `run` needs nothing but its instructions, and `self` says that they are there.
+        // SAFETY: `run` only needs its instructions, and `self` proves that they are there.
         unsafe { run(work, self) }
     }
 }
@@ -53,9 +52,9 @@ fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
     work.by(kernel)
 }
 
-/// Each lane moves its position to its lowest bits. What is above them does no harm: of the word's
-/// number three bits count, of the bit's number six. So a lane fetches the word of the block that
-/// its position is in, and turns it until the position is its lowest bit.
+/// Tests a draw in a block. Each lane moves its position to its lowest bits. Higher bits do no
+/// harm: the word's number has three bits, and the bit's number six. Then a lane fetches the word
+/// of its position, and rotates it until the position is the lowest bit.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn hold<'a>(drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
@@ -73,9 +72,9 @@ fn hold<'a>(drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
     _mm512_testn_epi64_mask(all, lowest) == 0
 }
 
-/// Each lane is a word of the block, and shifts a one by where the bit lies from its own first bit:
-/// out of the lane, unless the bit is in its word, as a distance below zero is a very large one
-/// here.
+/// Sets a draw in a block. Each lane is a word of the block. It shifts a one by the distance of the
+/// bit from its own first bit. If the bit is in another word, the one leaves the lane; a distance
+/// below zero counts as a very large one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn set(block: &mut Block, draw: Draw) -> u32 {
@@ -89,20 +88,20 @@ fn set(block: &mut Block, draw: Draw) -> u32 {
     let old: __m512i = bytemuck::must_cast(*block);
     *block = bytemuck::must_cast(_mm512_or_si512(old, mask));
     let new = _mm512_popcnt_epi64(_mm512_andnot_si512(old, mask));
-    // At most 512.
+    // A block has 512 bits.
     #[allow(clippy::cast_sign_loss, clippy::cast_possible_truncation)]
     let new = _mm512_reduce_add_epi64(new) as u32;
     new
 }
 
-/// How far a word is shifted to bring each of its positions to the lowest bits.
+/// Returns the shifts that bring each position of a word to the lowest bits.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn shifts() -> __m512i {
     _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 0)
 }
 
-/// The lanes that so many positions are in.
+/// Returns the mask of the lanes that so many positions use.
 #[inline]
 fn lanes(positions: u8) -> u8 {
     (1 << positions) - 1

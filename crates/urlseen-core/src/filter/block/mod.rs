@@ -1,6 +1,6 @@
-//! A block of bits, which is a cache line, and the kernels that test and set it.
+//! A block of bits, which is one cache line, and the kernels that test and set it.
 
-// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 #[cfg(target_arch = "x86_64")]
@@ -13,32 +13,32 @@ pub(super) use scalar::Scalar;
 
 use super::layout::native::Draw;
 
-/// 512 bits that memory is fetched in at once. Bit `b` is bit `b % 64` of word `b / 64`.
+/// 512 bits that a processor fetches from memory at once. Bit `b` is bit `b % 64` of word `b / 64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 pub(super) struct Block([u64; 8]);
 
-/// Finds the bits of a draw in a block. All kernels find the same.
+/// Finds the bits of a draw in a block. All kernels find the same bits.
 pub(super) trait Kernel: Copy {
-    /// Whether all the bits drawn are set, each draw in its block.
+    /// Returns true if all drawn bits are set, each draw in its block.
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool;
 
-    /// Sets the bits drawn; how many of them were not set before.
+    /// Sets the drawn bits. Returns the number of those that were not set before.
     fn set(self, block: &mut Block, draw: Draw) -> u32;
 }
 
-/// Work on many blocks. It is done as a whole by one kernel, so that nothing is asked about the
-/// processor for each block.
+/// Work on many blocks. One kernel does all of it, so that the processor is not examined for each
+/// block.
 pub(super) trait Work {
-    /// What it comes to.
+    /// Result of the work on all blocks.
     type Done;
 
-    /// Does it. Must be `inline(always)`: only what is inlined into [`Kernels::run`] is compiled
-    /// for the instructions of the kernel.
+    /// Does the work. It must be `inline(always)`: only functions inlined into [`Kernels::run`] are
+    /// compiled for the kernel's instructions.
     fn by(self, kernel: impl Kernel) -> Self::Done;
 }
 
-/// The kernels, one of which is chosen.
+/// The kernels, of which the process uses one.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernels {
     Scalar(Scalar),
@@ -47,7 +47,7 @@ pub(super) enum Kernels {
 }
 
 impl Kernels {
-    /// The fastest that this processor knows.
+    /// Returns the fastest kernel of this processor.
     pub(super) fn fastest() -> Self {
         #[cfg(target_arch = "x86_64")]
         if let Some(avx512) = Avx512::detect() {
@@ -66,17 +66,17 @@ impl Kernels {
     }
 }
 
-/// Blocks as they are kept. Words are little endian in memory wherever this builds.
+/// Returns the bytes of blocks. The words are little endian on every supported machine.
 pub(super) fn bytes(blocks: &[Block]) -> &[u8] {
     bytemuck::cast_slice(blocks)
 }
 
-/// The same to be written to.
+/// Returns the bytes of blocks, to be written to.
 pub(super) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
     bytemuck::cast_slice_mut(blocks)
 }
 
-/// What is kept of a filter would read as something else.
+/// On a big-endian machine, kept filters would have other bits.
 #[cfg(not(target_endian = "little"))]
 compile_error!("the bytes of a filter are kept as they are in memory, which must be little endian");
 
@@ -89,14 +89,14 @@ mod tests {
     use super::*;
     use crate::fingerprint::Fingerprint;
 
-    /// What a key draws in its first block.
+    /// Returns the draw of a key in its first block.
     fn draw(key: [u8; 20], bits_per_block: u8) -> Draw {
         let geometry = Geometry::new(Blocks::One, bits_per_block, 1).unwrap();
         let native = Native::new(Seed::new(3), geometry);
         native.draw(native.key_hash(&Fingerprint::Raw20(key)), 0)
     }
 
-    /// Whether two blocks hold a draw, and what setting it in the second does.
+    /// Tests a draw in two blocks, and sets it in the second.
     struct Look {
         blocks: [Block; 2],
         draw: Draw,

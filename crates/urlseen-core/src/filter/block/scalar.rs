@@ -1,17 +1,17 @@
-//! Bit by bit, on any processor: what the other kernels are held to.
+//! Kernel that works bit by bit, on any processor. The tests compare the other kernels with it.
 
 use super::{Block, Kernel};
 use crate::filter::layout::native::Draw;
 
-/// The kernel that needs nothing of a processor.
+/// The kernel that needs no special instructions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Scalar;
 
 impl Kernel for Scalar {
     #[inline(always)]
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
-        // All bits are looked at: the blocks are on their way, and a branch for each would cost
-        // more.
+        // Looks at all bits: the blocks are already on their way, and a branch for each bit would
+        // cost more.
         let mut all = 1;
         for (block, draw) in drawn {
             draw.for_each_bit(|bit| all &= block.0[word(bit)] >> (bit % u64::BITS));
@@ -32,7 +32,8 @@ impl Kernel for Scalar {
     }
 }
 
-/// The word that a bit is in; `bit` is below 512, and masked so that no bounds are checked.
+/// Returns the word that a bit is in. `bit` is below 512, and masked so that the compiler checks no
+/// bounds.
 #[inline]
 fn word(bit: u32) -> usize {
     (bit / u64::BITS % 8) as usize

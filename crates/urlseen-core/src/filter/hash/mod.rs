@@ -7,13 +7,14 @@ mod murmur64a;
 
 pub(crate) use murmur64a::murmur64a;
 
-/// MurmurHash3 x64-128 of `key`: its two 64-bit words, first the one that Python's
-/// `mmh3.hash64(key, seed)` returns first.
+/// Returns the two 64-bit words of MurmurHash3 x64-128 of `key`, in the order of Python's
+/// `mmh3.hash64(key, seed)`.
 pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
     mur3::murmurhash3_x64_128(key, seed)
 }
 
-/// MurmurHash3 x86-32 of `key`; Python's `mmh3.hash(key, seed)` is this read as a signed number.
+/// Returns MurmurHash3 x86-32 of `key`. Python's `mmh3.hash(key, seed)` is the same as a signed
+/// number.
 pub fn murmur3_x86_32(key: &[u8], seed: u32) -> u32 {
     mur3::murmurhash3_x86_32(key, seed)
 }

@@ -1,15 +1,15 @@
 //! MurmurHash64A, the variant of MurmurHash2 for 64-bit machines.
 //!
-//! Written after the description and the public-domain code of its author, Austin Appleby
-//! (SMHasher, `MurmurHash2.cpp`). The crates that have it are old or not made for speed; one of
-//! them is what the tests compare with.
+//! This code follows the description and the public-domain code of its author, Austin Appleby
+//! (SMHasher, `MurmurHash2.cpp`). Existing crates are old, or not made for speed. The tests compare
+//! with one of them.
 
-/// What everything is multiplied by.
+/// Multiplier of all steps.
 const M: u64 = 0xc6a4_a793_5bd1_e995;
-/// How far everything is shifted.
+/// Shift of all steps, in bits.
 const R: u32 = 47;
 
-/// MurmurHash64A of `key`, whose bytes are read as little-endian words on every machine.
+/// Returns MurmurHash64A of `key`, read as little-endian words on every machine.
 #[inline]
 pub(crate) fn murmur64a(key: &[u8], seed: u64) -> u64 {
     let (words, tail) = key.as_chunks();

@@ -1,5 +1,5 @@
-//! How a fingerprint becomes a shard and bit positions: this program's own way, and what the ways
-//! of other projects have in common, whose bits lie in Redis strings ([`BitStrings`]).
+//! Layouts: the shard and the bit positions of a fingerprint. There is the native layout, and an
+//! interface for other projects' layouts, whose bits are in Redis strings ([`BitStrings`]).
 
 pub(super) mod bit_strings;
 pub mod native;

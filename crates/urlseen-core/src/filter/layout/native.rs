@@ -1,8 +1,8 @@
 //! The native layout: a shard by the leading byte, and in it a few blocks of bits.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
-//! generator of the kind of Wang Yi's wyrand, with state h1 and, for keys to differ in more than
-//! where they start, the increment h2 | 1. Its n-th word, from 0, is
+//! generator like Wang Yi's wyrand, with state h1. Its increment is h2 | 1, so that keys differ in
+//! more than their start. Its n-th word, from 0, is
 //!
 //! ```text
 //! s = h1 + (n + 1) (h2 | 1)                    mod 2^64
@@ -11,15 +11,16 @@
 //! ```
 //!
 //! The first words, one for each part of the shard, choose blocks: word times the blocks of a part,
-//! divided by 2^64. The words after them choose bits, for one part after the other: 9 bits of a
-//! word are a position in the block, lowest first, seven to a word, and each part begins with a new
-//! word. Positions may fall together: to draw others instead would save half a percent of memory
-//! and cost a branch for each bit.
+//! divided by 2^64. The words after them choose bits, for one part after the other. 9 bits of a
+//! word are a position in the block, lowest first, seven to a word. Each part begins with a new
+//! word. Positions may coincide. To draw others instead would save half a percent of memory, and
+//! cost a branch for each bit.
 //!
-//! The shard of a digest and its positions are independent, as the positions' hash is seeded. The
-//! shard of plain text is the top byte of h1, which the generator's mixing hides from them.
+//! The shard of a digest and its positions are independent, because the positions' hash is seeded.
+//! The shard of plain text is the top byte of h1, which the generator's mixing hides from its
+//! positions.
 
-// What a kernel is to be compiled for must be inlined into it, see `Work::by`.
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
 use super::super::geometry::BLOCK_BITS;
@@ -27,17 +28,17 @@ use super::super::{Geometry, KeyHasher, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
 use crate::fingerprint::Fingerprint;
 
-/// The name of the rule above. Bits kept under one rule mean nothing under another, so whatever
-/// keeps a filter keeps this beside it and compares.
+/// Name of the rule above. Bits of one rule have no meaning under another. So every kept filter has
+/// this name with it, and readers compare.
 pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
 
-/// Bits that number a position in a block.
+/// Bits of a position in a block.
 const POSITION_BITS: u32 = BLOCK_BITS.ilog2();
 
 /// Positions taken from one word.
 const POSITIONS_PER_WORD: u8 = 7;
 
-/// The native layout of one filter: all that turns a fingerprint into bit positions.
+/// The native layout of one filter: it turns fingerprints into bit positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
     seed: Seed,
@@ -45,34 +46,34 @@ pub struct Native {
 }
 
 impl Native {
-    /// The layout for a seed and a geometry.
+    /// Builds the layout for a seed and a geometry.
     pub fn new(seed: Seed, geometry: Geometry) -> Self {
         Self { seed, geometry }
     }
 
-    /// The seed of the hash.
+    /// Returns the seed of the hash.
     pub fn seed(&self) -> Seed {
         self.seed
     }
 
-    /// How the bits are divided.
+    /// Returns the division of the bits.
     pub fn geometry(&self) -> Geometry {
         self.geometry
     }
 
-    /// What hashes fingerprints, by themselves.
+    /// Returns the hasher of fingerprints, without the geometry.
     pub fn hasher(&self) -> KeyHasher {
         KeyHasher::of_seed(self.seed)
     }
 
-    /// Hashes a fingerprint, once for all that is done with it.
+    /// Hashes a fingerprint once, for all operations on it.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         key_hash(self.seed, fingerprint)
     }
 
-    /// The key's bit positions within its shard, counted from its first block's first bit, in the
-    /// order drawn; some may be the same. There are [`Geometry::k`].
+    /// Iterates over the key's bit positions in its shard, in the order drawn. They count from the
+    /// first bit of the first block. There are [`Geometry::k`]; some may coincide.
     pub fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
         let per_block = self.geometry.bits_per_block();
         (0..self.geometry.blocks().get() as usize).flat_map(move |part| {
@@ -82,19 +83,19 @@ impl Native {
         })
     }
 
-    /// The key's block in a part of its shard, counted from the shard's first block.
+    /// Returns the key's block in a part of its shard, counted from the shard's first block.
     #[inline(always)]
     pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
         let in_part = self.geometry.blocks_per_part() as usize;
         let word = key_hash.words(part).next();
         let block = (u128::from(word) * in_part as u128) >> u64::BITS;
-        // Below `in_part`.
+        // The number is below `in_part`.
         #[allow(clippy::cast_possible_truncation)]
         let block = block as usize;
         part * in_part + block
     }
 
-    /// What the key draws in that block.
+    /// Returns the key's draw in its block of a part.
     #[inline(always)]
     pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
         let bits = self.geometry.bits_per_block();
@@ -105,15 +106,15 @@ impl Native {
     }
 }
 
-/// Hashes a fingerprint under a seed.
+/// Hashes a fingerprint with a seed.
 #[inline]
 pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
     let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
     KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
 }
 
-/// A key as the native layout sees it: its shard, and the hash that its positions come from.
-/// It depends on the seed alone, so it outlives a change of geometry.
+/// Hash of a key under the native layout: its shard, and the two words that start its positions. It
+/// depends only on the seed, so it stays valid for another geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash {
     h1: u64,
@@ -122,12 +123,12 @@ pub struct KeyHash {
 }
 
 impl KeyHash {
-    /// A key of a filter that is one whole, by the two words that its layout makes of it.
+    /// Wraps the two words of a key in a filter that is one whole.
     pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
         Self { h1, h2, shard: ShardId::WHOLE }
     }
 
-    /// The key of a shard that [`KeyHash::id`] gave this name.
+    /// Returns the key of a shard with the id from [`KeyHash::id`].
     pub fn named(shard: ShardId, id: u128) -> Self {
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]
@@ -135,23 +136,23 @@ impl KeyHash {
         Self { h1, h2, shard }
     }
 
-    /// The two words that a layout made of the key.
+    /// Returns the two words that a layout made of the key.
     pub fn words_of_key(self) -> [u64; 2] {
         [self.h1, self.h2]
     }
 
-    /// The shard that the key belongs to.
+    /// Returns the shard of the key.
     pub fn shard(&self) -> ShardId {
         self.shard
     }
 
-    /// The whole hash, h1 above h2: a name for the key in exact sets. That any two of 1e12 keys
-    /// share one has a chance of 1.5e-15.
+    /// Returns the whole hash, h1 above h2: an id of the key in exact sets. Any two of 1e12 keys
+    /// share one with the chance 1.5e-15.
     pub fn id(&self) -> u128 {
         u128::from(self.h1) << u64::BITS | u128::from(self.h2)
     }
 
-    /// The generator that the hash starts, before its n-th word.
+    /// Returns the generator that the hash starts, before its n-th word.
     #[inline(always)]
     fn words(self, n: usize) -> Words {
         let step = self.h2 | 1;
@@ -159,7 +160,7 @@ impl KeyHash {
     }
 }
 
-/// The generator that positions are drawn from.
+/// Generator of the words from which positions are drawn.
 #[derive(Debug, Clone, Copy)]
 struct Words {
     state: u64,
@@ -171,26 +172,26 @@ impl Words {
     fn next(&mut self) -> u64 {
         self.state = self.state.wrapping_add(self.step);
         let product = u128::from(self.state) * u128::from(self.state ^ 0xe703_7ed1_a0b4_28db);
-        // The low half, on purpose.
+        // Only the low half.
         #[allow(clippy::cast_possible_truncation)]
         let low = product as u64;
         (product >> u64::BITS) as u64 ^ low
     }
 }
 
-/// What a key draws in one block, as words to take bits from.
+/// Draw of a key in one block, as words to take bits from.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Draw {
     words: Words,
-    /// How many words give all their positions.
+    /// Number of words that give all their positions.
     full: u8,
-    /// How many positions the word after them gives.
+    /// Number of positions from the word after them.
     rest: u8,
 }
 
 impl Draw {
-    /// Calls `visit` with each word drawn, in order, and how many positions are taken from it: they
-    /// are its lowest 9 bits, the 9 above them, and so on.
+    /// Calls `visit` with each drawn word, in order, and the number of positions taken from it.
+    /// They are its lowest 9 bits, the 9 above them, and so on.
     #[inline(always)]
     pub(in crate::filter) fn for_each_word(mut self, mut visit: impl FnMut(u64, u8)) {
         for _ in 0..self.full {
@@ -201,12 +202,12 @@ impl Draw {
         }
     }
 
-    /// Calls `visit` with each bit drawn, 0 to 511, in order.
+    /// Calls `visit` with each drawn bit, 0 to 511, in order.
     #[inline(always)]
     pub(in crate::filter) fn for_each_bit(self, mut visit: impl FnMut(u32)) {
         self.for_each_word(|mut word, positions| {
             for _ in 0..positions {
-                // Nine bits.
+                // The lowest nine bits.
                 #[allow(clippy::cast_possible_truncation)]
                 visit(word as u32 & (BLOCK_BITS - 1));
                 word >>= POSITION_BITS;
@@ -214,7 +215,7 @@ impl Draw {
         });
     }
 
-    /// The n-th bit drawn.
+    /// Returns the n-th drawn bit.
     fn bit(mut self, n: u8) -> u64 {
         let word = (0..=n / POSITIONS_PER_WORD).fold(0, |_, _| self.words.next());
         word >> (POSITION_BITS * u32::from(n % POSITIONS_PER_WORD)) & u64::from(BLOCK_BITS - 1)
@@ -230,8 +231,8 @@ mod tests {
         Native::new(Seed::new(42), Geometry::new(Blocks::Two, bits_per_block, 1000).unwrap())
     }
 
-    /// What files keep: none of these numbers may change while the names of the rules stay. They
-    /// were computed apart, in Python, from mmh3 and the rule as this file's head gives it.
+    /// Kept files depend on these numbers: none may change while the names of the rules stay. They
+    /// were computed separately, in Python, from mmh3 and the rule at the head of this file.
     #[test]
     fn shards_and_positions_are_those_that_files_were_written_with() {
         assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");
@@ -277,7 +278,7 @@ mod tests {
             let text = Fingerprint::from_text(format!("https://example.com/{page}").as_bytes());
             keys[native.key_hash(&text).shard().index()] += 1;
         }
-        // Mean 100, standard deviation 10.
+        // The mean is 100, the standard deviation 10.
         assert!(keys.iter().all(|&keys| (50..=150).contains(&keys)), "{keys:?}");
     }
 

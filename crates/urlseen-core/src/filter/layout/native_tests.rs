@@ -1,7 +1,7 @@
-//! What the native filter promises, measured.
+//! Measured properties of the native filter.
 //!
-//! The rates are measured in batches as a crawl would ask, 30 million questions in all: more would
-//! cost the tests more than they tell.
+//! The rates are measured in batches like those of a crawl, with 30 million questions in all. More
+//! would take time and tell little.
 
 use crate::filter::native::KeyHash;
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use crate::filter::{
 };
 use crate::fingerprint::Fingerprint;
 
-/// The `number`-th fingerprint: 20 bytes as good as random (SplitMix64), no two alike.
+/// Returns the `number`-th fingerprint: 20 pseudorandom bytes (SplitMix64), no two alike.
 fn fingerprint(number: u64) -> Fingerprint {
     let mix = |number: u64| {
         let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
@@ -35,7 +35,7 @@ fn sizing(capacity: u64, error_rate: f64) -> Sizing {
     )
 }
 
-/// A filter in which the fingerprints 0 to `keys` are set.
+/// Builds a filter in which the fingerprints 0 to `keys` are set.
 fn filled(native: Native, keys: u64) -> Shards {
     let mut shards = Shards::allocate(native, 0, 1).expect("memory");
     set(&mut shards, native, 0..keys);
@@ -53,7 +53,7 @@ fn tested(shards: &Shards, key_hashes: &[KeyHash]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Those of `numbers` that the filter says were seen.
+/// Returns those of `numbers` that the filter calls seen.
 fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u64> {
     let mut seen = Vec::new();
     for first in numbers.clone().step_by(1000) {
@@ -65,9 +65,9 @@ fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u
     seen
 }
 
-/// Fails unless `wrong` of `asked` is what a rate gives: within three standard deviations of
-/// independent questions. `spread` adds how much the rate itself differs, as a share of it, between
-/// filters so small that their shards and blocks fill differently.
+/// Fails unless `wrong` of `asked` fits the rate, within three standard deviations of independent
+/// questions. `spread` is the deviation of the rate itself, as a share of it, among small filters:
+/// their shards and blocks fill differently.
 fn assert_rate(wrong: usize, asked: u64, rate: f64, spread: f64, context: &str) {
     let expected = asked as f64 * rate;
     let sigma = (expected + (spread * expected).powi(2)).sqrt();
@@ -90,8 +90,8 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
     }
 }
 
-/// With more blocks and past capacity, where a mistake in the model would show most: rates that are
-/// large enough to be measured closely.
+/// Tests more blocks, and filters beyond their capacity. A mistake in the model would show most
+/// there, and the rates are large enough to be measured closely.
 #[test]
 fn the_error_rate_is_the_one_computed_with_any_number_of_blocks_however_full() {
     for blocks in Blocks::ALL {
@@ -156,7 +156,7 @@ fn filters_with_other_seeds_are_wrong_about_other_keys() {
     );
 }
 
-/// Fingerprints of all kinds, from so small a space that many are asked for twice.
+/// Draws fingerprints of all kinds from a small space, so that many are asked for twice.
 fn any_fingerprint() -> impl Strategy<Value = Fingerprint> {
     prop_oneof![
         any::<u8>().prop_map(|byte| Fingerprint::Raw16([byte; 16])),
@@ -170,8 +170,8 @@ proptest! {
     // Each case has hundreds of fingerprints and up to sixteen owners.
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Against an exact set: what was set is seen, whatever its kind, its shard and its owner; and
-    /// with this little set at this rate, what was not is unseen.
+    /// Compares with an exact set. A key that was set is seen, for every kind, shard and owner. At
+    /// this rate and with so few keys, every other key is unseen.
     #[test]
     fn what_was_set_is_seen(
         asked in prop::collection::vec(any_fingerprint(), 0..300),

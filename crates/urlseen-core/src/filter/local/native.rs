@@ -1,4 +1,4 @@
-//! urlseen's own kind, in memory.
+//! The native kind, in memory.
 
 use std::any::Any;
 use std::io::{self, Read};
@@ -18,7 +18,7 @@ pub struct NativeFilter {
 }
 
 impl NativeFilter {
-    /// Maps the memory of those shards that are `owner`'s, one of `owners`.
+    /// Maps the memory of the shards that `owner`, one of `owners`, has.
     ///
     /// # Errors
     /// The system has no memory for them.
@@ -106,7 +106,7 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// What is set in the shards of an owner.
+/// Counts of keys and bits in the shards of an owner.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,
@@ -120,7 +120,7 @@ struct Shown {
 }
 
 impl Counts {
-    /// How many keys were probably set in each shard.
+    /// Estimates the number of keys in each shard.
     fn estimates(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
         for (shard, shown) in &self.shards {

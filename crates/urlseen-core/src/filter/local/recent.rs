@@ -7,35 +7,35 @@ use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{SHARDS, ShardId, Verdict};
 
-/// Remembers some of the fingerprints that were set last: what it calls seen was set, but for a
-/// chance of 2^-64 a test. What it has forgotten it calls unseen, and somebody else has to be
-/// asked.
+/// Remembers some of the fingerprints that were set last. A fingerprint that it calls seen was set,
+/// except with a chance of 2^-64 a test. A fingerprint that it calls unseen may have been evicted,
+/// so the caller asks Redis.
 ///
-/// A table in which each fingerprint has one place, by one half of its hash; whichever was set last
-/// has it, under the other half.
+/// It is a table in which each fingerprint has one place, by one half of its hash. The fingerprint
+/// that was set last has the place, and is known by the other half.
 #[derive(Debug)]
 pub struct Recent {
-    /// 0 where nothing is.
+    /// Names of fingerprints; 0 in an empty place.
     places: Box<[u64]>,
 }
 
 impl Recent {
-    /// A memory of at most so many fingerprints, and 8 bytes for each: the power of two that is
-    /// not above `most`, and at least one.
+    /// Makes a memory of at most `most` fingerprints, with 8 bytes for each. Their number is the
+    /// largest power of two that is not above `most`, and at least one.
     pub fn new(most: usize) -> Self {
         let places = 1 << most.max(1).ilog2();
         Self { places: vec![0; places].into() }
     }
 
     fn place(&self, key_hash: KeyHash) -> usize {
-        // A power of two, so this is a part of the hash.
+        // The number of places is a power of two, so this is a part of the hash.
         #[allow(clippy::cast_possible_truncation)]
         let hash = key_hash.id() as usize;
         hash & (self.places.len() - 1)
     }
 }
 
-/// Not the filter itself: it is in Redis, and so is how full it is. Nothing of it is stored.
+/// Stands in for a filter in Redis, which has the fill. It is never stored.
 impl FilterKind for Recent {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let is_there = |&it: &KeyHash| self.places[self.place(it)] == name(it);
@@ -67,7 +67,7 @@ impl FilterKind for Recent {
     }
 }
 
-/// Knows nothing of a filter that is in Redis.
+/// Gauge without figures: the filter is in Redis.
 #[derive(Debug)]
 struct InRedis;
 
@@ -83,7 +83,7 @@ impl Gauge for InRedis {
     fn keys(&self, _: &mut [u64; SHARDS]) {}
 }
 
-/// What stands for a fingerprint in its place; never 0.
+/// Returns the name of a fingerprint in its place; never 0.
 fn name(key_hash: KeyHash) -> u64 {
     // The upper half: the place comes from the lower one.
     #[allow(clippy::cast_possible_truncation)]

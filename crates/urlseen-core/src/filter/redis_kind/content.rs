@@ -1,25 +1,25 @@
-//! What the keys of a filter in Redis hold, and what a look at them tells.
+//! Content of a filter's keys in Redis, and the findings about them.
 
-/// What a key holds.
+/// Content of a filter's key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
-    /// A string of bits.
+    /// A string of the filter's bits.
     Bits {
-        /// How many can be set, counted from the first.
+        /// Bits that can be set, counted from the first.
         bits: u64,
-        /// The length in bytes that it grows to and never exceeds.
+        /// Length in bytes that the string grows to and never exceeds.
         max_bytes: u64,
         /// True if memory for all of it is taken at the start.
         is_reserved: bool,
     },
-    /// A set of fingerprints.
+    /// A set of the fingerprints.
     Members,
-    /// A decimal number: how many fingerprints were added.
+    /// A decimal number: the count of added fingerprints.
     Count,
 }
 
 impl Content {
-    /// The type of the key, as `TYPE` names it.
+    /// Returns the type of the key, as `TYPE` names it.
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Bits { .. } | Self::Count => "string",
@@ -27,7 +27,7 @@ impl Content {
         }
     }
 
-    /// The length in bytes that a string of bits grows to.
+    /// Returns the greatest length in bytes of a string of bits.
     pub fn max_bytes(self) -> Option<u64> {
         match self {
             Self::Bits { max_bytes, .. } => Some(max_bytes),
@@ -36,40 +36,40 @@ impl Content {
     }
 }
 
-/// A key that a filter does not have.
+/// A key that this filter does not have, but others do.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKey {
-    /// The key.
+    /// Name of the foreign key.
     pub key: String,
-    /// What it says of the filter that is there.
+    /// Meaning of the key's presence, for people.
     pub why: &'static str,
 }
 
-/// A hash beside a filter, in which its project keeps what it was made for.
+/// A hash in which another project keeps the parameters of its filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
-    /// The key of the hash.
+    /// Redis key of the hash.
     pub key: String,
-    /// Its fields, as a new filter has them.
+    /// Fields that a new filter has.
     pub fields: Vec<(&'static str, String)>,
-    /// The fields that must be like that in a filter that is there.
+    /// Names of the fields that an existing filter must have with the same values.
     pub fixed: &'static [&'static str],
 }
 
-/// What was seen of a key.
+/// Findings about one key.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct KeyLook {
-    /// The length of a string in bytes, the members of a set, or the number.
+    /// Bytes of a string, members of a set, or value of a counter.
     pub size: u64,
-    /// The share of a string's bits that are 1.
+    /// Share of a string's bits that are 1.
     pub fill: f64,
 }
 
-/// What is known of a filter from how full it is.
+/// Estimate of a filter's content from its fill.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Estimate {
-    /// Fingerprints in it.
+    /// Number of fingerprints in the filter.
     pub keys: u64,
-    /// The share of unseen ones that it calls seen.
+    /// Share of unseen fingerprints that the filter calls seen.
     pub error_rate: f64,
 }

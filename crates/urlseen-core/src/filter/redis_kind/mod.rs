@@ -1,5 +1,5 @@
-//! Filters in Redis, where others can share them: keys, places of fingerprints in them, and the
-//! functions by which scripts judge.
+//! Filters in Redis, which other programs can share: their keys, the places of fingerprints, and
+//! the functions by which scripts judge.
 
 mod content;
 mod keys;
@@ -22,37 +22,36 @@ use super::strings::ScriptFilter;
 use super::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
-/// A command, and its arguments.
+/// A command and its arguments.
 pub type Command = Vec<Vec<u8>>;
 
-/// A filter in Redis, of one kind and made for something.
+/// A filter in Redis, of one kind and with its parameters.
 ///
 /// Each kind has functions in Lua, all under the same names: `filter_refusal(keys)`, and
-/// `judge(keys, places, first, last, first_extra)`, which answers what goes on, how much of that is
-/// unseen, and a function that remembers it. They stand behind `COMMON` in a script. What can fail
-/// fails before that function is called.
+/// `judge(keys, places, first, last, first_extra)`. `judge` answers the items to emit, the number
+/// of unseen ones among them, and a function that adds these to the filter. The functions come
+/// after `COMMON` in a script. Every failure comes before that last function is called.
 pub trait RedisKind: fmt::Debug + Send + Sync {
-    /// The numbers of the keys that ever hold anything, in order.
+    /// Returns the numbers of the keys that ever have content, in order.
     fn used(&self) -> Vec<u32>;
 
-    /// The numbers of the keys whose looks make an estimate.
+    /// Returns the numbers of the keys whose findings make an estimate.
     fn looked_at(&self) -> Vec<u32> {
         self.used()
     }
 
-    /// The name of a key by its number, of the filter that is named `base` in its project's
-    /// settings.
+    /// Returns the name of a key by its number. The project's settings name the filter `base`.
     fn key(&self, base: &str, number: u32) -> String;
 
-    /// What a key holds.
+    /// Returns the content of a key.
     fn content(&self, number: u32) -> Content;
 
-    /// Keys that filters of other sizes and variants have, and this one does not.
+    /// Returns keys that filters of other sizes and variants have, and this one does not.
     fn foreign(&self, _base: &str) -> Vec<ForeignKey> {
         Vec::new()
     }
 
-    /// A hash beside the filter in which its project keeps what it was made for.
+    /// Returns the hash in which another project keeps the parameters, if it has one.
     fn record(&self, _base: &str) -> Option<Record> {
         None
     }
@@ -60,62 +59,64 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// Refuses a fingerprint that the kind has no place for.
     ///
     /// # Errors
-    /// It has none.
+    /// If there is no place.
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
         self.positions(fingerprint).map(drop)
     }
 
-    /// The fingerprint's bits; none where it is a member of a set.
+    /// Returns the fingerprint's bits; none if the filter is a set.
     ///
     /// # Errors
-    /// The kind has no place for it.
+    /// If the kind has no place for it.
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError>;
 
-    /// Commands that ask for a fingerprint and change nothing. Each is answered by numbers, of
-    /// which 1 means that a bit or a member is there.
+    /// Returns commands that ask for a fingerprint and change nothing. Each is answered by numbers;
+    /// 1 means that a bit or a member is there.
     ///
     /// # Errors
-    /// The kind has no place for it.
+    /// If the kind has no place for it.
     fn ask(&self, base: &str, fingerprint: &Fingerprint) -> Result<Vec<Command>, PlacementError> {
         Ok(question::bits(self.positions(fingerprint)?, |number| self.key(base, number)))
     }
 
-    /// Returns true if the answers to [`RedisKind::ask`] say that a fingerprint is there: for each
-    /// command whether all of its bits or members are.
+    /// Returns true if the answers to [`RedisKind::ask`] mean that a fingerprint is seen. Each
+    /// answer is true if all bits or members of its command are there.
     fn is_seen(&self, answers: &[bool]) -> bool {
         answers.iter().all(|&is_there| is_there)
     }
 
-    /// How many fingerprints there are, and at what share of unseen ones the filter is wrong, by
-    /// a look at each of the [`RedisKind::looked_at`] keys.
+    /// Estimates the number of fingerprints and the error rate, from the findings about each of the
+    /// [`RedisKind::looked_at`] keys.
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
 
-    /// Distribution of the bits that keys choose in a string, if the bits alone tell which keys the
-    /// filter has.
+    /// Returns the distribution of the bits that keys choose in a string. `None` if the bits alone
+    /// do not tell the filter's keys.
     fn cells(&self, _number: u32) -> Option<Cells> {
         None
     }
 
-    /// Memory and error rate of such a filter that holds so many keys.
+    /// Returns memory and error rate of a filter of this kind with so many keys.
     fn outlook(&self, keys: u64) -> Outlook;
 
-    /// The functions that a script calls.
+    /// Returns the functions that a script calls.
     fn lua(&self) -> String;
 
-    /// What an unseen item costs Redis, in nanoseconds, on a slow machine (docs/benchmarks.md).
+    /// Returns Redis's time for an unseen item, in nanoseconds, on a slow machine
+    /// (docs/benchmarks.md).
     fn cost(&self) -> usize;
 
-    /// What the functions judge these by; `None` stands for what goes on unchecked. All have
-    /// passed [`RedisKind::check`].
+    /// Returns the question about these fingerprints for the functions. `None` is an item that
+    /// passes unchecked. All fingerprints have passed [`RedisKind::check`].
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question;
 
-    /// Commands that the functions run: words and arguments, without the key behind the word.
+    /// Returns the commands that the functions run: words and arguments, without the key after the
+    /// word.
     fn commands(&self) -> &'static [&'static [&'static str]];
 
-    /// How many bits the filter has; 0 where it is a set.
+    /// Returns the number of the filter's bits; 0 if it is a set.
     fn bits(&self) -> u64;
 
-    /// How many bits a fingerprint sets; 0 where it is a set.
+    /// Returns the number of bits that a fingerprint sets; 0 if the filter is a set.
     fn hashes(&self) -> u32;
 
     /// Returns true if the filter is never wrong.
@@ -123,24 +124,25 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         false
     }
 
-    /// The layout, where the filter is of shards.
+    /// Returns the native layout, if the filter has shards.
     fn native(&self) -> Option<Native> {
         None
     }
 
-    /// An empty filter in this process's memory that judges as the scripts do; `None` where it
-    /// is a set, or can live in memory anyway.
+    /// Builds an empty filter in this process's memory that judges as the scripts do. Returns
+    /// `None` if the filter is a set, or its kind can be in memory anyway.
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
         None
     }
 
-    /// The layout, where the filter is nothing but strings of bits.
+    /// Returns the layout, if the filter has only strings of bits.
     fn strings(&self) -> Option<&(dyn BitStrings + Send + Sync)> {
         None
     }
 }
 
-/// What other projects hash or hold: the hex digits of a digest, plain text as it is.
+/// Returns the text that other projects hash or keep: the hex digits of a digest; plain text as it
+/// is.
 pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
     match fingerprint {
         Fingerprint::Text(text) => Cow::Borrowed(text),

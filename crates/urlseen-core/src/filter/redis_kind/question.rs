@@ -1,22 +1,22 @@
-//! What a script judges items by.
+//! Question about some items, for a script.
 
 use std::collections::BTreeMap;
 
 use super::Command;
 use crate::filter::layout::BitPosition;
 
-/// What a script judges some items by.
+/// Arguments by which a script judges some items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// The filter's keys that are needed.
+    /// Keys of the filter that the script needs.
     pub keys: Vec<String>,
-    /// Where in them to look.
+    /// Places to look at in these keys.
     pub places: Vec<u8>,
-    /// What to look for.
+    /// Values to look for there.
     pub extras: Vec<Vec<u8>>,
 }
 
-/// A question being put together: the strings are numbered as they come.
+/// A question while it is built. Strings are numbered as they come.
 pub(in crate::filter) struct Asked<K> {
     key: K,
     numbers: BTreeMap<u32, u16>,
@@ -24,24 +24,24 @@ pub(in crate::filter) struct Asked<K> {
 }
 
 impl<K: Fn(u32) -> String> Asked<K> {
-    /// Nothing is asked yet; `key` names strings.
+    /// Starts an empty question; `key` names strings.
     pub(in crate::filter) fn new(key: K) -> Self {
         Self { key, numbers: BTreeMap::new(), question: Question::default() }
     }
 
-    /// An item goes on unchecked: so many bytes of places and so many extras say nothing.
+    /// Adds an item that passes unchecked: so many empty bytes of places and empty extras.
     pub(in crate::filter) fn skip(&mut self, places: usize, extras: usize) {
         let Question { places: all, extras: more, .. } = &mut self.question;
         all.resize(all.len() + places, 0);
         more.resize(more.len() + extras, Vec::new());
     }
 
-    /// A number as Redis takes it.
+    /// Adds a number as a decimal text.
     pub(in crate::filter) fn number(&mut self, number: u32) {
         self.question.extras.push(itoa::Buffer::new().format(number).as_bytes().to_vec());
     }
 
-    /// A string by its number in the filter.
+    /// Adds a string by its number in the filter.
     pub(in crate::filter) fn string(&mut self, string: u32) {
         let keys = &mut self.question.keys;
         let number = *self.numbers.entry(string).or_insert_with(|| {
@@ -51,7 +51,7 @@ impl<K: Fn(u32) -> String> Asked<K> {
         self.question.places.extend(number.to_be_bytes());
     }
 
-    /// Where else to look.
+    /// Returns the places, to append more.
     pub(in crate::filter) fn places(&mut self) -> &mut Vec<u8> {
         &mut self.question.places
     }
@@ -61,7 +61,7 @@ impl<K: Fn(u32) -> String> Asked<K> {
     }
 }
 
-/// Commands that ask for bits, one for each string.
+/// Returns commands that ask for bits, one for each string.
 pub(super) fn bits(positions: Vec<BitPosition>, key: impl Fn(u32) -> String) -> Vec<Command> {
     let mut by_string: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for position in positions {

@@ -1,4 +1,4 @@
-//! Filters of other projects that are nothing but strings of bits.
+//! Other projects' filters that have only strings of bits.
 
 use super::{
     Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, Record, RedisKind,
@@ -9,10 +9,10 @@ use crate::filter::strings::{ScriptFilter, StringFilter};
 use crate::filter::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
-/// What a bit of an unseen item costs Redis, in nanoseconds.
+/// Redis's time for a bit of an unseen item, in nanoseconds.
 pub(in crate::filter) const BIT: usize = 2_300;
 
-/// A filter whose bits are where a layout has them.
+/// A filter with its bits in the strings of a layout.
 #[derive(Debug)]
 pub(in crate::filter) struct InStrings<L>(pub(in crate::filter) L);
 
@@ -31,7 +31,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
-        // All strings of a filter have names of their own, if not one name.
+        // The strings have different names, or all the same one.
         if self.0.key(base, 0) == self.0.key(base, 1) {
             return Vec::new();
         }
@@ -56,7 +56,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
             let bits = self.0.bits(string) as f64;
             -bits / hashes * (-look.fill.min(1.0 - 1.0 / bits)).ln_1p()
         });
-        // Not negative, and far below 2^64.
+        // The number is not negative, and far below 2^64.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let keys = keys.sum::<f64>().round() as u64;
         Estimate { keys, error_rate: self.0.error_rate(keys) }

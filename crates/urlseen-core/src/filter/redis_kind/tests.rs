@@ -1,4 +1,4 @@
-//! Keys, refusals and estimates of each way to have a filter in Redis.
+//! Keys, refusals and estimates of each kind of filter in Redis.
 
 use std::sync::Arc;
 

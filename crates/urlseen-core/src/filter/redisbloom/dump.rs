@@ -1,16 +1,16 @@
-//! A dump as one run of bytes, for files and for whatever else keeps one. Little endian.
+//! A dump as one sequence of bytes, for files and snapshots. Little endian.
 //!
 //! ```text
 //! at  bytes
 //!  0      8  "RBDUMP 1"
-//!  8         each answer of BF.SCANDUMP, in order, the last of them too:
+//!  8         each answer of BF.SCANDUMP, in order, also the last:
 //!  0      8    its iterator
 //!  8      8    n, the bytes of its data
 //! 16      n    its data
 //! 16+n    4    CRC-32 (zlib's) of the 16+n bytes before
 //! ```
 //!
-//! The answer that ends a dump has the iterator 0 and no data. Nothing follows it.
+//! The answer that ends a dump has the iterator 0 and no data. No byte follows it.
 
 use std::io::{self, Read, Write};
 
@@ -20,59 +20,59 @@ use super::error::ChunkError;
 use super::filter::{Chunk, Filter};
 use super::loader::Loader;
 
-/// What a dump begins with.
+/// First bytes of a dump.
 pub const MAGIC: &[u8; 8] = b"RBDUMP 1";
 
 /// Bytes of a chunk before its data.
 const HEAD: usize = 16;
-/// Bytes of a chunk behind its data.
+/// Bytes of a chunk after its data.
 const CRC: usize = 4;
 
-/// The most bytes that a filter's header may have: some 19,000 layers.
+/// Most bytes of a filter's header: some 19,000 layers.
 const MAX_HEADER: u64 = 1 << 20;
 
-/// A dump that cannot be read: where, and why.
+/// Problem of a dump, with its place.
 #[derive(Debug, thiserror::Error)]
 #[error("at byte {offset}: {problem}")]
 pub struct DumpError {
-    /// The byte of the dump that the trouble begins with.
+    /// Offset in the dump at which the problem begins.
     pub(crate) offset: u64,
-    /// What is wrong.
+    /// Kind of the problem, with its values.
     pub problem: DumpFormatError,
 }
 
-/// What is wrong with a dump.
+/// Reason for which a dump cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpFormatError {
-    /// It is something else.
+    /// The bytes are not a dump.
     #[error("this is no dump of a RedisBloom filter: it does not begin with \"RBDUMP 1\"")]
     Magic,
-    /// It was cut.
+    /// The dump ends too early.
     #[error("the dump ends in the middle: dump the filter again")]
     Cut,
-    /// It is not as it was written.
+    /// A chunk has changed since it was written.
     #[error("the CRC of the chunk that begins here does not hold: dump the filter again")]
     Crc,
-    /// A chunk has more bytes than any that can come here.
+    /// A chunk claims more bytes than can come here.
     #[error("the chunk says that it has {found} bytes, and at most {allowed} can come here")]
     Length {
-        /// What it says.
+        /// Bytes that the chunk claims.
         found: u64,
-        /// The most that can come.
+        /// Most bytes that can come.
         allowed: u64,
     },
-    /// The dump goes on behind its end.
+    /// Bytes follow the end of the dump.
     #[error("more bytes follow after the end of the dump")]
     Behind,
-    /// The chunk is whole, and makes no filter.
+    /// The chunk is whole, but fits into no filter.
     #[error("{0}")]
     Chunk(ChunkError),
-    /// It cannot be read.
+    /// The reader of the dump failed.
     #[error("it cannot be read: {0}")]
     Io(io::Error),
 }
 
-/// Writes a filter, and nothing behind it.
+/// Writes a filter as a dump.
 pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(MAGIC)?;
     let end = Chunk { iterator: 0, data: (&[]).into() };
@@ -87,19 +87,19 @@ pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
     Ok(())
 }
 
-/// How many bytes [`write()`] writes.
+/// Returns the number of bytes that [`write()`] writes.
 pub fn len(filter: &Filter) -> u64 {
     let around = (HEAD + CRC) as u64;
     let chunks = filter.chunks().map(|chunk| around + chunk.data.len() as u64);
     MAGIC.len() as u64 + chunks.sum::<u64>() + around
 }
 
-/// Reads a filter, chunk by chunk, up to the end of `from`. Its layers are never to take more than
+/// Reads a filter chunk by chunk, up to the end of `from`. Its layers may never take more than
 /// `limit` bytes.
 pub fn read(from: &mut dyn Read, limit: u64) -> Result<Filter, DumpError> {
     let mut source = Source { from, offset: 0 };
     let mut magic = [0; MAGIC.len()];
-    // What is too short for it is something else, too.
+    // A file that is too short is not a dump, either.
     let is_dump = match source.fill(&mut magic) {
         Err(DumpError { problem: DumpFormatError::Cut, .. }) => false,
         filled => filled.map(|()| magic == *MAGIC)?,
@@ -122,7 +122,7 @@ pub fn read(from: &mut dyn Read, limit: u64) -> Result<Filter, DumpError> {
     }
 }
 
-/// Where a dump is read from, and how far it was.
+/// Reader of a dump, and the offset in it.
 struct Source<'a> {
     from: &'a mut dyn Read,
     offset: u64,
@@ -142,8 +142,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// The next chunk, whose data have at most `allowed` bytes. No memory is taken for what does
-    /// not come.
+    /// Reads the next chunk, with at most `allowed` bytes of data. Takes memory only for bytes that
+    /// arrive.
     fn chunk(&mut self, allowed: u64) -> Result<(i64, Vec<u8>), DumpError> {
         let begin = self.offset;
         let mut head = [0; HEAD];
@@ -171,7 +171,7 @@ impl Source<'_> {
         Ok((iterator, data))
     }
 
-    /// Nothing is to follow.
+    /// Checks that no byte follows.
     fn end(&mut self) -> Result<(), DumpError> {
         match self.fill(&mut [0]) {
             Err(DumpError { problem: DumpFormatError::Cut, .. }) => Ok(()),

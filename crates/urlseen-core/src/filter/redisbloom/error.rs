@@ -1,88 +1,88 @@
-//! What can be wrong with a filter of RedisBloom.
+//! Errors of filters of RedisBloom.
 
-/// A chunk that cannot be read.
+/// Problem of a chunk, with its place.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "chunk {chunk} of the RedisBloom filter, byte {offset}: {problem}; dump the filter again with \
      BF.SCANDUMP and pass on every chunk, in order"
 )]
 pub struct ChunkError {
-    /// Its number, from 0, which is the header.
+    /// Number of the chunk; 0 is the header.
     pub(crate) chunk: u64,
-    /// The byte of it that the trouble begins with.
+    /// Offset in the chunk at which the problem begins.
     pub(crate) offset: u64,
-    /// What is wrong.
+    /// Kind of the problem, with its values.
     pub(crate) problem: FormatError,
 }
 
-/// What is wrong with a chunk.
+/// Reason for which a chunk is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// The iterator is not the one that is due.
+    /// The chunk has another iterator than the next one must have.
     #[error(
         "its iterator is {found}, and {due} is due: chunks are missing, doubled or out of order"
     )]
     Iterator {
-        /// What it came with.
+        /// Iterator of the chunk.
         found: i64,
-        /// What it has to come with.
+        /// Iterator that the chunk must have.
         due: i64,
     },
-    /// No header is as long.
+    /// The header has an impossible length.
     #[error("the header has {found} bytes; it has 20, and 53 for each of one or more layers")]
     HeaderLength {
-        /// Its bytes.
+        /// Bytes that the header has.
         found: usize,
     },
-    /// The header is of a server whose hashes are others.
+    /// The header comes from a server with other hashes.
     #[error(
         "16 bytes follow the layers: the server hashes with a bf-hash-seed of its own, and only \
          filters without one can be read"
     )]
     Seeded,
-    /// A number in the header that no filter has.
+    /// A number in the header is impossible.
     #[error("the {field} is {found}; {allowed}")]
     Field {
-        /// What it is.
+        /// Name of the header's field.
         field: &'static str,
-        /// The number.
+        /// Value of the header's field.
         found: Number,
-        /// What it may be.
+        /// Allowed values, for people.
         allowed: &'static str,
     },
     /// The filter is larger than the caller allows.
     #[error("the layers take over {limit} bytes, the limit that is set for them")]
     TooLarge {
-        /// The most bytes allowed.
+        /// Most bytes that are allowed.
         limit: u64,
     },
-    /// The chunk has nothing in it.
+    /// The chunk has no data.
     #[error("it is empty")]
     Empty,
-    /// The chunk goes over the end of a layer, or of the filter.
+    /// The chunk exceeds the end of a layer, or of the filter.
     #[error("it has {found} bytes, and only {left} of its layer are left")]
     TooLong {
-        /// Its bytes.
+        /// Bytes that the chunk has.
         found: usize,
-        /// The bytes that are due.
+        /// Bytes that are still missing.
         left: u64,
     },
-    /// The filter is not whole.
+    /// The filter lacks chunks.
     #[error("it is missing: {left} bytes of the filter have not come")]
     Missing {
-        /// The bytes that are due.
+        /// Bytes that are still missing.
         left: u64,
     },
     /// The system gave no memory.
     #[error("the system gave no memory for {bytes} more bytes of the filter")]
     Memory {
-        /// The bytes asked for.
+        /// Bytes that were requested.
         bytes: usize,
     },
 }
 
 impl ChunkError {
-    /// Returns true if the system gave no memory for it.
+    /// Returns true if memory was lacking.
     pub(crate) fn is_for_want_of_memory(&self) -> bool {
         matches!(self.problem, FormatError::Memory { .. })
     }
@@ -91,11 +91,11 @@ impl ChunkError {
 /// A number found in a header.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Number {
-    /// A count or a length.
+    /// A count, or a length in bytes.
     Whole(u64),
-    /// A rate.
+    /// A floating-point number.
     Real(f64),
-    /// Flags.
+    /// Flags, shown in hex digits.
     Flags(u32),
 }
 
@@ -109,35 +109,35 @@ impl std::fmt::Display for Number {
     }
 }
 
-/// A filter that cannot be reserved.
+/// Reason for which a filter cannot be reserved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReserveError {
-    /// The error rate is none.
+    /// The error rate is not between 0 and 1.
     #[error("the error rate {0:e} of a RedisBloom filter does not lie between 0 and 1")]
     ErrorRate(f64),
-    /// No layer is made for no item.
+    /// The capacity is 0 items.
     #[error("the capacity 0 of a RedisBloom filter holds no item; give at least 1")]
     Capacity,
-    /// No layer grows by that.
+    /// The expansion is 0, so no layer could follow.
     #[error("the expansion 0 of a RedisBloom filter makes no layer; give at least 1, or none")]
     Expansion,
-    /// It takes more memory than is allowed, or than can be addressed.
+    /// The layer takes more memory than is allowed, or than can be addressed.
     #[error("a RedisBloom layer for {capacity} items takes over {limit} bytes, the limit set")]
     TooLarge {
-        /// Its items.
+        /// Capacity of the layer in items.
         capacity: u64,
-        /// The most bytes allowed.
+        /// Most bytes that are allowed.
         limit: u64,
     },
     /// The system gave no memory.
     #[error("the system gave no {bytes} bytes of memory for a RedisBloom layer")]
     Memory {
-        /// The bytes asked for.
+        /// Bytes that were requested.
         bytes: u64,
     },
 }
 
-/// An item that cannot be added. The filter is as it was.
+/// Reason for which an item was not added. The filter is unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AddError {
     /// The filter is full and was reserved with `NONSCALING`.

@@ -1,4 +1,4 @@
-//! A whole filter.
+//! A filter of RedisBloom with all its layers.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,10 +13,10 @@ use super::loader::{FIRST, Loader};
 use super::rate::Rate;
 use crate::filter::UniteError;
 
-/// The most bytes of a chunk that is written, as servers write them. Larger ones are read.
+/// Most bytes of a written chunk, as servers write them. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
 
-/// The expansion of a filter that is reserved without one.
+/// Expansion of a filter that is reserved without one.
 const DEFAULT_EXPANSION: u32 = 2;
 
 /// A filter of RedisBloom, in memory.
@@ -25,16 +25,16 @@ pub struct Filter {
     size: u64,
     options: Options,
     growth: u32,
-    /// At least one. The last takes what is added; where a copy of the filter shares it, it is
-    /// copied first.
+    /// Layers, at least one. The last receives new items. If a frozen copy shares it, it is copied
+    /// first.
     layers: Vec<Arc<Layer>>,
     /// Empty layers that will follow the last one.
     spare: VecDeque<Layer>,
-    /// The most bytes that the layers may take.
+    /// Most bytes that the layers may take.
     limit: u64,
 }
 
-/// Whether and how a filter grows once it is full.
+/// Growth of a filter once it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Growth {
     /// `EXPANSION n`: by a layer of n times the last one's capacity, at half its error rate.
@@ -50,17 +50,17 @@ impl Default for Growth {
     }
 }
 
-/// A part of a dump: what `BF.SCANDUMP` answers and `BF.LOADCHUNK` takes.
+/// A part of a dump: an answer of `BF.SCANDUMP`, and an argument of `BF.LOADCHUNK`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// 1 for the header, then 1 and the bytes of layers up to this chunk's end.
+    /// 1 for the header; otherwise 1 and the bytes of layers up to this chunk's end.
     pub iterator: i64,
     /// The header, or bytes of one layer.
     pub data: Cow<'a, [u8]>,
 }
 
 impl Filter {
-    /// An empty filter as `BF.RESERVE` makes it, whose layers are never to take more than `limit`
+    /// Makes an empty filter as `BF.RESERVE` does. Its layers may never take more than `limit`
     /// bytes.
     pub fn reserve(
         error_rate: f64,
@@ -86,7 +86,7 @@ impl Filter {
         growth: u32,
         limit: u64,
     ) -> Result<Self, ReserveError> {
-        // The rates of all layers together are to stay below the one asked for.
+        // The rates of all layers together must stay below the requested rate.
         let first = if options.is_fixed() { error_rate } else { error_rate * TIGHTENING };
         if !(first > 0.0 && error_rate < 1.0) {
             return Err(ReserveError::ErrorRate(error_rate));
@@ -106,8 +106,8 @@ impl Filter {
         Self { size, options, growth, layers, spare: VecDeque::new(), limit }
     }
 
-    /// Reads a filter from all its chunks, in order: iterator and data. Its layers are never to
-    /// take more than `limit` bytes. A [`Loader`] does the same for chunks that come one by one.
+    /// Reads a filter from all its chunks, in order: iterator and data. Its layers may never take
+    /// more than `limit` bytes. A [`Loader`] does the same for chunks that come one by one.
     pub fn from_chunks<D: AsRef<[u8]>>(
         chunks: impl IntoIterator<Item = (i64, D)>,
         limit: u64,
@@ -123,7 +123,8 @@ impl Filter {
         loader.finish()
     }
 
-    /// What [`Filter::from_chunks`] reads, and `BF.LOADCHUNK` takes, one after the other.
+    /// Iterates over the chunks that [`Filter::from_chunks`] reads and `BF.LOADCHUNK` takes, in
+    /// order.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
         let header = DumpHeader::write(self.size, self.options, self.growth, &self.layers);
         let header = Chunk { iterator: FIRST, data: header.into() };
@@ -135,21 +136,21 @@ impl Filter {
         std::iter::once(header).chain(bits)
     }
 
-    /// Whether an item was added, as far as the filter can tell: what `BF.EXISTS` answers.
+    /// Returns true if an item was added, or looks so: the answer of `BF.EXISTS`.
     pub fn contains(&self, item: &[u8]) -> bool {
         self.has(Hashes::of(item))
     }
 
-    /// Adds an item, and says whether it was new: what `BF.ADD` answers. A full filter grows.
+    /// Adds an item and returns true if it was new: the answer of `BF.ADD`. A full filter grows.
     ///
     /// # Errors
-    /// The item is new and the filter full, and it may not grow or cannot. An item that is there
-    /// already is no error.
+    /// If the item is new and the filter is full and cannot grow. An item that is there already is
+    /// no error.
     pub fn add(&mut self, item: &[u8]) -> Result<bool, AddError> {
         self.put(Hashes::of(item))
     }
 
-    /// [`Filter::add`] of an item that was hashed before.
+    /// Adds an item that was hashed before, as [`Filter::add`] does.
     pub fn put(&mut self, hashes: Hashes) -> Result<bool, AddError> {
         if self.has(hashes) {
             return Ok(false);
@@ -168,11 +169,11 @@ impl Filter {
         Ok(true)
     }
 
-    /// Sets memory aside for so many new items, so that adding them cannot fail. What a dump says
-    /// of the filter stays the same until they are added.
+    /// Allocates memory for `items` new items, so that adding them cannot fail. The filter's dump
+    /// stays the same until they are added.
     ///
     /// # Errors
-    /// The filter would have to grow, and it may not or cannot.
+    /// If the filter would have to grow and cannot.
     pub fn make_room(&mut self, items: u64) -> Result<(), AddError> {
         let spare = self.spare.iter().map(Layer::capacity);
         let mut room = spare.fold(self.last().room(), u64::saturating_add);
@@ -184,7 +185,7 @@ impl Filter {
         Ok(())
     }
 
-    /// The filter as it is now, for somebody who reads it while this one is added to. Takes no
+    /// Returns the filter as it is now, for a reader, while this one gets new items. Takes no
     /// memory until then, when the newest layer is copied.
     #[must_use]
     pub fn frozen(&self) -> Self {
@@ -192,7 +193,7 @@ impl Filter {
         Self { layers, spare: VecDeque::new(), ..*self }
     }
 
-    /// The layers are never to take more than that from now on. Those that there are stay.
+    /// Sets the most bytes that the layers may take from now on. Existing layers stay.
     pub fn set_limit(&mut self, limit: u64) {
         self.limit = limit.min(i64::MAX as u64 - 1);
     }
@@ -201,7 +202,7 @@ impl Filter {
     /// of a layer's items, so these are estimated.
     ///
     /// # Errors
-    /// The layers differ, or one has no room for the items of both.
+    /// If the layers differ, or one has no room for the items of both.
     pub fn unite(&mut self, other: &Self) -> Result<(), UniteError> {
         let layers = || self.layers.iter().zip(&other.layers);
         let have_same_shapes = layers().all(|(own, other)| own.shape == other.shape);
@@ -224,48 +225,48 @@ impl Filter {
         Ok(())
     }
 
-    /// How many items were new when they were added.
+    /// Returns the number of items that were new when they were added.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// How many items the layers that there are were made for.
+    /// Returns the number of items that the present layers are made for.
     pub fn capacity(&self) -> u64 {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.capacity()))
     }
 
-    /// How the filter grows.
+    /// Returns the growth of the filter.
     pub fn growth(&self) -> Growth {
         if self.options.is_fixed() { Growth::None } else { Growth::Expansion(self.growth) }
     }
 
-    /// Its layers, the oldest first.
+    /// Returns the layers, the oldest first.
     pub fn layers(&self) -> &[Arc<Layer>] {
         &self.layers
     }
 
-    /// Bytes of all layers.
+    /// Returns the bytes of all layers.
     pub fn bytes(&self) -> u64 {
         self.layers.iter().map(|layer| layer.shape.bytes).sum()
     }
 
-    /// The share of items never added that it takes for its own now, computed from the bits that
-    /// are 1 and from what its hashes do.
+    /// Returns the share of unseen items that the filter takes for seen now. It is computed from
+    /// the bits that are 1 and from the hashes.
     pub fn error_rate_now(&self) -> f64 {
         self.rate_now().total
     }
 
-    /// The same, with the part of it that is due to the bits.
+    /// Returns the present rate, with the part of it that the bits cause.
     pub(crate) fn rate_now(&self) -> Rate {
         Rate::of_layers(self.layers.iter().map(|layer| layer.rate_now()))
     }
 
-    /// The same once all its layers are full.
+    /// Returns the rate once all layers are full.
     pub fn rate_when_full(&self) -> Rate {
         Rate::of_layers(self.layers.iter().map(|layer| rate_of(&layer.shape, layer.capacity())))
     }
 
-    /// [`Filter::contains`] of an item that was hashed before.
+    /// Tests an item that was hashed before, as [`Filter::contains`] does.
     pub fn has(&self, hashes: Hashes) -> bool {
         // Newer layers hold more.
         self.layers.iter().rev().any(|layer| layer.contains(hashes))
@@ -275,7 +276,7 @@ impl Filter {
         self.layers.last().expect("no filter is made without a layer")
     }
 
-    /// The layer that follows the last one, set aside or not.
+    /// Builds the layer after the last one, with spare layers counted.
     fn next_layer(&self) -> Result<Layer, AddError> {
         if self.options.is_fixed() {
             return Err(AddError::Full(self.capacity()));
@@ -287,7 +288,7 @@ impl Filter {
         next.and_then(|next| self.layer(next, rate)).map_err(AddError::NoLayer)
     }
 
-    /// An empty layer behind those that there are.
+    /// Builds an empty layer to follow the existing ones.
     fn layer(&self, capacity: u64, error_rate: f64) -> Result<Layer, ReserveError> {
         if capacity == 0 {
             return Err(ReserveError::Capacity);

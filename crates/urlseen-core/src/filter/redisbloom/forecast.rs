@@ -1,29 +1,29 @@
-//! What a filter comes to once it holds so many items, without making one.
+//! Forecast of a filter with a number of items, without making the filter.
 
 use super::error::ReserveError;
 use super::filter::Growth;
 use super::header::{Options, Shape};
 use super::rate::Rate;
 
-/// A filter that holds so many items.
+/// Size and error rate of a filter with a number of items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// How many layers it has grown to.
+    /// Number of layers that it has grown to.
     pub(crate) layers: usize,
-    /// Bits that an item sets in the newest.
+    /// Bits that an item sets in the newest layer.
     pub hashes: u32,
-    /// Bits of all layers.
+    /// Bits of all layers together.
     pub bits: u64,
-    /// The share of other items that it takes for its own.
+    /// Share of unseen items that the filter takes for seen.
     pub rate: Rate,
 }
 
 impl Forecast {
-    /// Of a filter reserved for that, which holds `items`; `None` where it may not or cannot grow
+    /// Forecasts a filter with this reservation and `items` items. Returns `None` if it cannot grow
     /// so far.
     ///
     /// # Errors
-    /// No filter can be reserved for that.
+    /// If no filter can have this reservation.
     pub fn of(
         error_rate: f64,
         capacity: u64,
@@ -63,7 +63,7 @@ impl Forecast {
     }
 }
 
-/// The rate of a layer that holds so many items: each of their bits is set anywhere.
+/// Returns the rate of a layer with so many items, if each of their bits is equally likely.
 pub(super) fn rate_of(shape: &Shape, items: u64) -> Rate {
     let (hashes, bits) = (f64::from(shape.hashes), shape.modulus() as f64);
     let fill = -(items as f64 * hashes * (-1.0 / bits).ln_1p()).exp_m1();

@@ -1,11 +1,12 @@
-//! The first chunk of a dump: what the filter is, without its bits. Little endian, packed.
+//! The first chunk of a dump: the parameters of the filter, without its bits. Little endian,
+//! packed.
 //!
 //! ```text
 //! at  bytes
 //!  0      8  items in all layers
 //!  8      4  number of layers
 //! 12      4  options
-//! 16      4  growth: how many times the capacity of the last layer the next one has
+//! 16      4  growth: factor from the capacity of the last layer to that of the next
 //! 20     53  each layer:
 //!  0      8    bytes, a multiple of 8
 //!  8      8    bits: 8 times the bytes
@@ -24,7 +25,7 @@ use super::layer::{Layer, bits_per_item, hashes};
 
 /// Bytes before the layers.
 const HEAD: usize = 20;
-/// Bytes of a layer.
+/// Bytes of one layer's record.
 const LAYER: usize = 53;
 /// Bytes that a server with a hash seed of its own adds.
 const SEED: usize = 16;
@@ -34,24 +35,25 @@ const SEED: usize = 16;
 pub(super) struct Options(u32);
 
 impl Options {
-    /// Layers have no more bits than they need.
+    /// Flag: layers have no more bits than they need.
     const EXACT: u32 = 1;
-    /// Hashes are of 64 bits.
+    /// Flag: hashes have 64 bits.
     const WIDE: u32 = 4;
-    /// The filter is not to grow.
+    /// Flag: the filter does not grow.
     const FIXED: u32 = 8;
 
-    /// What every version since 2.2 reserves filters with.
+    /// Options of a filter reserved with any version since 2.2.
     pub(super) const SCALING: Self = Self(Self::EXACT | Self::WIDE);
-    /// The same for `NONSCALING`.
+    /// Options of a filter reserved with `NONSCALING`.
     pub(super) const NONSCALING: Self = Self(Self::EXACT | Self::WIDE | Self::FIXED);
 
-    /// Bits of new layers are rounded up to powers of two, as early versions did.
+    /// Returns true if the bits of new layers are rounded up to powers of two, as in early
+    /// versions.
     pub(super) fn is_rounded(self) -> bool {
         self.0 & Self::EXACT == 0
     }
 
-    /// No layer is added.
+    /// Returns true if the filter does not grow.
     pub(super) fn is_fixed(self) -> bool {
         self.0 & Self::FIXED != 0
     }
@@ -62,16 +64,16 @@ impl Options {
     }
 }
 
-/// What a layer is, without its bits and its items.
+/// Parameters of a layer, without its bits and its items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
-    /// Its length in bytes, a multiple of 8 below 2^60.
+    /// Length in bytes, a multiple of 8 below 2^60.
     pub(super) bytes: u64,
     pub(super) error_rate: f64,
     pub(super) bits_per_item: f64,
     pub(super) hashes: u32,
     pub(super) capacity: u64,
-    /// Of 2, which hashes are taken modulo of; 0 for modulo the bits.
+    /// Exponent of the power of 2 that the hashes are taken modulo of; 0 if modulo the bits.
     pub(super) power: u8,
 }
 
@@ -81,13 +83,13 @@ impl Shape {
     }
 }
 
-/// What a header says.
+/// Content of a dump's header.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct DumpHeader {
     pub(super) size: u64,
     pub(super) options: Options,
     pub(super) growth: u32,
-    /// Without their bits.
+    /// Layers without their bits.
     pub(super) layers: Vec<Layer>,
 }
 
@@ -136,7 +138,7 @@ impl DumpHeader {
         Ok(Self { size, options: Options(options), growth, layers })
     }
 
-    /// The header of a filter.
+    /// Builds the header of a filter.
     pub(super) fn write(
         size: u64,
         options: Options,
@@ -165,7 +167,7 @@ impl DumpHeader {
     }
 }
 
-/// Reads a layer, or says in which byte of it something is wrong.
+/// Reads a layer. The error has the byte of the layer at which the problem is.
 fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
     let mut fields = FieldCursor(record);
     let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
@@ -205,7 +207,7 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
     Ok(Layer { shape, size, ones: 0, bits: Vec::new() })
 }
 
-/// Reads numbers off the front of bytes that are known to be as many as are read.
+/// Reads numbers from the front of bytes. The caller knows that there are enough.
 struct FieldCursor<'a>(&'a [u8]);
 
 impl FieldCursor<'_> {

@@ -5,29 +5,29 @@ use super::header::{Options, Shape};
 use super::rate::Rate;
 use crate::filter::Cells;
 
-/// A layer of a filter.
+/// One of the layers of a filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
     pub(super) shape: Shape,
-    /// Its items.
+    /// Number of items in the layer.
     pub(super) size: u64,
-    /// How many of its bits are 1.
+    /// Number of bits that are 1.
     pub(super) ones: u64,
-    /// Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. As many bytes as the shape says,
-    /// or fewer while they are being loaded.
+    /// Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. The shape has their number; while
+    /// the layer is loaded, there are fewer.
     pub(super) bits: Vec<u8>,
 }
 
-/// The natural logarithm of 2, in the digits that RedisBloom has of it.
+/// The natural logarithm of 2, in the digits of RedisBloom.
 #[allow(clippy::approx_constant)]
 const LN_2: f64 = 0.693_147_180_559_945;
-/// Its square, likewise.
+/// The square of `LN_2`, in the digits of RedisBloom.
 const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 
 /// The first seed of an item's hashes.
 const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 
-/// The two hashes that an item's bits come from: all that a filter knows of it.
+/// The two hashes of an item, from which its bits come. A filter knows an item only by them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hashes {
     a: u64,
@@ -35,25 +35,25 @@ pub struct Hashes {
 }
 
 impl Hashes {
-    /// Hashes an item, once for all that is done with it.
+    /// Hashes an item once, for all operations on it.
     pub(crate) fn of(item: &[u8]) -> Self {
         let a = crate::filter::hash::murmur64a(item, SEED);
         Self { a, b: crate::filter::hash::murmur64a(item, a) }
     }
 
-    /// The two of them.
+    /// Returns the two hashes as words.
     pub(crate) fn words(self) -> [u64; 2] {
         [self.a, self.b]
     }
 
-    /// From what `Hashes::words` gave.
+    /// Restores hashes from their two words.
     pub fn from_words([a, b]: [u64; 2]) -> Self {
         Self { a, b }
     }
 }
 
 impl Shape {
-    /// The shape that RedisBloom gives to a layer; `None` where no 64-bit number has its bits.
+    /// Returns the shape that RedisBloom gives to a layer; `None` if no 64-bit number has its bits.
     pub(super) fn for_capacity(capacity: u64, error_rate: f64, options: Options) -> Option<Self> {
         let bits_per_item = bits_per_item(error_rate);
         let wanted = capacity as f64 * bits_per_item;
@@ -66,7 +66,7 @@ impl Shape {
         let bits = {
             shape.hashes = hashes(bits_per_item) as u32;
             if options.is_rounded() {
-                // A power of two above what is wanted, and what that leaves room for.
+                // A power of two above the wanted bits, and the items that the rest has room for.
                 shape.power = (exponent(wanted) + 1).clamp(0, 63) as u8;
                 let bits = 1_u64 << shape.power;
                 let spare = (bits as f64 - wanted) as u64;
@@ -80,12 +80,12 @@ impl Shape {
         Some(shape)
     }
 
-    /// How many positions its hashes choose from.
+    /// Returns the number of positions that the hashes choose from.
     pub(super) fn modulus(&self) -> u64 {
         if self.power > 0 { 1 << self.power } else { self.bits() }
     }
 
-    /// The bits of an item.
+    /// Iterates over the positions of an item's bits.
     #[inline]
     pub(super) fn positions(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = u64> + use<> {
         let modulus = self.modulus();
@@ -93,26 +93,26 @@ impl Shape {
     }
 }
 
-/// The bits that an item takes at an error rate.
+/// Returns the bits that an item takes at an error rate.
 pub(super) fn bits_per_item(error_rate: f64) -> f64 {
     (error_rate.ln() / LN_2_SQUARED).abs()
 }
 
-/// The hashes that are best for so many bits an item.
+/// Returns the best number of hashes for so many bits an item.
 pub(super) fn hashes(bits_per_item: f64) -> f64 {
     (LN_2 * bits_per_item).ceil()
 }
 
-/// The exponent of a positive number that is not subnormal.
+/// Returns the exponent of a positive number that is not subnormal.
 fn exponent(number: f64) -> i64 {
-    // 11 bits.
+    // The exponent has 11 bits.
     #[allow(clippy::cast_possible_wrap)]
     let biased = (number.to_bits() >> 52 & 0x7ff) as i64;
     biased - 1023
 }
 
 impl Layer {
-    /// An empty layer.
+    /// Builds an empty layer of a shape.
     pub(super) fn new(shape: Shape) -> Result<Self, ReserveError> {
         let refused = ReserveError::Memory { bytes: shape.bytes };
         let bytes = usize::try_from(shape.bytes).map_err(|_| refused.clone())?;
@@ -122,32 +122,32 @@ impl Layer {
         Ok(Self { shape, size: 0, ones: 0, bits })
     }
 
-    /// How many items it is made for.
+    /// Returns the number of items that the layer is made for.
     pub fn capacity(&self) -> u64 {
         self.shape.capacity
     }
 
-    /// How many items were added to it.
+    /// Returns the number of items added to the layer.
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// The error rate that it is made for.
+    /// Returns the error rate that the layer is made for.
     pub(crate) fn error_rate(&self) -> f64 {
         self.shape.error_rate
     }
 
-    /// Its bits.
+    /// Returns the number of the layer's bits.
     pub fn bits(&self) -> u64 {
         self.shape.bits()
     }
 
-    /// How many of its bits, from the first on, can be set.
+    /// Returns the number of bits, from the first on, that can be set.
     pub fn reach(&self) -> u64 {
         self.shape.modulus()
     }
 
-    /// All its bits: bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
+    /// Returns all bits: bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
     pub fn bytes(&self) -> &[u8] {
         &self.bits
     }
@@ -156,13 +156,13 @@ impl Layer {
     pub(super) fn united_size(&self, other: &Self) -> u64 {
         let ones = self.bits.iter().zip(&other.bits);
         let ones = ones.map(|(own, other)| u64::from((own | other).count_ones())).sum();
-        // Not negative, and far below 2^64.
+        // The number is not negative, and far below 2^64.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let estimate = self.cells().keys(ones).round() as u64;
         estimate.clamp(self.size.max(other.size), self.size + other.size)
     }
 
-    /// Adds the bits of a layer of the same shape. From then on it counts as having `size` items.
+    /// Adds the bits of a layer of the same shape. From then on, the layer counts `size` items.
     pub(super) fn unite(&mut self, other: &Self, size: u64) {
         for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
             *byte |= other;
@@ -171,27 +171,27 @@ impl Layer {
         self.size = size;
     }
 
-    /// Distribution of the bits that items choose.
+    /// Returns the distribution of the bits that items choose.
     pub(in crate::filter) fn cells(&self) -> Cells {
         Cells::string(self.reach(), self.hashes().into())
     }
 
-    /// How many bits an item sets.
+    /// Returns the number of bits that an item sets.
     pub fn hashes(&self) -> u32 {
         self.shape.hashes
     }
 
-    /// How many of its bits are 1.
+    /// Returns the number of bits that are 1.
     pub fn ones(&self) -> u64 {
         self.ones
     }
 
-    /// The share of items never added that it takes for its own now.
+    /// Returns the present share of unseen items that the layer takes for seen.
     pub(crate) fn rate_now(&self) -> Rate {
         self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
     }
 
-    /// How many items it has room for.
+    /// Returns the number of items that the layer has room for.
     pub(super) fn room(&self) -> u64 {
         self.shape.capacity - self.size.min(self.shape.capacity)
     }
@@ -213,10 +213,10 @@ impl Layer {
         self.size += 1;
     }
 
-    /// The byte and the bit in it of each position.
+    /// Iterates over the byte, and the bit in it, of each position.
     fn places(&self, hashes: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
         self.shape.positions(hashes).map(|bit| {
-            // All the layer's bytes are in memory.
+            // All bytes of the layer are in memory.
             #[allow(clippy::cast_possible_truncation)]
             let byte = (bit / 8) as usize;
             (byte, 1 << (bit % 8))

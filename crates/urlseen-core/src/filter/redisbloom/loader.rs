@@ -1,32 +1,31 @@
-//! From chunks to a filter.
+//! Builds a filter from chunks.
 
 use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::header::{DumpHeader, Shape};
 use super::layer::Layer;
 
-/// The iterator that a header comes with; each chunk behind it comes with the number of bytes of
-/// layers so far, and 1.
+/// The header's iterator. Each later chunk has 1 and the bytes of layers up to its end.
 pub(super) const FIRST: i64 = 1;
 
 /// Reads a filter chunk by chunk, in the order in which `BF.SCANDUMP` gives them.
 ///
-/// It holds no more memory than has arrived, but for what a growing vector sets aside.
+/// It takes memory only for bytes that have arrived, and for the reserve of a growing vector.
 #[derive(Debug)]
 pub struct Loader {
     header: DumpHeader,
     limit: u64,
-    /// The number of the chunk that comes next.
+    /// Number of the next chunk.
     chunk: u64,
-    /// The iterator of the last one.
+    /// Iterator of the last chunk.
     iterator: i64,
-    /// The layer that comes next bytes belong to.
+    /// Layer that the next bytes belong to.
     layer: usize,
 }
 
 impl Loader {
-    /// Begins with the header, the chunk of iterator 1. The layers are to take at most `limit`
-    /// bytes, also those that the filter grows by later.
+    /// Begins with the header, the chunk of iterator 1. The layers may take at most `limit` bytes,
+    /// also those that the filter grows by later.
     pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, ChunkError> {
         if iterator != FIRST {
             let problem = FormatError::Iterator { found: iterator, due: FIRST };
@@ -38,8 +37,8 @@ impl Loader {
         Ok(Self { header, limit, chunk: 1, iterator, layer: 0 })
     }
 
-    /// Takes the next chunk. The pair of iterator 0 that ends a dump is none. After an error the
-    /// loader is as it was.
+    /// Reads the next chunk. The pair with iterator 0 that ends a dump is not a chunk. After an
+    /// error, the loader is unchanged.
     pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), ChunkError> {
         let bad = |offset, problem| ChunkError { chunk: self.chunk, offset, problem };
         if data.is_empty() {
@@ -71,17 +70,17 @@ impl Loader {
         Ok(())
     }
 
-    /// The most bytes that the next chunk may have; 0 once every chunk is there.
+    /// Returns the most bytes that the next chunk may have; 0 once all chunks are there.
     pub(crate) fn left_of_layer(&self) -> u64 {
         self.header.layers.get(self.layer).map_or(0, left)
     }
 
-    /// The bytes of layers that there are to be.
+    /// Returns the bytes that all layers will have.
     pub fn bytes(&self) -> u64 {
         self.header.layers.iter().map(|layer| layer.shape.bytes).sum()
     }
 
-    /// The filter, once every chunk is there.
+    /// Returns the filter, once all chunks are there.
     pub fn finish(self) -> Result<Filter, ChunkError> {
         let left: u64 = self.header.layers.iter().map(left).sum();
         if left > 0 {
@@ -95,7 +94,7 @@ impl Loader {
     }
 }
 
-/// The bytes that a layer still lacks.
+/// Returns the bytes that a layer still lacks.
 fn left(Layer { shape: Shape { bytes, .. }, bits, .. }: &Layer) -> u64 {
     bytes - bits.len() as u64
 }

@@ -4,20 +4,20 @@
 //! chunks (iterator, data) -> Loader -> Filter -> contains, add -> Filter::chunks
 //! ```
 //!
-//! A [`Filter`] is exact: it says of every item what the server says, grows by the layers that the
-//! server would grow by, and its chunks are byte for byte the server's after the same adds. Chunks
-//! come from files and servers, so nothing in them is trusted, and no memory is taken that has not
-//! been checked first, or that more bytes have not arrived for.
+//! A [`Filter`] is exact: it gives the same answers as the server, and grows by the same layers.
+//! After the same adds, its chunks are byte for byte the server's. Chunks come from files and
+//! servers, so the loader trusts none of their content. It takes memory only for numbers that it
+//! has checked, or for bytes that have arrived.
 //!
 //! ```text
 //! a = MurmurHash64A (item, 0xc6a4a7935bd1e995), b = MurmurHash64A (item, a)
 //! bit i of a layer = (a + i b mod 2^64) mod its bits, i = 0 to its hashes - 1
 //! ```
 //!
-//! An item is in the filter if any layer has all its bits. It is added to the newest layer, and
-//! once that has as many items as its capacity, to a new one with `growth` times the capacity and
-//! half the error rate. Tried with RedisBloom 2.8; a server with the setting `bf-hash-seed` has
-//! other hashes, and its dumps are refused.
+//! An item is in the filter if any layer has all its bits. It is added to the newest layer. Once
+//! that layer is full, a new one follows, with `growth` times the capacity and half the error rate.
+//! This was tried with RedisBloom 2.8. A server with the setting `bf-hash-seed` has other hashes,
+//! and its dumps are refused.
 
 pub mod dump;
 mod error;
@@ -44,9 +44,9 @@ pub use loader::Loader;
 pub use places::LayerBits;
 pub use rate::Rate;
 
-/// The name of the rule by which keys of RedisBloom's layout become bit positions. Bits kept under
-/// one rule mean nothing under another.
+/// Name of the rule by which keys of RedisBloom's layout become bit positions. Bits of one rule
+/// have no meaning under another.
 pub(super) const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 
-/// What a layer's error rate is multiplied by for the next.
+/// Factor from a layer's error rate to that of the next one.
 const TIGHTENING: f64 = 0.5;

@@ -1,20 +1,21 @@
-//! Where an item's bits are, without a filter.
+//! Positions of an item's bits, without a filter.
 
 use super::filter::Growth;
 use super::header::{Options, Shape};
 use super::{Hashes, TIGHTENING};
 
-/// Where an item's bits are in the first layer of a filter.
+/// Positions of an item's bits in the first layer of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerBits {
-    /// Bits of the layer.
+    /// Number of the layer's bits.
     pub bits: u64,
-    /// The item's, in the order of the hashes; some may be the same.
+    /// Positions of the item, in the order of the hashes. Some may coincide.
     pub positions: Vec<u64>,
 }
 
 impl LayerBits {
-    /// For a filter that is reserved so; `None` for one that cannot be.
+    /// Computes the positions for a filter with this reservation; `None` if the reservation is
+    /// impossible.
     pub fn of(item: &[u8], error_rate: f64, capacity: u64, growth: Growth) -> Option<Self> {
         let (options, rate) = match growth {
             Growth::None => (Options::NONSCALING, error_rate),

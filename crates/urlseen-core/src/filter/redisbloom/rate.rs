@@ -27,14 +27,14 @@ use super::header::Shape;
 /// Share of items never added that are taken for seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// The whole of it.
+    /// Share for all reasons together.
     pub total: f64,
-    /// Part of it that is due to the share of bits that are 1, as if positions were random.
+    /// Share caused by the bits that are 1, as if positions were random.
     pub(crate) by_bits: f64,
 }
 
 impl Rate {
-    /// Rate of a filter that takes for seen what any of its layers does.
+    /// Returns the rate of a filter that takes an item for seen if any of its layers does.
     pub(super) fn of_layers(layers: impl Iterator<Item = Self>) -> Self {
         // For small shares, 1 less the product would lose its digits.
         let mut logarithms = [0.0; 2];
@@ -61,7 +61,8 @@ impl Rate {
 }
 
 impl Shape {
-    /// Rate of a layer of this shape that holds so many items in a share `fill` of its bits.
+    /// Returns the rate of a layer of this shape with `items` items and a share `fill` of its bits
+    /// set.
     pub(super) fn rate(&self, fill: f64, items: u64) -> Rate {
         if fill >= 1.0 {
             return Rate { total: 1.0, by_bits: 1.0 };
@@ -82,7 +83,7 @@ struct Progression {
     hashes: u32,
     fill: f64,
     modulus: f64,
-    /// The odd factor of the modulus, and the exponent of 2 beside it.
+    /// Odd factor of the modulus, and the exponent of its factor 2.
     odd: u64,
     twos: u32,
 }
@@ -94,7 +95,7 @@ impl Progression {
         Self { hashes: shape.hashes, fill, modulus: modulus as f64, odd: modulus >> twos, twos }
     }
 
-    /// The chance that so many random positions are all 1.
+    /// Returns the chance that so many random positions are all 1.
     fn seen(&self, positions: u32) -> f64 {
         self.fill.powf(positions.into())
     }
@@ -130,7 +131,7 @@ impl Progression {
     }
 }
 
-/// Euler's: how many of the numbers up to `number` have no divisor in common with it.
+/// Returns Euler's totient: how many of the numbers up to `number` have no common divisor with it.
 fn totient(number: u32) -> f64 {
     let (mut left, mut totient) = (number, number);
     for divisor in 2..=number {
@@ -149,8 +150,8 @@ mod tests {
     use super::super::{Filter, Growth, Hashes, Layer};
     use super::*;
 
-    /// Fills layers with random items and asks for others. Returns the share that is taken for
-    /// seen, with what is computed of it.
+    /// Fills layers with random items and asks for others. Returns the number taken for seen, and
+    /// the computed mean rate.
     fn counted(shape: Shape, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
         let mut random = fastrand::Rng::with_seed(7);
         let mut item = || Hashes::from_words([random.u64(..), random.u64(..)]);
@@ -203,7 +204,7 @@ mod tests {
         }
     }
 
-    /// With the hashes of real items, as `BF.RESERVE` makes the filter.
+    /// Uses the hashes of real items, as `BF.RESERVE` makes the filter.
     #[test]
     fn a_small_filter_for_a_low_rate_is_bound_by_its_hashes_and_says_so() {
         let mut filter = Filter::reserve(1e-10, 30, Growth::default(), 1 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! Held to what a real RedisBloom dumped and answered.
+//! Compares with the dumps and answers of a real RedisBloom.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -25,15 +25,15 @@ const LIMIT: u64 = 1 << 20;
 #[derive(Deserialize)]
 struct Dump {
     name: String,
-    /// The arguments of `BF.RESERVE`; `None` where the first add made the filter.
+    /// Arguments of `BF.RESERVE`; `None` if the first add made the filter.
     reserve: Option<Vec<String>>,
-    /// How many items went in: `sha1(NAME:i)` in hex digits, for each i from 0.
+    /// Number of added items: `sha1(NAME:i)` in hex digits, for each i from 0.
     n: usize,
     reported_new: u64,
-    /// The i of those of the 20,000 `sha1(other-NAME:i)` that it said it had.
+    /// Numbers i of the 20,000 `sha1(other-NAME:i)` that the server called seen.
     others_seen: HashSet<usize>,
     info: Value,
-    /// Iterator and base64.
+    /// Chunks: iterator and base64 data.
     scandump: Vec<(i64, String)>,
 }
 
@@ -183,9 +183,9 @@ fn a_filter_does_not_outgrow_its_limit() {
     }
 }
 
-/// Without an option that versions since 2.2 set, bits are rounded up to a power of two, and the
-/// capacity to what they are enough for. Worked out by hand: 100 items at half of 0.01 take 1102.8
-/// bits; of 2048 the 945 others are enough for 85.
+/// Tests the option that versions since 2.2 set. Without it, bits are rounded up to a power of two,
+/// and the capacity to the items that these bits hold. Worked out by hand: 100 items at half of
+/// 0.01 take 1102.8 bits; of 2048 the 945 others are enough for 85.
 #[test]
 fn layers_of_early_versions_are_powers_of_two() {
     let options = Options::of_early_versions();
@@ -210,7 +210,7 @@ fn large_layers_come_in_several_chunks() {
     assert_eq!(Filter::from_chunks(all, 1 << 30), Ok(filter));
 }
 
-/// What is wrong with the chunks of the filter "scaled" after a change.
+/// Returns the problem of the chunks of the filter "scaled" after a change.
 fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
     let mut chunks = dumped("scaled").chunks();
     change(&mut chunks);
@@ -246,7 +246,7 @@ fn chunks_that_are_missing_doubled_or_out_of_order_are_named() {
     );
 }
 
-/// Writes `bytes` over the header at `at`, and says at which byte that is found wrong, as what.
+/// Writes `bytes` over the header at `at`. Returns the byte, the name and the value of the problem.
 fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, Number) {
     let found = problem(|chunks| chunks[0].1[at..at + bytes.len()].copy_from_slice(bytes));
     assert_eq!(found.chunk, 0);
@@ -308,7 +308,7 @@ fn headers_of_other_lengths_are_told_apart() {
     assert_eq!(seeded, ChunkError { chunk: 0, offset: 232, problem: FormatError::Seeded });
 }
 
-/// A header may ask for any amount; nothing is set aside for what has not come.
+/// A header may claim any size; no memory is taken for bytes that have not come.
 #[test]
 fn layers_that_exceed_the_limit_are_refused_before_they_come() {
     let large = (1_u64 << 59) + 1384;
@@ -345,8 +345,8 @@ fn a_refused_chunk_changes_nothing() {
 }
 
 proptest! {
-    /// Whatever comes, it is read or refused; what is read can be asked and added to, and written
-    /// again as it came.
+    /// Any chunk is read or refused. A filter that was read answers and takes items, and is written
+    /// with the same bytes.
     #[test]
     fn changed_chunks_never_panic(
         which in 0..6_usize,
@@ -380,7 +380,7 @@ proptest! {
         }
     }
 
-    /// Bytes that were never a header.
+    /// Random bytes in place of a header.
     #[test]
     fn any_header_is_read_or_refused(
         mut header in vec(any::<u8>(), 0..200),
@@ -496,7 +496,7 @@ fn dumps_read_back() {
         let filter = dump.loaded();
         assert_eq!(read_dump(&dump_of(&filter)).unwrap(), filter);
     }
-    // As a script writes it that knows nothing but its documentation.
+    // Written like a script that knows only the documentation.
     let (iterator, header) = dumped("scaled").chunks().swap_remove(0);
     let bytes = dump_of(&dumped("scaled").loaded());
     let mut record = iterator.to_le_bytes().to_vec();
@@ -547,7 +547,7 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
             format!("at byte {}: more bytes follow after the end of the dump", whole.len()),
         )
     );
-    // One chunk less: its CRCs hold, the filter does not.
+    // One chunk less: the CRCs are right, but the filter is not complete.
     let less = [&whole[..8 + 252 + 1404], &whole[8 + 252 + 1404 + 3140..]].concat();
     let error = read_dump(&less).unwrap_err();
     assert_eq!(error.offset, 8 + 252 + 1404);
