@@ -1,4 +1,4 @@
-//! Random ids: of a filter, and of a batch that was committed.
+//! Random ids of filters and of committed batches.
 
 use std::fmt;
 
@@ -9,12 +9,12 @@ use std::fmt;
 pub struct RandomId(u64);
 
 impl RandomId {
-    /// Draws a fresh id.
+    /// Draws a fresh random id.
     pub fn random() -> Self {
         Self(random())
     }
 
-    /// Reads 16 hex digits.
+    /// Reads an id of 16 hex digits.
     pub fn parse(text: &str) -> Option<Self> {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
     }

@@ -4,11 +4,12 @@
 //! capacity, error rate -> Sizing -> Geometry ┐
 //!                                    Seed    ├-> Native -> KeyHash (shard, hash)
 //!                                            │      └----> Shards (the bits) -> Verdict
-//!                                            └-> FillWatch (how full, and how wrong by now)
+//!                                            └-> FillWatch (fill and present error rate)
 //! ```
 //!
-//! Pure: no threads, no clock, no files but [`memory`], which reads how much memory there is.
-//! A [`Shards`] belongs to one thread; nothing in it is locked or atomic.
+//! This module has no threads and no clock. It reads no files except for [`memory`], which reads
+//! the size of the machine's memory. A [`Shards`] belongs to one thread; it has no locks and no
+//! atomics.
 
 mod block;
 mod capacity;

@@ -1,4 +1,4 @@
-//! Layers, bits and judgements of the kind that grows.
+//! Layers, bits and verdicts of the kind redis-lua-scaling.
 
 use std::collections::HashSet;
 
@@ -6,7 +6,8 @@ use serde_json::Value;
 
 use super::*;
 
-/// Layers and bits are those that `scripts/kind-oracle` computes from the facts of the format.
+/// Compares layers and bits with those that `scripts/kind-oracle` computes from the facts of the
+/// format.
 #[test]
 fn bits_are_those_of_the_oracle() {
     let file = include_str!("../../../../../tests/vectors/kinds.jsonl");
@@ -38,7 +39,7 @@ fn a_layer_follows_once_those_before_it_are_full() {
     assert!(Scaling::new(1_000_000_000, 1e-6).is_err(), "no string has so many bits");
 }
 
-/// The filter in memory judges as sets of positions do, and is wrong as often as computed.
+/// Compares the filter in memory with sets of positions, and its errors with the computed rate.
 #[test]
 fn it_grows_and_keeps_its_error_rate() {
     let layout = Scaling::new(500, 0.05).unwrap();

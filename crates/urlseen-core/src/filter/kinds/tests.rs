@@ -1,4 +1,4 @@
-//! The layouts of other projects, held to what those projects' own code does.
+//! Compares the layouts of other projects with the projects' own code.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -17,12 +17,12 @@ struct Vector {
     layout: String,
     settings: BTreeMap<String, f64>,
     key: String,
-    /// For each value the bits set, by key; `None` where that project raises an exception.
+    /// For each value the bits set, by key; `None` if the project raises an exception.
     values: BTreeMap<String, Option<BTreeMap<String, Vec<u32>>>>,
 }
 
 impl Vector {
-    // The settings are small whole numbers but for error rates.
+    // The settings are small whole numbers except for error rates.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     fn layout(&self) -> Box<dyn BitStrings> {
         let number = |name| self.settings[name] as u32;
@@ -71,9 +71,9 @@ fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, P
     Ok(positions)
 }
 
-/// The bits set are those that the packages set in a Redis server, or that their formulas give in
-/// Python, and what the packages raise exceptions for has no place here. `LAYOUT_VECTORS` names
-/// another file that `scripts/vectors-layouts` wrote.
+/// Compares the bits with those that the packages set in a Redis server, or that their formulas
+/// give in Python. Values for which a package raises an exception have no place here.
+/// `LAYOUT_VECTORS` names another file that `scripts/vectors-layouts` wrote.
 #[test]
 fn bits_are_those_of_the_other_projects() {
     let file = std::env::var("LAYOUT_VECTORS").unwrap_or_else(|_| {
@@ -105,7 +105,7 @@ fn bits_are_those_of_the_other_projects() {
     }
 }
 
-/// What the class in Redis was compared with, in the order of its hashes.
+/// Compares positions with those of the class in Redis, in the order of its hashes.
 #[test]
 fn imooc_positions_are_those_of_its_class() {
     let file = include_str!("../../../../../tests/vectors/imooc.json");
@@ -130,7 +130,7 @@ fn imooc_positions_are_those_of_its_class() {
     }
 }
 
-/// What the C code in Redis was compared with, in the order of its hashes.
+/// Compares positions with those of the C code in Redis, in the order of its hashes.
 #[test]
 fn pyrebloom_positions_are_those_of_its_code() {
     let file = include_str!("../../../../../tests/vectors/pyrebloom.jsonl");
@@ -171,8 +171,8 @@ fn strings_have_their_keys_and_lengths() {
     assert_eq!(cluster.max_bytes(0), 1);
 }
 
-/// Each first digit, or three of them, is placed in a string that counts as used, and each such
-/// string has one.
+/// Checks that each first digit, or three of them, leads to a string that counts as used, and that
+/// each used string has a digit.
 #[test]
 fn strings_that_get_bits_are_known() {
     let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
@@ -277,9 +277,8 @@ fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
     wrong
 }
 
-/// The computed rate lies within four standard deviations of what was measured, and within the
-/// share `inexact` that the layout says its formula leaves out. Filters are to be so large that one
-/// is filled as much as another.
+/// Checks that the computed rate is within four standard deviations of the measured one, plus the
+/// share `inexact` that the formula leaves out. The filters must be so large that all fill equally.
 #[track_caller]
 fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
     let rate = layout.error_rate(keys);
@@ -345,14 +344,14 @@ fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
         let layout = ScrapyRedisBloomFilter::new(bit, hashes).unwrap();
         check_rate(&layout, keys, unseen, 0.03);
     }
-    // The textbook's k hashes: far better than it is.
+    // The k hashes of the textbook are far better than this.
     let layout = ScrapyRedisBloomFilter::new(30, 6).unwrap();
     let textbook = (1.0 - (-6e7 / 2.0_f64.powi(30)).exp()).powi(6);
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);
 }
 
-/// Small filters for low rates: no layout makes errors that its bits do not explain, as
-/// RedisBloom's progressions do.
+/// Tests small filters for low rates. Unlike RedisBloom's progressions, no layout makes errors that
+/// its bits do not explain.
 #[test]
 fn positions_do_not_repeat_beyond_what_is_computed() {
     let layouts: [(&dyn BitStrings, u64); 7] = [
