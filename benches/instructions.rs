@@ -15,7 +15,7 @@ use urlseen_core::filter::{FilterSpec, Parameters, Seed, Shards, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::redis::lease::Token;
-use urlseen_core::storage::{Folder, StorageSpec};
+use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts};
@@ -121,11 +121,12 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
                 keep_fragments: OPTIONS.keep_fragments,
             },
         },
-        fsync: Fsync::Never,
-        snapshot_bytes: u64::MAX,
-        horizon_bytes: u64::MAX,
+        policy: StoragePolicy {
+            fsync: Fsync::Never,
+            snapshot_bytes: u64::MAX,
+            ..StoragePolicy::default()
+        },
         emit_again: false,
-        archive: None,
     };
     let mut store = Local::kept(engine, Folder::open(folder).expect("a folder"), keeping);
     store.recover_to(None, None).expect("an empty folder");

@@ -22,7 +22,7 @@ use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
 use urlseen_cli::pipeline::{Parts, Pipeline, Report};
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
-use urlseen_core::storage::{Folder, Moment, StorageSpec};
+use urlseen_core::storage::{Folder, Moment, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
@@ -166,11 +166,8 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
                 keep_fragments: false,
             },
         },
-        fsync,
-        snapshot_bytes: u64::MAX,
-        horizon_bytes: u64::MAX,
+        policy: StoragePolicy { fsync, snapshot_bytes: u64::MAX, ..StoragePolicy::default() },
         emit_again: false,
-        archive: None,
     };
     (sizing, Local::kept(engine, Folder::open(folder).unwrap(), keeping))
 }

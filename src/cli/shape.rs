@@ -4,7 +4,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FilterSpec, Kind, Parameters, SpecError};
 use urlseen_core::fingerprint::Algorithm;
-use urlseen_core::storage::{Folder, StorageSpec};
+use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, SeedChoice};
 use urlseen_engine::engine::store::Keeping;
 
@@ -95,14 +95,5 @@ impl Shape {
 
 /// Returns the storage settings of a filter without a configuration: the default ones.
 pub(super) fn keeping(spec: StorageSpec) -> Keeping {
-    let storage = Config::default().storage;
-    Keeping {
-        spec,
-        fsync: storage.fsync,
-        snapshot_bytes: storage.snapshot_bytes,
-        horizon_bytes: storage.horizon_bytes,
-        emit_again: false,
-        // The folder itself records this.
-        archive: None,
-    }
+    Keeping { spec, policy: StoragePolicy::default(), emit_again: false }
 }

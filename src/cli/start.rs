@@ -21,7 +21,7 @@ use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
-use urlseen_core::storage::{Difference, Folder, OpenError, StorageSpec};
+use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts};
@@ -161,11 +161,13 @@ pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
     let Config { crawl, storage, .. } = config;
     Ok(Keeping {
         spec: StorageSpec { crawl: crawl.name.clone(), filter: config.filter_spec()? },
-        fsync: storage.fsync,
-        snapshot_bytes: storage.snapshot_bytes,
-        horizon_bytes: storage.horizon_bytes,
+        policy: StoragePolicy {
+            fsync: storage.fsync,
+            snapshot_bytes: storage.snapshot_bytes,
+            horizon_bytes: storage.horizon_bytes,
+            archive: Some(storage.archive),
+        },
         emit_again: storage.on_rollback == Rollback::EmitAgain,
-        archive: Some(storage.archive),
     })
 }
 

@@ -12,7 +12,7 @@ use crate::crawl::protocol::Protocol;
 use crate::pipeline::{Parts, Pipeline, Report, RunError};
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Seed};
-use urlseen_core::storage::{Folder, StorageSpec};
+use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{self, Config, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
@@ -64,11 +64,12 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
     let engine = Engine::start(&parts).expect("memory for a filter");
     let keeping = Keeping {
         spec: StorageSpec { crawl: config.crawl.name.clone(), filter: filter.clone() },
-        fsync: Fsync::Never,
-        snapshot_bytes: 4096,
-        horizon_bytes: u64::MAX,
+        policy: StoragePolicy {
+            fsync: Fsync::Never,
+            snapshot_bytes: 4096,
+            ..StoragePolicy::default()
+        },
         emit_again: false,
-        archive: None,
     };
     let (_, dispatcher) = query::open(0);
     let works = Local::kept(engine, folder, keeping).work(dispatcher).expect("a thread");

@@ -1,6 +1,6 @@
-//! What is asked of single fingerprints, outside of batches, and what the threads answer.
+//! Questions about single fingerprints, outside of batches, and the answers of the threads.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
@@ -9,101 +9,119 @@ use urlseen_core::filter::{Hashed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
-/// What is wanted of a fingerprint.
+/// Wish of a client for a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// To know whether it is seen.
+    /// Tell if the fingerprint is seen.
     Test,
-    /// To have it seen from now on, and to know whether it was.
+    /// Tell if the fingerprint was seen, and have it seen from now on.
     Add,
-    /// To have it pass once more, and to know whether it was seen.
+    /// Tell if the fingerprint was seen, and let it pass once more.
     Forget,
 }
 
-/// A fingerprint, and what is wanted of it.
+/// Wish for one fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// What is wanted.
+    /// Wish for the fingerprint.
     pub wanted: Wanted,
-    /// Of which fingerprint.
+    /// Fingerprint that it is about.
     pub fingerprint: Fingerprint,
 }
 
-/// What a thread says to a [`Question`]. Batches in flight count as seen.
+/// Answer of a thread to a [`Question`]. Batches in flight count as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It was seen. Where it was to be forgotten, it is.
+    /// It was seen. If it was to be forgotten, it is.
     Seen,
-    /// It was not. Where it was to be added, it is.
+    /// It was unseen. If it was to be added, it is.
     Unseen,
-    /// It was not and cannot be added, or it was and cannot be forgotten: there is no room.
+    /// There is no room to add or to forget it.
     Full,
 }
 
-/// What one thread answers, to those of a group of questions that are of its own shards.
+/// Answers of one thread to those of a group of questions that fall into its shards.
 #[derive(Debug)]
 pub struct Answers {
-    /// The group.
     pub(crate) group: u64,
-    /// Which thread. [`Engine::remember`](super::Engine::remember) wants to know.
+    /// Number of the thread, for [`Engine::remember`](super::Engine::remember).
     pub(crate) owner: usize,
-    /// By place in the group, ascending.
+    /// Answers by place in the group, ascending.
     pub(crate) answers: Vec<(u32, Answer)>,
 }
 
-/// The same questions as a thread gets them: by place in the group.
+/// Questions for one thread, by place in the group.
 pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
+/// Parts of groups of questions that the threads were asked.
+#[derive(Debug, Default)]
+pub(super) struct Asking {
+    /// Answers that are not handed back, in the order in which they were given.
+    pub(super) answers: VecDeque<Answers>,
+    /// Parts whose answers are not handed back.
+    asked: usize,
+    /// Parts that were handed back and whose additions are not set.
+    unremembered: usize,
+}
+
+impl Asking {
+    /// Hands back the oldest answers.
+    pub(super) fn hand_back(&mut self) -> Option<Answers> {
+        let answers = self.answers.pop_front()?;
+        self.asked -= 1;
+        self.unremembered += 1;
+        Some(answers)
+    }
+}
+
 impl Engine {
-    /// Whether a group of questions may be asked now.
+    /// Returns true if a group of questions may be asked now.
     pub fn has_room_to_ask(&self) -> bool {
-        self.asking + self.unremembered < GROUPS_MAX
+        self.asking.asked + self.asking.unremembered < GROUPS_MAX
     }
 
-    /// How many answers are to be waited for.
+    /// Counts the answers that are to come.
     pub fn asking(&self) -> usize {
-        self.asking
+        self.asking.asked
     }
 
-    /// Asks the threads that the questions concern, or all of them, for answers to as many as are
-    /// theirs; says how many those threads are.
+    /// Asks each thread the questions that fall into its shards. Returns the number of threads that
+    /// were asked.
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room_to_ask`]).
-    pub fn ask(&mut self, group: u64, questions: &[Question], all: bool) -> usize {
+    pub fn ask(&mut self, group: u64, questions: &[Question]) -> usize {
         assert!(self.has_room_to_ask(), "at most {GROUPS_MAX} groups of questions are asked");
-        let owners = self.owners.len();
+        let owners = self.handle.owners.len();
         let mut parts = vec![Asked::new(); owners];
         for (place, Question { wanted, fingerprint }) in (0u32..).zip(questions) {
-            let key_hash = self.hasher.key_hash(fingerprint);
+            let key_hash = self.handle.hasher.key_hash(fingerprint);
             parts[key_hash.shard().owner(owners)].push((place, key_hash, *wanted));
         }
-        let mut asked = 0;
-        for (owner, part) in parts.into_iter().enumerate() {
-            if all || !part.is_empty() {
-                self.tell(owner, Job::Ask { group, asked: part });
-                asked += 1;
-            }
+        let mut count = 0;
+        for (owner, asked) in parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty()) {
+            self.handle.tell(owner, Job::Ask { group, asked });
+            count += 1;
         }
-        self.asking += asked;
-        asked
+        self.asking.asked += count;
+        count
     }
 
-    /// What a thread has answered and added is written down: it is to be set. The filter is at `at`
-    /// then, if no batch is between log and commit.
+    /// Has a thread set what it added in its oldest answers, as the log has it. The filter is at
+    /// `at` then, if no batch is between log and commit.
     ///
     /// # Panics
-    /// If it has answered nothing.
+    /// If the thread has answered nothing.
     pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
-        let left = self.unremembered.checked_sub(1);
-        self.unremembered = left.expect("only what was answered is remembered");
-        self.tell(owner, Job::Remember { at });
+        let left = self.asking.unremembered.checked_sub(1);
+        self.asking.unremembered = left.expect("additions are set once they were answered");
+        self.handle.tell(owner, Job::Remember { at });
     }
 }
 
 impl Owner {
-    /// Answers in order, so that what is asked twice is unseen once. What is added counts as seen
-    /// from here on, and is set once it is written down.
+    /// Answers in order, so that a fingerprint that is asked twice is unseen once. Added
+    /// fingerprints count as seen from here on, and are set once the log has them.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
@@ -140,9 +158,9 @@ impl Owner {
         let _ = self.tell.send(Done::Answered(answers));
     }
 
-    /// Sets what the oldest group of questions that is not set yet has added.
+    /// Sets the additions of the oldest group that was answered.
     pub(super) fn remember(&mut self, at: Option<Position>) {
-        let key_hashes = self.in_flight.pop_group().expect("a group is remembered once answered");
+        let key_hashes = self.in_flight.pop_group().expect("additions are set after the answer");
         self.set(key_hashes);
         self.at = at.unwrap_or(self.at);
     }

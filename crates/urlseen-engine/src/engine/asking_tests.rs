@@ -17,7 +17,7 @@ async fn ask(
     remember: &mut Vec<usize>,
 ) -> Vec<Answer> {
     let mut answers = vec![Answer::Full; questions.len()];
-    for _ in 0..engine.ask(0, questions, false) {
+    for _ in 0..engine.ask(0, questions) {
         let Heard::Answers(part) = engine.heard().await.unwrap() else { panic!("no answers") };
         remember.push(part.owner);
         for (place, answer) in part.answers {
@@ -62,11 +62,11 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
         let mut engine = engine(threads);
         for round in 0..200 {
             let number = round * 10;
-            let asked = engine.ask(7, &questions(Wanted::Add, number..number + 8), false);
+            let asked = engine.ask(7, &questions(Wanted::Add, number..number + 8));
             engine.submit(batch(&urls(number..number + 10)));
             if round % 2 == 0 {
                 // Both are there before anybody listens.
-                while engine.progress.iter().any(Option::is_none) {
+                while engine.batches.judging.iter().any(Option::is_none) {
                     engine.settled().await.unwrap();
                 }
             }
@@ -120,7 +120,7 @@ struct Model {
 }
 
 impl Model {
-    /// Whether it was not seen.
+    /// Returns true if it was not seen.
     fn add(&mut self, number: u32, batch: Option<u64>) -> bool {
         let is_new = !self.seen.contains_key(&number);
         self.seen.entry(number).or_insert(batch);
@@ -151,7 +151,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                 (0..random.u32(1..=most)).map(|_| random.u32(0..60)).collect()
             };
             match step % 7 {
-                0 | 3 if engine.uncommitted < 4 => {
+                0 | 3 if engine.uncommitted() < 4 => {
                     let numbers = some(6);
                     engine.submit(batch(&urls(numbers.clone())));
                     let own = model.next;
@@ -161,7 +161,7 @@ async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
                     let unseen: Vec<u32> = numbers.into_iter().filter(is_new).collect();
                     assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
                 }
-                1 | 4 if engine.uncommitted > 0 => {
+                1 | 4 if engine.uncommitted() > 0 => {
                     engine.committed(Position::START);
                     model.commit();
                 }

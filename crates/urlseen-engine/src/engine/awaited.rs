@@ -1,4 +1,4 @@
-//! What one thread is to judge next, as far as it is there.
+//! Batches that one thread is to judge, as far as their parts are there.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,28 +6,28 @@ use std::sync::Arc;
 use super::owner::{KeyHashes, Readings};
 use super::progress::Progress;
 
-/// The batches that a thread has not judged yet. They come part by part, from whichever thread read
-/// the part, and are judged in the order of their numbers, each once all of it is there.
+/// Batches that a thread has not judged. They come part by part, from the threads that read the
+/// parts. The thread judges them in the order of their numbers, each once all of it is there.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
-    /// The number of the batch to be judged next.
+    /// Number of the batch to be judged next.
     next: u64,
-    /// From that one on; `None` for one of which nothing is there.
+    /// Batches from that one on; `None` for one of which nothing is there.
     batches: VecDeque<Option<Partial>>,
 }
 
-/// A batch of which some parts are there.
+/// Batch of which some parts are there.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
-    /// What is to be judged, by part.
+    /// Keys to be judged, by part.
     pub(super) key_hashes: Vec<Option<KeyHashes>>,
-    /// What the parts say that this thread has read.
+    /// Contents of the parts that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
 
 impl Awaited {
-    /// The batch, of which something is there now.
+    /// Returns a batch of which a part has come.
     pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
         let place =
             progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
@@ -42,7 +42,7 @@ impl Awaited {
         })
     }
 
-    /// The batch to be judged next, once all of it is there.
+    /// Takes the batch to be judged next out, once all of it is there.
     pub(super) fn next_whole(&mut self) -> Option<Partial> {
         let is_whole = |batch: &mut Option<Partial>| {
             batch.as_ref().is_some_and(|batch| batch.key_hashes.iter().all(Option::is_some))
@@ -59,7 +59,7 @@ mod tests {
     use crate::item::Items;
     use crate::item::batch::Batch;
 
-    /// A batch of two parts.
+    /// Makes a batch of two parts.
     fn progress(number: u64) -> Arc<Progress> {
         Arc::new(Progress::new(number, Batch::new(Items::default()), 2, 1))
     }

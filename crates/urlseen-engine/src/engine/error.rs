@@ -1,28 +1,28 @@
-//! Why an engine did not start, or cannot go on.
+//! Errors of the engine, at its start and at work.
 
 use urlseen_core::filter::{BuildError, Full};
 
-/// Why an engine did not start.
+/// Reason that an engine did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The filter cannot be had.
+    /// The filter cannot be built.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// A thread could not be had.
+    /// A thread could not be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(std::io::Error),
 }
 
-/// The engine cannot go on.
+/// Reason that an engine cannot go on.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A thread of it panicked. Its part of the filter is not to be trusted any more.
+    /// A thread of it panicked. Its part of the filter cannot be trusted any more.
     #[error(
         "a filter thread panicked (its message stands above); what was not committed waits in \
          Redis. Start again, and please report the message"
     )]
     Panicked,
-    /// What was found unseen has no room in the filter any more. Nothing of it is committed.
+    /// The filter has no room for the unseen keys of a batch. Nothing of the batch is committed.
     #[error("{0}; what was not committed waits where it was")]
     Full(Full),
 }

@@ -1,11 +1,11 @@
-//! How full the filter is, for all to see while its owners work on.
+//! Fill of the filter, for all threads to see while its owners work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
-/// What the owners show, after every commit: a reader sees counts that are at most a batch old.
+/// Gauges that the owners update after every commit. Their counts are at most a batch old.
 #[derive(Debug)]
 pub struct Gauges {
     owners: Vec<Arc<dyn Gauge>>,
@@ -13,28 +13,28 @@ pub struct Gauges {
 }
 
 impl Gauges {
-    /// Those of all owners; tombstones are counted elsewhere.
+    /// Joins the gauges of all owners, and the count of tombstones.
     pub(super) fn new(owners: Vec<Arc<dyn Gauge>>, tombstones: Arc<AtomicUsize>) -> Self {
         Self { owners, tombstones }
     }
 
-    /// How many fingerprints were forgotten and have not passed again.
+    /// Counts the fingerprints that were forgotten and have not passed again.
     pub fn tombstones(&self) -> usize {
         self.tombstones.load(Ordering::Relaxed)
     }
 
-    /// How full the filter is.
+    /// Fill of the whole filter.
     pub fn fill(&self) -> Fill {
         self.owners.iter().map(|owner| owner.fill()).sum()
     }
 
-    /// The share of unseen fingerprints that it takes for seen now. Takes up to a millisecond.
+    /// Share of unseen fingerprints that the filter takes for seen now. Takes up to a millisecond.
     pub fn error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
     }
 
-    /// How many fingerprints were set in each shard; all are in the first where the filter is in
-    /// one piece.
+    /// Counts the fingerprints that were set in each shard. A filter in one piece has all of them
+    /// in the first shard.
     pub fn keys(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
         self.owners.iter().for_each(|owner| owner.keys(&mut keys));

@@ -1,6 +1,6 @@
 //! The engine with a filter of RedisBloom, against the filter alone.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::*;
 use crate::config::ItemForm;

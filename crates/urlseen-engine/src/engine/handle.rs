@@ -1,4 +1,4 @@
-//! The filter as others see it while the engine works with it.
+//! Access of other threads to a filter at work.
 
 use std::sync::Arc;
 
@@ -10,8 +10,8 @@ use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Copied;
 
-/// Asks the threads of an engine, which answer between two of their other jobs. It may outlive the
-/// engine; then nothing answers.
+/// Gives jobs to the threads of an engine, which do them in turn with their others. A handle may
+/// outlive the engine. Then there are no answers.
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(super) hasher: KeyHasher,
@@ -20,8 +20,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// A copy of a shard, perhaps in the memory of `buffer`; `None` once the engine is gone. Waits
-    /// for the shard's thread.
+    /// Copies a shard, perhaps into `buffer`. Returns `None` once the engine is gone. Waits for the
+    /// shard's thread.
     pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let (reply, copied) = bounded(1);
         let owner = &self.owners[shard.owner(self.owners.len())];
@@ -29,8 +29,8 @@ impl Handle {
         copied.recv().ok()
     }
 
-    /// What the filter says of fingerprints, in their order, without setting anything: batches that
-    /// are not committed do not count. `None` once the engine is gone. Waits for the threads.
+    /// Tests fingerprints, in their order, and sets nothing. Batches that are not committed do not
+    /// count. Returns `None` once the engine is gone. Waits for the threads.
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
@@ -49,5 +49,15 @@ impl Handle {
             }
         }
         Some(verdicts)
+    }
+
+    /// Gives each thread a job.
+    pub(super) fn tell_all(&self, job: impl Fn() -> Job) {
+        (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
+    }
+
+    /// Gives a thread a job. The engine notices if the thread is gone.
+    pub(super) fn tell(&self, owner: usize, job: Job) {
+        let _ = self.owners[owner].send(job);
     }
 }

@@ -1,30 +1,29 @@
-//! What a thread found unseen and has not set yet.
+//! Keys that a thread found unseen and has not set.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use urlseen_core::filter::Hashed;
 use urlseen_core::filter::native::KeyHash;
 
-/// Keys by the 128 bits that the layout makes of a fingerprint: what they do not tell apart, the
-/// filter cannot either.
+/// Set of keys by the 128 bits that the filter makes of a fingerprint. The filter knows no more.
 pub(super) type Keys = HashSet<u128, Hashed>;
 
-/// The exact set of what was found unseen and is not set yet: that of batches until they are
-/// committed, that of single questions until it is written down.
+/// Exact set of the keys that were found unseen and are not set. Keys of batches are set at the
+/// commit, keys of single questions once the log has them.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     keys: Keys,
-    /// What was found unseen by batch, oldest first.
+    /// Unseen keys by batch, oldest first.
     batches: VecDeque<Vec<KeyHash>>,
-    /// The same by group of questions.
+    /// Added keys by group of questions, oldest first.
     groups: VecDeque<Vec<KeyHash>>,
-    /// How many times keys are in those lists without being in the set, as they were forgotten
-    /// meanwhile. Hardly ever is there one.
+    /// Keys that are in these lists without being in the set, as they were forgotten meanwhile,
+    /// with the number of times. There is hardly ever one.
     orphans: HashMap<u128, usize, Hashed>,
 }
 
 impl InFlight {
-    /// How many keys are to be set.
+    /// Counts the keys that are to be set.
     pub(super) fn len(&self) -> usize {
         self.keys.len()
     }
@@ -33,7 +32,7 @@ impl InFlight {
         self.keys.contains(&key_hash.id())
     }
 
-    /// Whether `key hash` was not there yet; it is now.
+    /// Inserts a key. Returns true if it was not there.
     pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
         self.keys.insert(key_hash.id())
     }
@@ -43,22 +42,19 @@ impl InFlight {
         self.keys.remove(&key_hash.id());
     }
 
-    /// Whether `key hash` was there; it may be found unseen again from now on, while what found it
-    /// unseen before is in flight still.
-    pub(super) fn remove(&mut self, key_hash: KeyHash) -> bool {
-        let was_there = self.keys.remove(&key_hash.id());
-        if was_there {
+    /// Forgets a key. It may be found unseen again, while its batch is still in flight.
+    pub(super) fn remove(&mut self, key_hash: KeyHash) {
+        if self.keys.remove(&key_hash.id()) {
             *self.orphans.entry(key_hash.id()).or_default() += 1;
         }
-        was_there
     }
 
-    /// What of the next batch was inserted.
+    /// Adds the keys that were inserted for the next batch.
     pub(super) fn push_batch(&mut self, key_hashes: Vec<KeyHash>) {
         self.batches.push_back(key_hashes);
     }
 
-    /// What of the next group of questions was inserted.
+    /// Adds the keys that were inserted for the next group of questions.
     pub(super) fn push_group(&mut self, key_hashes: Vec<KeyHash>) {
         self.groups.push_back(key_hashes);
     }
@@ -71,8 +67,8 @@ impl InFlight {
         self.groups.pop_front()
     }
 
-    /// One of those popped is in flight no more. Whether it was not forgotten since it was found
-    /// unseen.
+    /// Takes out a key of a list that was popped. Returns false if it was forgotten since it was
+    /// found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
         if !self.orphans.is_empty()
@@ -87,7 +83,7 @@ impl InFlight {
         self.keys.remove(&id)
     }
 
-    /// No batch is in flight any more.
+    /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
         while let Some(key_hashes) = self.pop_batch() {
             for key_hash in key_hashes {

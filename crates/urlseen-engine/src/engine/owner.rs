@@ -1,4 +1,4 @@
-//! One thread of the engine: it owns some of the shards, and judges what falls into them.
+//! Thread of the engine, which owns some of the shards and judges the keys that fall into them.
 
 use std::io;
 use std::sync::Arc;
@@ -18,79 +18,77 @@ use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, S
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, Position, Section};
 
-/// After how many items the blocks of their keys are fetched: often enough for memory not to be
-/// idle while items are read, and not at each item, as nobody can foresee whether it is of an own
-/// shard.
+/// Items after which the blocks of their keys are fetched. Memory is not idle while items are read
+/// then. At each item, the branch for its own shards would be mispredicted too often.
 const FETCH: usize = 32;
 
-/// A part of a batch whose items are to be read, by whichever thread has time.
+/// Part of a batch whose items are to be read by a thread that has time.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) progress: Arc<Progress>,
     pub(super) part: usize,
 }
 
-/// What an owner is told to do. It does everything in the order it is told.
+/// Job of an owner. An owner does its jobs in the order in which it gets them.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Judge what of a part of a batch falls into its shards, when all of the batch is there.
+    /// Judge the keys of a part of a batch, once all parts of the batch are there.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
-    /// The oldest judged batch is committed, which brings the filter to `at`: remember it.
+    /// Set the oldest judged batch: it is committed, which brings the filter to `at`.
     Commit { at: Position },
-    /// No judged batch will be committed as it is: abort them all.
+    /// Abort all judged batches.
     Abort,
-    /// Where the filter is in Redis: evict what is known to be seen.
+    /// Empty the cache of a filter in Redis.
     EvictSeen,
-    /// Say so when all that was told before is done.
+    /// Tell when all earlier jobs are done.
     Mark,
-    /// Empty the filter.
+    /// Empty the filter for good.
     Clear,
-    /// Put what was saved of a shard in place of what it holds.
+    /// Load a saved shard in place of its contents.
     Load { section: Section, body: Pieces, reply: Sender<io::Result<()>> },
     /// Set keys, all of its own shards.
     Set { key_hashes: Vec<KeyHash> },
-    /// The filter stands there.
+    /// Note that the filter is at `at`.
     Stand { at: Position },
     /// Copy a shard, perhaps into `buffer`.
     Copy { shard: ShardId, buffer: Vec<u8>, reply: Sender<Copied> },
-    /// Answer questions that nobody asks by a batch.
+    /// Answer a group of questions.
     Ask { group: u64, asked: Asked },
-    /// What was added in the oldest group answered is written down: set it. All that was written
-    /// before is committed where there is an `at`, which the filter is recovered to.
+    /// Set the additions of the oldest answered group, which the log has. With `at`, everything
+    /// that the log has before is committed, and the filter is at `at`.
     Remember { at: Option<Position> },
-    /// Let keys of a shard pass once more, where a filter is recovered.
+    /// Let keys of a shard pass once more.
     AddTombstones { shard: ShardId, ids: Vec<u128> },
-    /// Whether keys, all of its own shards, are set.
+    /// Test keys, all of its own shards.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
-    /// Work no more.
+    /// End the thread of the owner.
     End,
 }
 
-/// What an owner did.
+/// Result of an owner's work.
 #[derive(Debug)]
 pub(super) enum Done {
     /// A batch is judged, by all threads.
     Judged { number: u64, batch: Batch<Findings> },
-    /// Questions are answered.
+    /// Questions of a group are answered.
     Answered(Answers),
-    /// All that was told before the mark is done.
+    /// All jobs before a mark are done.
     Marked,
-    /// The thread panicked.
+    /// The owner's thread panicked.
     Engine,
-    /// The filter is full, and what was found unseen, in that batch if it was in one, cannot be set
-    /// any more.
+    /// The filter is full, and has no room for the unseen keys, of that batch if they are of one.
     Full { batch: Option<u64>, why: Full },
 }
 
-/// What a thread is to judge of a part of a batch.
+/// Keys of a part of a batch that one thread judges.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeyHashes {
-    /// Where in the batch each stands.
+    /// Place of each in the batch.
     places: Vec<u32>,
     key_hashes: Vec<KeyHash>,
 }
 
-/// What the items of a part of a batch say; items are named by their place in the batch.
+/// Contents of the items of a part of a batch, by place in the batch.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
@@ -101,27 +99,27 @@ pub(super) struct Readings {
     pub(super) scores: Vec<(u32, f64)>,
 }
 
-/// A thread's own share of the work: nothing in it is shared, so nothing is locked.
+/// State of a thread. Nothing in it is shared, so nothing is locked.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) hasher: KeyHasher,
     pub(super) filter: ForgettingFilter,
-    /// Where in Redis the filter is, if it is there.
+    /// Keys of the filter in Redis, if it is there.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
-    /// All owners, this one too.
+    /// All owners, including this one.
     pub(super) owners: Vec<Sender<Job>>,
-    /// Who wants to know what is done.
+    /// Receiver of the results.
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    /// The last batch that is in its shards.
+    /// Last batch that is in its shards.
     pub(super) at: Position,
 }
 
 impl Owner {
-    /// Does one job. Whoever wants to know of it may be gone: then it is nobody's loss.
+    /// Does one job. A receiver that is gone is ignored.
     pub(super) fn work(&mut self, job: Job) {
         match job {
             Job::Judge { progress, part, key_hashes } => {
@@ -166,7 +164,7 @@ impl Owner {
         let _ = reply.send(Copied { blob, at: self.at, tombstones });
     }
 
-    /// Reads a part of a batch, and hands its key hashes to those that have their shards.
+    /// Reads a part of a batch, and passes its key hashes to the owners of their shards.
     pub(super) fn read(&mut self, read: Read) {
         let Read { progress, part } = read;
         let range = progress.range(part);
@@ -229,7 +227,7 @@ impl Owner {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number();
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
-            // Before a batch goes on there is room for it: what is committed must be set.
+            // There is room before a batch goes on, because a committed batch must be set.
             if let Err(why) = self.filter.reserve(self.in_flight.len()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
@@ -240,7 +238,7 @@ impl Owner {
         }
     }
 
-    /// The items of a batch that are unseen, of those that fall into this owner's shards.
+    /// Returns the unseen items of a batch, of those that fall into this owner's shards.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
         self.filter.test(&own.key_hashes, &mut verdicts);
@@ -255,18 +253,18 @@ impl Owner {
         unseen
     }
 
-    /// Bits of a batch are set here and nowhere else: when its commit is known to have happened.
+    /// Sets the bits of the oldest judged batch. Its commit is known to have happened.
     fn commit(&mut self, at: Position) {
         let key_hashes = self.in_flight.pop_batch().expect("a batch is committed once judged");
         self.set(key_hashes);
         self.at = at;
     }
 
-    /// Sets what was in flight, but for what was forgotten since.
+    /// Sets keys that were in flight, except those that were forgotten since.
     pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>) {
         key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
         let set = self.filter.insert(&key_hashes);
-        set.expect("room was made for it before it was handed on");
+        set.expect("there was room before the batch went on");
     }
 
     fn clear(&mut self) {
@@ -282,7 +280,7 @@ impl KeyHashes {
         self.key_hashes.push(key_hash);
     }
 
-    /// Those of all parts of a batch, in its order.
+    /// Joins the parts of a batch, in its order.
     fn concat(parts: Vec<Option<Self>>) -> Self {
         let mut parts = parts.into_iter().flatten();
         let mut all = parts.next().unwrap_or_default();
@@ -294,13 +292,13 @@ impl KeyHashes {
     }
 }
 
-/// The item, if at most `most` bytes go on of it.
+/// Checks that at most `most` bytes of an item go on.
 fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
     let length = item.emitted.as_deref().unwrap_or(bytes).len();
     if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
-/// The place of an item in its batch, as it is kept for each.
+/// Returns the place of an item in its batch, in the form in which each item keeps it.
 fn position(index: usize) -> u32 {
     u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
 }

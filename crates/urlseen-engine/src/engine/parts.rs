@@ -1,4 +1,4 @@
-//! What an engine is started with.
+//! Parts that an engine is started with.
 
 use std::sync::Arc;
 
@@ -7,31 +7,31 @@ use urlseen_core::filter::{
     BuildError, FilterKind, KeyHasher, Parameters, Recent, RedisFilterKeys,
 };
 
-/// Builds the part of a filter that an owner has: its number, and how many there are.
+/// Builds an owner's part of a filter, from the owner's number and the number of owners.
 pub(super) type Build =
     dyn Fn(usize, usize) -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
 
-/// What an engine is started with.
+/// Everything that an engine is started with.
 pub struct Parts {
     pub(super) hasher: KeyHasher,
     pub(super) build: Arc<Build>,
-    /// Where in Redis the filter is, if it is there.
+    /// Keys of the filter in Redis, if it is there.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
     pub(super) threads: usize,
 }
 
 impl Parts {
-    /// For a filter in the memory of so many threads, each of which owns its share of the shards;
-    /// a seed must be there if there can be one.
+    /// Describes a filter in memory. Each of the threads owns its share of the shards. The
+    /// parameters must have a seed, if their kind has one.
     pub fn local(parameters: Parameters, items: Options, threads: usize) -> Self {
         let hasher = parameters.hasher();
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
         Self { hasher, build, shared: None, items, threads }
     }
 
-    /// For a filter in Redis, which judges. The threads remember some of what they know to be
-    /// seen: at most `recent` fingerprints.
+    /// Describes a filter in Redis, which judges. The threads cache at most `recent` seen
+    /// fingerprints.
     pub fn in_redis(
         shared: Arc<RedisFilterKeys>,
         hasher: KeyHasher,

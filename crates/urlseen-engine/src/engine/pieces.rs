@@ -1,34 +1,34 @@
-//! Bytes on their way from one thread to another, piece by piece.
+//! Stream of bytes from one thread to another, piece by piece.
 
 use std::io::{self, Cursor, Read};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// How many bytes are handed on at once.
+/// Bytes that are passed on at once.
 const PIECE: u64 = 1 << 20;
 
 /// Pieces that wait to be read.
 const WAITING: usize = 2;
 
-/// Bytes that another thread reads and hands on.
+/// Reading end of a stream, whose bytes come from another thread.
 #[derive(Debug)]
 pub(super) struct Pieces {
     pieces: Receiver<Vec<u8>>,
     current: Cursor<Vec<u8>>,
 }
 
-/// The other end of [`Pieces`].
+/// Writing end of [`Pieces`].
 #[derive(Debug)]
 pub(super) struct Feed(Sender<Vec<u8>>);
 
-/// Both ends.
+/// Returns both ends of a stream.
 pub(super) fn pieces() -> (Feed, Pieces) {
     let (feed, pieces) = bounded(WAITING);
     (Feed(feed), Pieces { pieces, current: Cursor::default() })
 }
 
 impl Feed {
-    /// Hands all of it on; ends early where it is not wanted any more.
+    /// Passes everything on. Ends early if the reading end is gone.
     pub(super) fn all(self, from: &mut dyn Read) -> io::Result<()> {
         loop {
             let mut piece = Vec::new();

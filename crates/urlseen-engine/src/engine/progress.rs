@@ -1,4 +1,4 @@
-//! A batch on its way through the engine.
+//! Batch on its way through the engine's threads.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -7,45 +7,44 @@ use super::owner::Readings;
 use crate::item::Items;
 use crate::item::batch::{Batch, Claimed, Findings};
 
-/// A batch that is being read and judged, by several threads at once. The last of them makes what
-/// they have found into one.
+/// Batch that several threads read and judge at once. The last of them merges the findings.
 #[derive(Debug)]
 pub(super) struct Progress {
     number: u64,
     batch: Batch<Claimed>,
     parts: usize,
     threads: usize,
-    /// What those threads have found that are done; each locks it once, at the end.
+    /// Findings of the threads that are done. Each locks it once, at the end.
     found: Mutex<Vec<Found>>,
 }
 
-/// What one thread has found.
+/// Findings of one thread.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// What the parts say that it has read.
+    /// Contents of the parts that it has read.
     pub(super) readings: Vec<(usize, Readings)>,
-    /// The places of those items of its own shards that are unseen, ascending.
+    /// Places of the unseen items of its own shards, ascending.
     pub(super) unseen: Vec<u32>,
 }
 
 impl Progress {
-    /// Nothing is known yet of the batch, whose items are to be read in so many parts, and judged
-    /// by so many threads.
+    /// Begins with a batch whose items are to be read in so many parts, and judged by so many
+    /// threads.
     pub(super) fn new(number: u64, batch: Batch<Claimed>, parts: usize, threads: usize) -> Self {
         Self { number, batch, parts, threads, found: Mutex::default() }
     }
 
-    /// Batches are numbered as they are submitted.
+    /// Number of the batch, in the order of submission.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// In how many parts the items are read.
+    /// Number of parts in which the items are read.
     pub(super) fn parts(&self) -> usize {
         self.parts
     }
 
-    /// All items.
+    /// All items of the batch.
     pub(super) fn items(&self) -> &Items {
         self.batch.items()
     }
@@ -55,20 +54,21 @@ impl Progress {
         self.batch.most()
     }
 
-    /// The places of a part's items.
+    /// Places of the items of a part.
     pub(super) fn range(&self, part: usize) -> Range<usize> {
         let len = self.items().len();
         part * len / self.parts..(part + 1) * len / self.parts
     }
 
-    /// Takes what a thread has found, which is done with the batch. Gives the last one all of it.
+    /// Takes the findings of a thread that is done with the batch. Returns those of all threads to
+    /// the last one.
     pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
         (all.len() == self.threads).then(|| self.finish(std::mem::take(&mut all)))
     }
 
-    /// The batch, all of it judged.
+    /// Merges the findings of all threads.
     #[allow(clippy::stable_sort_primitive)] // the stable sort merges runs, the other one sorts them
     fn finish(&self, all: Vec<Found>) -> Batch<Findings> {
         let mut unseen = Vec::new();

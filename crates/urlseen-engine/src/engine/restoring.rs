@@ -1,4 +1,4 @@
-//! Putting a filter in place that is recovered from somewhere.
+//! Recovery of the filter in the engine's threads.
 
 use std::io::{self, Read};
 
@@ -11,43 +11,46 @@ use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Engine {
     /// Drops the batches handed back and not committed, as another filter takes the place of this
-    /// one: what puts it there.
+    /// one. Returns the handle that puts it there.
     ///
     /// # Panics
     /// If a batch is in progress.
     pub fn restoring(&mut self) -> Handle {
-        assert!(self.progress.is_empty(), "no batch is judged by a filter that is replaced");
-        self.uncommitted = 0;
+        self.batches.abort();
         self.handle()
     }
 
-    /// Fails if the threads found the filter to be full while it was recovered; waits until they
-    /// have done all of it.
+    /// Waits until the threads have recovered the filter.
+    ///
+    /// # Errors
+    /// A thread is gone, or found the filter to be full.
     pub async fn restored(&mut self) -> Result<(), EngineError> {
         self.settled().await?;
-        self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
+        self.check_room()
     }
 
-    /// The same for those that cannot await, and must not be called by those that can.
+    /// Does the same for callers outside of a runtime.
     pub(crate) fn restored_blocking(&mut self) -> Result<(), EngineError> {
-        self.marks += self.owners.len();
-        self.tell_all(|| Job::Mark);
+        self.mark();
         while self.marks > 0 {
             let done = self.done.blocking_recv().ok_or(EngineError::Panicked)?;
-            self.take_note(done)?;
+            self.note(done)?;
         }
+        self.check_room()
+    }
+
+    fn check_room(&self) -> Result<(), EngineError> {
         self.full.clone().map_or(Ok(()), |full| Err(EngineError::Full(full)))
     }
 }
 
 impl Handle {
-    /// Empties the filter.
+    /// Empties the filter in memory.
     pub fn clear(&self) {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Puts what was saved of a shard in place of what it holds. Waits until that is done: shards
-    /// are large, and none are to queue up.
+    /// Loads a saved shard in place of its contents. Waits until that is done, as shards are large.
     ///
     /// # Errors
     /// As [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
@@ -57,14 +60,13 @@ impl Handle {
         let owner = section.shard.owner(self.owners.len());
         self.tell(owner, Job::Load { section, body, reply });
         let fed = feed.all(from);
-        // A thread that is gone is noticed by whoever waits for what it judges.
+        // The engine notices if the thread is gone.
         let loaded = done.recv().unwrap_or(Ok(()));
         fed.and(loaded)
     }
 
-    /// Sets fingerprints that belong in the filter. Waits while the threads have much to do.
-    /// None may be in progress: threads that pass parts of it on to each other must not have to
-    /// wait.
+    /// Sets fingerprints that belong in the filter. Waits while the threads have much to do. No
+    /// batch may be in progress: threads that pass parts of it to each other must not have to wait.
     pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
@@ -79,19 +81,10 @@ impl Handle {
         }
     }
 
-    /// Lets a fingerprint of a shard pass once more, by the 128 bits that the layout makes of it.
+    /// Lets a fingerprint of a shard pass once more, by the 128 bits that the filter makes of it.
     /// Waits while the threads have much to do.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
-    }
-
-    fn tell_all(&self, job: impl Fn() -> Job) {
-        (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
-    }
-
-    /// An owner that is gone is noticed by the engine.
-    fn tell(&self, owner: usize, job: Job) {
-        let _ = self.owners[owner].send(job);
     }
 }
 

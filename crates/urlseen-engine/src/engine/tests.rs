@@ -1,6 +1,6 @@
 //! The engine against an exact model, with as many threads as a small machine has and more.
 
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 
 use super::*;
 use crate::config::ItemForm;
@@ -29,7 +29,7 @@ pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
     batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
 }
 
-/// (9) Judged once.
+/// (9) Judged once: the exact set in flight.
 #[tokio::test]
 async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
     for threads in [1, 2, 5] {
@@ -65,7 +65,7 @@ async fn check(
     let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
     // Commits come late: the next two batches are judged before.
-    if engine.uncommitted == 2 {
+    if engine.uncommitted() == 2 {
         engine.committed(Position::START);
     }
 }
@@ -138,7 +138,7 @@ async fn there_is_a_bound_on_batches() {
     assert!(engine.has_room());
 }
 
-/// What handles see of `urls`.
+/// Tests `urls` by a handle.
 fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
     engine.handle().test(&fingerprints(urls)).unwrap()
 }

@@ -17,7 +17,7 @@ use urlseen_core::storage::{Finished, Position};
 pub struct Works {
     /// Thread of the folder; `None` if the filter is in Redis, or is not kept.
     pub storage: Option<Storage>,
-    /// Threads that judge.
+    /// The threads that judge.
     pub engine: Engine,
     /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,

@@ -11,7 +11,7 @@ use crate::config::Fsync;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::{Folder, Head, StorageSpec};
+use urlseen_core::storage::{Folder, Head, StoragePolicy, StorageSpec};
 
 pub(crate) fn works(folder: &TempDir) -> (Works, Asker) {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
@@ -22,11 +22,8 @@ pub(crate) fn works(folder: &TempDir) -> (Works, Asker) {
     };
     let keeping = Keeping {
         spec: StorageSpec { crawl: "works".to_owned(), filter },
-        fsync: Fsync::Always,
-        snapshot_bytes: u64::MAX,
-        horizon_bytes: u64::MAX,
+        policy: StoragePolicy { fsync: Fsync::Always, ..StoragePolicy::default() },
         emit_again: false,
-        archive: None,
     };
     let mut local = Local::kept(engine(2), Folder::open(folder.path()).unwrap(), keeping);
     local.recover_to(None, None).unwrap();

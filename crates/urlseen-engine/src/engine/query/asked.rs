@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::engine::{Answer, Question, Wanted};
 
-/// Questions answered.
+/// Counts of answered questions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
     /// Questions answered "seen", of those that test or add.
@@ -18,7 +18,7 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// Counts all of them.
+    /// Counts all questions answered.
     pub fn all(&self) -> u64 {
         self.seen + self.unseen + self.full + self.forgotten
     }

@@ -40,7 +40,7 @@ pub struct Query {
 /// Wish beside answers, for the time when all questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// Answers are enough.
+    /// No more than the answers.
     Nothing,
     /// The number of keys in the filter.
     Fill,
@@ -48,7 +48,7 @@ pub enum Extra {
     Empty,
 }
 
-/// Reply to a query.
+/// Reply to the query of a client.
 #[derive(Debug)]
 pub struct Reply {
     /// Answers to the questions, in order.
@@ -87,7 +87,7 @@ struct Group {
     refused: Refused,
 }
 
-/// Query in a group.
+/// Query as a part of a group.
 #[derive(Debug)]
 pub(super) struct Member {
     range: Range<usize>,
@@ -174,9 +174,9 @@ impl QueryDispatcher {
         };
         let left = if refused.adds || refused.forgets {
             let asked: Vec<Question> = questions.iter().map(|it| refused.without(it)).collect();
-            engine.ask(number, &asked, false)
+            engine.ask(number, &asked)
         } else {
-            engine.ask(number, &questions, false)
+            engine.ask(number, &questions)
         };
         let answers = vec![Answer::Unseen; questions.len()];
         self.groups.push_back(Group { number, left, members, questions, answers, refused });
@@ -288,7 +288,7 @@ impl QueryDispatcher {
 }
 
 impl Member {
-    /// Wish beside answers.
+    /// Wish beside the answers.
     pub(super) fn extra(&self) -> Extra {
         self.extra
     }

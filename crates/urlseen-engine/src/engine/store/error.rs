@@ -1,4 +1,4 @@
-//! Why a folder and where Redis stands do not go together.
+//! Mismatch of a folder and the position of Redis.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,7 +7,7 @@ use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Head, OpenError, RecoveryError, descriptors};
 
-/// The filter cannot be recovered to where Redis stands.
+/// The filter cannot be recovered to the position of Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum MismatchError {
     /// The folder is new, Redis is not.
@@ -18,9 +18,9 @@ pub enum MismatchError {
         dir = dir.display()
     )]
     New {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// Where Redis stands.
+        /// Position of the crawl in Redis.
         theirs: Head,
     },
     /// Redis knows nothing, the folder does.
@@ -32,9 +32,9 @@ pub enum MismatchError {
         dir = dir.display()
     )]
     NoState {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// Where it stands.
+        /// Position of the folder.
         ours: Head,
     },
     /// The crawl is tied to another filter.
@@ -45,11 +45,11 @@ pub enum MismatchError {
         dir = dir.display()
     )]
     OtherFilter {
-        /// The folder.
+        /// Path of the storage folder.
         dir: PathBuf,
-        /// Its filter.
+        /// Filter of the storage folder.
         ours: RandomId,
-        /// The one that Redis names.
+        /// Filter that Redis names.
         theirs: RandomId,
     },
     /// The crawl is tied to another filter, and this one is in Redis.
@@ -59,15 +59,15 @@ pub enum MismatchError {
          (or filter.place) back; urlseen storage adopt continues with this one all the same"
     )]
     OtherFilterInRedis {
-        /// The one that the config names.
+        /// Filter that the configuration names.
         ours: RandomId,
-        /// The one that the crawl belongs to.
+        /// Filter that the crawl belongs to.
         theirs: RandomId,
     },
-    /// The folder does not lead there.
+    /// The folder does not lead to the position of Redis.
     #[error("{1} (storage folder {dir})", dir = .0.display())]
     Recovery(PathBuf, Box<RecoveryError>),
-    /// The folder cannot be looked at.
+    /// The folder cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
     /// The file system failed.

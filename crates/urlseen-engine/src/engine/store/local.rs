@@ -1,4 +1,4 @@
-//! A filter for a caller that may wait for the disk.
+//! Filter for a caller that may wait for the disk.
 
 use std::io;
 
@@ -9,23 +9,23 @@ use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Checkpoint, Folder, Head};
 
-/// A filter in memory, and its folder if it has one.
+/// Filter in memory, and its folder if it has one.
 #[derive(Debug)]
 pub struct Local {
     /// Ended before the engine that it copies from.
     store: Option<Store>,
-    /// Judges.
+    /// The threads that judge.
     pub engine: Engine,
 }
 
 impl Local {
-    /// A filter of which nothing is kept.
+    /// Makes a filter without a folder.
     pub fn volatile(engine: Engine) -> Self {
         Self { store: None, engine }
     }
 
-    /// A filter kept in `folder`; [`Local::recover_to`] or [`Local::recover`] comes before anything
-    /// is judged by it.
+    /// Makes a filter that is kept in `folder`. It judges nothing before [`Local::recover_to`] or
+    /// [`Local::recover`].
     pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
         Self { store: Some(Store::new(&engine, folder, keeping)), engine }
     }
@@ -40,7 +40,8 @@ impl Local {
         Ok(Works::new(self.engine, storage, dispatcher))
     }
 
-    /// Writes a batch down as the one that follows the last. It has been written when this returns.
+    /// Writes a batch of the crawl, which follows the last one. It has been written when this
+    /// returns.
     ///
     /// # Errors
     /// The disk fails, or nothing is kept.
@@ -49,23 +50,23 @@ impl Local {
         self.store.as_mut().ok_or_else(unkept)?.append(batch)
     }
 
-    /// How far imports into the filter came.
+    /// Returns the progress of imports into the filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
         self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder().checkpoints())
     }
 
-    /// The run ends, with `head` as the last batch committed: leaves the folder as Redis is, and
-    /// all of it on the disk.
+    /// Ends the run: leaves the folder at `head`, the last batch committed, and all of it on the
+    /// disk.
     pub fn rest(&mut self, head: Head) -> io::Result<()> {
         self.store.as_mut().map_or(Ok(()), |store| store.rest(Some(head)))
     }
 
-    /// The id of the filter, where it is kept and not new.
+    /// Id of the filter, if it is kept and not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.store.as_ref()?.filter()
     }
 
-    /// Brings the filter to where Redis stands: see [`Store::recover_to`].
+    /// Recovers the filter to the position of Redis: see [`Store::recover_to`].
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -80,7 +81,7 @@ impl Local {
         Ok(recovered)
     }
 
-    /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
+    /// Recovers the filter as far as the folder goes, without a position of Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         self.engine.restoring();
         let Some(store) = &mut self.store else { return Ok(How::New) };
@@ -89,13 +90,13 @@ impl Local {
         Ok(how)
     }
 
-    /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
-    /// Where that fails, it can be done again.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated if
+    /// it fails.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
     }
 
-    /// Keeps the filter as the folder has it: see [`Store::adopt`].
+    /// Keeps the filter of the folder: see [`Store::adopt`].
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         self.engine.restoring();
         let head = match &mut self.store {

@@ -1,8 +1,8 @@
-//! The storage folder of a filter in this process's memory: the log, snapshots, recovery.
+//! Storage folder of a filter in this process's memory: the log, snapshots, recovery.
 //!
-//! Knows when what is judged is logged, and how the filter is recovered to a batch that somebody
-//! else names. It never talks to Redis. Everything here waits for the disk; [`Storage`] is the
-//! thread that does it for a task that must not wait.
+//! Logs judged batches, and recovers the filter to a batch that the caller names. It never talks to
+//! Redis. Everything here waits for the disk; [`Storage`] is the thread that does it for a task
+//! that must not wait.
 
 mod error;
 mod local;
@@ -11,7 +11,6 @@ mod thread;
 
 use std::io;
 
-use crate::config::Fsync;
 use crate::engine::{Engine, Handle};
 use crate::item::batch::{Batch, Judged, Ready};
 pub use error::MismatchError;
@@ -25,26 +24,18 @@ use urlseen_core::storage::{
     Checkpoint, FilterStorage, Finished, Folder, Head, Moment, Position, StoragePolicy, StorageSpec,
 };
 
-/// How a filter is kept.
+/// Settings of a filter's storage.
 #[derive(Debug, Clone)]
 pub struct Keeping {
-    /// What a new folder is made for.
+    /// Spec with which a new folder begins.
     pub spec: StorageSpec,
-    /// When the log is flushed to the disk.
-    pub fsync: Fsync,
-    /// By how many bytes the log grows before a snapshot is taken; an eighth of the filter's size
-    /// if that is more.
-    pub snapshot_bytes: u64,
-    /// How many bytes all files together may have for the sake of going back further.
-    pub horizon_bytes: u64,
-    /// Whether to go on with less than what Redis knows, or with nothing, where the filter cannot
-    /// be recovered to just that.
+    /// Syncs, snapshots and archive of the folder.
+    pub policy: StoragePolicy,
+    /// True to use a filter that lacks something of what Redis knows, and so to emit URLs again.
     pub emit_again: bool,
-    /// Whether what is let through is archived; `None` leaves that to the folder.
-    pub archive: Option<bool>,
 }
 
-/// What is written down of a fingerprint that no batch has.
+/// Change of a fingerprint outside of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// It is seen from now on.
@@ -57,7 +48,7 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub struct Store {
     kept: FilterStorage<Handle>,
-    /// Spec of a new folder.
+    /// Spec with which a new folder begins.
     spec: StorageSpec,
     /// True if a filter that lacks something of what Redis knows is used all the same.
     emit_again: bool,
@@ -65,15 +56,14 @@ pub struct Store {
     at: Option<Head>,
 }
 
-/// What is to be written to the log.
+/// Entry that is to be written to the log.
 #[derive(Debug)]
 pub(crate) enum Write<Of> {
     /// A batch of the crawl, which follows the last one.
     Batch(Batch<Judged>),
     /// The new keys of a batch that belongs to no crawl.
     Keys(Batch<Judged>),
-    /// What was answered outside of batches, and what that changes, whatever becomes of those: what
-    /// is seen from now on, and what is to pass once more, in its order.
+    /// Answers outside of batches, and their changes in order. They do not depend on commits.
     Changes(Of, Vec<(Change, Fingerprint)>),
 }
 
@@ -81,33 +71,32 @@ pub(crate) enum Write<Of> {
 enum Unproved<Of> {
     /// A batch that needs its record.
     Batch(Batch<Judged>),
-    /// Anything else.
+    /// Any other write, which needs none.
     Done(Written<Of>),
 }
 
-/// What the log has.
+/// Entry that the log has.
 #[derive(Debug)]
 pub(crate) enum Written<Of> {
     /// The batch can be committed.
     Batch(Batch<Ready>),
     /// The log has the keys, and is at this position.
     Keys(Position),
-    /// The changes lead the log to there.
+    /// The log has the changes, and is at this position.
     Changes(Of, Position),
 }
 
 impl Store {
-    /// A filter kept in `folder`; [`Store::recover_to`] or [`Store::recover`] comes before anything
-    /// is judged by it.
+    /// Keeps a filter in `folder`. It judges nothing before [`Store::recover_to`] or
+    /// [`Store::recover`].
     pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
-        let Keeping { spec, fsync, snapshot_bytes, horizon_bytes, emit_again, archive } = keeping;
-        let policy = StoragePolicy { fsync, snapshot_bytes, horizon_bytes, archive };
+        let Keeping { spec, policy, emit_again } = keeping;
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }
     }
 
-    /// Writes batches and changes down, in their order. They have been written when this returns,
-    /// and are on the disk if that is asked for.
+    /// Writes batches and changes, in their order. They have been written when this returns, and
+    /// are on the disk if that is asked for.
     pub(crate) fn write<Of>(
         &mut self,
         all: impl IntoIterator<Item = Write<Of>>,
@@ -147,7 +136,11 @@ impl Store {
         Ok(proved.collect())
     }
 
-    /// Writes a batch down as the one that follows the last. It has been written when this returns.
+    /// Writes a batch of the crawl, which follows the last one. It has been written when this
+    /// returns.
+    ///
+    /// # Errors
+    /// The disk fails.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
         self.at = None;
         let journal = self.kept.journal()?;
@@ -167,8 +160,8 @@ impl Store {
         self.kept.folder_mut().record_checkpoints(checkpoints)
     }
 
-    /// Ends the run, with `head` as the last batch committed: leaves the folder as Redis is, and
-    /// all of it on the disk. Without `head`, the last one logged is.
+    /// Ends the run: leaves the folder at `head`, the last batch committed, and all of it on the
+    /// disk. Without `head`, all batches that were logged stay.
     pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
         self.kept.close(head)
     }
@@ -200,8 +193,8 @@ impl Store {
         self.kept.footprint()
     }
 
-    /// Records that `run` is about to take the lease; the runs before it are dead, as they held
-    /// the folder's lock, and this process does now.
+    /// Records that `run` is about to take the lease. Returns the runs before it: they are dead, as
+    /// they held the folder's lock, and this process does now.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
         let folder = self.kept.folder_mut();
         let dead: Vec<u64> = folder.runs().into_iter().filter(|&other| other != run).collect();

@@ -1,4 +1,4 @@
-//! Bringing the filter to the batch that Redis knows as its last.
+//! Recovery of the filter to the last batch that Redis knows.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -10,44 +10,44 @@ use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Head, Recovered, RecoveryError, Target};
 
-/// The filter stands where it is to stand.
+/// Filter that was recovered.
 #[derive(Debug)]
 pub struct Recovery {
-    /// The batch that it stands at.
+    /// Last batch in the filter.
     pub head: Head,
-    /// The id of the filter.
+    /// Random id of the filter.
     pub filter: RandomId,
-    /// How it came there.
+    /// Way in which it was recovered.
     pub how: How,
 }
 
-/// How a filter came to where it stands.
+/// Way in which a filter came to its position.
 #[derive(Debug)]
 pub enum How {
     /// The folder is new, and the filter is empty.
     New,
-    /// It stood there already.
+    /// It was at its position already.
     Stayed,
-    /// It is in Redis.
+    /// It is in Redis, and needs no recovery.
     Shared,
-    /// From the folder.
+    /// It was loaded from the folder.
     Loaded {
-        /// What was loaded.
+        /// Contents of the folder.
         recovered: Recovered,
-        /// How long it took.
+        /// Time that the recovery took.
         took: Duration,
     },
-    /// What Redis knows was not all there: with what was, as the config has it.
+    /// It lacks something of what Redis knows, which the configuration permits.
     Partly {
-        /// The last batch that was there, if there was one.
+        /// Last batch that was there, if there was one.
         best: Option<Head>,
-        /// What was not.
+        /// Error that names what is lacking.
         lacking: MismatchError,
     },
 }
 
 impl Recovery {
-    /// The empty filter, at where Redis stands.
+    /// Makes an empty filter, at the position of Redis.
     pub(super) fn empty(theirs: Option<Head>) -> Self {
         let (head, filter) = (theirs.unwrap_or(Head::START), RandomId::random());
         Self { head, filter, how: How::New }
@@ -55,8 +55,8 @@ impl Recovery {
 }
 
 impl Store {
-    /// Checks that the filter can belong to where Redis stands, as far as the folder's header
-    /// tells.
+    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`, as far as the
+    /// folder's header tells.
     pub fn check_fit(
         &self,
         theirs: Option<Head>,
@@ -74,8 +74,8 @@ impl Store {
         }
     }
 
-    /// Brings the filter to where Redis stands: at `theirs`, tied to `filter`. Redis knows nothing
-    /// of the crawl where `theirs` is `None`. Reads for as long as it takes.
+    /// Recovers the filter to the position of Redis: at `theirs`, tied to `filter`. Without
+    /// `theirs`, Redis knows nothing of the crawl. Reads for as long as it takes.
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Brings the filter back as far as the folder goes, where no Redis says how far that is.
+    /// Recovers the filter as far as the folder goes, without a position of Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         match self.filter() {
             None => self.begin(None).map(|recovered| recovered.how),
@@ -107,21 +107,25 @@ impl Store {
         }
     }
 
-    /// Has the folder remember the filter as it is in memory, in place of what it did, at `head`.
-    /// Where that fails, it can be done again.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated if
+    /// it fails.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
-        self.rebase(head)
+        self.at = None;
+        let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
+        self.at = Some(position.head);
+        Ok(())
     }
 
-    /// Empties the filter in memory, and returns the head to [`Store::replace`] it at in the
-    /// folder: only then it is empty for good. Nothing may be judged, asked or uncommitted.
+    /// Empties the filter in memory, and returns the head at which to [replace](Store::replace) it
+    /// in the folder. It is empty for good then, and not before. No batch may be judged or
+    /// uncommitted, and no question asked.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.kept.empty();
         Ok(self.kept.journal()?.position().head)
     }
 
-    /// Keeps the filter as the folder has it, as the one that belongs to where Redis stands:
-    /// `theirs`, or where the folder stands if Redis knows nothing. Answers where that is.
+    /// Keeps the filter of the folder as the one that belongs to the position of Redis, `theirs`, or
+    /// to that of the folder if Redis knows nothing. Returns the position.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
@@ -131,13 +135,13 @@ impl Store {
         }
         let (ours, _) = self.load(Target::Last)?;
         match theirs {
-            Some(theirs) if theirs != ours => self.rebase(theirs)?,
+            Some(theirs) if theirs != ours => self.replace(theirs)?,
             _ => {}
         }
         Ok(theirs.unwrap_or(ours))
     }
 
-    /// The id of the filter, where the folder is not new.
+    /// Id of the filter, if the folder is not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.kept.folder().header().map(|header| RandomId::new(header.filter()))
     }
@@ -146,12 +150,12 @@ impl Store {
         self.filter().expect("the folder was begun")
     }
 
-    /// The new folder's lack of what Redis knows.
+    /// Makes the error of a new folder, which lacks all that Redis knows.
     fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
         MismatchError::New { dir: self.kept.folder().dir().to_owned(), theirs }
     }
 
-    /// Makes the new folder the memory of an empty filter.
+    /// Begins the new folder with an empty filter.
     fn begin(&mut self, theirs: Option<Head>) -> Result<Recovery, MismatchError> {
         let at = theirs.unwrap_or(Head::START);
         let lacking = (at.seq > 0).then(|| self.knows_nothing_of(at));
@@ -164,15 +168,14 @@ impl Store {
         Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
-    /// Where the crawl stands when Redis knows nothing of it: at its beginning, if no batch was
-    /// ever logged.
+    /// Position of a crawl of which Redis knows nothing: its beginning, if no batch was ever logged.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder().dir().to_owned();
         let look = urlseen_core::storage::look(&dir)?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
-        // What cannot be read may have been anything.
+        // A damaged file may have had any batch.
         let is_new = ours.seq == 0 && look.damages.is_empty();
         if !is_new && !self.emit_again {
             return Err(MismatchError::NoState { dir, ours });
@@ -180,7 +183,7 @@ impl Store {
         Ok(Head::START)
     }
 
-    /// Brings the filter to `target`, and opens the log to go on from there.
+    /// Recovers the filter to `target`, and opens the log there.
     fn load(&mut self, target: Target) -> Result<(Head, How), MismatchError> {
         let begun = Instant::now();
         self.at = None;
@@ -194,34 +197,27 @@ impl Store {
         MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
     }
 
-    /// Keeps what the folder has of what Redis knows, and ties it to `target`.
+    /// Recovers as much of the filter as the folder has, and ties it to `target`.
     fn load_partly(
         &mut self,
         target: Head,
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
         let best = lacking.best();
-        // What was imported may be lacking as well.
+        // The folder may lack imported keys, too.
         self.kept.folder_mut().drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
             None => self.kept.empty(),
         }
-        self.rebase(target)?;
+        self.replace(target)?;
         let how = How::Partly { best, lacking };
         Ok(Recovery { head: target, filter: self.begun(), how })
-    }
-
-    fn rebase(&mut self, at: Head) -> Result<(), MismatchError> {
-        self.at = None;
-        let position = self.kept.rebase(at)?.ok_or(EngineError::Panicked)?;
-        self.at = Some(position.head);
-        Ok(())
     }
 }
 
 impl How {
-    /// What somebody should know of it.
+    /// Warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Self::New | Self::Stayed | Self::Shared => Vec::new(),
@@ -271,9 +267,9 @@ impl fmt::Display for How {
     }
 }
 
-/// How far an error of the folder still lets some of the filter be used.
+/// Lack of a folder with which the filter can still be used.
 impl MismatchError {
-    /// Whether it says that the folder lacks something of what Redis knows, and no more than that.
+    /// Returns true if the folder lacks something of what Redis knows, and nothing else is wrong.
     fn is_lack(&self) -> bool {
         let Self::Recovery(_, error) = self else { return false };
         matches!(
@@ -284,7 +280,7 @@ impl MismatchError {
         )
     }
 
-    /// The last batch that the folder has of what Redis knows.
+    /// Last batch that the folder has of what Redis knows.
     fn best(&self) -> Option<Head> {
         match self {
             Self::Recovery(_, error) => error.best(),

@@ -1,4 +1,4 @@
-//! The thread of a folder: it waits for the disk, so that no other thread does.
+//! Thread of a folder, which waits for the disk so that no other thread does.
 
 use std::fmt;
 use std::io;
@@ -23,21 +23,21 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Most records that share a sync.
 const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 
-/// The thread that has the folder of a filter. It does all that it is told in order.
+/// Handle of the thread that has the folder of a filter. The thread does its jobs in order.
 #[derive(Debug)]
 pub struct Storage {
     jobs: Option<mpsc::UnboundedSender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
     /// Batches that are not written yet.
     batches: usize,
-    /// Answers whose changes are not.
+    /// Answers whose changes are not written yet.
     answers: usize,
     dir: PathBuf,
     requests: Requests,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Event of the thread.
+/// Event of the folder's thread.
 #[derive(Debug)]
 pub enum Stored {
     /// The log has a batch of the crawl.
@@ -67,7 +67,7 @@ pub enum Reach {
     Alone,
 }
 
-/// Answers of which the log has all changes.
+/// Answers whose changes the log has.
 #[derive(Debug)]
 pub struct Recorded {
     pub(crate) answers: Answers,
@@ -100,7 +100,7 @@ impl Storage {
         Ok(Self { jobs, stored, batches: 0, answers: 0, dir, requests, thread })
     }
 
-    /// The folder.
+    /// Path of the storage folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -192,7 +192,7 @@ impl Drop for Storage {
     }
 }
 
-/// State of the thread.
+/// State of the folder's thread.
 struct Keeper {
     store: Store,
     tell: mpsc::UnboundedSender<Stored>,

@@ -1,0 +1,78 @@
+//! Batches in the engine, from their submission to their commit.
+
+use std::collections::VecDeque;
+
+use super::BATCHES_MAX;
+use crate::item::batch::{Batch, Findings};
+
+/// Batches that were submitted, in the order of their numbers.
+#[derive(Debug, Default)]
+pub(super) struct Batches {
+    /// Batches that are not handed back, oldest first; `None` while they are judged.
+    pub(super) judging: VecDeque<Option<Batch<Findings>>>,
+    /// Number of the oldest of these.
+    front: u64,
+    /// Batches that were handed back and are neither committed nor aborted.
+    uncommitted: usize,
+}
+
+impl Batches {
+    /// Returns true if another batch may be submitted.
+    pub(super) fn has_room(&self) -> bool {
+        self.judging.len() + self.uncommitted < BATCHES_MAX
+    }
+
+    /// Counts the batches that are not handed back.
+    pub(super) fn in_progress(&self) -> usize {
+        self.judging.len()
+    }
+
+    /// Counts the batches that were handed back and not committed.
+    pub(super) fn uncommitted(&self) -> usize {
+        self.uncommitted
+    }
+
+    /// Adds a batch, and returns its number.
+    pub(super) fn submit(&mut self) -> u64 {
+        self.judging.push_back(None);
+        self.front + self.judging.len() as u64 - 1
+    }
+
+    /// Notes that a batch is judged. It may have been dropped.
+    pub(super) fn judged(&mut self, number: u64, batch: Batch<Findings>) {
+        let place = usize::try_from(number - self.front).ok();
+        if let Some(judging) = place.and_then(|place| self.judging.get_mut(place)) {
+            *judging = Some(batch);
+        }
+    }
+
+    /// Drops a batch that was not judged, and those after it.
+    pub(super) fn drop_from(&mut self, number: u64) {
+        self.judging.truncate(usize::try_from(number - self.front).unwrap_or(0));
+    }
+
+    /// Hands back the oldest batch, if it is judged.
+    pub(super) fn hand_back(&mut self) -> Option<Batch<Findings>> {
+        let batch = self.judging.pop_front_if(|front| front.is_some()).flatten()?;
+        self.front += 1;
+        self.uncommitted += 1;
+        Some(batch)
+    }
+
+    /// Notes that the oldest batch handed back is committed.
+    ///
+    /// # Panics
+    /// If there is none.
+    pub(super) fn commit(&mut self) {
+        self.uncommitted = self.uncommitted.checked_sub(1).expect("only judged batches commit");
+    }
+
+    /// Drops the batches handed back and not committed.
+    ///
+    /// # Panics
+    /// If a batch is in progress: it was judged against those.
+    pub(super) fn abort(&mut self) {
+        assert!(self.judging.is_empty(), "batches are aborted from the last one back");
+        self.uncommitted = 0;
+    }
+}
