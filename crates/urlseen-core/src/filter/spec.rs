@@ -1,7 +1,7 @@
-//! Filter spec: what a filter was made for, wherever it is.
+//! Filter spec: the parameters of a filter in any place.
 //!
-//! A spec is read by the names that the configuration has for its parts, and shown by them: the
-//! configuration, a storage folder, Redis and the commands have one way to say what a filter is.
+//! The parts of a spec have the names of the configuration. So the configuration, a storage folder,
+//! Redis and the commands describe a filter in the same way.
 
 use std::fmt;
 use std::str::FromStr;
@@ -11,18 +11,18 @@ use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters};
 use crate::fingerprint::Algorithm;
 
-/// All that moves a bit of a filter or changes a fingerprint in it.
+/// All parameters that determine a filter's bits and fingerprints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilterSpec {
-    /// The filter's kind, with all that is chosen for a filter of that kind.
+    /// The filter's kind, with the parameters of that kind.
     pub parameters: Parameters,
     /// The algorithm of the fingerprints.
     pub algorithm: Algorithm,
-    /// True if URLs that differ only in what follows `#` are different.
+    /// True if URLs that differ only in the part after `#` are different.
     pub keep_fragments: bool,
 }
 
-/// A spec that no filter has, or that cannot be read.
+/// Reason for which a spec is impossible or cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SpecError {
     /// The kind cannot be that large, or that small.
@@ -34,41 +34,41 @@ pub enum SpecError {
     /// No kind has that error rate.
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
-    /// No such filter of RedisBloom can be reserved.
+    /// RedisBloom cannot reserve a filter with these parameters.
     #[error(transparent)]
     Reserve(#[from] ReserveError),
-    /// The kind's bits are nowhere in Redis.
+    /// Redis cannot hold filters of the kind.
     #[error("the filter kind {0} is for filter.place = \"local\" alone")]
     NotInRedis(Kind),
-    /// More than the kind can count.
+    /// The capacity is more than the kind can count.
     #[error(
         "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
          fingerprints; lower it, or use another kind",
         u32::MAX
     )]
     TooMany {
-        /// The kind.
+        /// Kind that has the limit.
         kind: Kind,
-        /// The capacity that was asked for.
+        /// The requested capacity.
         capacity: u64,
     },
-    /// A part is missing, or is not what it should be.
+    /// A part is missing or invalid.
     #[error("{name} {}", .found.as_ref().map_or_else(
         || "is missing".to_owned(),
         |found| format!("cannot be {found:?}"),
     ))]
     Unreadable {
-        /// The name of the part.
+        /// Name of the invalid part.
         name: &'static str,
-        /// The text that stands there.
+        /// Text of the part; `None` if it is missing.
         found: Option<String>,
     },
 }
 
-/// Something that a filter was made for and that is wanted otherwise now.
+/// Difference between an existing filter and the wanted one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecDifference {
-    /// The name of the part: a key of the configuration where there is one.
+    /// Name of the part: a key of the configuration if there is one.
     pub what: &'static str,
     /// The part of the filter that exists.
     pub found: String,
@@ -83,14 +83,14 @@ impl fmt::Display for SpecDifference {
     }
 }
 
-/// Name of how the bits of a native filter are divided, which no key of the configuration says.
+/// Name of the division of a native filter's bits, which no key of the configuration sets.
 pub const DIVISION: &str = "the division of the filter's bits";
 
 impl FilterSpec {
     /// Reads the parts that `value` has under the names of the configuration.
     ///
     /// # Errors
-    /// A part is missing or no such filter exists.
+    /// A part is missing, or no filter has these parts.
     pub fn read(value: impl Fn(&'static str) -> Option<String>) -> Result<Self, SpecError> {
         Ok(Self {
             parameters: part::<Kind>(&value, "filter.kind")?.read(&value)?,
@@ -99,7 +99,7 @@ impl FilterSpec {
         })
     }
 
-    /// Its parts, as [`FilterSpec::read`] reads them.
+    /// Returns the parts under the names that [`FilterSpec::read`] reads.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
@@ -108,14 +108,14 @@ impl FilterSpec {
         fields
     }
 
-    /// The kind of the filter.
+    /// Returns the kind of the filter.
     pub fn kind(&self) -> Kind {
         self.parameters.kind()
     }
 
     /// Compares the parts with those of `wanted`. A part that one of the two leaves open is no
-    /// difference: a seed that is yet to be drawn, and the size of a filter that was imported. If
-    /// the kinds differ, their parameters are not compared.
+    /// difference: a seed not yet drawn, or the size of an imported filter. If the kinds differ,
+    /// their parameters are not compared.
     pub fn differences(&self, wanted: &Self) -> Vec<SpecDifference> {
         let of_wanted = wanted.fields();
         let is_same_kind = self.kind() == wanted.kind();
@@ -143,7 +143,7 @@ impl FilterSpec {
     }
 }
 
-/// Reads a part.
+/// Reads one part of a spec.
 pub(super) fn part<T: FromStr>(
     value: &impl Fn(&'static str) -> Option<String>,
     name: &'static str,

@@ -57,7 +57,8 @@ pub(super) struct Tail {
 /// End of the log, and the file in which it can continue, if there is one.
 pub(super) type Stand = (Position, Option<Tail>);
 
-/// Drops it: where the log ends then, and the file that it goes on in, if there is one that can.
+/// Carries out the plan. Returns the end of the log, and the file in which it can continue, if
+/// there is one.
 pub(super) fn apply(
     dir: &Dir,
     filter: u64,

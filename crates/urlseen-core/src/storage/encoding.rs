@@ -57,8 +57,8 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Bytes of the header of a log's or an archive's file: 8 magic, 4 format, 8 id of the filter, the
-/// position that its first record follows, and a CRC-32C.
+/// Bytes of the header of a log's or an archive's file. It has 8 bytes magic, 4 format, 8 id of the
+/// filter, the position that its first record follows, and a CRC-32C.
 pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
 
 /// Makes the header of a file.

@@ -50,8 +50,8 @@ impl AtRest {
         }
     }
 
-    /// Opens a folder to read, also one that a process writes to. The newest snapshot and the log
-    /// after it are read, as far as the log goes now, and the process is not kept out.
+    /// Opens a folder to read, even if another process writes to it. In that case the reader gets
+    /// the newest snapshot and the present log, and keeps no writer out.
     ///
     /// # Errors
     /// Returns the errors of [`AtRest::open`], except for a locked folder.

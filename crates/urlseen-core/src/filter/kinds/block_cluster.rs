@@ -69,7 +69,7 @@ const NAME: &str = "block-cluster";
 /// The largest BIT that makes a difference: a Redis string has no more bits.
 const LARGEST_BIT: u32 = 32;
 
-/// Blocks that two digits choose from.
+/// Number of blocks that two digits choose from.
 const TWO_DIGITS: u32 = 256;
 
 /// The layout of `scrapy-redis-bloomfilter-block-cluster`.
@@ -81,11 +81,11 @@ pub struct BlockCluster {
 }
 
 impl BlockCluster {
-    /// The layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER` and
-    /// `BLOOMFILTER_BLOCK_NUM`.
+    /// Makes the layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER`
+    /// and `BLOOMFILTER_BLOCK_NUM`.
     ///
     /// # Errors
-    /// Less than one hash (with none, everything is seen), or less than one block.
+    /// If there is less than one hash (with none, every key is seen), or less than one block.
     pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
         if hash_number == 0 {
             return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
@@ -93,23 +93,23 @@ impl BlockCluster {
         if block_num == 0 {
             return Err(SizeError::new(NAME, "the block number", block_num, "it is 1 or more"));
         }
-        // One of 100 seeds each.
+        // Each hash has one of 100 seeds.
         #[allow(clippy::cast_possible_truncation)]
         let hashes = hash_number.min(SEEDS.len() as u32);
         Ok(Self { bit: bit.min(LARGEST_BIT), hashes, blocks: block_num })
     }
 
-    /// Bits of a block, m.
+    /// Returns m, the bits of a block.
     pub(crate) fn m(&self) -> u64 {
         1 << self.bit
     }
 
-    /// How many digits choose the block.
+    /// Returns the number of digits that choose the block.
     fn digits(&self) -> u8 {
         if self.blocks > TWO_DIGITS { 3 } else { 2 }
     }
 
-    /// What those digits may be.
+    /// Returns the numbers that these digits can form.
     fn numbers(&self) -> Range<u32> {
         0..1 << (4 * self.digits())
     }
@@ -142,7 +142,7 @@ impl BitStrings for BlockCluster {
         positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         let string = leading_number(text, self.digits())? % self.blocks;
-        // Below 2^32.
+        // The mask is below 2^32.
         #[allow(clippy::cast_possible_truncation)]
         let mask = (self.m() - 1) as u32;
         positions.extend(SEEDS[..self.hashes as usize].iter().map(|&seed| {
@@ -152,15 +152,15 @@ impl BitStrings for BlockCluster {
         Ok(())
     }
 
-    /// The sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k, where a block's share is
-    /// that of the 256 (or 4096) numbers that lead to it.
+    /// Returns the sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k. A block's share is
+    /// the share of the 256 (or 4096) numbers that lead to it.
     fn error_rate(&self, keys: u64) -> f64 {
         let shares = shares(self.blocks, self.numbers());
         rate_of_shares(shares, keys, self.hashes, self.m() as f64)
     }
 }
 
-/// The number that a text's first hex digits are. A text of fewer characters is one number.
+/// Returns the number of a text's first hex digits. A text of fewer characters is one number.
 fn leading_number(text: &[u8], digits: u8) -> Result<u32, PlacementError> {
     if text.is_empty() {
         return Err(PlacementError::Empty);

@@ -2,16 +2,16 @@
 //!
 //! ```text
 //! m = ceil(n log2(e) log2(1/p))         bits, for n keys at error rate p
-//! k = ceil(log1p(2) m / n)              hashes: ln 3, where ln 2 would be best
+//! k = ceil(log1p(2) m / n)              hashes: ln 3, although ln 2 would be best
 //! blocks = ceil(ceil(m / 8 / 2^20) / 512)
 //! key    KEY_B, B = code of the text's first character mod blocks
 //! bit    h if h >= 0, else 2^31 - 1 - h, where h = MurmurHash3 x86-32 (text, seed), signed
 //! ```
 //!
-//! `m` only sizes: the bits of a block are spread over all 2^32 of a string, so each block grows to
-//! 512 MiB whatever the capacity. A fingerprint's first character is one of sixteen, so blocks are
-//! filled unevenly, and of more than sixteen most stay empty. There are 100 seeds, so no more
-//! hashes than that are used.
+//! `m` only determines the number of blocks. The bits of a block are spread over all 2^32 of a
+//! string, so each block grows to 512 MiB at any capacity. A fingerprint's first character is one
+//! of sixteen. So blocks fill unevenly, and of more than sixteen blocks, most stay empty. There are
+//! 100 seeds, so at most 100 hashes are used.
 
 use std::sync::Arc;
 
@@ -86,10 +86,11 @@ pub struct Imooc {
 }
 
 impl Imooc {
-    /// The layout for a capacity in keys and an error rate, as its class is made with.
+    /// Makes the layout for a capacity in keys and an error rate, like the class.
     ///
     /// # Errors
-    /// No key, an error rate that is not between 0 and 1, or more than 2^32 - 1 blocks.
+    /// If the capacity is 0, the error rate is not between 0 and 1, or there are more than 2^32 - 1
+    /// blocks.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
             return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
@@ -99,8 +100,8 @@ impl Imooc {
         let bits = (keys * std::f64::consts::LOG2_E * (1.0 / error_rate).log2()).ceil();
         let hashes = (2.0_f64.ln_1p() * bits / keys).ceil();
         let blocks = ((bits / 8.0 / 1024.0 / 1024.0).ceil() / 512.0).ceil();
-        // Else a rate so near to 0 that its inverse is infinite, or so near to 1 that no bit is
-        // left.
+        // Otherwise a rate so close to 0 that its inverse is infinite, or so close to 1 that no bit
+        // is left.
         if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
             let found = format!("{capacity} at the error rate {error_rate:e}");
             let allowed = "that takes from 1 bit to 2^32 - 1 strings of 512 MiB";
@@ -111,13 +112,13 @@ impl Imooc {
         Ok(Self { m: bits as u64, k: hashes as u64, blocks: blocks as u32 })
     }
 
-    /// The bits that its formula asks for, m. Only the number of blocks follows from them.
+    /// Returns m, the bits of the formula. Only the number of blocks follows from them.
     pub fn m(&self) -> u64 {
         self.m
     }
 
-    /// The hashes that its formula asks for, k: more than there are seeds below an error rate of
-    /// about 1e-19.
+    /// Returns k, the hashes of the formula. Below an error rate of about 1e-19 there are not as
+    /// many seeds.
     #[cfg(test)]
     pub(crate) fn k(&self) -> u64 {
         self.k
@@ -147,7 +148,7 @@ impl BitStrings for Imooc {
     }
 
     fn hashes(&self) -> u32 {
-        // At most 100.
+        // There are at most 100 seeds.
         #[allow(clippy::cast_possible_truncation)]
         let used = self.seeds().len() as u32;
         used
@@ -161,28 +162,28 @@ impl BitStrings for Imooc {
         let string = first_character(text)? % self.blocks;
         positions.extend(self.seeds().iter().map(|&seed| {
             let hash = murmur3_x86_32(text, seed);
-            // Where the signed hash is negative, 2^31 - 1 - h counts up from 2^31 as it goes down
-            // from -1: the lower 31 bits are inverted.
+            // If the signed hash is negative, 2^31 - 1 - h counts up from 2^31 as it goes down from
+            // -1: the lower 31 bits are inverted.
             let bit = if hash >> 31 == 0 { hash } else { hash ^ (u32::MAX >> 1) };
             BitPosition { string, bit }
         }));
         Ok(())
     }
 
-    /// The sum over the blocks of share (1 - (1 - 2^-32)^(k n share))^k, where a block's share is
-    /// that of the sixteen hex digits whose codes lead to it.
+    /// Returns the sum over the blocks of share (1 - (1 - 2^-32)^(k n share))^k. A block's share is
+    /// the share of the sixteen hex digits whose codes lead to it.
     fn error_rate(&self, keys: u64) -> f64 {
         let shares = shares(self.blocks, codes());
         rate_of_shares(shares, keys, self.hashes(), LARGEST_STRING as f64)
     }
 }
 
-/// What a fingerprint may begin with: the codes of the sixteen hex digits.
+/// Iterates over the codes of the sixteen hex digits, one of which begins a fingerprint.
 fn codes() -> impl ExactSizeIterator<Item = u32> {
     b"0123456789abcdef".iter().map(|&digit| digit.into())
 }
 
-/// The code point that a text begins with.
+/// Returns the code point that a text begins with.
 fn first_character(text: &[u8]) -> Result<u32, PlacementError> {
     let first = *text.first().ok_or(PlacementError::Empty)?;
     if first.is_ascii() {

@@ -1,4 +1,4 @@
-//! urlseen's own kind: shards by leading byte, bits confined to a few cache lines, a seed.
+//! The native kind: shards by leading byte, bits confined to a few cache lines, a seed.
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ use crate::filter::{
 };
 use crate::fingerprint::Fingerprint;
 
-/// urlseen's own kind.
+/// Entry of the native kind.
 pub const NATIVE: Kind = Kind(&Registered {
     name: "native",
     short: "native",
@@ -30,12 +30,12 @@ pub const NATIVE: Kind = Kind(&Registered {
     read,
 });
 
-/// What a block of an unseen item costs Redis that is read and written, in nanoseconds.
+/// Redis's time to read and write a block of an unseen item, in nanoseconds.
 const BLOCK: usize = 12_000;
 
 #[derive(Debug, Clone, Copy)]
 struct NativeParameters {
-    /// The seed of the hash; `None` where any will do.
+    /// The seed of the hash; `None` if any seed will do.
     seed: Option<Seed>,
     sizing: Sizing,
 }
@@ -47,7 +47,7 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
 }
 
 impl Parameters {
-    /// A filter of urlseen's own kind of that size.
+    /// Makes parameters of a native filter of that size.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
         Self::new(NativeParameters { seed, sizing: *sizing })
     }
@@ -119,7 +119,7 @@ impl KindParameters for NativeParameters {
     }
 }
 
-/// Blocks of bits in a string for each shard, byte for byte as [`Shards::bytes`] has it.
+/// Blocks of bits in a string for each shard, with the same bytes as [`Shards::bytes`].
 ///
 /// [`Shards::bytes`]: crate::filter::Shards::bytes
 #[derive(Debug, Clone, Copy)]
@@ -209,10 +209,10 @@ impl RedisKind for Blocks {
                 asked.number(offset);
                 asked.number(offset + BLOCK_BYTES - 1);
                 for position in block {
-                    // Below 512.
+                    // The bit's number is below 512.
                     #[allow(clippy::cast_possible_truncation)]
                     let bit = (position % u64::from(BLOCK_BITS)) as u32;
-                    // Below 16.
+                    // The word's number is below 16.
                     #[allow(clippy::cast_possible_truncation)]
                     asked.places().push((bit / u32::BITS) as u8 + 1);
                     asked.places().extend((1_u32 << (bit % u32::BITS)).to_be_bytes());
@@ -239,9 +239,9 @@ impl RedisKind for Blocks {
     }
 }
 
-/// The number of a shard's string.
+/// Returns the number of a shard's string.
 fn number(shard: ShardId) -> u32 {
-    // Below 256.
+    // A shard's number is below 256.
     #[allow(clippy::cast_possible_truncation)]
     let number = shard.index() as u32;
     number

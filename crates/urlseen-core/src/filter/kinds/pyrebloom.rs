@@ -11,13 +11,13 @@
 //!
 //! `p` passes through a C float on its way in. A string has 2^32 - 1 bits, not 2^32.
 //!
-//! The Python package `bloomfilter` of luw2007 uses pyreBloom, in its later versions a port of it
-//! that leaves `p` as it is. Where that makes another `m`, as for most large capacities, the two
-//! do not find each other's bits: [`PyreBloom::unrounded`] is the port's.
+//! The Python package `bloomfilter` of luw2007 uses pyreBloom. Its later versions use a port that
+//! does not round `p`. With most large capacities, that makes another `m`. Then the two do not find
+//! each other's bits: [`PyreBloom::unrounded`] is the port's.
 //!
-//! pyreBloom counts its strings in C floats. Where m is a hair more than whole strings hold, it
-//! comes to one string too few, and reads the last one's name from behind the end of its array;
-//! here that string has the name that was meant.
+//! pyreBloom counts its strings in C floats. If m is very little more than a whole number of
+//! strings holds, it counts one string too few. Then it reads the last one's name from after the
+//! end of its array. Here that string has the intended name.
 
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::redis_kind::{InStrings, RedisKind};
 use crate::filter::spec::SpecError;
 
-/// The kind of pyreBloom.
+/// Entry of pyreBloom's kind.
 pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     name: "pyrebloom",
     short: "pyrebloom",
@@ -43,7 +43,7 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     read: |values| read(values, PYREBLOOM, PyreBloom::new),
 });
 
-/// The kind of the port in luw2007's `bloomfilter`.
+/// Entry of the kind of the port in luw2007's `bloomfilter`.
 pub(super) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
     short: "luw2007-bloomfilter",
@@ -91,7 +91,7 @@ impl KindParameters for PyreBloomParameters {
 
 const NAME: &str = "pyrebloom";
 
-/// Bits of a string.
+/// Number of bits of a string.
 const STRING: u64 = u32::MAX as u64;
 
 /// The layout of pyreBloom.
@@ -103,23 +103,23 @@ pub struct PyreBloom {
 }
 
 impl PyreBloom {
-    /// The layout for a capacity in keys and an error rate, as its class is made with.
+    /// Makes the layout for a capacity in keys and an error rate, like the class.
     ///
     /// # Errors
-    /// No key, an error rate that is not between 0 and 1 as a C float, or one so near to 1 that no
-    /// bit is left for so few keys.
+    /// If the capacity is 0, or the error rate is not between 0 and 1 as a C float. Also if the
+    /// rate is so close to 1 that no bit is left for so few keys.
     pub fn new(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
-        // As that project's own rounding has it.
+        // The project itself rounds it so.
         #[allow(clippy::cast_possible_truncation)]
         let rounded = error_rate as f32;
         Self::unrounded(capacity, rounded.into())
     }
 
-    /// The same for an error rate that is not rounded, as the port in luw2007's `bloomfilter` has
-    /// it.
+    /// Makes the layout for an error rate without rounding, like the port in luw2007's
+    /// `bloomfilter`.
     ///
     /// # Errors
-    /// As for [`PyreBloom::new`].
+    /// As [`PyreBloom::new`].
     pub fn unrounded(capacity: u32, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
             return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
@@ -142,12 +142,12 @@ impl PyreBloom {
         Ok(Self { error_rate, m, seeds })
     }
 
-    /// All bits, m.
+    /// Returns m, the number of all bits.
     pub fn m(&self) -> u64 {
         self.m
     }
 
-    /// The seeds of the hashes, in order.
+    /// Returns the seeds of the hashes, in order.
     #[cfg(test)]
     pub(crate) fn seeds(&self) -> &[u32] {
         &self.seeds
@@ -156,7 +156,7 @@ impl PyreBloom {
 
 impl BitStrings for PyreBloom {
     fn strings(&self) -> u32 {
-        // At most 1550.
+        // There are at most 1550 strings.
         #[allow(clippy::cast_possible_truncation)]
         let strings = self.m.div_ceil(STRING) as u32;
         strings
@@ -171,7 +171,7 @@ impl BitStrings for PyreBloom {
     }
 
     fn hashes(&self) -> u32 {
-        // At most 1075.
+        // There are at most 1075 hashes.
         #[allow(clippy::cast_possible_truncation)]
         let k = self.seeds.len() as u32;
         k
@@ -192,7 +192,7 @@ impl BitStrings for PyreBloom {
         Ok(())
     }
 
-    /// (1 - (1 - 1/m)^(k n))^k.
+    /// Returns (1 - (1 - 1/m)^(k n))^k.
     fn error_rate(&self, keys: u64) -> f64 {
         rate_of_shares(std::iter::once(1.0), keys, self.hashes(), self.m as f64)
     }

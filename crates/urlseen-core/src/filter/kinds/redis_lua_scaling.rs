@@ -9,8 +9,8 @@
 //! keys   BASE:count, and BASE:i
 //! ```
 //!
-//! A text is in the filter if any layer has all its bits. It is added to the layer that the count
-//! of items leads to: to the next one once those before it have as many as they are made for.
+//! A text is in the filter if any layer has all its bits. The count of items determines the layer
+//! that a new item is added to: the first one that is not full.
 
 use std::sync::Arc;
 
@@ -83,25 +83,25 @@ impl KindParameters for ScalingParameters {
 /// The layout of redis-lua-scaling-bloom-filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
-    /// As many as there are strings that Redis has room for.
+    /// Layers, as many as Redis has room for.
     layers: Vec<Layer>,
 }
 
-/// A layer.
+/// A layer of the filter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Layer {
     bits: u64,
     hashes: u32,
-    /// Items that it and those before it are made for.
+    /// Items that this layer and those before it are made for.
     held: u64,
 }
 
 impl Scaling {
-    /// The layout for the initial size and the precision that its scripts are called with.
+    /// Makes the layout for the initial size and the precision that its scripts take.
     ///
     /// # Errors
-    /// No key, an error rate that is not between 0 and 1, or a first layer of no bit or more than
-    /// a Redis string has.
+    /// If the capacity is 0, or the error rate is not between 0 and 1. Also if the first layer has
+    /// no bit, or more bits than a Redis string.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
             return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
@@ -116,14 +116,14 @@ impl Scaling {
         Ok(Self { layers })
     }
 
-    /// The number of the layer, from 0, that the item of this number, from 1, belongs to; the last
-    /// one where there is none.
+    /// Returns the number of the layer, from 0, for the item of this number, from 1. Returns the
+    /// last layer if all are full.
     fn layer_of(&self, item: u64) -> usize {
         let after = self.layers.iter().position(|layer| item <= layer.held);
         after.unwrap_or(self.layers.len() - 1)
     }
 
-    /// The chance that at least one layer is wrong: all but the newest hold what they are made for.
+    /// Returns the chance that at least one layer is wrong. All layers but the newest are full.
     fn error_rate(&self, keys: u64) -> f64 {
         let mut right = 0.0;
         let mut before = 0;
@@ -142,7 +142,7 @@ impl Scaling {
     /// Appends the positions of a text in all layers.
     fn push(&self, text: &[u8], positions: &mut Vec<BitPosition>) {
         let words = words(text);
-        // The count is number 0.
+        // Number 0 is the count.
         for (string, layer) in (1..).zip(&self.layers) {
             positions.extend(layer.positions(words).map(|bit| BitPosition { string, bit }));
         }
@@ -150,7 +150,7 @@ impl Scaling {
 }
 
 impl Layer {
-    /// Layer `number`, from 1; `None` if Redis has no room for it.
+    /// Makes layer `number`, from 1; `None` if Redis has no room for it.
     fn of(number: i32, capacity: u64, error_rate: f64) -> Option<Self> {
         let scale = 2_f64.powi(number - 1) * capacity as f64;
         let bits = (-(scale * (error_rate * 0.5_f64.powi(number)).ln()) / LN_2_SQUARED).floor();
@@ -164,27 +164,27 @@ impl Layer {
         Some(Self { bits: bits as u64, hashes: hashes as u32, held: held as u64 })
     }
 
-    /// Its bits of a text with these words.
+    /// Iterates over the bits of a text with these words.
     fn positions(self, words: [u64; 4]) -> impl Iterator<Item = u32> {
         (1..=u64::from(self.hashes)).map(move |j| {
-            // 0 and 1, and what they lead to: 2 and 3.
+            // 0 and 1, and the numbers that they lead to: 2 and 3.
             #[allow(clippy::cast_possible_truncation)]
             let (first, second) = ((j % 2) as usize, 2 + ((j + j % 2) % 4 / 2) as usize);
-            // Below 2^32.
+            // The position is below 2^32.
             #[allow(clippy::cast_possible_truncation)]
             let bit = ((words[first] + j * words[second]) % self.bits) as u32;
             bit
         })
     }
 
-    /// The share of unseen texts that it takes for seen with so many items.
+    /// Returns the share of unseen texts that the layer takes for seen with so many items.
     fn error_rate(self, items: f64) -> f64 {
         let hashes = f64::from(self.hashes);
         fill(hashes * items, self.bits as f64).powf(hashes)
     }
 }
 
-/// The words that all positions of a text come from.
+/// Returns the words from which all positions of a text come.
 fn words(text: &[u8]) -> [u64; 4] {
     let digest = Sha1::digest(text);
     std::array::from_fn(|word| {
@@ -195,13 +195,13 @@ fn words(text: &[u8]) -> [u64; 4] {
 
 impl RedisKind for Scaling {
     fn used(&self) -> Vec<u32> {
-        // At most 33.
+        // There are at most 33 keys.
         #[allow(clippy::cast_possible_truncation)]
         let layers = self.layers.len() as u32;
         (0..=layers).collect()
     }
 
-    /// The count says all.
+    /// Returns only the count, which tells the number of keys.
     fn looked_at(&self) -> Vec<u32> {
         vec![0]
     }
@@ -213,7 +213,7 @@ impl RedisKind for Scaling {
     fn content(&self, number: u32) -> Content {
         let Some(index) = number.checked_sub(1) else { return Content::Count };
         let bits = self.layers[index as usize].bits;
-        // The others may never be needed.
+        // The other layers may never be needed.
         Content::Bits { bits, max_bytes: bits.div_ceil(8), is_reserved: index == 0 }
     }
 
@@ -235,11 +235,11 @@ impl RedisKind for Scaling {
     }
 
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
-        // The script takes an empty text for an item that goes on unchecked.
+        // The script takes an empty text for an item that passes unchecked.
         if text(fingerprint).is_empty() { Err(PlacementError::Empty) } else { Ok(()) }
     }
 
-    /// A layer has all of the text's bits.
+    /// Returns true if a layer has all of the text's bits.
     fn is_seen(&self, answers: &[bool]) -> bool {
         answers.contains(&true)
     }
@@ -264,7 +264,7 @@ impl RedisKind for Scaling {
         format!("local LAYERS = {{{}}}\n{text}", layers.join(", "))
     }
 
-    /// All bits of one layer are looked at, and few of most others.
+    /// Counts all bits of one layer, and a few of most others.
     fn cost(&self) -> usize {
         let most = self.layers.iter().map(|layer| layer.hashes).max().unwrap_or(1);
         BIT * (2 * most as usize + FEW * self.layers.len())
@@ -289,7 +289,7 @@ impl RedisKind for Scaling {
         ]
     }
 
-    /// Those of the first layer.
+    /// Returns the bits of the first layer.
     fn bits(&self) -> u64 {
         self.layers[0].bits
     }
@@ -305,7 +305,7 @@ impl RedisKind for Scaling {
     }
 }
 
-/// A filter in this process's memory.
+/// A filter of this kind in this process's memory.
 #[derive(Debug)]
 struct ScalingFilter {
     layout: Scaling,
@@ -319,7 +319,7 @@ impl ScriptFilter for ScalingFilter {
             let (words, newest) = (words(text), self.layout.layer_of(self.keys + 1));
             let Self { layout, bits, .. } = self;
             let positions = |index: usize| {
-                // At most 32 layers.
+                // There are at most 32 layers.
                 #[allow(clippy::cast_possible_truncation)]
                 let string = index as u32;
                 layout.layers[index].positions(words).map(move |bit| BitPosition { string, bit })

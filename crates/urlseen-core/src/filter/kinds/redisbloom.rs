@@ -12,7 +12,7 @@ use crate::filter::{
     memory,
 };
 
-/// RedisBloom's kind.
+/// Entry of RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
     name: "redisbloom",
     short: "redisbloom",
@@ -29,7 +29,7 @@ const EXPANSION: &str = "filter.expansion";
 #[derive(Debug, Clone, Copy)]
 struct Reserved(Reservation);
 
-/// A filter that was imported. It says itself what it was reserved for.
+/// A filter that was imported. Its first layer has its reservation.
 #[derive(Debug, Clone, Copy)]
 struct Imported;
 
@@ -40,21 +40,21 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
 }
 
 impl Parameters {
-    /// A filter of RedisBloom, reserved by urlseen.
+    /// Makes parameters of a filter of RedisBloom that urlseen reserves.
     pub fn reserved(reservation: Reservation) -> Self {
         Self::new(Reserved(reservation))
     }
 
-    /// A filter of RedisBloom that was imported.
+    /// Makes parameters of an imported filter of RedisBloom.
     pub fn imported() -> Self {
         Self::new(Imported)
     }
 }
 
-/// The filter, at the owner that has it.
+/// Builds the filter, at the owner that has it.
 fn build(reservation: Reservation, owner: usize) -> Result<Box<dyn FilterKind>, BuildError> {
     let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-    // The newest layer is copied while a snapshot is taken.
+    // The limit is half, because the newest layer is copied while a snapshot is taken.
     Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2, owner)?))
 }
 
@@ -79,7 +79,8 @@ impl KindParameters for Reserved {
         Some(self.0)
     }
 
-    /// It grows: past its capacity its error rate stays. One that cannot grow takes no more keys.
+    /// Forecasts the filter. It grows, so its error rate stays past its capacity. A filter that
+    /// cannot grow takes no more keys.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let Reservation { capacity, error_rate, growth } = self.0;
         let at = |keys| Forecast::of(error_rate.get(), capacity.get(), growth, keys);
@@ -98,7 +99,7 @@ impl KindParameters for Reserved {
     }
 
     fn rules(&self) -> [&'static str; 2] {
-        // It is in one piece.
+        // The filter has one shard, so there is no rule of shards.
         [POSITION_RULE, ""]
     }
 
@@ -141,7 +142,7 @@ impl KindParameters for Imported {
     }
 
     fn build(&self, owner: usize, _: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        // What is loaded takes the place of this one, which is the least that there is.
+        // The filter that is loaded replaces this one, which is the smallest possible.
         build(Reservation::least(), owner)
     }
 }

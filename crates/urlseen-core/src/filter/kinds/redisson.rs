@@ -5,10 +5,11 @@
 //! k = max(1, round(m / n ln 2))         hashes
 //! h1, h2 = HighwayHash-128 (text) under a fixed key
 //! bit i  (h & (2^63 - 1)) mod m; h is h1 at first, then h2 or h1 is added in turn
-//! key    NAME, and the hash {NAME}:config, or NAME:config where NAME has a brace
+//! key    NAME, and the hash {NAME}:config, or NAME:config if NAME has a brace
 //! ```
 //!
-//! Each call of Redisson compares the hash with what it knows, and fails where that has changed.
+//! Each call of Redisson compares the hash with the parameters that it knows, and fails if they
+//! differ.
 
 use std::sync::Arc;
 
@@ -36,10 +37,10 @@ pub(super) const KIND: Kind = Kind(&Registered {
 
 const NAME: &str = "redisson";
 
-/// The most bits that Redisson takes.
+/// The most bits of a filter in Redisson.
 const LARGEST: u64 = 4_294_967_294;
 
-/// The key of the hash.
+/// Key of HighwayHash, which is fixed.
 const KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
 
@@ -82,10 +83,10 @@ pub struct Redisson {
 }
 
 impl Redisson {
-    /// The layout for `expectedInsertions` and `falseProbability`.
+    /// Makes the layout for `expectedInsertions` and `falseProbability`.
     ///
     /// # Errors
-    /// No key, an error rate that is not between 0 and 1, or a size that Redisson refuses.
+    /// If the capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         if capacity == 0 {
             return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
@@ -147,7 +148,7 @@ impl BitStrings for Redisson {
         let [first, second] = HighwayHasher::new(Key(KEY)).hash128(text);
         let mut hash = first;
         positions.extend((0..self.k).map(|index| {
-            // Below 2^32.
+            // The position is below 2^32.
             #[allow(clippy::cast_possible_truncation)]
             let bit = ((hash & (u64::MAX >> 1)) % self.m) as u32;
             hash = hash.wrapping_add(if index % 2 == 0 { second } else { first });
@@ -156,7 +157,7 @@ impl BitStrings for Redisson {
         Ok(())
     }
 
-    /// (1 - (1 - 1/m)^(k n))^k.
+    /// Returns (1 - (1 - 1/m)^(k n))^k.
     fn error_rate(&self, keys: u64) -> f64 {
         rate_of_shares(std::iter::once(1.0), keys, self.k, self.m as f64)
     }
@@ -168,8 +169,8 @@ mod tests {
 
     use super::*;
 
-    /// Size, record and bits are those that `scripts/kind-oracle` computes from the facts of the
-    /// format.
+    /// Compares size, record and bits with those that `scripts/kind-oracle` computes from the facts
+    /// of the format.
     #[test]
     fn bits_are_those_of_the_oracle() {
         let file = include_str!("../../../../../tests/vectors/kinds.jsonl");

@@ -24,7 +24,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
 /// set's hash table. peers, memory: SADD, 40 hex digits, hash table full and doubling
 const MEMBER_BYTES: [u64; 2] = [88, 104];
 
-/// What a member of a set costs Redis, in nanoseconds.
+/// Redis's time for a member of a set, in nanoseconds.
 const MEMBER: usize = 2_500;
 
 #[derive(Debug, Clone, Copy)]

@@ -58,10 +58,10 @@ impl KindParameters for ScrapyRedisBloomFilterParameters {
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
-/// The most hashes: each makes a test slower, and long before this many they make it no better.
+/// Most hashes. Each makes a test slower, and far fewer give the best error rate.
 const MOST_HASHES: u32 = 1000;
 
-/// Characters of a fingerprint.
+/// Number of characters of a fingerprint.
 const DIGITS: usize = 40;
 
 /// The layout of `scrapy-redis-bloomfilter`.
@@ -72,16 +72,16 @@ pub struct ScrapyRedisBloomFilter {
 }
 
 impl ScrapyRedisBloomFilter {
-    /// That package's default of `BLOOMFILTER_BIT`.
+    /// Default of `BLOOMFILTER_BIT` in the package.
     pub const DEFAULT_BIT: u32 = 30;
-    /// That package's default of `BLOOMFILTER_HASH_NUMBER`.
+    /// Default of `BLOOMFILTER_HASH_NUMBER` in the package.
     pub const DEFAULT_HASH_NUMBER: u32 = 6;
 
-    /// The layout for that package's settings `BLOOMFILTER_BIT` and `BLOOMFILTER_HASH_NUMBER`.
+    /// Makes the layout for the package's settings `BLOOMFILTER_BIT` and `BLOOMFILTER_HASH_NUMBER`.
     ///
     /// # Errors
-    /// A BIT over 32, which no Redis string has room for; no hash (everything would be seen), or
-    /// more than 1000.
+    /// If BIT is over 32, which no Redis string has room for. Also if there is no hash (every key
+    /// would be seen), or more than 1000.
     pub fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
         if bit > u32::BITS {
             let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
@@ -94,14 +94,14 @@ impl ScrapyRedisBloomFilter {
         Ok(Self { bit, hashes: hash_number })
     }
 
-    /// Bits of the string, m.
+    /// Returns m, the bits of the string.
     pub(crate) fn m(&self) -> u64 {
         1 << self.bit
     }
 
-    /// The low bits of a hash, which are a position.
+    /// Returns the mask of a hash's low bits, which are a position.
     fn mask(self) -> u32 {
-        // Below 2^32.
+        // The mask is below 2^32.
         #[allow(clippy::cast_possible_truncation)]
         let mask = (self.m() - 1) as u32;
         mask
@@ -113,7 +113,7 @@ impl ScrapyRedisBloomFilter {
     {
         let mask = self.mask();
         positions.extend((1..=self.hashes).map(|factor| {
-            // 32 bits of it are enough: the position is the lowest.
+            // Its 32 lowest bits are enough, because the position is in them.
             let hash = codes
                 .clone()
                 .fold(0_u32, |hash, code| hash.wrapping_mul(factor).wrapping_add(code));
@@ -122,7 +122,7 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// How many of so many bits sums of characters fall on; nothing where that is nearly all.
+/// Returns the number of bits that the sums of characters fall on; 0 if that is nearly all bits.
 fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }
@@ -145,7 +145,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         self.hashes
     }
 
-    /// The first is almost the same for all.
+    /// Counts all hashes but the first, which is almost the same for all keys.
     fn spread_hashes(&self) -> f64 {
         f64::from(self.hashes.max(2) - 1)
     }
@@ -161,7 +161,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         if text.is_empty() {
-            // It sets a bit for that, and never says that it has seen it.
+            // The package sets a bit for an empty text, and never calls it seen.
             return Err(PlacementError::Empty);
         }
         if text.is_ascii() {
@@ -173,7 +173,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         Ok(())
     }
 
-    /// The sum over the possible sums s of P(s) q(s), times f^(k - 1), where of n keys
+    /// Returns the sum over the possible sums s of P(s) q(s), times f^(k - 1), where of n keys
     ///
     /// - P(s) is the chance that 40 random hex digits sum up to s (mod m),
     /// - g = 1 - (1 - 1/m)^((k - 1) n) is the share of bits that all hashes but the first have set,
@@ -181,9 +181,9 @@ impl BitStrings for ScrapyRedisBloomFilter {
     /// - f = 1 - (1 - g)(1 - the bits that the first hash has set, divided by m) is the share of
     ///   all bits that are set.
     ///
-    /// The other hashes are taken for even and independent. Those whose factor, the seed + 1, is
-    /// divisible by 4 depend on the last characters alone and are a little uneven, so the true rate
-    /// is up to some percent of this one higher.
+    /// This assumes that the other hashes are even and independent. Some have a factor, the seed +
+    /// 1, that is divisible by 4. These depend only on the last characters and are a little uneven,
+    /// so the true rate is up to some percent higher.
     fn error_rate(&self, keys: u64) -> f64 {
         let (bits, keys) = (self.m() as f64, keys as f64);
         let others = f64::from(self.hashes - 1);
@@ -198,7 +198,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
     }
 }
 
-/// The chance of each sum that random hex digits can have, modulo the mask + 1.
+/// Returns the chance of each sum that random hex digits can have, modulo the mask + 1.
 fn sums(mask: u32) -> Vec<f64> {
     let digits = b"0123456789abcdef".map(usize::from);
     let mut chances = vec![1.0];

@@ -1,4 +1,4 @@
-//! Filter in memory that forgets single keys, whatever its kind.
+//! Filter in memory that forgets single keys, for every kind.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -9,8 +9,8 @@ use super::{Blob, FilterKind, Full, Gauge, Hashed, Removal};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 
-/// The shards of a filter that one owner has, and tombstones: the keys that were forgotten, if the
-/// filter's kind cannot take them out. A key with a tombstone is unseen until it is inserted again.
+/// The shards of a filter that one owner has, and tombstones: the forgotten keys, if the filter's
+/// kind cannot remove keys. A key with a tombstone is unseen until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,
@@ -90,7 +90,7 @@ impl ForgettingFilter {
     /// Loads a shard: see [`FilterKind::load`]. Tombstones stay.
     ///
     /// # Errors
-    /// As there.
+    /// As [`FilterKind::load`].
     pub fn load(
         &mut self,
         shard: ShardId,

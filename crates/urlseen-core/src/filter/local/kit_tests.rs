@@ -1,4 +1,4 @@
-//! Test kit: what every kind of filter in memory promises, held for each kind of the registry.
+//! Test kit: the promises of every kind of filter in memory, checked for each kind of the registry.
 
 use std::io::Read;
 
@@ -63,7 +63,7 @@ impl Filter {
     }
 
     fn key_hash(&self, key: u64) -> KeyHash {
-        // Digits that a hash would give: every byte of the fingerprint is even.
+        // Like the digits of a hash: every byte of the fingerprint is evenly spread.
         let spread = u128::from(key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         let mut raw = [0; 20];
         raw[..16].copy_from_slice(&spread.to_be_bytes());
@@ -100,7 +100,7 @@ fn no_key_that_was_inserted_is_unseen() {
 
 #[test]
 fn unseen_keys_are_taken_for_seen_at_the_computed_error_rate() {
-    /// Unseen keys that are tested.
+    /// Number of unseen keys in the test.
     const UNSEEN: u64 = 200_000;
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY);
@@ -121,7 +121,7 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
         other.insert(CAPACITY..CAPACITY + 100);
         for shard in filter.shards() {
             let blob = filter.part(shard).save(shard, Vec::new());
-            // What comes after it was saved is not in it.
+            // Keys that come after the save are not in the blob.
             filter.insert(CAPACITY + shard.index() as u64..=CAPACITY + shard.index() as u64);
             let mut bytes = Vec::new();
             blob.write(&mut bytes).unwrap();
@@ -138,7 +138,7 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
         assert_eq!(other.count(0..CAPACITY / 2), CAPACITY / 2, "{kind}");
         let unseen = 2 * CAPACITY..4 * CAPACITY;
         let agree = unseen.filter(|&key| other.has(key) == model.has(key)).count() as u64;
-        // Of a filter with shards, those saved late have some of the keys that came meanwhile.
+        // In a filter with shards, the shards saved late have some of the keys that came meanwhile.
         assert!(agree >= 2 * CAPACITY - 200, "{kind}: {agree}");
     });
 }

@@ -1,5 +1,5 @@
-//! A filter of RedisBloom, in memory. It is in one piece: one shard has all keys, and so one owner
-//! has all of the filter.
+//! A filter of RedisBloom, in memory. It has one shard with all keys, so one owner has the whole
+//! filter.
 
 use std::any::Any;
 use std::io::{self, Read, Write};
@@ -12,22 +12,22 @@ use crate::filter::redisbloom::{AddError, Filter, Hashes, ReserveError};
 use crate::filter::{Bits, Reservation, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// A filter of RedisBloom, at the owner that has it; nothing at the others.
+/// A filter of RedisBloom, at the owner that has it; empty at the others.
 #[derive(Debug)]
 pub struct RedisBloomFilter {
     reservation: Reservation,
     limit: u64,
-    /// `None` where it is empty: the memory of an empty filter is not taken beside that of one
-    /// that is about to take its place.
+    /// `None` if it is empty. So an empty filter takes no memory next to the one that replaces it.
     filter: Option<Filter>,
     gauge: Arc<Shown>,
 }
 
 impl RedisBloomFilter {
-    /// An empty filter, whose memory is taken now. Its layers never take more than `limit` bytes.
+    /// Builds an empty filter, and takes its memory now. Its layers never take more than `limit`
+    /// bytes.
     ///
     /// # Errors
-    /// No such filter can be made.
+    /// If the reservation is impossible.
     pub fn reserve(
         reservation: Reservation,
         limit: u64,
@@ -43,7 +43,7 @@ impl RedisBloomFilter {
         Ok(filter)
     }
 
-    /// Makes the owner of a filter that was made elsewhere.
+    /// Makes the owner of an existing filter.
     pub fn of(filter: Filter) -> Self {
         let (reservation, empty) = (Reservation::least(), Fill::default());
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
@@ -52,15 +52,15 @@ impl RedisBloomFilter {
         filter
     }
 
-    /// The rule by which the text that RedisBloom's clients pass becomes what the filter knows.
+    /// Hashes a fingerprint by RedisBloom's rule, from the text that RedisBloom's clients pass.
     pub(super) fn key_hash(_: Seed, fingerprint: &Fingerprint) -> KeyHash {
         KeyHash::of_whole(Hashes::of(fingerprint.text(&mut [0; 64])).words())
     }
 
-    /// The filter itself, as it is now.
+    /// Returns the filter itself, as it is now.
     ///
     /// # Errors
-    /// It is empty, and there is no memory for the first layer.
+    /// If it is empty, and there is no memory for the first layer.
     pub fn into_filter(mut self) -> Result<Filter, Full> {
         self.filter()?;
         Ok(self.filter.expect("it was made"))
@@ -126,7 +126,7 @@ impl FilterKind for RedisBloomFilter {
         Arc::clone(&self.gauge) as Arc<dyn Gauge>
     }
 
-    /// Takes no memory until the filter is added to: then the newest layer is copied.
+    /// Takes no memory until the filter gets new keys: then the newest layer is copied.
     fn save(&self, shard: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
         assert_eq!(shard, ShardId::WHOLE, "the filter has one shard");
         match &self.filter {
@@ -207,7 +207,7 @@ impl Blob for Filter {
     }
 }
 
-/// What the filter says of itself, and its error rate.
+/// Fill and error rate of the filter, for other threads.
 #[derive(Debug)]
 struct Shown {
     empty: Fill,
