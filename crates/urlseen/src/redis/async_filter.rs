@@ -141,16 +141,14 @@ impl AsyncRedisFilter {
         let add = self.calls.add(slot.number, number, keys);
         for _ in 0..DEFINED {
             let reply = self.ask(|connection| self.with_script(&add, connection)).await?;
-            match self.calls.added(keys.len(), reply)? {
-                Some(is_new) => return Ok(is_new),
-                None => {
-                    let define = &self.calls.define();
-                    let reply = self.ask(|mut connection| async move {
-                        define.query_async::<Value>(&mut connection).await
-                    });
-                    self.calls.defined(reply.await?)?;
-                }
+            if let Some(is_new) = self.calls.added(keys.len(), reply)? {
+                return Ok(is_new);
             }
+            let define = &self.calls.define();
+            let reply = self.ask(|mut connection| async move {
+                define.query_async::<Value>(&mut connection).await
+            });
+            self.calls.defined(reply.await?)?;
         }
         Err(self.calls.unsteady())
     }

@@ -85,14 +85,12 @@ impl RedisFilter {
         let add = self.calls.add(0, *calls, keys);
         for _ in 0..DEFINED {
             let reply = link.ask(|connection| self.with_script(&add, connection))?;
-            match self.calls.added(keys.len(), reply)? {
-                Some(is_new) => return Ok(is_new),
-                None => {
-                    let define = self.calls.define();
-                    let reply = link.ask(|to| define.query::<Value>(to))?;
-                    self.calls.defined(reply)?;
-                }
+            if let Some(is_new) = self.calls.added(keys.len(), reply)? {
+                return Ok(is_new);
             }
+            let define = self.calls.define();
+            let reply = link.ask(|to| define.query::<Value>(to))?;
+            self.calls.defined(reply)?;
         }
         Err(self.calls.unsteady())
     }
