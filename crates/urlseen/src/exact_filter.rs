@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Double of a filter, for tests. It keeps every key, is never wrong, and fails when a test tells it
-/// to.
+/// Double of a filter, for tests. It keeps every key and is never wrong. It fails when a test tells
+/// it to.
 ///
 /// ```
 /// use urlseen::{ErrorKind, ExactFilter, FilterExt};

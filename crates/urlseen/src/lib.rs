@@ -15,9 +15,11 @@
 //!
 //! | topic | items |
 //! |---|---|
-//! | any filter | [`Filter`] and its verbs in [`FilterExt`]; for tasks [`AsyncFilter`] and [`AsyncFilterExt`] |
+//! | any filter, for threads | [`Filter`], and its verbs in [`FilterExt`] |
+//! | any filter, for tasks | [`AsyncFilter`], and its verbs in [`AsyncFilterExt`] |
 //! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
-//! | a filter in this process's memory | [`LocalFilter`]; kept in a folder with [`LocalFilter::open`] |
+//! | a filter in this process's memory | [`LocalFilter::new`] |
+//! | a filter in memory that is kept in a folder | [`LocalFilter::open`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
 //! | a double for tests | [`ExactFilter`] |

@@ -20,8 +20,8 @@ use urlseen_core::storage::StoragePolicy;
 
 /// A filter in this process's memory, which [`LocalFilter::open`] keeps in a storage folder.
 ///
-/// It can be of any [`Kind`](crate::Kind) that the daemon has in memory. Its hash has a random seed,
-/// if the kind has one.
+/// It can be of any [`Kind`](crate::Kind) that the daemon has in memory. The seed of its hash is
+/// random, if the kind has one.
 ///
 /// ```
 /// use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
@@ -82,8 +82,8 @@ impl LocalFilter {
     /// ```
     ///
     /// # Errors
-    /// As [`LocalFilter::new`]. Besides, another process has the folder open, it keeps a filter with
-    /// another spec, or it cannot be read. The folder is not changed then.
+    /// As [`LocalFilter::new`]. Besides, another process has the folder open, the folder keeps a
+    /// filter with another spec, or it cannot be read. The folder is not changed then.
     #[cfg(feature = "storage")]
     pub fn open(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_by(dir.as_ref(), spec, StoragePolicy::default())

@@ -108,8 +108,8 @@ impl Calls {
         self.add.load()
     }
 
-    /// Adds keys. A repeated call with the same `slot` and `number` gets the first answer. A slot is
-    /// of one call at a time.
+    /// Adds keys. A repeated call with the same `slot` and `number` gets the first answer. A slot
+    /// has one call at a time.
     pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Cmd {
         let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
         let mut command = redis::cmd("EVALSHA");

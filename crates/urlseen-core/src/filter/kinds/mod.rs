@@ -77,12 +77,11 @@ kinds! {
     SCRAPY_REDIS = scrapy_redis::KIND,
 }
 
-/// Kind of a filter: urlseen's own, or that of a project that has such filters already. The bits are
-/// the same as theirs.
+/// Kind of a filter: urlseen's own, or that of another project, with the same bits as there.
 ///
-/// A kind is one of the constants, or the parsed word of `filter.kind`. Kinds of other projects hash
-/// text: the hex digits of a fingerprint, and any other key as it is. Some of them have no place for
-/// text that is empty or not UTF-8.
+/// A kind is one of the constants, or the parsed word of `filter.kind`. Kinds of other projects
+/// hash text: the hex digits of a fingerprint, and any other key as it is. Some of them have no
+/// place for text that is empty or not UTF-8.
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Registered);
 
