@@ -135,7 +135,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         let begun = storage.call(|store| store.begin_snapshot(Some(Moment::now())));
         runtime.block_on(begun).unwrap().unwrap();
     }
-    let mut pipeline = Pipeline::new(parts, works, Parameters::native(&sizing, None), None, stop);
+    let limit = Some(sizing.capacity().get());
+    let mut pipeline = Pipeline::new(parts, works, limit, None, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
     assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");

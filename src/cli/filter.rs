@@ -11,7 +11,7 @@ use crate::admin::telemetry::Console;
 use crate::pipeline::RunError;
 use anyhow::bail;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
+use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
 use urlseen_engine::engine::query;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let gauges = Arc::clone(works.engine.gauges());
     let started = Instant::now();
-    let fill = parameters.sizing().map(FillWatch::new);
+    let fill = shape::fill_watch(&parameters);
     let mut teller = FilterTeller { console: Console::new(), gauges, started };
     let flow = Flow {
         works: &mut works,

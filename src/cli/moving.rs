@@ -11,7 +11,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{SHARDS, ShardId};
+use urlseen_core::filter::{SHARDS, ShardId, SpecError};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{Folder, Head, Position, Section};
@@ -46,7 +46,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");
-    let (handle, all) = (store.engine.handle(), bytes(&wanted));
+    let (handle, all) = (store.engine.handle(), bytes(config)?);
     runtime.block_on(async {
         let link = upkeep.link();
         let filter = wanted.begin_move(link, recovered.filter, seed).await?;
@@ -108,12 +108,12 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     }
     let mut keeping = start::keeping(config)?;
     let filter = &mut keeping.spec.filter;
-    filter.parameters = filter.parameters.reseeded(opened.native.seed());
+    filter.parameters = filter.parameters.reseeded(opened.seed);
     let (items, threads) = (start::items(config), start::threads(config));
     folder.begin(&keeping.spec, opened.id.get(), head)?;
     let mut store = start::kept(folder, keeping, items, threads)?;
     store.recover_to(Some(head), Some(opened.id))?;
-    let all = bytes(&wanted);
+    let all = bytes(config)?;
     runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
     store.replace(head)?;
     let keys: u64 = store.engine.gauges().keys().iter().sum();
@@ -141,11 +141,12 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
 async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
     let bar = Bar::new("read");
     let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
+    let native = opened.filter.kind().native().context("the filter in Redis is not native")?;
     let mut done = 0;
     for shard in ShardId::all() {
         let bytes = opening::get(link, &opened.filter, shard, length).await?;
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        let keys = opened.native.geometry().keys_from_ones(ones);
+        let keys = native.geometry().keys_from_ones(ones);
         let section = Section { shard, at: Position::START, keys, len: bytes.len() as u64 };
         store.engine.handle().load(section, &mut bytes.as_slice())?;
         done += length as u64;
@@ -165,8 +166,8 @@ fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
     Ok((config.redis_filter()?, runtime()?))
 }
 
-fn bytes(wanted: &Wanted) -> u64 {
-    wanted.sizing().geometry().bytes()
+fn bytes(config: &Config) -> Result<u64, SpecError> {
+    Ok(config.filter_spec()?.parameters.bytes())
 }
 
 /// Returns success for the removal of a file or folder that does not exist.

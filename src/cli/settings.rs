@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use urlseen_core::filter::Kind;
 use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
 /// Sources of the configuration, besides the environment.
@@ -23,17 +24,23 @@ impl Settings {
 
     /// Does the same, with more `KEY=VALUE` after those of the command line.
     pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
-        self.load_for(more, |_| None)
+        self.load_for(more, &[], |_| None)
+    }
+
+    /// Reads and checks it for commands that look at filters of any kind.
+    pub(super) fn load_for_all_kinds(&self, more: &[String]) -> Result<Config, Problems> {
+        self.load_for(more, &Kind::all().collect::<Vec<_>>(), |_| None)
     }
 
     /// Does the same for a process that runs with the configuration: see [`Config::load_for`].
     pub(super) fn load_for(
         &self,
         more: &[String],
+        others: &[Kind],
         machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
         let (file, set) = (self.config.clone(), [&self.set, more].concat());
-        Config::load_for(Sources { file, env: std::env::vars_os(), set }, machine)
+        Config::load_for(Sources { file, env: std::env::vars_os(), set }, others, machine)
     }
 }
 
@@ -58,7 +65,7 @@ pub(super) enum Place {
 impl Folder {
     /// Loads the configuration, for options that exclude `--storage`.
     pub(super) fn config(&self) -> Result<Config, Problems> {
-        self.settings.load()
+        self.settings.load_for_all_kinds(&[])
     }
 
     /// Returns the configuration and the filter's place. With `--storage` the configuration is the
@@ -67,7 +74,7 @@ impl Folder {
         let place = self.place()?;
         Ok(match (&self.storage, &place) {
             (None, Place::Redis(config)) => (Config::clone(config), place),
-            (None, Place::Folder(_)) => (self.settings.load()?, place),
+            (None, Place::Folder(_)) => (self.config()?, place),
             (Some(_), _) => (Config::default(), place),
         })
     }
@@ -82,7 +89,7 @@ impl Folder {
         if let Some(folder) = &self.storage {
             return Ok(Place::Folder(folder.clone()));
         }
-        let config = self.settings.load()?;
+        let config = self.config()?;
         Ok(match config.filter.place {
             FilterPlace::Local => Place::Folder(config.storage.dir),
             FilterPlace::Redis => Place::Redis(Box::new(config)),

@@ -1,14 +1,16 @@
 //! Options that commands share: kind and parameters of a filter.
 
+use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{Capacity, ErrorRate, FilterSpec, Kind, Parameters, SpecError};
+use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, SeedChoice};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
+use super::start::UsageError;
 
 /// Kind and parameters of a filter. Options that are not given come from the folder; those that are
 /// given must agree with it.
@@ -70,14 +72,28 @@ impl Shape {
         (self.algorithm, self.keep_fragments)
     }
 
+    /// Refuses options that a filter of this kind does not have.
+    fn check_options(&self, kind: Kind) -> Result<(), UsageError> {
+        let given = [
+            ("--capacity", "filter.capacity", self.capacity.is_some()),
+            ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
+            ("--seed", "filter.seed", self.seed.is_some()),
+        ];
+        let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
+        wrong.map_or(Ok(()), |(option, ..)| {
+            Err(UsageError(format!("a filter of the kind {kind} has no {option}: leave it out")))
+        })
+    }
+
     /// Returns the filter's kind and parameters. `is` has those that the folder records.
     fn parameters(
         &self,
         is: Option<&Parameters>,
         mut default: Config,
-    ) -> Result<Parameters, SpecError> {
+    ) -> anyhow::Result<Parameters> {
         let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(NATIVE);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
+        self.check_options(kind)?;
         if let Some(is) = is.filter(|is| is.is_imported() && is.kind() == kind && !is_given) {
             return Ok(is.clone());
         }
@@ -91,6 +107,27 @@ impl Shape {
         filter.seed = self.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
         Ok(default.filter_spec()?.parameters)
     }
+}
+
+/// Describes the filter that a folder was made for.
+pub(super) fn described(parameters: &Parameters) -> String {
+    let mut text = parameters.kind().to_string();
+    if parameters.bytes() > 0 {
+        text = format!("{text}, {}", BinaryBytes(parameters.bytes()));
+    }
+    if let Some(capacity) = parameters.capacity() {
+        text = format!("{text} for {} fingerprints", HumanCount(capacity));
+    }
+    if let Some(error_rate) = parameters.field::<ErrorRate>("filter.error_rate") {
+        text = format!("{text} at {error_rate}");
+    }
+    let shape = parameters.shape();
+    if shape.is_empty() { text } else { format!("{text}, {shape}") }
+}
+
+/// Returns an observer of the fill, if the error rate of the filter grows with it.
+pub(super) fn fill_watch(parameters: &Parameters) -> Option<FillWatch> {
+    Config::default().limit(parameters).map(FillWatch::new)
 }
 
 /// Returns the storage settings of a filter without a configuration: the default ones.

@@ -42,7 +42,7 @@ pub(super) fn engine(
 /// Starts an engine for a filter that is in Redis.
 pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<Engine> {
     let threads = threads(config);
-    let (shared, hasher) = (Arc::clone(&opened.filter), opened.native.hasher());
+    let (shared, hasher) = (Arc::clone(&opened.filter), opened.hasher());
     let recent = config.filter.recent;
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
 }

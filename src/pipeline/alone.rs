@@ -9,7 +9,7 @@ use super::board::{Board, Live, Report};
 use super::{Ending, RunError, Status};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use urlseen_core::filter::{FillWatch, Parameters};
+use urlseen_core::filter::FillWatch;
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -19,7 +19,8 @@ use urlseen_engine::flow::feed::{Bad, Pages};
 /// Answers clients until it is told to stop.
 pub(crate) struct Alone {
     works: Works,
-    parameters: Parameters,
+    /// Number of fingerprints past which the error rate grows, if it ever does.
+    limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
     stop: Stop,
@@ -29,13 +30,13 @@ impl Alone {
     /// Makes a run with the filter of `works`. It ends after `stop`.
     pub(crate) fn new(
         works: Works,
-        parameters: Parameters,
+        limit: Option<u64>,
         when_full: WhenFull,
         status: Status,
         stop: Stop,
     ) -> Self {
         let board = Board::new(status, works.engine.gauges().into());
-        Self { works, parameters, when_full, board, stop }
+        Self { works, limit, when_full, board, stop }
     }
 
     /// State of the run for watchers.
@@ -53,7 +54,7 @@ impl Alone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, parameters, when_full, board, stop } = self;
+        let Self { works, limit, when_full, board, stop } = self;
         // The feed has no pages, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();
@@ -61,13 +62,12 @@ impl Alone {
             let _ = stopped.wait_for(|stop| *stop).await;
             drop(held);
         });
-        let capacity = parameters.sizing().map(|sizing| sizing.capacity().get());
-        let most = capacity.filter(|_| *when_full == WhenFull::Stop);
+        let most = limit.filter(|_| *when_full == WhenFull::Stop);
         let flow = Flow {
             works,
             pages: Pages { expected: 0, receiver },
             effect: &mut (),
-            fill: parameters.sizing().map(FillWatch::new),
+            fill: limit.map(FillWatch::new),
             remedy: REMEDY,
             audience: &mut Teller { board, stop, most, every, due: Instant::now(), show },
         };

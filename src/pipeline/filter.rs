@@ -11,9 +11,7 @@ use super::shared::Shared;
 use super::{FilterStatus, RunError};
 use crate::crawl::protocol::Persistence;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{
-    Estimate, Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, Sizing,
-};
+use urlseen_core::filter::{Estimate, Fill, FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::{Finished, Head, Moment};
@@ -28,8 +26,11 @@ pub(super) struct RunFilter {
     pub(super) snapshots: Snapshots,
     /// Disk of the folder.
     disk: Option<Disk>,
-    parameters: Parameters,
-    /// Observer of the fill, for a filter with a size that it may outgrow.
+    /// Configured capacity, for a filter in Redis.
+    capacity: u64,
+    /// Number of fingerprints past which the error rate grows, if it ever does.
+    limit: Option<u64>,
+    /// Observer of the fill, for a filter with a limit.
     watch: Option<FillWatch>,
     /// Layers of a filter that grows, as last told.
     layers: usize,
@@ -47,15 +48,21 @@ pub(super) struct Snapshots {
 }
 
 impl RunFilter {
-    pub(super) fn new(works: Works, parameters: Parameters, shared: Option<Shared>) -> Self {
+    pub(super) fn new(
+        works: Works,
+        capacity: u64,
+        limit: Option<u64>,
+        shared: Option<Shared>,
+    ) -> Self {
         Self {
             disk: works.storage.as_ref().map(Disk::of),
-            watch: parameters.sizing().map(FillWatch::new),
+            watch: limit.map(FillWatch::new),
             layers: works.engine.gauges().fill().layers,
             snapshots: Snapshots::default(),
             works,
             shared,
-            parameters,
+            capacity,
+            limit,
         }
     }
 
@@ -63,7 +70,7 @@ impl RunFilter {
     pub(super) fn status(&self) -> FilterStatus {
         let Some(shared) = &self.shared else { return self.works.engine.gauges().into() };
         let Estimate { keys, error_rate } = shared.estimate();
-        let capacity = self.parameters.capacity().unwrap_or(1);
+        let capacity = self.capacity;
         let fill = Fill { keys, counted: keys, capacity, bytes: shared.bytes(), layers: 0 };
         FilterStatus::new(fill, error_rate, 0)
     }
@@ -72,9 +79,8 @@ impl RunFilter {
     pub(super) fn watch_fill(&mut self) {
         let gauges = self.works.engine.gauges();
         let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
-            Some(shared) if shared.is_exact() => None,
             Some(shared) => watch.observe_whole(shared.estimate()),
-            None => watch.observe(&gauges.keys()),
+            None => watch.observe(&gauges.keys(), || gauges.error_rate()),
         });
         if let Some(crossing) = crossing {
             let remedy = if self.shared.is_some() { REMEDY_IN_REDIS } else { REMEDY_IN_FOLDER };
@@ -87,14 +93,13 @@ impl RunFilter {
         }
     }
 
-    /// Returns true if the filter holds as many keys as it is made for.
+    /// Returns true if the filter holds as many keys as it is made for, and does not grow.
     pub(super) fn is_past_capacity(&self) -> bool {
         let keys = || match &self.shared {
             Some(shared) => shared.estimate().keys,
             None => self.works.engine.gauges().keys().iter().sum::<u64>(),
         };
-        let is_past = |sizing: Sizing| keys() >= sizing.capacity().get();
-        self.parameters.sizing().is_some_and(is_past)
+        self.limit.is_some_and(|limit| keys() >= limit)
     }
 
     /// Checks that the filter can belong to a crawl at `theirs` that names `filter`.

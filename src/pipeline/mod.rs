@@ -48,7 +48,6 @@ pub use server::Server;
 pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
-use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::limits::Limits;
@@ -109,16 +108,16 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a run with the filter of `works`, or with the one in Redis if it is `shared`. It ends
-    /// after `stop`.
+    /// Makes a run with the filter of `works`, or with the one in Redis if it is `shared`. Past
+    /// `limit` fingerprints its error rate grows. The run ends after `stop`.
     pub fn new(
         parts: Parts,
         works: Works,
-        parameters: Parameters,
+        limit: Option<u64>,
         shared: Option<Shared>,
         stop: Stop,
     ) -> Self {
-        let filter = RunFilter::new(works, parameters, shared);
+        let filter = RunFilter::new(works, parts.config.filter.capacity, limit, shared);
         Self {
             board: Board::new(Status::starting(&parts.config), filter.status()),
             parts,

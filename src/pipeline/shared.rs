@@ -59,11 +59,6 @@ impl Shared {
         self.opened.bytes()
     }
 
-    /// Returns true if the filter is a set, which does not become wrong as it fills.
-    pub(super) fn is_exact(&self) -> bool {
-        self.opened.filter.kind().is_exact()
-    }
-
     /// Fill and error rate by the last samples.
     pub(crate) fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)

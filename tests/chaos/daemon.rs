@@ -37,11 +37,16 @@ pub(crate) enum FilterPlace {
 
 /// Kinds of a filter in Redis, each large enough that errors practically never occur.
 const LAYOUTS: [&[&str]; 4] = [
-    &["filter.kind=native"],
-    &["filter.kind=pyrebloom"],
+    NATIVE,
+    &["filter.kind=pyrebloom", "filter.error_rate=1e-12"],
     &["filter.kind=scrapy-redis-bloomfilter", "filter.bit=25", "filter.hash_number=14"],
-    &["filter.kind=scrapy-redis"],
+    SET,
 ];
+
+const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
+
+/// Kind without a capacity.
+const SET: &[&str] = &["filter.kind=scrapy-redis"];
 
 /// Settings of a list as source, and of streams.
 pub(crate) const LIST: &[&str] = &["source.kind=list"];
@@ -134,19 +139,19 @@ impl Settings {
             format!("source.batch={}", self.batch),
             format!("source.take_from={}", self.take_from),
             format!("filter.threads={}", self.threads),
-            format!("filter.capacity={}", self.capacity),
-            "filter.error_rate=1e-12".to_owned(),
             format!("storage.dir={}", state.display()),
             format!("storage.fsync={}", self.fsync),
             format!("storage.snapshot_bytes={}", self.snapshot_bytes),
             format!("storage.horizon_bytes={}", self.horizon_bytes),
             format!("storage.on_rollback={}", self.on_rollback),
         ];
-        lines.extend(self.source.iter().map(ToString::to_string));
+        lines.extend(self.source.iter().chain(self.kind).map(ToString::to_string));
+        if self.kind != SET {
+            lines.push(format!("filter.capacity={}", self.capacity));
+        }
         if self.place == FilterPlace::Redis {
             lines.push("filter.place=redis".to_owned());
             lines.push(format!("filter.recent={}", self.recent));
-            lines.extend(self.kind.iter().map(ToString::to_string));
         }
         lines
     }

@@ -202,8 +202,9 @@ fn without_a_log_certainty_depends_on_the_fill() {
 
 #[test]
 fn the_bits_of_other_layouts_are_those_that_are_set() {
-    for kind in ["pyrebloom", "scrapy-redis-bloomfilter"] {
-        let crawl = Crawl::new().set("filter.place=redis").set("filter.bit=20");
+    let sizes = ["filter.capacity=1M", "filter.bit=20"];
+    for (kind, size) in ["pyrebloom", "scrapy-redis-bloomfilter"].into_iter().zip(sizes) {
+        let crawl = Crawl::new().set("filter.place=redis").set(size);
         let crawl = crawl.set(&format!("filter.kind={kind}"));
         let missing = of(&crawl, URL);
         assert_eq!(answer_of(&missing), ("unknown", false), "{missing}");

@@ -17,6 +17,7 @@ const fn example(what: &'static str, words: &'static [&'static str], most: usize
 
 const EXAMPLES: &[Example] = &[
     example("the kind redisson", &["redisson", "Redisson", "RedissonParameters"], 4),
+    example("the kind exact", &["exact::KIND", "ExactFilter", "ExactParameters"], 4),
     example("the kind redis-lua-scaling", &["redis_lua_scaling", "RedisLuaScaling"], 4),
     example("the sink zset", &["Zset"], 2),
     example("the source stream", &["SourceKind::Stream", "Stream::new("], 2),

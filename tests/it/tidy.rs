@@ -4,6 +4,9 @@ use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 
+use urlseen_core::filter::Kind;
+use urlseen_core::filter::choice::FilterPlace;
+
 use crate::util::sources::{Source, root, rust_files, scripts};
 
 /// Most characters in a line of Rust.
@@ -81,6 +84,28 @@ fn shell_scripts_pass_shellcheck() {
 fn the_pages_that_everybody_opens_first_are_there() {
     let page = |name: &str| fs::read_to_string(root().join(name)).unwrap_or_default();
     report(page_problems(&page("README.md"), &page("CHANGELOG.md")).into_iter());
+}
+
+/// Each kind of filter has its line in the documented configuration, and its row in the tables of
+/// its places.
+#[test]
+fn every_kind_of_filter_is_in_the_tables_of_kinds() {
+    use FilterPlace::{Local, Redis};
+    let config = fs::read_to_string(root().join("config.toml")).unwrap();
+    let lines = Kind::all().filter(|kind| !config.contains(&format!("\n#   {kind} ")));
+    let lines = lines.map(|kind| format!("config.toml has no line for the kind {kind}"));
+    let tables = [
+        ("docs/reference/config.md", Local),
+        ("docs/reference/storage.md", Local),
+        ("docs/guides/redis-filter.md", Redis),
+    ];
+    let rows = tables.into_iter().flat_map(|(page, place)| {
+        let text = fs::read_to_string(root().join(page)).unwrap();
+        let has_row = move |kind: &Kind| text.contains(&format!("\n| `{kind}` |"));
+        let kinds = Kind::all_in(place).filter(move |kind| !has_row(kind));
+        kinds.map(move |kind| format!("{page} has no row for the kind {kind}"))
+    });
+    report(lines.chain(rows));
 }
 
 /// Fails with all problems at once.

@@ -196,8 +196,13 @@ fn key(server: &RedisServer, key: &str) -> String {
 fn filters_in_redis_are_compared_and_united() {
     for kind in ["native", "pyrebloom", "redisson", "scrapy-redis-bloomfilter", "scrapy-redis"] {
         let layout_is = format!("filter.kind={kind}");
-        let small = ["filter.capacity=20_000", "filter.error_rate=1e-6", "filter.bit=20"];
-        let settings = [&["filter.place=redis", "filter.seed=7", &layout_is][..], &small].concat();
+        let small: &[_] = match kind {
+            "native" => &["filter.capacity=20_000", "filter.seed=7"],
+            "scrapy-redis" => &[],
+            "scrapy-redis-bloomfilter" => &["filter.bit=20"],
+            _ => &["filter.capacity=20_000"],
+        };
+        let settings = [&["filter.place=redis", &layout_is], small].concat();
         let [one, other] = crawls(&settings);
         one.push(&urls(0, 3000));
         one.drain();

@@ -4,7 +4,6 @@ use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen_core::filter::Geometry;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, Position, look, named};
@@ -215,11 +214,14 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
     let (Some(header), Place::Folder(dir)) = (folder.header(), place) else {
         return Ok(Wrong::default());
     };
-    if let Some(sizing) = header.spec().filter.parameters.sizing() {
+    let parameters = &header.spec().filter.parameters;
+    if header.shards() > 1 {
         let keys = keys(&look(dir)?);
+        let outlook = parameters.outlook(keys)?;
         return Ok(Wrong {
-            error_rate: Some(Geometry::error_rate_at(&sizing.geometry(), keys)),
-            fill: Some(keys as f64 / sizing.capacity().get() as f64),
+            error_rate: Some(outlook.error_rate),
+            fill: parameters.capacity().map(|capacity| keys as f64 / capacity as f64),
+            is_exact: parameters.is_exact(),
             at_most: true,
             ..Wrong::default()
         });

@@ -70,8 +70,10 @@ fn by(kind: Kind, key: &Fingerprint, subject: &Subject, used: Kind) -> PlaceShow
         native(&mut place, key, subject);
     } else if kind == REDISBLOOM {
         redisbloom(&mut place, key, subject);
-    } else {
+    } else if kind.is_in(FilterPlace::Redis) {
         strings(&mut place, kind, key, &subject.config);
+    } else {
+        member(&mut place, kind, key, subject);
     }
     place
 }
@@ -113,11 +115,10 @@ fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
     if let (Place::Redis(config), true) = (&subject.place, is_used)
         && let Ok(opened) = opened(config)
     {
-        return Some(opened.native);
+        return opened.filter.kind().native();
     }
     let SeedChoice::Fixed(seed) = subject.config.filter.seed else { return None };
-    let wanted = subject.config.redis_filter().ok()?;
-    Some(Native::new(Seed::new(seed), wanted.sizing().geometry()))
+    subject.config.redis_filter().ok()?.filter(Seed::new(seed)).ok()?.kind().native()
 }
 
 fn opened(config: &Config) -> anyhow::Result<Opened> {
@@ -134,18 +135,26 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         place.note = Some(words.to_owned());
         return;
     }
-    let filter = &subject.config.filter;
-    let (error_rate, capacity, growth) = match made.and_then(|made| made.reservation()) {
-        Some(Reservation { capacity, error_rate, growth }) => {
-            (error_rate.get(), capacity.get(), growth)
-        }
-        _ => (filter.error_rate, filter.capacity, Reservation::growth_of(filter.expansion)),
-    };
-    let found = LayerBits::of(key.text(&mut [0; 64]), error_rate, capacity, growth);
+    let mut filter = subject.config.filter.clone();
+    if let Some(made) = made {
+        filter.set_parts(made);
+    }
+    let growth = Reservation::growth_of(filter.expansion);
+    let mut room = [0; 64];
+    let text = key.text(&mut room);
+    let found = LayerBits::of(text, filter.error_rate, filter.capacity, growth);
     if let Some(LayerBits { bits, positions }) = found {
         place.bits.push(Bits { key: None, block: None, numbers: distinct(positions) });
         place.note = Some(format!("of the {bits} bits of its first layer"));
     }
+}
+
+/// Names the place in an exact filter.
+fn member(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, subject: &Subject) {
+    let made = subject.header.as_ref().map(|header| &header.spec().filter.parameters);
+    let made = made.filter(|made| made.kind() == kind);
+    place.shard = made.map(|made| made.hasher().key_hash(key).shard().to_string());
+    place.note = Some("its hash of 128 bits is a member of the set of its shard".to_owned());
 }
 
 fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Config) {

@@ -12,8 +12,7 @@ use crate::pipeline::RunError;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
-use urlseen_core::filter::Fill;
-use urlseen_core::filter::{FillWatch, FilterSpec, Parameters};
+use urlseen_core::filter::{Fill, FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
@@ -139,7 +138,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         works: &mut works,
         pages: origin.open(checkpoints)?.spawn()?,
         effect: &mut (),
-        fill: parameters.sizing().map(FillWatch::new),
+        fill: shape::fill_watch(&parameters),
         remedy: "It cannot be made larger: raise its capacity and import again, into an empty \
                  storage folder",
         audience: &mut teller,

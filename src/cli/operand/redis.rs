@@ -39,7 +39,7 @@ impl Address {
                          redis://127.0.0.1:6379/0#demo:filter";
             return Err(UsageError(words.to_owned()).into());
         };
-        let config = settings.load_with(&[format!("redis.url={url}")])?;
+        let config = settings.load_for_all_kinds(&[format!("redis.url={url}")])?;
         Ok(Self { config, key: key.to_owned() })
     }
 }
@@ -65,7 +65,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let Defined { opened, definition } = runtime.block_on(wanted.find_as_defined(&mut link))?;
     let spec = definition.spec;
     config.made_for(&spec);
-    let filter = config.redis_filter()?.filter(opened.native.seed())?;
+    let filter = config.redis_filter()?.filter(opened.seed)?;
     let [positions, shards] = spec.parameters.rules().map(str::to_owned);
     let rules = Some([positions, shards, spec.algorithm.version().to_owned()]);
     let redis = RedisOperand { runtime, link, filter };

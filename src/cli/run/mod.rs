@@ -14,13 +14,10 @@ use crate::pipeline::{
 };
 use crate::serve::Server;
 use anyhow::Context;
-use indicatif::{BinaryBytes, HumanCount};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{error, info, warn};
-use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::redisbloom::Rate;
-use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
@@ -31,7 +28,7 @@ use summary::RunProgress;
 use super::context::runtime;
 use super::settings::Settings;
 use super::view::Daemon;
-use super::{Outcome, start};
+use super::{Outcome, shape, start};
 
 /// How often the line of progress is drawn anew on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
@@ -65,7 +62,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let config = args.settings.load_for(&[], descriptors::lacking)?;
+    let config = args.settings.load_for(&[], &[], descriptors::lacking)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {
@@ -92,21 +89,11 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
     let keeping = start::keeping(config)?;
     let parameters = keeping.spec.filter.parameters.clone();
     let store = start::kept(folder, keeping, start::items(config), start::threads(config))?;
-    let capacity = HumanCount(config.filter.capacity);
-    if let Some(sizing) = parameters.sizing() {
-        info!(
-            "the filter's memory is ready: {} for {capacity} fingerprints, {:.1} bits each",
-            BinaryBytes(sizing.geometry().bytes()),
-            sizing.bits_per_key()
-        );
+    let fill = store.engine.gauges().fill();
+    if let Some(warning) = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning) {
+        warn!("{warning}");
     }
-    if let Some(reservation) = parameters.reservation() {
-        if let Some(warning) = reservation.rate_when_full().and_then(Rate::warning) {
-            warn!("{warning}");
-        }
-        let bytes = BinaryBytes(store.engine.gauges().fill().bytes);
-        info!("a filter of RedisBloom is ready: {bytes} for {capacity} fingerprints at first");
-    }
+    info!("the filter is ready: {}", shape::described(&parameters));
     Ok((parameters, store))
 }
 
@@ -198,8 +185,7 @@ async fn serve(
 ) -> anyhow::Result<JoinSet<()>> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok(tasks) };
-    let grows = parameters.reservation().is_some() && config.filter.expansion > 0;
-    let expansion = grows.then_some(config.filter.expansion);
+    let expansion = parameters.field("filter.expansion").filter(|&times| times > 0);
     let server = Server::bind(address, config, start::items(config), expansion, asker).await?;
     let bound = server.address()?;
     info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
@@ -240,21 +226,21 @@ async fn prepare(
                 return Ok(None);
             };
             let engine = start::shared_engine(config, &opened)?;
-            let parameters = Parameters::native(&opened.sizing, None);
+            let parameters = config.filter_spec()?.parameters;
             (parameters, Local::volatile(engine), Some(Shared::new(wanted, opened)))
         }
     };
     let (asker, dispatcher) = query::open(config.forget.max_len);
     let tasks = serve(config, &parameters, asker).await?;
-    let filter = store.engine.handle();
+    let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let work = if config.source.kind == SourceKind::None {
         let (when_full, status) = (config.filter.when_full, Status::starting(config));
-        let alone = Alone::new(works, parameters, when_full, status, stop);
+        let alone = Alone::new(works, limit, when_full, status, stop);
         Work::Alone(Box::new(alone))
     } else {
         let parts = parts(config, shared.as_ref(), args);
-        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, shared, stop)))
+        Work::Queue(Box::new(Pipeline::new(parts, works, limit, shared, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
     Ok(Some((work, view, tasks)))
@@ -290,25 +276,35 @@ async fn work(
         work.give_up(failure).await;
     }
     let (ending, report) = (ending?, work.report());
-    match config.filter.kind {
-        kind if kind == REDISBLOOM && ending == Ending::Full => error!(
-            "the filter holds {} fingerprints and has no room for more: items that are not judged \
-             wait in the source. Give the machine more memory if that was short. If it may not \
-             grow, set filter.expansion = 2 and empty it with urlseen storage reset: all that was \
-             seen is emitted again",
-            report.filter.keys
-        ),
-        _ if ending == Ending::Full => error!(
-            "the filter holds {} fingerprints or more, as many as it is made for, and \
-             filter.when_full is \"stop\": items that are not judged wait in the source. To \
-             continue with more errors, set filter.when_full = \"warn\" and start again. {}",
-            config.filter.capacity,
-            match config.filter.place {
-                FilterPlace::Local => REMEDY_IN_FOLDER,
-                FilterPlace::Redis => REMEDY_IN_REDIS,
-            }
-        ),
-        _ => {}
+    if ending == Ending::Full {
+        error!("{}", full(config, report.filter.keys)?);
     }
     Ok(Some((ending, report, work.passed().to_vec())))
+}
+
+/// Message of a run that a full filter has ended.
+fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
+    let parameters = config.filter_spec()?.parameters;
+    let Some(limit) = config.limit(&parameters) else {
+        let may_not_grow = parameters.field("filter.expansion") == Some(0);
+        let more = if may_not_grow {
+            ". If it may not grow, set filter.expansion = 2 and empty it with urlseen storage \
+             reset: all that was seen is emitted again"
+        } else {
+            ""
+        };
+        return Ok(format!(
+            "the filter holds {keys} fingerprints and has no room for more: items that are not \
+             judged wait in the source. Give the machine more memory if that was short{more}"
+        ));
+    };
+    let remedy = match config.filter.place {
+        FilterPlace::Local => REMEDY_IN_FOLDER,
+        FilterPlace::Redis => REMEDY_IN_REDIS,
+    };
+    Ok(format!(
+        "the filter holds {limit} fingerprints or more, as many as it is made for, and \
+         filter.when_full is \"stop\": items that are not judged wait in the source. To continue \
+         with more errors, set filter.when_full = \"warn\" and start again. {remedy}"
+    ))
 }

@@ -12,8 +12,8 @@ use crate::crawl::protocol;
 use crate::crawl::upkeep::Upkeep;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
+use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{FilterSpec, Parameters, Reservation};
 use urlseen_core::storage::{
     Folder, Head, Look, Position, SegmentLook, SnapshotLook, Standing, StorageSpec, look,
 };
@@ -22,7 +22,7 @@ use urlseen_engine::config::FilterPlace;
 use super::confirm::confirm;
 use super::context::Context;
 use super::settings::{Folder as FolderOf, Place, Settings};
-use super::{Outcome, start};
+use super::{Outcome, shape, start};
 pub(super) use in_redis::CrawlInRedis;
 
 /// Look at a storage folder, and go on where it and Redis do not go together.
@@ -264,7 +264,12 @@ fn print(look: &Look, dir: &Path, out: &mut impl Write) -> io::Result<()> {
     let StorageSpec { crawl, filter } = header.spec();
     let FilterSpec { parameters, algorithm, keep_fragments } = filter;
     writeln!(out, "crawl       {crawl}")?;
-    writeln!(out, "filter      {}, {}", RandomId::new(header.filter()), described(parameters))?;
+    writeln!(
+        out,
+        "filter      {}, {}",
+        RandomId::new(header.filter()),
+        shape::described(parameters)
+    )?;
     writeln!(
         out,
         "computed    as by {algorithm}, fragments {}",
@@ -306,33 +311,6 @@ fn print_archive(archive: &Standing, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "archive     {parts} files: {size}, fingerprints: {keys}; {extent}{ended}")
 }
 
-/// What a filter is, in words.
-fn described(parameters: &Parameters) -> String {
-    if let Some(sizing) = parameters.sizing() {
-        let geometry = sizing.geometry();
-        return format!(
-            "{} for {} fingerprints at {}, {} blocks of {} bits each",
-            BinaryBytes(geometry.bytes()),
-            HumanCount(sizing.capacity().get()),
-            sizing.error_rate(),
-            geometry.blocks().get(),
-            geometry.bits_per_block(),
-        );
-    }
-    if let Some(reservation) = parameters.reservation() {
-        let Reservation { capacity, error_rate, .. } = reservation;
-        let growth = match reservation.expansion() {
-            0 => "does not grow".to_owned(),
-            times => format!("grows by layers of {times} times the last"),
-        };
-        let capacity = HumanCount(capacity.get());
-        return format!(
-            "RedisBloom's, reserved for {capacity} fingerprints at {error_rate}, {growth}"
-        );
-    }
-    "RedisBloom's, imported".to_owned()
-}
-
 fn to_json(look: &Look) -> Value {
     let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
     let position = |position: &Position| {
@@ -341,21 +319,22 @@ fn to_json(look: &Look) -> Value {
     };
     let header = header.as_ref().map(|header| {
         let StorageSpec { crawl, filter } = header.spec();
-        let size = filter.parameters.size();
-        let geometry = filter.parameters.sizing().map(|sizing| sizing.geometry());
-        json!({
+        let parameters = &filter.parameters;
+        let mut shown = json!({
             "crawl": crawl,
             "filter": RandomId::new(header.filter()).to_string(),
             "kind": filter.kind().name(),
-            "capacity": size.map(|(capacity, _)| capacity.get()),
-            "error_rate": size.map(|(_, error_rate)| error_rate.get()),
-            "bytes": geometry.map(|geometry| geometry.bytes()),
-            "k": geometry.map(|geometry| geometry.k()),
-            "blocks": geometry.map(|geometry| geometry.blocks().get()),
-            "imported": filter.parameters.is_imported(),
+            "capacity": parameters.capacity(),
+            "error_rate": parameters.field::<f64>("filter.error_rate"),
+            "bytes": parameters.bytes(),
+            "imported": parameters.is_imported(),
             "algorithm": filter.algorithm.name(),
             "keep_fragments": filter.keep_fragments,
-        })
+        });
+        for (name, number) in parameters.figures() {
+            shown[name] = json!(number);
+        }
+        shown
     });
     let snapshot = |it: &SnapshotLook| {
         json!({

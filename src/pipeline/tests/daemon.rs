@@ -81,7 +81,7 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
         drain: world.draw(2) == 0,
         standby: true,
     };
-    Pipeline::new(parts, works, parameters, None, world.stop())
+    Pipeline::new(parts, works, Some(config.filter.capacity), None, world.stop())
 }
 
 /// Runs one daemon after the other until all is done.

@@ -3,6 +3,7 @@
 mod bounds;
 mod descriptors;
 mod ends;
+mod exact;
 mod folder;
 mod full;
 mod hang;

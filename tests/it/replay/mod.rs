@@ -120,14 +120,14 @@ fn wrong_drops_are_those_of_the_real_daemon() {
     const DISTINCT: usize = 1500;
     let cluster = "scrapy-redis-bloomfilter-block-cluster";
     for kind in ["pyrebloom", "scrapy-redis-bloomfilter", cluster] {
+        let size = if kind == "pyrebloom" { "filter.error_rate=0.05" } else { "filter.bit=12" };
         let crawl = Crawl::new()
             .set("filter.place=redis")
             .set("filter.recent=1")
             .set(&format!("filter.kind={kind}"))
-            .set("filter.bit=12")
+            .set(size)
             .set("source.batch=20")
-            .set("filter.capacity=300")
-            .set("filter.error_rate=0.05");
+            .set("filter.capacity=300");
         let items = [urls(DISTINCT), urls(DISTINCT)].concat();
         crawl.push(&items);
         let replayed = Replayed::of(crawl.command("replay", &["--json"]).output());

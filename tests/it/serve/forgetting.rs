@@ -10,7 +10,7 @@ use crate::util::wait::{SOON, wait_until};
 
 #[test]
 fn forgotten_urls_pass_once_more_also_after_a_kill() {
-    for kind in ["native", "redisbloom"] {
+    for kind in ["native", "exact", "redisbloom"] {
         let served =
             Served::new("demo").set(&format!("filter.kind={kind}")).set("forget.max_len=60");
         let all = urls(0..200);

@@ -7,7 +7,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::native::{KeyHash, Native};
 use urlseen_core::filter::{
     FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, SpecError,
-    Verdict,
+    Verdict, count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -258,7 +258,7 @@ impl Filter {
                 let fates: Vec<Fate> = unseen.map(fate).collect();
                 let to_set = key_hashes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
                 let to_set: Vec<KeyHash> = to_set.map(|(&key_hash, _)| key_hash).collect();
-                filter.reserve(to_set.len())?;
+                filter.reserve(&count_by_shard(&to_set))?;
                 filter.insert(&to_set)?;
                 fates
             }

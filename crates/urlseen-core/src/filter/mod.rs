@@ -41,6 +41,7 @@ mod shards;
 mod sizing;
 mod spec;
 mod strings;
+mod table;
 mod verdict;
 
 pub use capacity::{Capacity, CapacityError};
@@ -53,7 +54,7 @@ pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Recent,
-    RedisBloomFilter, Removal, Saved, UniteError,
+    RedisBloomFilter, Removal, Saved, UniteError, count_by_shard,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};

@@ -1,16 +1,16 @@
-//! What a filter of RedisBloom is reserved for.
+//! Reservation of a filter of RedisBloom.
 
 use super::{Capacity, ErrorRate};
-use crate::filter::redisbloom::{self, Filter, Forecast, Growth, Rate, ReserveError};
+use crate::filter::redisbloom::{self, Filter, Growth, ReserveError};
 
-/// What `BF.RESERVE` is told.
+/// Arguments of `BF.RESERVE`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Reservation {
-    /// How many fingerprints the first layer is made for.
+    /// Number of fingerprints that the first layer is made for.
     pub capacity: Capacity,
     /// The error rate of all layers together.
     pub error_rate: ErrorRate,
-    /// Whether and how it grows.
+    /// Growth past that capacity.
     pub growth: Growth,
 }
 
@@ -35,13 +35,6 @@ impl Reservation {
     /// The growth of that number.
     pub fn growth_of(expansion: u32) -> Growth {
         if expansion == 0 { Growth::None } else { Growth::Expansion(expansion) }
-    }
-
-    /// Error rate of the filter once its first layer is full; `None` if no such filter can be made.
-    pub fn rate_when_full(&self) -> Option<Rate> {
-        let (rate, capacity) = (self.error_rate.get(), self.capacity.get());
-        let full = Forecast::of(rate, capacity, self.growth, capacity);
-        full.ok().flatten().map(|forecast| forecast.rate)
     }
 
     /// An empty filter whose layers are never to take more than `limit` bytes.

@@ -6,6 +6,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::kinds::{CAPACITY, ERROR_RATE};
 use super::layout::SizeError;
 use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters};
@@ -131,11 +132,11 @@ impl FilterSpec {
                 (found != wanted).then_some(SpecDifference { what, found, wanted })
             })
             .collect();
-        let wanted_size = wanted.parameters.size();
+        let is_same_size = !differences.iter().any(|it| matches!(it.what, CAPACITY | ERROR_RATE));
         let divisions = (self.parameters.division(), wanted.parameters.division());
         if let (Some(found), Some(wanted)) = divisions
             && found != wanted
-            && self.parameters.size() == wanted_size
+            && is_same_size
         {
             differences.push(SpecDifference { what: DIVISION, found, wanted });
         }
@@ -237,7 +238,7 @@ mod tests {
                 wanted: "scrapy-redis".to_owned(),
             }]
         );
-        let sizing = base.parameters.sizing().unwrap();
+        let sizing = Sizing::new(Capacity::new(1000).unwrap(), ErrorRate::new(1e-6).unwrap());
         let geometry = sizing.geometry();
         let more = geometry.blocks_per_part() + 1;
         let more = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();

@@ -73,8 +73,13 @@ mod tests {
         let header = Header::new(1, &spec());
         assert_eq!(header.differences(&spec()), []);
         let open = with(|filter| {
-            let sizing = filter.parameters.sizing().unwrap();
-            filter.parameters = Parameters::native(&sizing, None);
+            let record = filter.parameters.record();
+            let read = |name: &str| {
+                let part = record.iter().find(|&&(it, _)| it == name && it != "filter.seed");
+                part.map(|(_, value)| value.clone())
+            };
+            filter.parameters = filter.kind().read(&read).unwrap();
+            assert_eq!(filter.parameters.seed(), None);
         });
         assert_eq!(header.differences(&open), []);
         for (wanted, what, values) in [

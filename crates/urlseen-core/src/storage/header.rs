@@ -42,11 +42,8 @@ use std::fmt::{self, Write as _};
 
 use super::damage::Damage;
 use crate::filter::choice::FilterPlace;
-use crate::filter::kinds::{NATIVE, REDISBLOOM};
 use crate::filter::native::Native;
-use crate::filter::{
-    Blocks, Capacity, FilterSpec, Geometry, Kind, Parameters, Reservation, Seed, Sizing,
-};
+use crate::filter::{FilterSpec, Kind, Seed};
 
 /// Format of the folder: of its header, its snapshots and its log.
 pub(crate) const FORMAT: u32 = 5;
@@ -55,6 +52,9 @@ pub(crate) const FORMAT: u32 = 5;
 pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
+
+/// Start of the names that the configuration has for a filter's parts.
+const SECTION: &str = "filter.";
 
 /// Spec of a storage folder: the crawl, and the spec of its filter.
 #[derive(Debug, Clone, PartialEq)]
@@ -130,10 +130,9 @@ impl Header {
         [positions, shards, algorithm]
     }
 
-    /// Returns the native filter's hash parameters; `None` for another kind.
+    /// Returns the layout of a filter of bits in shards; `None` for another kind.
     pub fn native(&self) -> Option<Native> {
-        let parameters = &self.spec.filter.parameters;
-        Some(Native::new(parameters.seed()?, parameters.sizing()?.geometry()))
+        self.spec.filter.parameters.layout()
     }
 
     /// Returns the number of the filter's shards.
@@ -155,25 +154,11 @@ impl Header {
         line("crawl", &quoted(crawl));
         line("kind", &quoted(parameters.kind().name()));
         line("positions", &quoted(positions));
-        if let Some(native) = self.native() {
-            let geometry = native.geometry();
+        if !shards.is_empty() {
             line("shards", &quoted(shards));
-            line("seed", &native.seed().get());
-            line("bits", &geometry.bits());
-            line("k", &geometry.k());
-            line("blocks", &geometry.blocks().get());
-            line("bits_per_block", &geometry.bits_per_block());
-            line("blocks_per_part", &geometry.blocks_per_part());
         }
-        if parameters.is_imported() {
-            line("imported", &true);
-        }
-        if let Some((capacity, error_rate)) = parameters.size() {
-            line("capacity", &capacity.get());
-            line("error_rate", &error_rate);
-        }
-        if let Some(reservation) = parameters.reservation() {
-            line("expansion", &reservation.expansion());
+        for (name, value) in parameters.record() {
+            line(name.trim_start_matches(SECTION), &value);
         }
         line("algorithm", &quoted(algorithm.name()));
         line("algorithm_version", &quoted(algorithm_version));
@@ -203,46 +188,25 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
-        let kind = string("kind")?.parse().ok()?;
+        let kind: Kind = string("kind")?.parse().ok()?;
+        let part = |name: &'static str| value(text, name.trim_start_matches(SECTION));
         Some(Self {
             filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
             spec: StorageSpec {
                 crawl: string("crawl")?,
                 filter: FilterSpec {
-                    parameters: parameters(text, kind)?,
+                    parameters: kind.read(&|name| part(name).map(str::to_owned)).ok()?,
                     algorithm: string("algorithm")?.parse().ok()?,
                     keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
                 },
             },
             rules: Rules {
                 positions: string("positions")?,
-                shards: if kind == NATIVE { string("shards")? } else { String::new() },
+                shards: string("shards").unwrap_or_default(),
                 algorithm: string("algorithm_version")?,
             },
         })
     }
-}
-
-/// Reads the parameters of a filter of that kind from a header.
-fn parameters(text: &str, kind: Kind) -> Option<Parameters> {
-    let number = |key| value(text, key)?.parse::<u32>().ok();
-    if kind == REDISBLOOM && value(text, "imported").is_some() {
-        return Some(Parameters::imported());
-    }
-    let capacity = Capacity::new(value(text, "capacity")?.parse().ok()?).ok()?;
-    let error_rate = value(text, "error_rate")?.parse().ok()?;
-    if kind == REDISBLOOM {
-        let growth = Reservation::growth_of(number("expansion")?);
-        return Some(Parameters::reserved(Reservation { capacity, error_rate, growth }));
-    }
-    if kind != NATIVE {
-        return None;
-    }
-    let blocks = Blocks::ALL.into_iter().find(|blocks| Some(blocks.get()) == number("blocks"))?;
-    let bits_per_block = u8::try_from(number("bits_per_block")?).ok()?;
-    let geometry = Geometry::new(blocks, bits_per_block, number("blocks_per_part")?)?;
-    let seed = Some(Seed::new(number("seed")?));
-    Some(Parameters::native(&Sizing::recorded(capacity, error_rate, geometry), seed))
 }
 
 /// Returns the last line, after `content`.
@@ -262,6 +226,7 @@ fn value<'a>(text: &'a str, key: &str) -> Option<&'a str> {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::filter::{Blocks, Capacity, Geometry, Parameters, Reservation, Sizing};
     use crate::fingerprint::Algorithm;
 
     pub(in crate::storage) fn spec() -> StorageSpec {

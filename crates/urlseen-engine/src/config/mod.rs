@@ -49,7 +49,7 @@ pub use urlseen_core::filter::choice::{
 pub use urlseen_core::filter::Kind;
 pub use urlseen_core::redis::sink::SinkKind;
 
-use urlseen_core::filter::{Capacity, ErrorRate, FilterSpec, Parameters, SpecError};
+use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
 use urlseen_core::redis::{self, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
@@ -80,14 +80,16 @@ impl Config {
         K: Into<OsString>,
         V: Into<OsString>,
     {
-        Self::load_for(sources, |_| None)
+        Self::load_for(sources, &[], |_| None)
     }
 
-    /// Reads and checks a configuration for a process that runs with it. `machine` returns the
-    /// limit of this process that the configuration exceeds, and the key to name. That problem is
-    /// reported with all others.
+    /// Reads and checks a configuration for a process that runs with it. `others` are kinds of
+    /// filters beside the configured one whose keys may be set. `machine` returns the limit of this
+    /// process that the configuration exceeds, and the key to name. That problem is reported with
+    /// all others.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
+        others: &[Kind],
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems>
     where
@@ -102,7 +104,7 @@ impl Config {
         }
         layers.add_environment(sources.env);
         layers.add_set(&sources.set);
-        Self::checked(layers, machine)
+        Self::checked(layers, others, machine)
     }
 
     /// Names of the crawl's keys in Redis.
@@ -132,10 +134,15 @@ impl Config {
     /// # Errors
     /// Returns an error if no such filter can exist.
     pub fn redis_filter(&self) -> Result<Wanted, RedisOpenError> {
-        let Filter { key, capacity, error_rate, .. } = &self.filter;
-        let capacity = Capacity::new(*capacity).map_err(SpecError::from)?;
-        let error_rate = ErrorRate::new(*error_rate).map_err(SpecError::from)?;
-        Wanted::new(key, self.filter_spec()?, (capacity, error_rate))
+        Wanted::new(&self.filter.key, self.filter_spec()?)
+    }
+
+    /// Number of fingerprints past which the error rate of a filter with these parameters grows;
+    /// `None` for a kind that takes more memory instead.
+    pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
+        // A kind that other settings size is watched at the configured capacity.
+        let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
+        (!parameters.grows()).then(capacity)
     }
 
     /// Sets the configuration to the filter of a spec, as far as the spec states its parts.
@@ -148,12 +155,13 @@ impl Config {
 
     fn checked(
         layers: Layers,
+        others: &[Kind],
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
-        match taker.finish(&config, machine(&config)) {
+        match taker.finish(&config, others, machine(&config)) {
             None => Ok(config),
             Some(problems) => Err(problems),
         }
@@ -175,6 +183,7 @@ impl Filter {
             "filter.bit" => self.bit.to_string(),
             "filter.hash_number" => self.hash_number.to_string(),
             "filter.block_num" => self.block_num.to_string(),
+            "filter.when_full" => self.when_full.to_string(),
             _ => return None,
         })
     }

@@ -139,7 +139,7 @@ impl Owner {
                 }
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
-                    if self.filter.reserve(self.in_flight.len()).is_ok() {
+                    if self.filter.reserve(self.in_flight.by_shard()).is_ok() {
                         added.push(key_hash);
                         Answer::Unseen
                     } else {

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use urlseen_core::filter::Hashed;
 use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{Hashed, SHARDS};
 
 /// Set of keys by the 128 bits that the filter makes of a fingerprint. The filter knows no more.
 pub(super) type Keys = HashSet<u128, Hashed>;
@@ -20,12 +20,26 @@ pub(super) struct InFlight {
     /// Keys that are in these lists without being in the set, as they were forgotten meanwhile,
     /// with the number of times. There is hardly ever one.
     orphans: HashMap<u128, usize, Hashed>,
+    /// Number of keys in the set, by shard.
+    by_shard: ShardCounts,
+}
+
+/// Number of keys of each shard.
+#[derive(Debug)]
+struct ShardCounts([u64; SHARDS]);
+
+impl Default for ShardCounts {
+    fn default() -> Self {
+        Self([0; SHARDS])
+    }
 }
 
 impl InFlight {
-    /// Counts the keys that are to be set.
-    pub(super) fn len(&self) -> usize {
-        self.keys.len()
+    /// Number of keys of each shard that are to be set, by [`ShardId::index`].
+    ///
+    /// [`ShardId::index`]: urlseen_core::filter::ShardId::index
+    pub(super) fn by_shard(&self) -> &[u64; SHARDS] {
+        &self.by_shard.0
     }
 
     pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
@@ -34,17 +48,26 @@ impl InFlight {
 
     /// Inserts a key. Returns true if it was not there.
     pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
-        self.keys.insert(key_hash.id())
+        let is_new = self.keys.insert(key_hash.id());
+        self.by_shard.0[key_hash.shard().index()] += u64::from(is_new);
+        is_new
     }
 
     /// Takes back an [`InFlight::insert`].
     pub(super) fn take_back(&mut self, key_hash: KeyHash) {
-        self.keys.remove(&key_hash.id());
+        self.take(key_hash);
+    }
+
+    /// Removes a key from the set, and returns true if it was there.
+    fn take(&mut self, key_hash: KeyHash) -> bool {
+        let was_there = self.keys.remove(&key_hash.id());
+        self.by_shard.0[key_hash.shard().index()] -= u64::from(was_there);
+        was_there
     }
 
     /// Forgets a key. It may be found unseen again, while its batch is still in flight.
     pub(super) fn remove(&mut self, key_hash: KeyHash) {
-        if self.keys.remove(&key_hash.id()) {
+        if self.take(key_hash) {
             *self.orphans.entry(key_hash.id()).or_default() += 1;
         }
     }
@@ -80,7 +103,7 @@ impl InFlight {
             }
             return false;
         }
-        self.keys.remove(&id)
+        self.take(key_hash)
     }
 
     /// Drops the keys of all batches.

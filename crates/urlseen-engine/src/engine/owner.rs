@@ -228,7 +228,7 @@ impl Owner {
             let number = progress.number();
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
             // There is room before a batch goes on, because a committed batch must be set.
-            if let Err(why) = self.filter.reserve(self.in_flight.len()) {
+            if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
             }

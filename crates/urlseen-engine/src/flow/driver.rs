@@ -273,8 +273,10 @@ impl Driver<'_> {
 
     fn tell(&mut self) {
         let Flow { works, fill, remedy, audience, .. } = &mut self.flow;
-        let keys = works.engine.gauges().keys();
-        if let Some(crossing) = fill.as_mut().and_then(|fill| fill.observe(&keys)) {
+        let gauges = works.engine.gauges();
+        let observed = fill.as_mut();
+        let observed = observed.and_then(|it| it.observe(&gauges.keys(), || gauges.error_rate()));
+        if let Some(crossing) = observed {
             audience.say(&format!("{crossing}. {remedy}"));
         }
         audience.progress(&self.progress);

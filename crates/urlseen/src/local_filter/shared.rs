@@ -7,6 +7,7 @@ use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
     BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Outlook, Parameters, Verdict,
+    count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -98,7 +99,7 @@ impl State {
             is_new
         };
         let is_new = verdicts.into_iter().zip(key_hashes).map(judge).collect();
-        self.filter.reserve(new.len()).map_err(no_room)?;
+        self.filter.reserve(&count_by_shard(&new)).map_err(no_room)?;
         Ok(Judged { is_new, new })
     }
 

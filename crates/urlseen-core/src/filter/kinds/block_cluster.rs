@@ -11,13 +11,13 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::imooc::SEEDS;
-use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
+use super::sized::{ByNumbers, Made};
+use super::{BIT, HASH_NUMBER, Kind, Registered};
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::{rate_of_shares, shares, used};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::{InStrings, RedisKind};
-use crate::filter::spec::SpecError;
+use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter-block-cluster",
@@ -26,43 +26,14 @@ pub(super) const KIND: Kind = Kind(&Registered {
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
     places: &[FilterPlace::Redis],
-    read,
+    read: |values| Ok(ByNumbers::read(values, KIND, make)?.into()),
 });
 
+fn make([bit, hash_number, block_num]: [u32; 3]) -> Made {
+    Ok(Arc::new(InStrings(BlockCluster::new(bit, hash_number, block_num)?)))
+}
+
 const BLOCK_NUM: &str = "filter.block_num";
-
-/// Its settings.
-#[derive(Debug, Clone, Copy)]
-struct BlockClusterParameters {
-    bit: u32,
-    hash_number: u32,
-    block_num: u32,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let block_num = values.part(BLOCK_NUM)?;
-    let (bit, hash_number) = (values.part(BIT)?, values.part(HASH_NUMBER)?);
-    Ok(Parameters::new(BlockClusterParameters { bit, hash_number, block_num }))
-}
-
-impl KindParameters for BlockClusterParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![
-            (BIT, self.bit.to_string()),
-            (HASH_NUMBER, self.hash_number.to_string()),
-            (BLOCK_NUM, self.block_num.to_string()),
-        ]
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        let layout = BlockCluster::new(self.bit, self.hash_number, self.block_num)?;
-        Ok(Arc::new(InStrings(layout)))
-    }
-}
 
 const NAME: &str = "block-cluster";
 

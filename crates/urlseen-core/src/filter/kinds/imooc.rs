@@ -15,54 +15,26 @@
 
 use std::sync::Arc;
 
-use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
-    error_rate_field,
-};
+use super::sized::{BySize, Made, SIZE};
+use super::{Kind, Registered};
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur3_x86_32;
 use crate::filter::layout::bit_strings::{LARGEST_STRING, rate_of_shares, shares, used};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::{InStrings, RedisKind};
-use crate::filter::spec::SpecError;
+use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "imooc",
     short: "imooc",
     summary: "that of BloomFilter_imooc",
-    keys: &[CAPACITY, ERROR_RATE],
+    keys: SIZE,
     usual: &[],
     places: &[FilterPlace::Redis],
-    read,
+    read: |values| Ok(BySize::read(values, KIND, make)?.into()),
 });
 
-#[derive(Debug, Clone, Copy)]
-struct ImoocParameters {
-    capacity: u64,
-    error_rate: f64,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (capacity, error_rate) = (values.part(CAPACITY)?, values.part(ERROR_RATE)?);
-    Ok(Parameters::new(ImoocParameters { capacity, error_rate }))
-}
-
-impl KindParameters for ImoocParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![capacity_field(self.capacity), error_rate_field(self.error_rate)]
-    }
-
-    fn capacity(&self) -> Option<u64> {
-        Some(self.capacity)
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(InStrings(Imooc::new(self.capacity, self.error_rate)?)))
-    }
+fn make(capacity: u64, error_rate: f64) -> Made {
+    Ok(Arc::new(InStrings(Imooc::new(capacity, error_rate)?)))
 }
 
 const NAME: &str = "imooc";

@@ -5,6 +5,7 @@
 //! through [`KindParameters`] alone.
 
 mod block_cluster;
+mod exact;
 mod imooc;
 mod native;
 mod pyrebloom;
@@ -13,6 +14,7 @@ mod redisbloom;
 mod redisson;
 mod scrapy_redis;
 mod scrapy_redis_bloomfilter;
+mod sized;
 #[cfg(test)]
 mod tests;
 
@@ -23,15 +25,15 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
+use super::layout::native::Native;
 use super::spec::SpecError;
 use super::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, Reservation,
-    SHARDS, Seed, Sizing,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed,
 };
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 #[cfg(test)]
-pub(super) use native::Blocks as InBlocks;
+pub(super) use native::InBlocks;
 pub use native::NATIVE;
 pub use pyrebloom::PyreBloom;
 pub use redis_lua_scaling::Scaling;
@@ -56,6 +58,8 @@ macro_rules! kinds {
 kinds! {
     /// urlseen's own: shards by leading byte, bits of a key in few cache lines, a seed.
     NATIVE = native::NATIVE,
+    /// A set of key hashes, in memory: exact, and 18 to 37 bytes a key.
+    EXACT = exact::KIND,
     /// RedisBloom's, in memory: layers that grow.
     REDISBLOOM = redisbloom::REDISBLOOM,
     /// The kind of `BloomFilter_imooc`.
@@ -85,26 +89,26 @@ kinds! {
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Registered);
 
-/// What the registry has of a kind.
+/// Entry of the registry.
 struct Registered {
     /// The word of `filter.kind`.
     name: &'static str,
     /// A shorter word for tables, the same where that is short enough.
     short: &'static str,
-    /// What it is, in a line.
+    /// Description of the kind, in a line.
     summary: &'static str,
     /// The keys of the section `filter` that its parameters are read from.
     keys: &'static [&'static str],
     /// Settings of the kind's project that differ from the defaults of the configuration.
     usual: &'static [(&'static str, &'static str)],
-    /// Where such a filter can live.
+    /// Places that such a filter can live in.
     places: &'static [FilterPlace],
     /// Reads what is chosen for a filter.
     read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
 }
 
 impl Kind {
-    /// All kinds.
+    /// Returns all kinds in the order of tables.
     pub fn all() -> impl ExactSizeIterator<Item = Self> {
         ALL.iter().map(|&(_, kind)| kind)
     }
@@ -124,7 +128,7 @@ impl Kind {
         self.0.short
     }
 
-    /// What it is, in a line.
+    /// Returns a description of the kind, in a line.
     pub fn summary(self) -> &'static str {
         self.0.summary
     }
@@ -200,7 +204,7 @@ impl fmt::Display for Kind {
 struct Values<'a>(&'a dyn Fn(&'static str) -> Option<String>);
 
 impl Values<'_> {
-    /// Reads a part.
+    /// Reads a part that must be there.
     fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
         super::spec::part(&self.0, name)
     }
@@ -215,17 +219,11 @@ impl Values<'_> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
         Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
     }
-
-    /// Reads a capacity of a project that counts in 32 bits.
-    fn few(&self, kind: Kind) -> Result<u32, SpecError> {
-        let capacity = self.part::<u64>(CAPACITY)?;
-        u32::try_from(capacity).map_err(|_| SpecError::TooMany { kind, capacity })
-    }
 }
 
 /// Names of parts that several kinds have.
-const CAPACITY: &str = "filter.capacity";
-const ERROR_RATE: &str = "filter.error_rate";
+pub(super) const CAPACITY: &str = "filter.capacity";
+pub(super) const ERROR_RATE: &str = "filter.error_rate";
 const SEED: &str = "filter.seed";
 const BIT: &str = "filter.bit";
 const HASH_NUMBER: &str = "filter.hash_number";
@@ -238,33 +236,39 @@ fn error_rate_field(rate: f64) -> (&'static str, String) {
     (ERROR_RATE, format!("{rate:e}"))
 }
 
-/// All that is chosen for a filter of some kind.
+/// Parameters of a filter: everything that is chosen for it.
 pub trait KindParameters: fmt::Debug + Send + Sync {
-    /// The kind.
+    /// Returns the kind of the filter.
     fn kind(&self) -> Kind;
 
-    /// The parts by the names of the configuration, as [`Kind::read`] reads them. What is open has
-    /// no part.
+    /// Returns the parts by the names of the configuration, as [`Kind::read`] reads them. An open
+    /// part is left out.
     fn fields(&self) -> Vec<(&'static str, String)>;
 
-    /// Capacity and error rate of a filter in memory, if they are recorded.
-    fn size(&self) -> Option<(Capacity, ErrorRate)> {
-        None
+    /// Returns what a storage folder records: the fields, and what this program derived from them.
+    /// [`Kind::read`] reads it too.
+    fn record(&self) -> Vec<(&'static str, String)> {
+        self.fields()
     }
 
-    /// Fingerprints that it was made for, if its kind is sized by that and it is recorded.
-    fn capacity(&self) -> Option<u64> {
-        self.size().map(|(capacity, _)| capacity.get())
+    /// Returns true if a filter past its capacity takes more memory and stays as right as before.
+    fn grows(&self) -> bool {
+        false
     }
 
-    /// The size of a filter of shards.
-    fn sizing(&self) -> Option<Sizing> {
-        None
+    /// Returns true if the filter takes no unseen fingerprint for seen.
+    fn is_exact(&self) -> bool {
+        false
     }
 
-    /// The reservation of a filter of layers.
-    fn reservation(&self) -> Option<Reservation> {
-        None
+    /// Describes the shape of a filter in memory, for people.
+    fn shape(&self) -> String {
+        String::new()
+    }
+
+    /// Returns numbers that describe the shape of a filter in memory, by their names.
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        Vec::new()
     }
 
     /// Returns true if a filter was imported that says itself what it was made for.
@@ -343,13 +347,33 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     }
 }
 
-/// A kind of filter, with all that is chosen for a filter of that kind.
+/// Parameters of a filter of any kind.
 #[derive(Debug, Clone)]
 pub struct Parameters(Arc<dyn KindParameters>);
 
 impl Parameters {
     fn new(parameters: impl KindParameters + 'static) -> Self {
         Self(Arc::new(parameters))
+    }
+
+    /// Returns the part of this name, if the kind has it.
+    pub fn field<T: FromStr>(&self, name: &str) -> Option<T> {
+        self.fields().into_iter().find(|&(it, _)| it == name)?.1.parse().ok()
+    }
+
+    /// Bytes of memory that an empty filter takes at most; 0 if nothing tells.
+    pub fn bytes(&self) -> u64 {
+        self.outlook(0).map_or(0, |outlook| outlook.bytes[1])
+    }
+
+    /// Number of fingerprints that the filter was made for, if that is recorded.
+    pub fn capacity(&self) -> Option<u64> {
+        self.field(CAPACITY)
+    }
+
+    /// Layout of a filter of shards of bits.
+    pub fn layout(&self) -> Option<Native> {
+        self.in_redis().ok()?.native()
     }
 
     /// The same with a seed that is set, where it was open.

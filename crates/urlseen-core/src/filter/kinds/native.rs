@@ -14,7 +14,7 @@ use crate::filter::local::NativeFilter;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BLOCK_BITS, BLOCK_BYTES, BuildError, Capacity, ErrorRate, Estimate, FilterKind, Outlook,
+    BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
     RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
 };
 use crate::fingerprint::Fingerprint;
@@ -40,10 +40,29 @@ struct NativeParameters {
     sizing: Sizing,
 }
 
+/// Names that a storage folder has for the geometry.
+const BLOCKS: &str = "filter.blocks";
+const BITS_PER_BLOCK: &str = "filter.bits_per_block";
+const BLOCKS_PER_PART: &str = "filter.blocks_per_part";
+
 fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
     let seed = values.open(SEED)?;
     let (capacity, error_rate) = values.size()?;
-    Ok(Parameters::native(&Sizing::new(capacity, error_rate), seed.map(Seed::new)))
+    let sizing = match geometry(values)? {
+        Some(geometry) => Sizing::recorded(capacity, error_rate, geometry),
+        None => Sizing::new(capacity, error_rate),
+    };
+    Ok(Parameters::native(&sizing, seed.map(Seed::new)))
+}
+
+/// Reads the geometry, if it is recorded.
+fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
+    let Some(number) = values.open::<u32>(BLOCKS)? else { return Ok(None) };
+    let blocks = Blocks::ALL.into_iter().find(|blocks| blocks.get() == number);
+    let (bits, per_part) = (values.part(BITS_PER_BLOCK)?, values.part(BLOCKS_PER_PART)?);
+    let geometry = blocks.and_then(|blocks| Geometry::new(blocks, bits, per_part));
+    let found = Some(format!("{number} of {per_part} with {bits} bits"));
+    geometry.map(Some).ok_or(SpecError::Unreadable { name: BLOCKS, found })
 }
 
 impl Parameters {
@@ -67,12 +86,32 @@ impl KindParameters for NativeParameters {
         seed.into_iter().chain(size).collect()
     }
 
-    fn size(&self) -> Option<(Capacity, ErrorRate)> {
-        Some((self.sizing.capacity(), self.sizing.error_rate()))
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let geometry = self.sizing.geometry();
+        let mut record = self.fields();
+        let derived = [
+            ("filter.bits", geometry.bits()),
+            ("filter.k", geometry.k().into()),
+            (BLOCKS, geometry.blocks().get().into()),
+            (BITS_PER_BLOCK, geometry.bits_per_block().into()),
+            (BLOCKS_PER_PART, geometry.blocks_per_part().into()),
+        ];
+        let after_seed = usize::from(self.seed.is_some());
+        record.splice(
+            after_seed..after_seed,
+            derived.map(|(name, number)| (name, number.to_string())),
+        );
+        record
     }
 
-    fn sizing(&self) -> Option<Sizing> {
-        Some(self.sizing)
+    fn shape(&self) -> String {
+        let geometry = self.sizing.geometry();
+        format!("{} blocks of {} bits each", geometry.blocks().get(), geometry.bits_per_block())
+    }
+
+    fn figures(&self) -> Vec<(&'static str, u64)> {
+        let geometry = self.sizing.geometry();
+        vec![("k", geometry.k().into()), ("blocks", geometry.blocks().get().into())]
     }
 
     fn seed(&self) -> Option<Seed> {
@@ -115,7 +154,7 @@ impl KindParameters for NativeParameters {
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         let seed = self.seed.unwrap_or(Seed::new(0));
-        Ok(Arc::new(Blocks(Native::new(seed, self.sizing.geometry()))))
+        Ok(Arc::new(InBlocks(Native::new(seed, self.sizing.geometry()))))
     }
 }
 
@@ -123,9 +162,9 @@ impl KindParameters for NativeParameters {
 ///
 /// [`Shards::bytes`]: crate::filter::Shards::bytes
 #[derive(Debug, Clone, Copy)]
-pub(in crate::filter) struct Blocks(pub(in crate::filter) Native);
+pub(in crate::filter) struct InBlocks(pub(in crate::filter) Native);
 
-impl RedisKind for Blocks {
+impl RedisKind for InBlocks {
     fn used(&self) -> Vec<u32> {
         ShardId::all().map(number).collect()
     }

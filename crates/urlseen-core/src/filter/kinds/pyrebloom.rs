@@ -21,15 +21,13 @@
 
 use std::sync::Arc;
 
-use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
-    error_rate_field,
-};
+use super::sized::{BySize, Made, SIZE};
+use super::{Kind, Registered};
 use crate::filter::choice::FilterPlace;
 use crate::filter::hash::murmur64a;
 use crate::filter::layout::bit_strings::rate_of_shares;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::{InStrings, RedisKind};
+use crate::filter::redis_kind::InStrings;
 use crate::filter::spec::SpecError;
 
 /// Entry of pyreBloom's kind.
@@ -37,10 +35,13 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
     name: "pyrebloom",
     short: "pyrebloom",
     summary: "that of pyreBloom",
-    keys: &[CAPACITY, ERROR_RATE],
+    keys: SIZE,
     usual: &[],
     places: &[FilterPlace::Redis],
-    read: |values| read(values, PYREBLOOM, PyreBloom::new),
+    read: |values| {
+        let make = |capacity, rate| make(PyreBloom::new(few(PYREBLOOM, capacity)?, rate));
+        Ok(BySize::read(values, PYREBLOOM, make)?.into())
+    },
 });
 
 /// Entry of the kind of the port in luw2007's `bloomfilter`.
@@ -48,45 +49,22 @@ pub(super) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
     short: "luw2007-bloomfilter",
     summary: "that of luw2007's bloomfilter, which is pyreBloom's but for a rounding",
-    keys: &[CAPACITY, ERROR_RATE],
+    keys: SIZE,
     usual: &[],
     places: &[FilterPlace::Redis],
-    read: |values| read(values, LUW2007, PyreBloom::unrounded),
+    read: |values| {
+        let make = |capacity, rate| make(PyreBloom::unrounded(few(LUW2007, capacity)?, rate));
+        Ok(BySize::read(values, LUW2007, make)?.into())
+    },
 });
 
-#[derive(Debug, Clone, Copy)]
-struct PyreBloomParameters {
-    kind: Kind,
-    build: fn(u32, f64) -> Result<PyreBloom, SizeError>,
-    capacity: u32,
-    error_rate: f64,
+fn make(layout: Result<PyreBloom, SizeError>) -> Made {
+    Ok(Arc::new(InStrings(layout?)))
 }
 
-fn read(
-    values: &Values<'_>,
-    kind: Kind,
-    build: fn(u32, f64) -> Result<PyreBloom, SizeError>,
-) -> Result<Parameters, SpecError> {
-    let (capacity, error_rate) = (values.few(kind)?, values.part(ERROR_RATE)?);
-    Ok(Parameters::new(PyreBloomParameters { kind, build, capacity, error_rate }))
-}
-
-impl KindParameters for PyreBloomParameters {
-    fn kind(&self) -> Kind {
-        self.kind
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![capacity_field(self.capacity.into()), error_rate_field(self.error_rate)]
-    }
-
-    fn capacity(&self) -> Option<u64> {
-        Some(self.capacity.into())
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(InStrings((self.build)(self.capacity, self.error_rate)?)))
-    }
+/// Checks that a capacity has at most 32 bits.
+fn few(kind: Kind, capacity: u64) -> Result<u32, SpecError> {
+    u32::try_from(capacity).map_err(|_| SpecError::TooMany { kind, capacity })
 }
 
 const NAME: &str = "pyrebloom";

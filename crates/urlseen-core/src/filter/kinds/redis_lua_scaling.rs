@@ -16,10 +16,8 @@ use std::sync::Arc;
 
 use sha1::{Digest, Sha1};
 
-use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
-    error_rate_field,
-};
+use super::sized::{BySize, Made, SIZE};
+use super::{Kind, Registered};
 use crate::filter::Outlook;
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::bit_strings::{LARGEST_STRING, fill};
@@ -27,7 +25,6 @@ use crate::filter::layout::{BitPosition, PlacementError, SizeError};
 use crate::filter::redis_kind::{
     BIT, Content, Estimate, ForeignKey, KeyLook, Question, RedisKind, text,
 };
-use crate::filter::spec::SpecError;
 use crate::filter::strings::{Placed, ScriptFilter, StringBits};
 use crate::fingerprint::Fingerprint;
 
@@ -35,11 +32,15 @@ pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     short: NAME,
     summary: "that of redis-lua-scaling-bloom-filter, which grows",
-    keys: &[CAPACITY, ERROR_RATE],
+    keys: SIZE,
     usual: &[],
     places: &[FilterPlace::Redis],
-    read,
+    read: |values| Ok(BySize::read(values, KIND, make)?.growing().into()),
 });
+
+fn make(capacity: u64, error_rate: f64) -> Made {
+    Ok(Arc::new(Scaling::new(capacity, error_rate)?))
+}
 
 const NAME: &str = "redis-lua-scaling";
 
@@ -50,35 +51,6 @@ const LN_2_SQUARED: f64 = 0.480_453_013_918_2;
 
 /// Bits of an old layer that the script looks at first.
 const FEW: usize = 4;
-
-#[derive(Debug, Clone, Copy)]
-struct ScalingParameters {
-    capacity: u64,
-    error_rate: f64,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (capacity, error_rate) = (values.part(CAPACITY)?, values.part(ERROR_RATE)?);
-    Ok(Parameters::new(ScalingParameters { capacity, error_rate }))
-}
-
-impl KindParameters for ScalingParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![capacity_field(self.capacity), error_rate_field(self.error_rate)]
-    }
-
-    fn capacity(&self) -> Option<u64> {
-        Some(self.capacity)
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(Scaling::new(self.capacity, self.error_rate)?))
-    }
-}
 
 /// The layout of redis-lua-scaling-bloom-filter.
 #[derive(Debug, Clone, PartialEq)]

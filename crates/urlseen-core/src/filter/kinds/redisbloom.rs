@@ -8,8 +8,7 @@ use crate::filter::choice::FilterPlace;
 use crate::filter::redisbloom::{Forecast, POSITION_RULE, Rate, ReserveError};
 use crate::filter::spec::SpecError;
 use crate::filter::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation,
-    memory,
+    BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, memory,
 };
 
 /// Entry of RedisBloom's kind.
@@ -33,7 +32,13 @@ struct Reserved(Reservation);
 #[derive(Debug, Clone, Copy)]
 struct Imported;
 
+/// Name that a storage folder has for a filter that was imported.
+const IMPORTED: &str = "filter.imported";
+
 fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    if values.open(IMPORTED)? == Some(true) {
+        return Ok(Parameters::imported());
+    }
     let (capacity, error_rate) = values.size()?;
     let growth = Reservation::growth_of(values.part(EXPANSION)?);
     Ok(Parameters::reserved(Reservation { capacity, error_rate, growth }))
@@ -71,12 +76,15 @@ impl KindParameters for Reserved {
         ]
     }
 
-    fn size(&self) -> Option<(Capacity, ErrorRate)> {
-        Some((self.0.capacity, self.0.error_rate))
+    fn grows(&self) -> bool {
+        true
     }
 
-    fn reservation(&self) -> Option<Reservation> {
-        Some(self.0)
+    fn shape(&self) -> String {
+        match self.0.expansion() {
+            0 => "it does not grow".to_owned(),
+            times => format!("it grows by layers of {times} times the last"),
+        }
     }
 
     /// Forecasts the filter. It grows, so its error rate stays past its capacity. A filter that
@@ -125,8 +133,20 @@ impl KindParameters for Imported {
         Vec::new()
     }
 
+    fn record(&self) -> Vec<(&'static str, String)> {
+        vec![(IMPORTED, true.to_string())]
+    }
+
     fn is_imported(&self) -> bool {
         true
+    }
+
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn shape(&self) -> String {
+        "imported".to_owned()
     }
 
     fn rules(&self) -> [&'static str; 2] {

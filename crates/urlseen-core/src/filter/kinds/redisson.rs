@@ -15,25 +15,26 @@ use std::sync::Arc;
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
-use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, Values, capacity_field,
-    error_rate_field,
-};
+use super::sized::{BySize, Made, SIZE};
+use super::{Kind, Registered};
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::bit_strings::rate_of_shares;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::{InStrings, Record, RedisKind};
-use crate::filter::spec::SpecError;
+use crate::filter::redis_kind::{InStrings, Record};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
     short: NAME,
     summary: "that of Redisson's RBloomFilter",
-    keys: &[CAPACITY, ERROR_RATE],
+    keys: SIZE,
     usual: &[],
     places: &[FilterPlace::Redis],
-    read,
+    read: |values| Ok(BySize::read(values, KIND, make)?.into()),
 });
+
+fn make(capacity: u64, error_rate: f64) -> Made {
+    Ok(Arc::new(InStrings(Redisson::new(capacity, error_rate)?)))
+}
 
 const NAME: &str = "redisson";
 
@@ -43,35 +44,6 @@ const LARGEST: u64 = 4_294_967_294;
 /// Key of HighwayHash, which is fixed.
 const KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
-
-#[derive(Debug, Clone, Copy)]
-struct RedissonParameters {
-    capacity: u64,
-    error_rate: f64,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (capacity, error_rate) = (values.part(CAPACITY)?, values.part(ERROR_RATE)?);
-    Ok(Parameters::new(RedissonParameters { capacity, error_rate }))
-}
-
-impl KindParameters for RedissonParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![capacity_field(self.capacity), error_rate_field(self.error_rate)]
-    }
-
-    fn capacity(&self) -> Option<u64> {
-        Some(self.capacity)
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(InStrings(Redisson::new(self.capacity, self.error_rate)?)))
-    }
-}
 
 /// The layout of Redisson's `RBloomFilter`.
 #[derive(Debug, Clone, PartialEq)]

@@ -39,6 +39,14 @@ impl KindParameters for Set {
         Vec::new()
     }
 
+    fn grows(&self) -> bool {
+        true
+    }
+
+    fn is_exact(&self) -> bool {
+        true
+    }
+
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         Ok(Arc::new(*self))
     }

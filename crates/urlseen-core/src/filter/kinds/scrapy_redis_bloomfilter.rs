@@ -12,12 +12,12 @@
 
 use std::sync::Arc;
 
-use super::{BIT, HASH_NUMBER, Kind, KindParameters, Parameters, Registered, Values};
+use super::sized::{ByNumbers, Made};
+use super::{BIT, HASH_NUMBER, Kind, Registered};
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::bit_strings::fill;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
-use crate::filter::redis_kind::{InStrings, RedisKind};
-use crate::filter::spec::SpecError;
+use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis-bloomfilter",
@@ -26,34 +26,11 @@ pub(super) const KIND: Kind = Kind(&Registered {
     keys: &[BIT, HASH_NUMBER],
     usual: &[],
     places: &[FilterPlace::Redis],
-    read,
+    read: |values| Ok(ByNumbers::read(values, KIND, make)?.into()),
 });
 
-/// Its settings.
-#[derive(Debug, Clone, Copy)]
-struct ScrapyRedisBloomFilterParameters {
-    bit: u32,
-    hash_number: u32,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let (bit, hash_number) = (values.part(BIT)?, values.part(HASH_NUMBER)?);
-    Ok(Parameters::new(ScrapyRedisBloomFilterParameters { bit, hash_number }))
-}
-
-impl KindParameters for ScrapyRedisBloomFilterParameters {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        vec![(BIT, self.bit.to_string()), (HASH_NUMBER, self.hash_number.to_string())]
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        let layout = ScrapyRedisBloomFilter::new(self.bit, self.hash_number)?;
-        Ok(Arc::new(InStrings(layout)))
-    }
+fn make([bit, hash_number]: [u32; 2]) -> Made {
+    Ok(Arc::new(InStrings(ScrapyRedisBloomFilter::new(bit, hash_number)?)))
 }
 
 const NAME: &str = "scrapy-redis-bloomfilter";

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Blob, FilterKind, Full, Gauge, Hashed, Removal};
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{ShardId, Verdict};
+use crate::filter::{SHARDS, ShardId, Verdict};
 
 /// The shards of a filter that one owner has, and tombstones: the forgotten keys, if the filter's
 /// kind cannot remove keys. A key with a tombstone is unseen until it is inserted again.
@@ -46,11 +46,11 @@ impl ForgettingFilter {
         }
     }
 
-    /// Makes room for a number of further keys: see [`FilterKind::reserve`].
+    /// Makes room for further keys: see [`FilterKind::reserve`].
     ///
     /// # Errors
     /// The filter is full, and cannot grow.
-    pub fn reserve(&mut self, keys: usize) -> Result<(), Full> {
+    pub fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
         self.filter.reserve(keys)
     }
 

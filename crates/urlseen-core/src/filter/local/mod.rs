@@ -3,6 +3,7 @@
 //! A thread has the shards of a filter that are its own as a `Box<dyn FilterKind>`. Calls are
 //! dispatched once a batch; loops over keys are inside of the kinds.
 
+mod exact;
 mod forgetting;
 mod hashed;
 #[cfg(test)]
@@ -23,6 +24,7 @@ use super::redisbloom::ReserveError;
 use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
+pub use exact::ExactFilter;
 pub use forgetting::ForgettingFilter;
 pub use hashed::Hashed;
 pub use native::NativeFilter;
@@ -43,11 +45,11 @@ pub trait FilterKind: Any + Debug + Send {
     /// Appends a verdict on each of the keys, in their order.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
 
-    /// Makes sure that so many more keys can be inserted.
+    /// Makes room for more keys: this number of them in each shard, by [`ShardId::index`].
     ///
     /// # Errors
     /// The filter is full, and cannot grow.
-    fn reserve(&mut self, keys: usize) -> Result<(), Full> {
+    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
         let _ = keys;
         Ok(())
     }
@@ -80,7 +82,7 @@ pub trait FilterKind: Any + Debug + Send {
     /// then.
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()>;
 
-    /// Empties all shards.
+    /// Empties all shards of the owner.
     fn clear(&mut self);
 
     /// Returns the keys, if the kind keeps them.
@@ -104,7 +106,7 @@ pub trait FilterKind: Any + Debug + Send {
     /// The kind cannot do that, or this filter has no room for so many keys.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
-        self.reserve(key_hashes.len())?;
+        self.reserve(&count_by_shard(&key_hashes))?;
         Ok(self.insert(&key_hashes)?)
     }
 
@@ -120,12 +122,21 @@ pub trait FilterKind: Any + Debug + Send {
     }
 }
 
+/// Counts keys by shard, as [`FilterKind::reserve`] takes them.
+pub fn count_by_shard(key_hashes: &[KeyHash]) -> [u64; SHARDS] {
+    let mut keys = [0; SHARDS];
+    for key_hash in key_hashes {
+        keys[key_hash.shard().index()] += 1;
+    }
+    keys
+}
+
 /// A shard as it was saved.
 pub trait Blob: Debug + Send {
-    /// Keys in it.
+    /// Returns the number of keys in the shard.
     fn keys(&self) -> u64;
 
-    /// How many bytes it is written in; none if nothing is in it.
+    /// Returns the number of bytes that the shard is written in; 0 if nothing is in it.
     fn len(&self) -> u64;
 
     /// Returns true if nothing is in it.
@@ -148,9 +159,9 @@ pub trait Blob: Debug + Send {
 /// A shard as it was saved: bytes.
 #[derive(Debug, Default)]
 pub struct Saved {
-    /// Keys in it.
+    /// Number of keys in the shard.
     pub keys: u64,
-    /// As they are written.
+    /// Bytes of the shard, as they are written.
     pub bytes: Vec<u8>,
 }
 
@@ -174,7 +185,7 @@ impl Blob for Saved {
 
 /// Shows to any thread how full the shards of an owner are, as of the last call that changed them.
 pub trait Gauge: Debug + Send + Sync {
-    /// How full they are. Takes a few microseconds.
+    /// Returns the fill of the shards. Takes a few microseconds.
     fn fill(&self) -> Fill;
 
     /// The share of unseen fingerprints that the filter takes for seen now, for those that fall on
@@ -185,7 +196,7 @@ pub trait Gauge: Debug + Send + Sync {
     fn keys(&self, keys: &mut [u64; SHARDS]);
 }
 
-/// How full a filter is, or the shards of an owner.
+/// Fill of a filter, or of the shards of an owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fill {
     /// Fingerprints in it; estimated from the bits that are set, where only those tell.
@@ -254,7 +265,7 @@ pub enum UniteError {
     Full(#[from] Full),
 }
 
-/// What became of a key that was to be taken out.
+/// Result of removing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
     /// It is not in the filter any more.
@@ -303,7 +314,7 @@ impl KeyHasher {
     }
 
     /// Hashes by the rule of urlseen's own kinds.
-    pub(super) fn of_seed(seed: Seed) -> Self {
+    pub(crate) fn of_seed(seed: Seed) -> Self {
         Self::new(seed, key_hash)
     }
 
@@ -312,7 +323,7 @@ impl KeyHasher {
         Self::new(Seed::new(0), RedisBloomFilter::key_hash)
     }
 
-    /// Hashes a fingerprint.
+    /// Hashes a fingerprint by the rule.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         (self.rule)(self.seed, fingerprint)

@@ -108,8 +108,11 @@ impl FilterKind for RedisBloomFilter {
         verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
     }
 
-    fn reserve(&mut self, keys: usize) -> Result<(), Full> {
-        if keys == 0 { Ok(()) } else { Ok(self.filter()?.make_room(keys as u64)?) }
+    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
+        match keys[ShardId::WHOLE.index()] {
+            0 => Ok(()),
+            keys => Ok(self.filter()?.make_room(keys)?),
+        }
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {

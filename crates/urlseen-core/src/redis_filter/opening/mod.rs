@@ -14,8 +14,7 @@ use std::sync::Arc;
 
 use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
-use crate::filter::native::Native;
-use crate::filter::{Capacity, ErrorRate, FilterSpec, RedisFilterKeys, Seed, Sizing};
+use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Found};
@@ -33,7 +32,6 @@ pub use uniting::{Defined, Uniting, page};
 pub struct Wanted {
     key: String,
     spec: FilterSpec,
-    sizing: Sizing,
 }
 
 /// A filter in Redis that is ready for use.
@@ -43,15 +41,19 @@ pub struct Opened {
     pub id: RandomId,
     /// Redis keys of the filter.
     pub filter: Arc<RedisFilterKeys>,
-    /// Hashes fingerprints within this process; for the kind `native` as the filter does.
-    pub native: Native,
-    /// Size of the filter. If the kind is not `native`, only its capacity counts.
-    pub sizing: Sizing,
+    /// Seed of the hash by which this process names fingerprints: that of the filter, or a random
+    /// one for a kind without a seed.
+    pub seed: Seed,
     /// Bytes that its keys may still grow by.
     pub growth: u64,
 }
 
 impl Opened {
+    /// Returns the hasher by which this process names fingerprints.
+    pub fn hasher(&self) -> KeyHasher {
+        KeyHasher::of_seed(self.seed)
+    }
+
     /// Returns the most bytes that its strings can have; 0 for a set.
     pub fn bytes(&self) -> u64 {
         self.filter.used().iter().filter_map(|&it| self.filter.content(it).max_bytes()).sum()
@@ -59,30 +61,18 @@ impl Opened {
 }
 
 impl Wanted {
-    /// Configures the filter whose keys are named after `key`. If the kind has no size, `size` is
-    /// that of this process's memory.
+    /// Configures the filter whose keys are named after `key`.
     ///
     /// # Errors
     /// The kind cannot be that large, or Redis cannot hold it.
-    pub fn new(
-        key: impl Into<String>,
-        spec: FilterSpec,
-        size: (Capacity, ErrorRate),
-    ) -> Result<Self, RedisOpenError> {
-        let sizing = spec.parameters.sizing().unwrap_or_else(|| Sizing::new(size.0, size.1));
-        let wanted = Self { key: key.into(), spec, sizing };
+    pub fn new(key: impl Into<String>, spec: FilterSpec) -> Result<Self, RedisOpenError> {
+        let wanted = Self { key: key.into(), spec };
         // Refuses a size that the kind cannot have before Redis is asked.
         wanted.filter(Seed::new(0))?;
         Ok(wanted)
     }
 
-    /// Returns the size; only a native filter has all of it.
-    pub fn sizing(&self) -> Sizing {
-        self.sizing
-    }
-
-    /// Returns the filter's keys and its placement of fingerprints. Only the kind `native` has a
-    /// seed.
+    /// Returns the filter's keys, which place fingerprints. Only the kind `native` has a seed.
     ///
     /// # Errors
     /// The kind cannot be that large or small, or Redis cannot hold it.
@@ -153,7 +143,7 @@ impl Wanted {
     /// # Errors
     /// Another program made another filter in its place.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
-        let wanted = Definition::of(opened.id, self.seeded(opened.native.seed()));
+        let wanted = Definition::of(opened.id, self.seeded(opened.seed));
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
         if again.id != opened.id {
             return Err(RedisOpenError::Replaced { key: self.key.clone() });
@@ -206,13 +196,7 @@ impl Wanted {
         let is_native = self.spec.kind() == NATIVE;
         // A filter of another kind has no seed, but the cache of seen keys needs one.
         let named_by = if is_native { seed } else { Seed::random() };
-        Ok(Opened {
-            id,
-            filter: Arc::new(self.filter(seed)?),
-            native: Native::new(named_by, self.sizing.geometry()),
-            sizing: self.sizing,
-            growth: 0,
-        })
+        Ok(Opened { id, filter: Arc::new(self.filter(seed)?), seed: named_by, growth: 0 })
     }
 
     /// Reads the definition in Redis. If there is none, defines the filter as `wanted` first.
@@ -260,7 +244,6 @@ impl Wanted {
 
     /// Returns the same with the parameters of a found definition.
     fn made_for(&self, found: &Definition) -> Self {
-        let sizing = found.spec.parameters.sizing().unwrap_or(self.sizing);
-        Self { key: self.key.clone(), spec: found.spec.clone(), sizing }
+        Self { key: self.key.clone(), spec: found.spec.clone() }
     }
 }

@@ -1,0 +1,232 @@
+//! Exact filter in memory: the key hashes themselves, a table for each shard.
+
+use std::io::{self, Read};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved};
+use crate::filter::layout::native::KeyHash;
+use crate::filter::memory::{self, Available};
+use crate::filter::table::{SLOT_BYTES, Table, most_keys, slots_for};
+use crate::filter::{SHARDS, ShardId, Verdict};
+
+/// Keys whose memory is fetched before the first of them is looked at.
+const AHEAD: usize = 32;
+
+/// Bytes that a table leaves to the rest of the process when it grows.
+const SPARE: u64 = 64 << 20;
+
+/// Number of bytes of a saved key.
+const KEY_BYTES: usize = size_of::<u128>();
+
+/// Shards of an exact filter that one owner has.
+#[derive(Debug)]
+pub struct ExactFilter {
+    owner: usize,
+    owners: usize,
+    /// Tables of the owned shards, in order.
+    tables: Vec<Table>,
+    gauge: Arc<Shown>,
+    available: fn() -> Option<Available>,
+}
+
+impl ExactFilter {
+    /// Makes the empty shards of `owner`, one of `owners`. They take memory as they fill.
+    pub(in crate::filter) fn new(owner: usize, owners: usize) -> Self {
+        let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
+        let shards: Vec<_> = own.map(|shard| (shard, ShownShard::default())).collect();
+        let tables = shards.iter().map(|_| Table::default()).collect();
+        let gauge = Arc::new(Shown { shards });
+        Self { owner, owners, tables, gauge, available: memory::available }
+    }
+
+    /// Bytes of a filter with so many keys, spread evenly over the shards.
+    pub(in crate::filter) fn bytes_at(keys: u64) -> u64 {
+        let shards = SHARDS as u64;
+        if keys == 0 { 0 } else { shards * slots_for(keys.div_ceil(shards)) * SLOT_BYTES }
+    }
+
+    /// Place of a shard among those owned.
+    ///
+    /// # Panics
+    /// Panics if the shard has another owner.
+    fn place(&self, shard: ShardId) -> usize {
+        assert_eq!(shard.owner(self.owners), self.owner, "shard {shard} has another owner");
+        shard.index() / self.owners
+    }
+
+    /// Begins to fetch the memory of the keys.
+    fn fetch(&self, key_hashes: &[KeyHash]) {
+        for key_hash in key_hashes {
+            self.tables[self.place(key_hash.shard())].fetch(key_hash.id());
+        }
+    }
+
+    /// Makes room for more keys in a table.
+    fn make_room(&mut self, place: usize, keys: u64) -> Result<(), Full> {
+        let table = &self.tables[place];
+        let wanted = table.len() as u64 + keys;
+        if keys > 0 && wanted > most_keys(table.slots()) {
+            let mut grown = allocate(wanted, self.available)?;
+            for key in table.keys() {
+                grown.insert(key);
+            }
+            self.tables[place] = grown;
+        }
+        Ok(())
+    }
+
+    /// Reads the keys of a shard into its table.
+    fn read(&mut self, place: usize, keys: u64, from: &mut dyn Read) -> io::Result<()> {
+        let out_of_memory = |full| io::Error::new(io::ErrorKind::OutOfMemory, full);
+        let mut table = allocate(keys, self.available).map_err(out_of_memory)?;
+        let mut key = [0; KEY_BYTES];
+        for _ in 0..keys {
+            from.read_exact(&mut key)?;
+            if !table.insert(u128::from_le_bytes(key)) {
+                return Err(io::ErrorKind::InvalidData.into());
+            }
+        }
+        self.tables[place] = table;
+        Ok(())
+    }
+
+    fn show(&self, place: usize) {
+        let (table, (_, shown)) = (&self.tables[place], &self.gauge.shards[place]);
+        shown.keys.store(table.len() as u64, Ordering::Relaxed);
+        shown.slots.store(table.slots(), Ordering::Relaxed);
+    }
+
+    fn show_all(&self) {
+        (0..self.tables.len()).for_each(|place| self.show(place));
+    }
+}
+
+/// Allocates a table for this number of keys.
+fn allocate(keys: u64, available: fn() -> Option<Available>) -> Result<Table, Full> {
+    let slots = slots_for(keys);
+    let bytes = slots * SLOT_BYTES;
+    match available() {
+        Some(Available { bytes: have, limit }) if have < bytes + SPARE => Err(Full(format!(
+            "the exact filter has no memory for more fingerprints: a shard of it takes {bytes} \
+             bytes more, and {have} are available {limit}. Give the process more memory"
+        ))),
+        _ => Table::allocate(slots).map_err(|error| {
+            Full(format!(
+                "the exact filter has no memory for more fingerprints ({error}). Give the process \
+                 more memory"
+            ))
+        }),
+    }
+}
+
+impl FilterKind for ExactFilter {
+    fn prefetch(&self, key_hashes: &[KeyHash]) {
+        self.fetch(key_hashes);
+    }
+
+    fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        for chunk in key_hashes.chunks(AHEAD) {
+            self.fetch(chunk);
+            verdicts.extend(chunk.iter().map(|key_hash| {
+                let table = &self.tables[self.place(key_hash.shard())];
+                Verdict::of(table.contains(key_hash.id()))
+            }));
+        }
+    }
+
+    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
+        let mut own = (self.owner..SHARDS).step_by(self.owners).enumerate();
+        own.try_for_each(|(place, shard)| self.make_room(place, keys[shard]))
+    }
+
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        for chunk in key_hashes.chunks(AHEAD) {
+            self.fetch(chunk);
+            for key_hash in chunk {
+                let place = self.place(key_hash.shard());
+                self.make_room(place, 1)?;
+                self.tables[place].insert(key_hash.id());
+            }
+        }
+        self.show_all();
+        Ok(())
+    }
+
+    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+        let place = self.place(key_hash.shard());
+        self.tables[place].remove(key_hash.id());
+        self.show(place);
+        Removal::Removed
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::clone(&self.gauge) as Arc<dyn Gauge>
+    }
+
+    fn save(&self, shard: ShardId, mut bytes: Vec<u8>) -> Box<dyn Blob> {
+        let table = &self.tables[self.place(shard)];
+        bytes.clear();
+        bytes.reserve_exact(table.len() * KEY_BYTES);
+        table.keys().for_each(|key| bytes.extend(key.to_le_bytes()));
+        Box::new(Saved { keys: table.len() as u64, bytes })
+    }
+
+    fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
+        let place = self.place(shard);
+        self.tables[place] = Table::default();
+        let loaded = match keys.checked_mul(SLOT_BYTES) {
+            Some(0) if len == 0 => Ok(()),
+            Some(expected) if len == expected => self.read(place, keys, from),
+            _ => Err(io::ErrorKind::InvalidData.into()),
+        };
+        self.show(place);
+        loaded
+    }
+
+    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
+        let shards = self.gauge.shards.iter().zip(&self.tables);
+        let keys = shards
+            .flat_map(|((shard, _), table)| table.keys().map(|key| KeyHash::named(*shard, key)));
+        Some(keys.collect())
+    }
+
+    fn clear(&mut self) {
+        self.tables.iter_mut().for_each(|table| *table = Table::default());
+        self.show_all();
+    }
+}
+
+/// Fill of the shards of an owner.
+#[derive(Debug)]
+struct Shown {
+    shards: Vec<(ShardId, ShownShard)>,
+}
+
+#[derive(Debug, Default)]
+struct ShownShard {
+    keys: AtomicU64,
+    slots: AtomicU64,
+}
+
+impl Gauge for Shown {
+    fn fill(&self) -> Fill {
+        let shards = self.shards.iter().map(|(_, shard)| {
+            let keys = shard.keys.load(Ordering::Relaxed);
+            let slots = shard.slots.load(Ordering::Relaxed);
+            let (capacity, bytes) = (most_keys(slots), slots * SLOT_BYTES);
+            Fill { keys, counted: keys, capacity, bytes, layers: 0 }
+        });
+        shards.sum()
+    }
+
+    fn error_rate(&self) -> f64 {
+        0.0
+    }
+
+    fn keys(&self, keys: &mut [u64; SHARDS]) {
+        for (shard, shown) in &self.shards {
+            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
+        }
+    }
+}
