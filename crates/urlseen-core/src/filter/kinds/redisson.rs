@@ -41,7 +41,7 @@ const NAME: &str = "redisson";
 /// The most bits of a filter in Redisson.
 const LARGEST: u64 = 4_294_967_294;
 
-/// Key of HighwayHash, which is fixed.
+/// Fixed key of `HighwayHash`.
 const KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
 
