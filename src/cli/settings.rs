@@ -2,7 +2,6 @@
 
 use std::path::PathBuf;
 
-use urlseen_core::filter::Kind;
 use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
 /// Sources of the configuration, besides the environment.
@@ -24,23 +23,17 @@ impl Settings {
 
     /// Does the same, with more `KEY=VALUE` after those of the command line.
     pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
-        self.load_for(more, &[], |_| None)
-    }
-
-    /// Reads and checks it for commands that look at filters of any kind.
-    pub(super) fn load_for_all_kinds(&self, more: &[String]) -> Result<Config, Problems> {
-        self.load_for(more, &Kind::all().collect::<Vec<_>>(), |_| None)
+        self.load_for(more, |_| None)
     }
 
     /// Does the same for a process that runs with the configuration: see [`Config::load_for`].
     pub(super) fn load_for(
         &self,
         more: &[String],
-        others: &[Kind],
         machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
         let (file, set) = (self.config.clone(), [&self.set, more].concat());
-        Config::load_for(Sources { file, env: std::env::vars_os(), set }, others, machine)
+        Config::load_for(Sources { file, env: std::env::vars_os(), set }, machine)
     }
 }
 
@@ -65,7 +58,7 @@ pub(super) enum Place {
 impl Folder {
     /// Loads the configuration, for options that exclude `--storage`.
     pub(super) fn config(&self) -> Result<Config, Problems> {
-        self.settings.load_for_all_kinds(&[])
+        self.settings.load()
     }
 
     /// Returns the configuration and the filter's place. With `--storage` the configuration is the

@@ -17,13 +17,13 @@ const fn example(what: &'static str, words: &'static [&'static str], most: usize
 
 const EXAMPLES: &[Example] = &[
     example("the kind redisson", &["redisson", "Redisson", "RedissonParameters"], 4),
-    example("the kind exact", &["exact::KIND", "ExactFilter", "ExactParameters"], 4),
+    example("the kind exact", &["exact::KIND", "ExactShards", "ExactParameters"], 4),
     example("the kind redis-lua-scaling", &["redis_lua_scaling", "RedisLuaScaling"], 4),
     example("the sink zset", &["Zset"], 2),
     example("the source stream", &["SourceKind::Stream", "Stream::new("], 2),
     example("the key source.after_commit", &["after_commit:"], 2),
     example("the key source.batch_bytes", &["batch_bytes"], 2),
-    example("the key source.linger", &["source.linger", "linger:"], 2),
+    example("the key source.linger", &["source.linger", "linger: Option"], 2),
     example("the key serve.request_bytes", &["settings.request_bytes", "request_bytes:"], 2),
     example("the counter rejects_dropped", &["rejects_dropped"], 2),
     example("the counter batches_aborted", &["batches_aborted"], 2),

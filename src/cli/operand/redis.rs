@@ -39,7 +39,7 @@ impl Address {
                          redis://127.0.0.1:6379/0#demo:filter";
             return Err(UsageError(words.to_owned()).into());
         };
-        let config = settings.load_for_all_kinds(&[format!("redis.url={url}")])?;
+        let config = settings.load_with(&[format!("redis.url={url}")])?;
         Ok(Self { config, key: key.to_owned() })
     }
 }

@@ -141,7 +141,7 @@ fn failed(ending: Ending) -> anyhow::Result<Outcome> {
 
 /// The configuration, with the form of items that was asked for.
 fn configured(args: &ReplayArgs) -> anyhow::Result<Config> {
-    let mut config = args.settings.load_for_all_kinds(&[])?;
+    let mut config = args.settings.load()?;
     if let Some(form) = args.item {
         config.source.item = form;
     }

@@ -62,7 +62,7 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let config = args.settings.load_for(&[], &[], descriptors::lacking)?;
+    let config = args.settings.load_for(&[], descriptors::lacking)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {

@@ -114,8 +114,8 @@ impl Session<'_> {
 
 /// Committed, or not.
 impl Pipeline {
-    /// Notes committed batches. Their fingerprints are seen from now on, and not before. `unseen` is
-    /// the number of their unseen items, if Redis judged them.
+    /// Notes committed batches. Their fingerprints are seen from now on, and not before. `unseen`
+    /// is the number of their unseen items, if Redis judged them.
     pub(in crate::pipeline) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
         for Prepared { batch, .. } in all {
             self.suspicion.committed(batch.items().len());

@@ -2,8 +2,8 @@
 //!
 //! A part of a filter has `parts` times `blocks` blocks of `block_bits` bits. A key chooses a block
 //! in each of the parts, and draws `draws` bits in it, with replacement. A Bloom filter without
-//! blocks is one block. With w bits a block, B blocks and g draws, a key does not set a bit with the
-//! chance
+//! blocks is one block. With w bits a block, B blocks and g draws, a key does not set a bit with
+//! the chance
 //!
 //! ```text
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B

@@ -7,7 +7,7 @@ use super::pass::PassRule;
 use super::problem::{ConfigError, Problems, ValueOrigin};
 use super::raw::ValueError;
 use super::secret::Secret;
-use super::sections::{Config, KEYS};
+use super::sections::Config;
 use super::value::{CRAWL, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_core::filter::Kind;
@@ -96,13 +96,11 @@ impl Taker {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks the combinations of the values of `config`, which were taken here. Keys may also be
-    /// those of filters of the kinds `others`. `machine` is a fault of the limits of this process,
-    /// with the key to name.
+    /// Checks the combinations of the values of `config`, which were taken here. `machine` is a
+    /// fault of the limits of this process, with the key to name.
     pub(super) fn finish(
         mut self,
         config: &Config,
-        others: &[Kind],
         machine: Option<(&'static str, String)>,
     ) -> Option<Problems> {
         if !self.layers.incomplete {
@@ -112,7 +110,6 @@ impl Taker {
             self.check_take_from(config);
             self.check_rejects(config);
             self.check_kind(config);
-            self.check_kind_keys(config, others);
             self.check_serve(config);
             if let Some((key, fault)) = machine
                 && self.is_sound(&[key])
@@ -243,36 +240,6 @@ impl Taker {
             kinds.join(", ")
         );
         self.refuse("filter.kind", fault);
-    }
-
-    /// Checks that the keys that were set are keys of the filter's kind, or of one of `others`.
-    fn check_kind_keys(&mut self, config: &Config, others: &[Kind]) {
-        if !self.is_sound(&["filter.kind"]) {
-            return;
-        }
-        let (filter, default) = (&config.filter, Config::default().filter);
-        let kinds = [&[filter.kind], others].concat();
-        let spec = config.filter_spec();
-        let has_limit = spec.is_ok_and(|spec| config.limit(&spec.parameters).is_some());
-        for &key in KEYS {
-            let having: Vec<_> = Kind::all().filter(|kind| kind.keys().contains(&key)).collect();
-            let is_of_limit = ["filter.capacity", "filter.when_full"].contains(&key);
-            let is_used =
-                kinds.iter().any(|kind| having.contains(kind)) || is_of_limit && has_limit;
-            // The default is permitted, because it may be in a copy of the documented file.
-            let is_default = filter.part(key) == default.part(key);
-            let is_of_some_kind = is_of_limit || !having.is_empty();
-            if is_used || is_default || !is_of_some_kind || !self.is_sound(&[key]) {
-                continue;
-            }
-            let found = filter.part(key).unwrap_or_default();
-            let fault = format!(
-                "{key} is {found}: a filter of the kind {} ({}) has no such setting; leave {key} out",
-                filter.kind,
-                self.origin("filter.kind")
-            );
-            self.refuse(key, fault);
-        }
     }
 
     /// Checks the settings for clients. They get answers from this process's memory. A filter can

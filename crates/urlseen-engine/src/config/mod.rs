@@ -80,16 +80,14 @@ impl Config {
         K: Into<OsString>,
         V: Into<OsString>,
     {
-        Self::load_for(sources, &[], |_| None)
+        Self::load_for(sources, |_| None)
     }
 
-    /// Reads and checks a configuration for a process that runs with it. `others` are kinds of
-    /// filters beside the configured one whose keys may be set. `machine` returns the limit of this
-    /// process that the configuration exceeds, and the key to name. That problem is reported with
-    /// all others.
+    /// Reads and checks a configuration for a process that runs with it. `machine` returns the
+    /// limit of this process that the configuration exceeds, and the key to name. That problem is
+    /// reported with all others.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
-        others: &[Kind],
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems>
     where
@@ -104,7 +102,7 @@ impl Config {
         }
         layers.add_environment(sources.env);
         layers.add_set(&sources.set);
-        Self::checked(layers, others, machine)
+        Self::checked(layers, machine)
     }
 
     /// Names of the crawl's keys in Redis.
@@ -155,13 +153,12 @@ impl Config {
 
     fn checked(
         layers: Layers,
-        others: &[Kind],
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
     ) -> Result<Self, Problems> {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
-        match taker.finish(&config, others, machine(&config)) {
+        match taker.finish(&config, machine(&config)) {
             None => Ok(config),
             Some(problems) => Err(problems),
         }
@@ -183,7 +180,6 @@ impl Filter {
             "filter.bit" => self.bit.to_string(),
             "filter.hash_number" => self.hash_number.to_string(),
             "filter.block_num" => self.block_num.to_string(),
-            "filter.when_full" => self.when_full.to_string(),
             _ => return None,
         })
     }

@@ -275,7 +275,8 @@ sections! {
         format: LogFormat = Word, |_| LogFormat::Text;
         /// Time between lines about the progress; `None` for no such lines.
         progress: Option<Duration> =
-            DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)), |_| Some(Duration::from_secs(10));
+            DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
+            |_| Some(Duration::from_secs(10));
     }
 }
 

@@ -21,8 +21,9 @@ use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::FillWatch;
 use urlseen_core::storage::Checkpoint;
 
-/// Most batches that are judged, or wait for the effect. Enough to keep all threads busy; twice as many were 5 % slower,
-/// as the set of what is in flight no longer stayed in the processor's caches.
+/// Most batches that are judged, or wait for the effect. Enough to keep all threads busy; twice as
+/// many were 5 % slower, as the set of what is in flight no longer stayed in the processor's
+/// caches.
 const JUDGING_MAX: usize = 4;
 
 /// Time between two looks at the filter and its folder; progress is told then.

@@ -5,7 +5,7 @@
 
 use super::{Kind, KindParameters, Parameters, Registered, SEED, Values};
 use crate::filter::choice::FilterPlace;
-use crate::filter::local::ExactFilter;
+use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
 use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
 
@@ -51,7 +51,7 @@ impl KindParameters for ExactParameters {
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        Ok(Outlook::of_set([ExactFilter::bytes_at(keys); 2]))
+        Ok(Outlook::of_set([ExactShards::bytes_at(keys); 2]))
     }
 
     fn shape(&self) -> String {
@@ -71,6 +71,6 @@ impl KindParameters for ExactParameters {
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(ExactFilter::new(owner, owners)))
+        Ok(Box::new(ExactShards::new(owner, owners)))
     }
 }

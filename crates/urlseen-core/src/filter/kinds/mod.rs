@@ -8,6 +8,7 @@ mod block_cluster;
 mod exact;
 mod imooc;
 mod native;
+mod parameters;
 mod pyrebloom;
 mod redis_lua_scaling;
 mod redisbloom;
@@ -20,12 +21,10 @@ mod tests;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::ops::Deref;
 use std::str::FromStr;
 use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
-use super::layout::native::Native;
 use super::spec::SpecError;
 use super::{
     BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed,
@@ -35,6 +34,7 @@ pub use imooc::Imooc;
 #[cfg(test)]
 pub(super) use native::InBlocks;
 pub use native::NATIVE;
+pub use parameters::Parameters;
 pub use pyrebloom::PyreBloom;
 pub use redis_lua_scaling::Scaling;
 pub use redisbloom::REDISBLOOM;
@@ -344,66 +344,5 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// The kind is none that Redis holds, or cannot be that large.
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         Err(SpecError::NotInRedis(self.kind()))
-    }
-}
-
-/// Parameters of a filter of any kind.
-#[derive(Debug, Clone)]
-pub struct Parameters(Arc<dyn KindParameters>);
-
-impl Parameters {
-    fn new(parameters: impl KindParameters + 'static) -> Self {
-        Self(Arc::new(parameters))
-    }
-
-    /// Returns the part of this name, if the kind has it.
-    pub fn field<T: FromStr>(&self, name: &str) -> Option<T> {
-        self.fields().into_iter().find(|&(it, _)| it == name)?.1.parse().ok()
-    }
-
-    /// Bytes of memory that an empty filter takes at most; 0 if nothing tells.
-    pub fn bytes(&self) -> u64 {
-        self.outlook(0).map_or(0, |outlook| outlook.bytes[1])
-    }
-
-    /// Number of fingerprints that the filter was made for, if that is recorded.
-    pub fn capacity(&self) -> Option<u64> {
-        self.field(CAPACITY)
-    }
-
-    /// Layout of a filter of shards of bits.
-    pub fn layout(&self) -> Option<Native> {
-        self.in_redis().ok()?.native()
-    }
-
-    /// The same with a seed that is set, where it was open.
-    #[must_use]
-    pub fn seeded(&self, draw: impl FnOnce() -> Seed) -> Self {
-        match self.seed() {
-            Some(_) => self.clone(),
-            // A kind without a seed has none to set.
-            None => self.reseeded(draw()),
-        }
-    }
-
-    /// The same with that seed, where the kind has one.
-    #[must_use]
-    pub fn reseeded(&self, seed: Seed) -> Self {
-        self.with_seed(seed).unwrap_or_else(|| self.clone())
-    }
-}
-
-impl Deref for Parameters {
-    type Target = dyn KindParameters;
-
-    fn deref(&self) -> &Self::Target {
-        &*self.0
-    }
-}
-
-impl PartialEq for Parameters {
-    fn eq(&self, other: &Self) -> bool {
-        let parts = |it: &Self| (it.kind(), it.fields(), it.division());
-        parts(self) == parts(other)
     }
 }

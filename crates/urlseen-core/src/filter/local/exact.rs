@@ -21,7 +21,7 @@ const KEY_BYTES: usize = size_of::<u128>();
 
 /// Shards of an exact filter that one owner has.
 #[derive(Debug)]
-pub struct ExactFilter {
+pub struct ExactShards {
     owner: usize,
     owners: usize,
     /// Tables of the owned shards, in order.
@@ -30,7 +30,7 @@ pub struct ExactFilter {
     available: fn() -> Option<Available>,
 }
 
-impl ExactFilter {
+impl ExactShards {
     /// Makes the empty shards of `owner`, one of `owners`. They take memory as they fill.
     pub(in crate::filter) fn new(owner: usize, owners: usize) -> Self {
         let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
@@ -120,7 +120,7 @@ fn allocate(keys: u64, available: fn() -> Option<Available>) -> Result<Table, Fu
     }
 }
 
-impl FilterKind for ExactFilter {
+impl FilterKind for ExactShards {
     fn prefetch(&self, key_hashes: &[KeyHash]) {
         self.fetch(key_hashes);
     }

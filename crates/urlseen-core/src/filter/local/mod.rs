@@ -24,7 +24,7 @@ use super::redisbloom::ReserveError;
 use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
-pub use exact::ExactFilter;
+pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
 pub use hashed::Hashed;
 pub use native::NativeFilter;

@@ -1,7 +1,7 @@
 //! Tests of layers that override each other.
 
 use super::super::*;
-use super::{NOTHING, load, load_for};
+use super::{NOTHING, load};
 use urlseen_core::filter::number::parse_count;
 
 #[test]
@@ -94,10 +94,9 @@ fn every_key_can_be_set_from_everywhere() {
     let set = values.map(|(key, value)| format!("{key}={value}"));
     let set: Vec<_> = set.iter().map(String::as_str).collect();
 
-    let all: Vec<Kind> = Kind::all().collect();
-    let config = load_for(&all, &file, &[], &[]).unwrap();
-    assert_eq!(load_for(&all, "", &env, &[]).as_ref(), Ok(&config));
-    assert_eq!(load_for(&all, "", &[], &set).as_ref(), Ok(&config));
+    let config = load(&file, &[], &[]).unwrap();
+    assert_eq!(load("", &env, &[]).as_ref(), Ok(&config));
+    assert_eq!(load("", &[], &set).as_ref(), Ok(&config));
     assert_eq!(config.source.batch, 10_000);
     assert_eq!(config.filter.seed, SeedChoice::Fixed(7));
     assert_eq!(config.admin.listen.map(|listen| listen.port), Some(9090));
@@ -147,7 +146,7 @@ fn a_named_file_must_exist() {
 
     let mut layers = Layers::default();
     layers.add_file(&at("absent.toml"), false);
-    assert_eq!(Config::checked(layers, &[], |_| None), Ok(Config::default()));
+    assert_eq!(Config::checked(layers, |_| None), Ok(Config::default()));
 }
 
 #[cfg(unix)]
@@ -160,7 +159,7 @@ fn variables_that_are_not_text_are_refused_only_if_they_are_of_urlseen() {
         (bytes(b"LANG\xff"), bytes(b"\xff")),
         (bytes(b"URLSEEN_CRAWL__NAME"), bytes(b"\xff")),
     ]);
-    let problems = Config::checked(layers, &[], |_| None).unwrap_err().to_string();
+    let problems = Config::checked(layers, |_| None).unwrap_err().to_string();
     assert!(problems.starts_with(
         "environment URLSEEN_CRAWL__NAME: is not UTF-8; set it to UTF-8 text\n\
          1 problem in"

@@ -9,21 +9,11 @@ use super::*;
 
 /// Loads a configuration from a file's text, environment variables and `--set` arguments.
 fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Problems> {
-    load_for(&[], toml, env, set)
-}
-
-/// Loads a configuration in which keys of other kinds of filters may be set.
-fn load_for(
-    others: &[Kind],
-    toml: &str,
-    env: &[(&str, &str)],
-    set: &[&str],
-) -> Result<Config, Problems> {
     let mut layers = Layers::default();
     layers.add_toml(Path::new("config.toml"), toml);
     layers.add_environment(env.iter().copied());
     layers.add_set(&set.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>());
-    Config::checked(layers, others, |_| None)
+    Config::checked(layers, |_| None)
 }
 
 /// Lines of the problems, without the last line that counts them.

@@ -1,7 +1,6 @@
 //! Tests of refused configurations and their messages.
 
-use super::{load, load_for, refused};
-use urlseen_core::filter::Kind;
+use super::{load, refused};
 
 #[test]
 fn all_problems_show_at_once_by_origin() {
@@ -253,34 +252,6 @@ fn kinds_that_live_in_redis_have_no_local_filter() {
              \"scrapy-redis\""]
     );
     assert!(load("filter.place = 'redis'", &[], &[]).is_ok());
-}
-
-#[test]
-fn a_filter_has_the_settings_of_its_kind() {
-    let file = "[filter]\nkind = 'exact'\ncapacity = 5\nexpansion = 2\nerror_rate = 1e-8\nseed = 7";
-    assert_eq!(
-        refused(file, &[], &["filter.when_full=stop", "filter.bit=20"]),
-        [
-            "config.toml:3:12: filter.capacity is 5: a filter of the kind exact \
-             (config.toml:2:8) has no such setting; leave filter.capacity out",
-            "config.toml:5:14: filter.error_rate is 0.00000001: a filter of the kind exact \
-             (config.toml:2:8) has no such setting; leave filter.error_rate out",
-            "--set filter.bit: filter.bit is 20: a filter of the kind exact (config.toml:2:8) has \
-             no such setting; leave filter.bit out",
-            "--set filter.when_full: filter.when_full is stop: a filter of the kind exact \
-             (config.toml:2:8) has no such setting; leave filter.when_full out",
-        ]
-    );
-    assert_eq!(
-        refused("filter.expansion = 4", &[], &[]),
-        ["config.toml:1:20: filter.expansion is 4: a filter of the kind native (default) has no \
-          such setting; leave filter.expansion out"]
-    );
-    let set = ["filter.place=redis", "filter.capacity=7", "filter.when_full=stop"];
-    assert!(load("filter.kind = 'scrapy-redis-bloomfilter'", &[], &set).is_ok(), "it is watched");
-    assert_eq!(refused("filter.kind = 'scrapy-redis'", &[], &set).len(), 2);
-    let redisbloom = Kind::all().filter(|kind| kind.name() == "redisbloom").collect::<Vec<_>>();
-    assert!(load_for(&redisbloom, "filter.expansion = 4", &[], &[]).is_ok());
 }
 
 #[test]

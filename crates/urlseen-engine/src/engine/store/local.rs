@@ -90,8 +90,8 @@ impl Local {
         Ok(how)
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated if
-    /// it fails.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated
+    /// if it fails.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
     }

@@ -107,8 +107,8 @@ impl Store {
         }
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated if
-    /// it fails.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated
+    /// if it fails.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.at = None;
         let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
@@ -124,8 +124,8 @@ impl Store {
         Ok(self.kept.journal()?.position().head)
     }
 
-    /// Keeps the filter of the folder as the one that belongs to the position of Redis, `theirs`, or
-    /// to that of the folder if Redis knows nothing. Returns the position.
+    /// Keeps the filter of the folder as the one that belongs to the position of Redis, `theirs`,
+    /// or to that of the folder if Redis knows nothing. Returns the position.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
@@ -168,7 +168,8 @@ impl Store {
         Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
-    /// Position of a crawl of which Redis knows nothing: its beginning, if no batch was ever logged.
+    /// Position of a crawl of which Redis knows nothing: its beginning, if no batch was ever
+    /// logged.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder().dir().to_owned();
         let look = urlseen_core::storage::look(&dir)?;

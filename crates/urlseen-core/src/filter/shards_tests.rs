@@ -1,0 +1,157 @@
+//! Tests of shards.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::super::block::Scalar;
+use super::super::{Blocks, Geometry, Seed};
+use super::*;
+use crate::fingerprint::Fingerprint;
+
+fn shards(owner: usize, owners: usize) -> Shards {
+    let geometry = Geometry::new(Blocks::Four, 9, 5).unwrap();
+    Shards::allocate(Native::new(Seed::new(3), geometry), owner, owners).unwrap()
+}
+
+/// Operations on one key.
+impl Shards {
+    fn test_one(&self, key_hash: KeyHash) -> Verdict {
+        let mut verdicts = Vec::new();
+        self.test_all(&[key_hash], &mut verdicts);
+        verdicts[0]
+    }
+
+    /// Sets a key, and returns the number of new bits.
+    fn set_one(&mut self, key_hash: KeyHash) -> u64 {
+        let before = self.count(key_hash.shard()).ones;
+        self.set_all(&[key_hash]);
+        self.count(key_hash.shard()).ones - before
+    }
+}
+
+fn key(leading: u8, rest: u8) -> Fingerprint {
+    let mut raw = [rest; 20];
+    raw[0] = leading;
+    Fingerprint::Raw20(raw)
+}
+
+/// Returns all positions of a shard that are set, read from memory.
+fn ones(shards: &Shards, shard: usize) -> BTreeSet<u64> {
+    let shard = ShardId::all().nth(shard).unwrap();
+    let blocks = &shards.region.blocks()[shards.places.range(shard)];
+    let words: &[u64] = bytemuck::cast_slice(blocks);
+    let bits = (0u64..).zip(words.iter().flat_map(|word| (0..64).map(move |b| word >> b & 1)));
+    bits.filter(|&(_, bit)| bit == 1).map(|(position, _)| position).collect()
+}
+
+#[test]
+fn setting_sets_the_positions_of_the_key_and_no_others() {
+    let mut shards = shards(1, 3);
+    let mut expected = BTreeSet::new();
+    for (keys, rest) in (1..).zip(0..20) {
+        let key_hash = shards.places.native.key_hash(&key(7, rest));
+        let before = expected.len();
+        expected.extend(shards.places.native.positions(key_hash));
+        assert_eq!(shards.set_one(key_hash), (expected.len() - before) as u64);
+        assert_eq!(ones(&shards, 7), expected);
+        let count = Count { keys, ones: expected.len() as u64 };
+        assert_eq!(shards.counts().find(|(id, _)| id.index() == 7).unwrap().1, count);
+        assert_eq!(shards.set_one(key_hash), 0, "set again, it adds nothing");
+    }
+    assert!(
+        (0..256)
+            .filter(|&shard| shard % 3 == 1 && shard != 7)
+            .all(|shard| { ones(&shards, shard).is_empty() })
+    );
+}
+
+#[test]
+fn a_key_of_one_shard_is_unseen_in_all_others() {
+    let mut shards = shards(0, 1);
+    let set = shards.places.native.key_hash(&key(0, 9));
+    shards.set_one(set);
+    for leading in 0..=255 {
+        let key_hash = shards.places.native.key_hash(&key(leading, 9));
+        assert_eq!(shards.test_one(key_hash), Verdict::of(leading == 0), "{leading}");
+    }
+}
+
+#[test]
+fn a_shard_is_taken_out_put_back_and_emptied() {
+    let mut full = shards(1, 3);
+    let set = |shards: &mut Shards, leading| {
+        (0..20).for_each(|rest| {
+            shards.set_one(shards.places.native.key_hash(&key(leading, rest)));
+        });
+    };
+    set(&mut full, 7);
+    set(&mut full, 10);
+    let id = ShardId::all().nth(7).unwrap();
+    let mut other = shards(1, 3);
+    set(&mut other, 10);
+    other.load(id, full.count(id).keys, &mut full.bytes(id)).unwrap();
+    assert!(other.region.blocks() == full.region.blocks());
+    assert_eq!(other.counts, full.counts);
+    // Bit 9 of the first block is bit 1 of its second byte.
+    let first = ones(&full, 7).into_iter().next().unwrap();
+    let (byte, bits) = (0..).zip(full.bytes(id)).find(|(_, bits)| **bits != 0).unwrap();
+    assert_eq!(byte * 8 + u64::from(bits.trailing_zeros()), first);
+
+    other.clear(id);
+    assert!(ones(&other, 7).is_empty());
+    assert_eq!(other.count(id), Count::default());
+    assert_eq!(ones(&other, 10), ones(&full, 10));
+}
+
+proptest! {
+    #[test]
+    fn every_kernel_sets_and_finds_the_same(
+        blocks in prop::sample::select(Blocks::ALL.as_slice()),
+        bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK,
+        blocks_per_part in 1..4u32,
+        keys in prop::collection::vec((0..3u8, any::<u8>()), 0..200),
+    ) {
+        let geometry = Geometry::new(blocks, bits_per_block, blocks_per_part).unwrap();
+        let native = Native::new(Seed::new(3), geometry);
+        let key_hashes: Vec<KeyHash> =
+            keys.iter().map(|&(leading, rest)| native.key_hash(&key(leading, rest))).collect();
+        let set = &key_hashes[..key_hashes.len() / 2];
+        let by = |kernel| {
+            let mut shards = Shards::allocate(native, 0, 1).unwrap();
+            shards.kernel = kernel;
+            shards.set_all(set);
+            let mut verdicts = Vec::new();
+            shards.test_all(&key_hashes, &mut verdicts);
+            (shards.region.blocks().to_vec(), shards.counts, verdicts)
+        };
+        let scalar = by(Kernels::Scalar(Scalar));
+        prop_assert!(scalar.2[..set.len()].iter().all(|verdict| *verdict == Verdict::Seen));
+        prop_assert_eq!(by(Kernels::fastest()), scalar);
+    }
+}
+
+#[test]
+fn every_shard_has_one_owner() {
+    for owners in [1, 2, 3, 7, 255, 256] {
+        let all = (0..owners)
+            .flat_map(|owner| shards(owner, owners).counts().map(|(id, _)| id).collect::<Vec<_>>());
+        let mut all: Vec<_> = all.collect();
+        all.sort();
+        assert_eq!(all, ShardId::all().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+#[should_panic(expected = "shard 06 has another owner")]
+fn the_shard_of_another_is_refused() {
+    let shards = shards(1, 3);
+    shards.test_one(shards.places.native.key_hash(&key(6, 0)));
+}
+
+#[test]
+fn memory_that_no_machine_has_is_an_error() {
+    let geometry = Geometry::new(Blocks::Eight, 9, u32::MAX).unwrap();
+    let refused = Shards::allocate(Native::new(Seed::new(3), geometry), 0, 1);
+    assert!(matches!(refused, Err(AllocationError::Refused { .. })));
+}
