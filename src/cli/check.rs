@@ -171,7 +171,7 @@ impl<W: Write> CheckRun<W> {
             }
             writeln!(self.output)?;
         }
-        // Whoever typed the line, or feeds a pipe, waits for its answer.
+        // A user at a terminal, or a program at a pipe, waits for this answer.
         self.output.flush()?;
         Ok(())
     }

@@ -27,7 +27,7 @@ use super::context::runtime;
 use super::shape::{self, Shape};
 use super::{Outcome, start};
 
-/// How much output is gathered before it is written, in bytes.
+/// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;
 
 /// Print the lines that were not seen before, as received, in order.
@@ -51,16 +51,16 @@ pub(super) struct FilterArgs {
     storage: Option<PathBuf>,
     #[command(flatten)]
     shape: Shape,
-    /// What lines look like: auto, url, json, fingerprint or tab
+    /// Form of the lines: auto, url, json, fingerprint or tab
     #[arg(long, value_name = "FORM", default_value = "auto", value_parser = form_of_lines)]
     item: ItemForm,
-    /// How many threads judge; as many as there are processors otherwise
+    /// Number of threads that judge; as many as there are processors otherwise
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
     /// Print what was counted on standard error at the end
     #[arg(long)]
     stats: bool,
-    /// Where lines are read from, plain, .gz or .zst; `-` is standard input, the default
+    /// Files to read lines from, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
@@ -95,7 +95,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let result = runtime()?.block_on(flow.run());
     teller.console.clear();
     let (count, ended) = match result {
-        // Whoever read the output has all they wanted.
+        // The reader of the output has all that it wanted.
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
         }

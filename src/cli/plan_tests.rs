@@ -132,7 +132,7 @@ fn rates(other: &serde_json::Value) -> Vec<f64> {
     rows.iter().map(|row| row["error_rate"].as_f64().unwrap()).collect()
 }
 
-/// (1 - e^(-k n / m))^k
+/// Error rate by the textbook: `(1 - e^(-k n / m))^k`.
 fn textbook(k: i32, n: f64, m: f64) -> f64 {
     (1.0 - (-f64::from(k) * n / m).exp()).powi(k)
 }

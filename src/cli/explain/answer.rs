@@ -1,4 +1,4 @@
-//! Whether an item has been seen, and how sure that is.
+//! Verdict of the filter on an item, and its certainty.
 
 use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
@@ -14,39 +14,39 @@ use super::super::operand;
 use super::super::settings::Place;
 use super::Subject;
 
-/// What is known of an item.
+/// Verdict of the filter on an item.
 #[derive(Debug, Serialize)]
 pub(super) struct AnswerShown {
     /// `seen`, `unseen`, or `unknown`.
     pub(super) verdict: &'static str,
-    /// Who says so, or why nobody does.
+    /// Name of the filter that answered, or the reason for `unknown`.
     pub(super) says: String,
-    /// Whether it is certain.
+    /// True if the verdict is certain.
     pub(super) is_certain: bool,
     /// Of unseen items, the share that the filter takes for seen now.
     pub(super) error_rate: Option<f64>,
-    /// How full the filter is: fingerprints in it, by its capacity.
+    /// Number of fingerprints in the filter as a share of its capacity.
     pub(super) fill: Option<f64>,
-    /// How sure that is, in words.
+    /// Certainty of the verdict, in words.
     pub(super) how_sure: String,
     #[serde(skip)]
     pub(super) has_failed: bool,
 }
 
-/// How wrong a filter is by now.
+/// Error rate and fill of a filter now.
 #[derive(Debug, Default)]
 struct Wrong {
     error_rate: Option<f64>,
     fill: Option<f64>,
-    /// Whether it is an exact set.
+    /// True if the filter is an exact set.
     is_exact: bool,
-    /// Whether the rate is only bounded.
+    /// True if `error_rate` is only an upper bound.
     at_most: bool,
     /// Why the rate is not the one that the filter was made for.
     warning: Option<String>,
 }
 
-/// Says which filter answered, and how wrong it is.
+/// Names the filter that answered, and returns its error rate and fill.
 fn describe(
     filter: &FilterAccess,
     subject: &Subject,
@@ -87,7 +87,7 @@ fn describe(
 }
 
 impl AnswerShown {
-    /// Asks whoever has the filter.
+    /// Asks the daemon, the storage folder or the Redis server that has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
         let runtime = runtime()?;
         let place = match &subject.place {
@@ -179,7 +179,7 @@ impl AnswerShown {
     }
 }
 
-/// How sure a filter is of what it calls seen.
+/// Certainty of the verdict `seen`, in words.
 fn believed(error_rate: Option<f64>, fill: Option<f64>, at_most: bool) -> String {
     let Some(rate) = error_rate else {
         return "not certain: how full the filter is is not known".to_owned();

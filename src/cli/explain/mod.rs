@@ -37,7 +37,7 @@ Examples:
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Print JSON
+    /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
     /// The item, as the source would hold it; `-` for standard input, without the line feed at its
@@ -59,11 +59,11 @@ struct ExplainReport {
     answer: Option<AnswerShown>,
 }
 
-/// What items are explained by.
+/// Configuration and storage by which items are explained.
 struct Subject {
     config: Config,
     place: Place,
-    /// What the storage folder was made for, where there is one.
+    /// Header of the storage folder, if it has one.
     header: Option<Header>,
     options: Options,
 }

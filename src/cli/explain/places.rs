@@ -1,4 +1,4 @@
-//! Where in a filter a fingerprint belongs, by each kind.
+//! Place of a fingerprint in a filter, by each kind.
 
 use std::collections::BTreeMap;
 
@@ -15,28 +15,28 @@ use super::super::context::Context;
 use super::super::settings::Place;
 use super::Subject;
 
-/// Where a fingerprint belongs by one kind.
+/// Place of a fingerprint in a filter of one kind.
 #[derive(Debug, Serialize)]
 pub(super) struct PlaceShown {
-    /// The kind.
+    /// Name of the kind, as in `filter.kind`.
     pub(super) kind: &'static str,
-    /// Whether it is the filter's.
+    /// True if the filter is of this kind.
     pub(super) is_used: bool,
     /// The shard: two hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shard: Option<String>,
-    /// The bits.
+    /// Bits that the fingerprint has there.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) bits: Vec<Bits>,
-    /// What else there is to say.
+    /// Remark on the place, or the reason that it is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
 }
 
-/// Some bits.
+/// Bits of one block, or of one key in Redis.
 #[derive(Debug, Serialize)]
 pub(super) struct Bits {
-    /// The key in Redis, where they are there.
+    /// Name of the key, for bits in Redis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
     /// The block of the shard that they are counted in, from its first bit.

@@ -1,4 +1,4 @@
-//! What is said of items, for people.
+//! Text of an explanation, for people.
 
 use std::io::{self, Write};
 

@@ -62,7 +62,7 @@ pub(super) struct ImportArgs {
     storage: Option<PathBuf>,
     #[command(flatten)]
     shape: Shape,
-    /// What the files hold: auto (as their first bytes tell), hex or requests-seen
+    /// Format of the files: auto (as their first bytes tell), hex or requests-seen
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_format())]
     format: Format,
     /// Import this set of the configured redis.url instead of files: scrapy-redis names it
@@ -97,12 +97,12 @@ pub(super) struct ImportArgs {
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
-    /// Where fingerprints are read from, plain, .gz or .zst; `-` is standard input, the default
+    /// Files to read fingerprints from, plain, .gz or .zst; `-` is standard input, the default
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// What the configuration says goes by it alone.
+/// Makes the options of a filter require `--storage`: without it the configuration decides.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
@@ -228,7 +228,7 @@ fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
     if expected > 0 { bar.show_with(words, read, expected) } else { bar.tell(words) }
 }
 
-/// What was done, and what the filter holds now.
+/// Result of an import, and state of the filter after it.
 struct Summary {
     count: Count,
     seconds: f64,

@@ -22,7 +22,7 @@ use super::super::context::runtime;
 use super::super::start::{FolderMismatchError, UsageError};
 use super::ImportArgs;
 
-/// Where the filter is.
+/// Place of the filter to import.
 enum From<'a> {
     File(&'a std::path::Path),
     Key(&'a str, RedisAddress),
@@ -95,7 +95,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)>
     Ok((folder, spec, from))
 }
 
-/// What the filter is.
+/// Prints the size, capacity and error rate of the filter.
 fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
     let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
     let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());

@@ -48,9 +48,9 @@ pub(super) struct ReplayArgs {
     /// The field of a stream's entries that holds the item
     #[arg(long, value_name = "NAME", default_value = "item", conflicts_with = "files")]
     field: String,
-    /// What counts as seen from the begin on: a file (lines of hex digits, or a Scrapy
-    /// requests.seen), or, where there is no such file, a set of the configured redis.url
-    /// (scrapy-redis: SPIDER:dupefilter); may be repeated
+    /// Fingerprints that count as seen from the start: a file (lines of hex digits, or a Scrapy
+    /// requests.seen), or, if there is no such file, a set of the configured redis.url (scrapy-
+    /// redis: SPIDER:dupefilter); may be repeated
     #[arg(long, value_name = "FILE|KEY")]
     seen: Vec<String>,
     /// Replay so many items at most, as 1000000, 1e6 or 1M
@@ -206,6 +206,6 @@ fn listen() -> anyhow::Result<Arc<AtomicBool>> {
 
 /// Draws how far the replay is.
 fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
-    // Of a pipe nobody knows how long it is.
+    // The length of a pipe is unknown.
     if expected > 0 { bar.show(read, expected) } else { bar.tell(format!("{} items", count.read)) }
 }

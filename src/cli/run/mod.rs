@@ -30,7 +30,7 @@ use super::settings::Settings;
 use super::view::Daemon;
 use super::{Outcome, shape, start};
 
-/// How often the line of progress is drawn anew on a terminal.
+/// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// Move unseen items from the source list in Redis to the sink list.
@@ -126,7 +126,7 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::AdminServer> {
     Ok(server)
 }
 
-/// What there is to run.
+/// Work of a run, with its filter.
 enum Work {
     /// From queue to queue, and for those who ask.
     Queue(Box<Pipeline>),
@@ -199,8 +199,8 @@ async fn serve(
     Ok(tasks)
 }
 
-/// What there is to run, with its filter, wherever that is; `None` if it was asked to stop before
-/// its turn had come.
+/// Prepares the work of a run, its view and its tasks, and opens its filter. Returns `None` if the
+/// program was asked to stop before its turn came.
 async fn prepare(
     args: &RunArgs,
     config: &Config,

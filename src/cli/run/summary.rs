@@ -1,4 +1,4 @@
-//! What a run tells of itself: a line while it goes on, a summary at its end.
+//! Report of a run: a line of progress while it lasts, a summary at its end.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -39,7 +39,7 @@ impl fmt::Display for RunProgress<'_> {
     }
 }
 
-/// What was done, as the result of the command.
+/// Prints the result of a run.
 pub(super) fn summarize(
     source: SourceKind,
     report: &Report,
@@ -81,7 +81,7 @@ pub(super) fn summarize(
     Ok(())
 }
 
-/// What became of the items.
+/// Writes the numbers of items, by verdict.
 fn items(out: &mut impl Write, report: &Report, passed: &[Passed]) -> io::Result<()> {
     let counts = &report.counts;
     let items = counts.items();

@@ -97,7 +97,7 @@ impl CrawlInRedis {
         })
     }
 
-    /// Empties the filter.
+    /// Empties the filter, if the user confirms or `yes` is set.
     pub(in crate::cli) fn reset(&self, yes: bool) -> anyhow::Result<Outcome> {
         let question = format!(
             "Empty {}, for all crawls that share it? All that was seen is emitted again.",
@@ -182,7 +182,7 @@ impl CrawlInRedis {
     }
 }
 
-/// What Redis holds of a crawl.
+/// State of a crawl, as Redis has it.
 struct CrawlFacts {
     opened: Opened,
     keys: u64,

@@ -56,7 +56,7 @@ enum StorageCommand {
 struct Show {
     #[command(flatten)]
     folder: FolderOf,
-    /// Print it as JSON
+    /// Print the contents as JSON
     #[arg(long)]
     json: bool,
 }
@@ -81,7 +81,7 @@ struct Adopt {
 struct Reset {
     #[command(flatten)]
     settings: Settings,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -94,7 +94,7 @@ struct Reset {
 struct DropArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long)]
     yes: bool,
 }
@@ -127,7 +127,7 @@ pub(super) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
     } else {
         print(&look, dir, &mut out)?;
     }
-    // Where somebody writes, the end of the log can be in the middle of being written.
+    // While a daemon writes, the last record of the log can be incomplete.
     let is_whole = look.damages.is_empty() || look.is_held;
     Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
 }
@@ -366,7 +366,7 @@ fn to_json(look: &Look) -> Value {
     })
 }
 
-/// RFC 3339.
+/// Formats a time by RFC 3339.
 fn time(milliseconds: u64) -> String {
     let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
     humantime::format_rfc3339_seconds(time).to_string()
