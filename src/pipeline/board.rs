@@ -26,7 +26,7 @@ pub struct Report {
     pub(crate) source: u64,
     /// Items that are claimed and not committed.
     pub(crate) processing: u64,
-    /// State of the filter.
+    /// State of the filter at that moment.
     #[serde(flatten)]
     pub(crate) filter: FilterStatus,
 }

@@ -20,7 +20,7 @@ pub(super) struct Claim {
 }
 
 impl Claim {
-    /// Begins a run.
+    /// Draws the id of a new run.
     pub(super) fn new() -> Self {
         Self { run: RandomId::random(), dead: None, is_made: false, told: None }
     }

@@ -1,4 +1,4 @@
-//! What a run has done so far, in numbers.
+//! Counts of a run so far.
 
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ counters! {
 }
 
 impl Counts {
-    /// All items committed.
+    /// Number of all committed items.
     pub fn items(&self) -> u64 {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }

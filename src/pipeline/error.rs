@@ -19,7 +19,7 @@ pub enum RunError {
     /// Redis, or the way to it.
     #[error(transparent)]
     Redis(#[from] ProtocolError),
-    /// What Redis must have and grant is not there, or not any more.
+    /// Redis does not meet the needs of the run, or no longer does.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightError>),
     /// The lease could not be renewed in time.
@@ -34,7 +34,7 @@ pub enum RunError {
     /// A filter thread panicked.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// What keeps the filter panicked.
+    /// The storage thread panicked.
     #[error(transparent)]
     Storage(#[from] StorageDied),
     /// A part of the daemon that is to go on for as long as it runs has ended.
@@ -82,13 +82,13 @@ impl From<MismatchError> for RunError {
 }
 
 impl RunError {
-    /// Whether a connection broke.
+    /// Returns true if a connection broke.
     pub(crate) fn is_lost_connection(&self) -> bool {
         let Self::Redis(ProtocolError::Link(trouble)) = self else { return false };
         matches!(trouble, LinkError::LostConnection { .. })
     }
 
-    /// Whether another session may go better.
+    /// Returns true if another session may succeed.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
             Self::Redis(ProtocolError::Link(trouble)) => trouble.retry() == Retry::Later,

@@ -24,7 +24,7 @@ pub(super) struct RunFilter {
     /// The filter, if it is in Redis.
     pub(super) shared: Option<Shared>,
     pub(super) snapshots: Snapshots,
-    /// Disk of the folder.
+    /// Disk of the storage folder.
     disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,

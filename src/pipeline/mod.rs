@@ -64,9 +64,9 @@ const RELEASE: Duration = Duration::from_secs(2);
 
 /// Everything that a pipeline works with, beside its filter.
 pub struct Parts {
-    /// Redis.
+    /// Redis server of the crawl.
     pub server: Arc<dyn Server>,
-    /// Calls of Redis.
+    /// Calls of Redis that the crawl makes.
     pub protocol: Protocol,
     /// Form of the items that are to be forgotten.
     pub forgets: Options,
@@ -78,13 +78,13 @@ pub struct Parts {
     pub standby: bool,
 }
 
-/// How a run ended.
+/// Reason that a run ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
     /// The source is empty and all is committed.
     Drained,
-    /// It was asked to stop.
+    /// The run was asked to stop.
     Stopped,
     /// The filter is full, and the config says to stop then, or it can take no more.
     Full,
@@ -263,7 +263,7 @@ impl Pipeline {
         }
     }
 
-    /// Progress of the run.
+    /// Returns the progress of the run.
     pub fn report(&self) -> Report {
         self.board.report(self.filter.status())
     }

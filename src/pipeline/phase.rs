@@ -1,23 +1,23 @@
-//! What a daemon is doing, in a word.
+//! Phases of a daemon.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// What a daemon is doing now.
+/// Phase of a daemon: its present activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "name", rename_all = "kebab-case")]
 pub enum Phase {
-    /// Nothing is open yet.
+    /// The daemon starts, and nothing is open yet.
     Starting,
     /// Another process holds the storage folder.
     WaitingForFolder {
-        /// Who, for people.
+        /// Description of the holder, for people.
         holder: String,
     },
     /// Another process holds the lease in Redis.
     WaitingForLease {
-        /// Who, for people.
+        /// Description of the holder, for people.
         holder: String,
     },
     /// The filter is being recovered to where Redis stands.
@@ -26,24 +26,24 @@ pub enum Phase {
     Working,
     /// Commits wait because a list is as long as it may be.
     Backpressure {
-        /// Which one.
+        /// List that is full.
         by: Backpressure,
     },
     /// The connection is lost; work goes on once Redis is back.
     RedisAway {
-        /// The last trouble.
+        /// Last error of the connection.
         trouble: String,
     },
     /// The disk of the storage folder does not answer; work goes on once it does.
     DiskAway {
-        /// The last trouble.
+        /// Last message on the disk.
         trouble: String,
     },
     /// It was asked to stop, and finishes what is in flight.
     Stopping,
     /// It ends, or has ended, because of something that no retry mends.
     Failed {
-        /// What.
+        /// Message of the error.
         reason: String,
     },
 }
@@ -73,7 +73,7 @@ impl Phase {
         "failed",
     ];
 
-    /// Its name.
+    /// Name of the phase, one of `NAMES`.
     pub(crate) fn name(&self) -> &'static str {
         Self::NAMES[match self {
             Self::Starting => 0,
@@ -89,12 +89,12 @@ impl Phase {
         }]
     }
 
-    /// Whether the daemon is recovered, connected and holds the lease.
+    /// Returns true if the daemon is recovered, connected and holds the lease.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self, Self::Working | Self::Backpressure { .. })
     }
 
-    /// Whether the daemon has failed.
+    /// Returns true if the daemon has failed.
     pub(crate) fn has_failed(&self) -> bool {
         matches!(self, Self::Failed { .. })
     }

@@ -42,7 +42,7 @@ pub(crate) struct Queue {
     batches: VecDeque<Prepared>,
 }
 
-/// What Redis knows of the queued batches.
+/// Fate of the queued batches, by the position of Redis.
 #[derive(Debug)]
 pub(crate) struct Settled {
     /// Batches that were committed, oldest first.
@@ -59,9 +59,9 @@ pub(crate) struct Settled {
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
-    /// Position of Redis.
+    /// Position at which Redis is, if it knows the crawl.
     pub(crate) theirs: Option<Head>,
-    /// Position of this run.
+    /// Position that this run committed last.
     pub(crate) ours: Head,
 }
 

@@ -30,7 +30,7 @@ impl Shared {
         Self { wanted, opened, samples, unseen: 0 }
     }
 
-    /// Keys of the filter.
+    /// Returns the keys of the filter.
     pub(crate) fn filter(&self) -> Arc<RedisFilterKeys> {
         Arc::clone(&self.opened.filter)
     }

@@ -1,4 +1,4 @@
-//! Being asked to stop.
+//! Signals that ask the program to stop.
 
 use std::io;
 

@@ -1,4 +1,4 @@
-//! What a daemon looks like from outside at some moment.
+//! State of a daemon at some moment, as seen from outside.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,32 +18,32 @@ use urlseen_engine::engine::store::Footprint;
 /// Everything that the endpoint tells of a daemon. What is not known (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
-    /// `crawl.name`.
+    /// Name of the crawl, `crawl.name`.
     pub crawl: String,
     /// The version of the program that runs.
     pub version: String,
-    /// Its process.
+    /// Process id of the daemon.
     pub pid: u32,
-    /// When it was started.
+    /// Time at which the daemon started.
     #[serde(with = "moment")]
     pub since: SystemTime,
-    /// What it is doing.
+    /// Present phase of the daemon.
     pub phase: Phase,
-    /// Where Redis is, without the password.
+    /// Address of Redis, without the password.
     pub redis: String,
     /// The last batch committed.
     pub head: Option<Head>,
     /// For how many more seconds the lease is held unless it is renewed.
     pub lease_seconds: Option<f64>,
-    /// What was done since the start.
+    /// Counts of the crawl since the start.
     pub counts: Counts,
-    /// What each rule let pass; nothing where there is none.
+    /// Items that passed by each rule; empty if there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Passed>,
-    /// What was asked since the start, at `serve.listen` and by way of `forget.key`.
+    /// Queries since the start, at `serve.listen` and by way of `forget.key`.
     #[serde(default)]
     pub asked: Asked,
-    /// How long the lists in Redis are.
+    /// Lengths of the lists in Redis.
     pub lists: Lists,
     /// The filter, once there is one.
     pub filter: Option<FilterStatus>,
@@ -81,9 +81,9 @@ impl Status {
 /// A batch that was committed: see [`urlseen_core::storage::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Its number.
+    /// Number of the commit.
     pub seq: u64,
-    /// Its id, 16 hex digits.
+    /// Id of the commit, 16 hex digits.
     pub commit_id: String,
 }
 
@@ -96,13 +96,13 @@ impl From<urlseen_core::storage::Head> for Head {
 /// A rule, `[[pass]]`, and what it did since the daemon was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
-    /// Its name.
+    /// Name of the rule.
     pub rule: String,
     /// Items that passed by it.
     pub items: u64,
 }
 
-/// How long the lists in Redis are, as last seen.
+/// Lengths of the lists in Redis, as last seen.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lists {
     /// Items that wait to be claimed.
@@ -115,10 +115,10 @@ pub struct Lists {
     pub rejected: Option<u64>,
 }
 
-/// The filter.
+/// State of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilterStatus {
-    /// Fingerprints in it.
+    /// Number of fingerprints in the filter.
     pub keys: u64,
     /// Fingerprints that it is made for.
     pub capacity: u64,
@@ -148,19 +148,19 @@ impl From<&Arc<Gauges>> for FilterStatus {
     }
 }
 
-/// The storage folder.
+/// State of a storage folder.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Storage {
-    /// `storage.dir`.
+    /// Path of the folder, `storage.dir`.
     pub dir: PathBuf,
-    /// `storage.fsync`.
+    /// Syncing of the log, `storage.fsync`.
     pub fsync: String,
-    /// Snapshots in it.
+    /// Number of snapshots in the folder.
     pub snapshots: u64,
-    /// When the last of them was finished.
+    /// Time at which the last of them was finished.
     #[serde(with = "moment::optional")]
     pub last_snapshot: Option<SystemTime>,
-    /// Bytes of log in it.
+    /// Size of the log in the folder, in bytes.
     pub log_bytes: u64,
     /// Bytes written to the log since the start.
     pub written_bytes: u64,
@@ -181,8 +181,8 @@ impl From<Footprint> for Storage {
 /// The archive of the fingerprints that were let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
-    /// Bytes of it.
+    /// Size of the archive, in bytes.
     pub bytes: u64,
-    /// Whether it and the log have all that the filter holds.
+    /// True if the archive and the log together have all fingerprints of the filter.
     pub is_whole: bool,
 }

@@ -1,8 +1,8 @@
-//! How many items to read at once.
+//! Number of items to read at once.
 
 use urlseen_engine::item::Items;
 
-/// How many items the first window has at most: nothing is known of their sizes yet.
+/// Most items of the first window: their sizes are unknown yet.
 const FIRST_WINDOW: usize = 16;
 
 /// Bounds what is read at once, by count and by bytes.
@@ -17,16 +17,16 @@ pub(crate) struct Window {
     bytes_max: usize,
     /// The largest item of late, in bytes.
     item: usize,
-    /// Whether windows double still, as neither bound was met yet.
+    /// True while windows double, as neither bound was met yet.
     is_starting: bool,
-    /// Whether nothing was read yet.
+    /// True until the first window is read.
     is_blind: bool,
-    /// How many items are to be read one by one.
+    /// Number of items that are still to be read one by one.
     alone: u64,
 }
 
 impl Window {
-    /// At most so many items, and so many bytes.
+    /// Makes a window of at most `items_max` items and `bytes_max` bytes.
     pub(crate) fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
         Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
@@ -38,13 +38,13 @@ impl Window {
         Self { alone: count, ..self }
     }
 
-    /// How many windows may be asked for before the first of them is read: one, while nothing is
-    /// known of the items, so that large ones are not all in memory at once.
+    /// Returns the number of windows to ask for before the first of them is read. It is one while
+    /// the sizes of items are unknown, so that large ones are not all in memory at once.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         if self.is_blind { 1 } else { most }
     }
 
-    /// How many items to ask for next; at least one, however large.
+    /// Returns the number of items to ask for next. It is at least one, however large items are.
     pub(crate) fn items(&self) -> u64 {
         if self.alone > 0 {
             return 1;

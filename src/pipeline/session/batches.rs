@@ -20,7 +20,7 @@ use urlseen_engine::item::batch::{Batch, Sifted};
 /// Commits sent and not answered.
 const IN_FLIGHT_MAX: usize = 3;
 
-/// Read and submitted.
+/// Batches that are read and submitted.
 impl Session<'_> {
     /// Takes the items of a window. No items are the end of the source.
     pub(super) fn read(&mut self, items: Items, after: Cursor) {
@@ -45,7 +45,7 @@ impl Session<'_> {
     }
 }
 
-/// Judged and logged.
+/// Batches that are judged and logged.
 impl Pipeline {
     /// Notes that entries left the source before they were read.
     pub(super) fn note_lost(&mut self, lost: u64) {
@@ -70,7 +70,7 @@ impl Pipeline {
     }
 }
 
-/// Sent and answered.
+/// Batches that are sent and answered.
 impl Session<'_> {
     /// Sends the ready batches to be committed, unless they have to wait.
     pub(super) fn send_commits(&mut self) {
@@ -112,7 +112,7 @@ impl Session<'_> {
     }
 }
 
-/// Committed, or not.
+/// Batches that are committed, or are not.
 impl Pipeline {
     /// Notes committed batches. Their fingerprints are seen from now on, and not before. `unseen`
     /// is the number of their unseen items, if Redis judged them.

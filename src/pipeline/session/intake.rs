@@ -20,9 +20,9 @@ const WAIT_S: f64 = 10.0;
 enum Supply {
     /// There may be items to claim.
     Unknown,
-    /// A claim is under way.
+    /// Redis has not yet answered a claim.
     Claiming,
-    /// Items are claimed.
+    /// There are claimed items to read.
     Claimed,
     /// The last claim found nothing, and no item has come since.
     Empty,

@@ -17,7 +17,7 @@ use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion};
 /// Silence after which a client takes a connection for lost, as the daemon has it.
 const SILENCE: Duration = Duration::from_secs(30);
 
-/// What happens to a command.
+/// Fate of a command on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     /// The server runs it and answers.

@@ -7,7 +7,7 @@ use tokio::time::Instant;
 
 use super::wire::{Words, array, bulk, error, integer};
 
-/// Item of a list.
+/// Item of a list in Redis.
 pub(super) type Item = Vec<u8>;
 
 /// Number and id of a commit, as Redis has them.

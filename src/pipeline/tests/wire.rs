@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncReadExt, DuplexStream};
 
-/// A command.
+/// Words of a command.
 pub(super) type Words = Vec<Vec<u8>>;
 
 /// Commands as they arrive.
@@ -26,7 +26,7 @@ impl Inbox {
         }
     }
 
-    /// Waits for more bytes.
+    /// Waits for more bytes of commands.
     pub(super) async fn receive(&mut self, stream: &mut DuplexStream) -> io::Result<()> {
         match stream.read_buf(&mut self.bytes).await? {
             0 => Err(io::ErrorKind::UnexpectedEof.into()),
@@ -54,7 +54,7 @@ impl Inbox {
         Some(words)
     }
 
-    /// Reads `*N` or `$N`.
+    /// Reads a length, `*N` or `$N`.
     fn length(&self, at: &mut usize) -> Option<usize> {
         let rest = self.bytes.get(*at..)?;
         let end = rest.iter().position(|&byte| byte == b'\n')?;

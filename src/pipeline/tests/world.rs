@@ -1,4 +1,4 @@
-//! What the daemon works in: the simulated server's data, and what happens to both.
+//! World of the daemon: the data of the simulated server, and the events that befall both.
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -18,7 +18,7 @@ use urlseen_core::redis::preflight::ServerVersion;
 /// Different items of a run.
 const ITEMS: u32 = 80;
 
-/// What may happen in a run, beside items that come.
+/// Kind of event in a run, beside the arrival of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A command or a reply gets lost, or comes late.
@@ -37,7 +37,7 @@ enum Kind {
     Meddle,
     /// Another program holds the lease for a while.
     Usurp,
-    /// The daemon is killed.
+    /// The daemon is killed at some moment.
     Kill,
 }
 
@@ -75,11 +75,11 @@ struct Data {
     /// Commits that the storage folder leads to, oldest first, and how many of them for certain.
     folder: Vec<Head>,
     certain: usize,
-    /// Whether the folder led to the head that was read last with the lease.
+    /// True if the folder led to the head that the daemon read last with the lease.
     is_led: bool,
     random: Rng,
     kinds: Vec<Kind>,
-    /// Nothing more happens.
+    /// True once no more events happen.
     is_calm: bool,
     log: Vec<String>,
 }
@@ -174,12 +174,12 @@ impl World {
         self.data(|data| with(&data.state))
     }
 
-    /// Number below `bound`.
+    /// Draws a number below `bound`.
     pub(super) fn draw(&self, bound: u64) -> u64 {
         self.data(|data| data.random.u64(..bound))
     }
 
-    /// The same for counts.
+    /// Draws a count below `bound`.
     pub(super) fn number(&self, bound: usize) -> usize {
         self.data(|data| data.random.usize(..bound))
     }
