@@ -1,4 +1,4 @@
-//! Phases of a daemon.
+//! Phases of a daemon at work.
 
 use std::fmt;
 
@@ -26,7 +26,7 @@ pub enum Phase {
     Working,
     /// Commits wait because a list is as long as it may be.
     Backpressure {
-        /// List that is full.
+        /// List that commits wait for.
         by: Backpressure,
     },
     /// The connection is lost; work goes on once Redis is back.
@@ -43,7 +43,7 @@ pub enum Phase {
     Stopping,
     /// It ends, or has ended, because of something that no retry mends.
     Failed {
-        /// Message of the error.
+        /// Message of the error that ended it.
         reason: String,
     },
 }

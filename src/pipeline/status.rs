@@ -81,9 +81,9 @@ impl Status {
 /// A batch that was committed: see [`urlseen_core::storage::Head`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Head {
-    /// Number of the commit.
+    /// Number of the last commit.
     pub seq: u64,
-    /// Id of the commit, 16 hex digits.
+    /// Id of that commit, 16 hex digits.
     pub commit_id: String,
 }
 
@@ -96,7 +96,7 @@ impl From<urlseen_core::storage::Head> for Head {
 /// A rule, `[[pass]]`, and what it did since the daemon was started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
-    /// Name of the rule.
+    /// Name of the `[[pass]]` rule.
     pub rule: String,
     /// Items that passed by it.
     pub items: u64,
@@ -115,7 +115,7 @@ pub struct Lists {
     pub rejected: Option<u64>,
 }
 
-/// State of a filter.
+/// State of the filter, as last seen.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilterStatus {
     /// Number of fingerprints in the filter.

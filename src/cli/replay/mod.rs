@@ -49,8 +49,8 @@ pub(super) struct ReplayArgs {
     #[arg(long, value_name = "NAME", default_value = "item", conflicts_with = "files")]
     field: String,
     /// Fingerprints that count as seen from the start: a file (lines of hex digits, or a Scrapy
-    /// requests.seen), or, if there is no such file, a set of the configured redis.url (scrapy-
-    /// redis: SPIDER:dupefilter); may be repeated
+    /// requests.seen), or, if there is no such file, a set of the configured redis.url
+    /// (scrapy-redis: SPIDER:dupefilter); may be repeated
     #[arg(long, value_name = "FILE|KEY")]
     seen: Vec<String>,
     /// Replay so many items at most, as 1000000, 1e6 or 1M

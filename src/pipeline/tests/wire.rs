@@ -4,7 +4,7 @@ use std::io;
 
 use tokio::io::{AsyncReadExt, DuplexStream};
 
-/// Words of a command.
+/// Command and its arguments.
 pub(super) type Words = Vec<Vec<u8>>;
 
 /// Commands as they arrive.

@@ -150,7 +150,8 @@ fn style(series: &Series) -> ShapeStyle {
     }
 }
 
-/// A text of at most so many characters that XML can have; markup is escaped by whoever writes it.
+/// Shortens a text to at most `most` characters that XML can have. The writer of the file escapes
+/// markup.
 fn clean(text: &str, most: usize) -> String {
     let is_xml = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut all = text.chars().map(|c| if is_xml(c) { c } else { char::REPLACEMENT_CHARACTER });

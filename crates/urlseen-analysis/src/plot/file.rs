@@ -45,7 +45,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// A name in the same folder that nobody else has.
+/// Returns a name in the same folder that no other process uses.
 fn beside(path: &Path) -> Option<PathBuf> {
     let mut name = OsString::from(".");
     name.push(path.file_name()?);

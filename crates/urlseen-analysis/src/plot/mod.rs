@@ -1,7 +1,7 @@
 //! Line plots as SVG files: several series over one pair of axes, each linear or logarithmic.
 //!
-//! Text is left to whoever shows the file: it is written as text, so no font is needed here. The
-//! same plot gives the same bytes.
+//! The program that shows the file draws the text, so no font is needed here. The same plot gives
+//! the same bytes.
 
 mod axis;
 mod draw;

@@ -1,4 +1,4 @@
-//! Tests of shards.
+//! Tests of the shards of a filter.
 
 use std::collections::BTreeSet;
 

@@ -211,7 +211,7 @@ pub(super) fn best(
         let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
         if leads
             && scan.other.is_none()
-            && sound(snapshot.load(dir, header, &mut Nobody))?.is_some()
+            && sound(snapshot.load(dir, header, &mut Discard))?.is_some()
         {
             return Ok(Some(if scan.is_reached { target } else { scan.walk.end.head }));
         }
@@ -219,11 +219,11 @@ pub(super) fn best(
     Ok(None)
 }
 
-/// A filter that only checks that a snapshot can be loaded.
+/// Filter that discards the snapshot: it only checks that one can be loaded.
 #[derive(Debug)]
-struct Nobody;
+struct Discard;
 
-impl Restore for Nobody {
+impl Restore for Discard {
     fn clear(&mut self) {}
     fn load(&mut self, _: Section, body: &mut dyn Read) -> io::Result<()> {
         io::copy(body, &mut io::sink()).map(drop)

@@ -5,7 +5,7 @@ use super::value::Texts;
 /// Most bytes of a host name (RFC 1035).
 const LONGEST: usize = 253;
 
-/// List of host names.
+/// Values of a key that lists host names.
 pub(super) const HOST_NAMES: Texts = Texts {
     count: 0..=100,
     is_good: is_name,

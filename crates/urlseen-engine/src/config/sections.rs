@@ -72,7 +72,7 @@ macro_rules! sections {
         }
 
         impl Config {
-            /// Takes all keys.
+            /// Takes the keys of all sections.
             pub(super) fn take(taker: &mut Taker) -> Self {
                 Self {
                     $( $section: $Section::take(taker), )+

@@ -106,7 +106,7 @@ impl<T: for<'a> From<&'a str>> Rule<T> for Text {
 /// Non-empty name of a Redis key.
 pub(super) const REDIS_KEY: Text = Text("a Redis key, not empty", |key| !key.is_empty());
 
-/// Name of a field.
+/// Name of a field of an item.
 pub(super) const FIELD: Text = Text("the name of a field, not empty", |field| !field.is_empty());
 
 /// Path of a folder, not empty.
@@ -146,7 +146,7 @@ impl Rule<Vec<String>> for Texts {
     }
 }
 
-/// Redis keys.
+/// List of Redis keys, none empty.
 pub(super) const REDIS_KEYS: Texts = Texts {
     count: 1..=1000,
     is_good: |key| !key.is_empty(),

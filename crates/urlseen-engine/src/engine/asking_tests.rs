@@ -109,8 +109,8 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
-/// What is seen, by fingerprints' numbers, and on which batch that hangs, if on one that is not
-/// committed.
+/// Model of the seen fingerprints, by their numbers. A fingerprint that is not committed names the
+/// batch in flight that it depends on.
 #[derive(Default)]
 struct Model {
     seen: HashMap<u32, Option<u64>>,

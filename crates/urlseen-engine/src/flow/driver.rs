@@ -36,7 +36,7 @@ const RECORD: Duration = Duration::from_secs(1);
 pub struct Flow<'a> {
     /// The filter, which judges nothing yet, and its queries.
     pub works: &'a mut Works,
-    /// Pages that feed it.
+    /// Pages of items that feed the flow.
     pub pages: Pages,
     /// Effect of a judged batch, before the log has it.
     pub effect: &'a mut dyn Effect,
@@ -44,7 +44,7 @@ pub struct Flow<'a> {
     pub fill: Option<FillWatch>,
     /// Remedy for a filter that is full, for messages.
     pub remedy: &'static str,
-    /// Observer of the work.
+    /// Observer of the flow at work.
     pub audience: &'a mut dyn Audience,
 }
 
@@ -60,14 +60,14 @@ pub trait Effect {
     }
 }
 
-/// No effect.
+/// Flow without an effect.
 impl Effect for () {
     fn apply(&mut self, _: &Batch<Judged>) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Observer of a flow.
+/// Observer of a flow at work.
 pub trait Audience {
     /// Takes a message: the flow continues.
     fn say(&mut self, words: &str);
@@ -85,23 +85,23 @@ pub trait Audience {
     fn footprint(&mut self, _footprint: Footprint) {}
 }
 
-/// Counts of a flow.
+/// Counts of items in a flow.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
-    /// Items read.
+    /// Items read from the source.
     pub read: u64,
     /// Unseen items, and those that are not to be checked.
     pub new: u64,
-    /// Items seen before.
+    /// Items that were seen before.
     pub seen: u64,
     /// Malformed entries and items.
     pub bad: u64,
 }
 
-/// Progress of a flow.
+/// Progress of a flow so far.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Counts so far.
+    /// Counts of items so far.
     pub count: Count,
     /// Amount of the input that is read.
     pub read: u64,
@@ -112,7 +112,7 @@ pub struct Progress {
 /// Reason that a flow broke off.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
-    /// The effect failed.
+    /// The effect of a batch failed.
     #[error("cannot write the output: {0}")]
     Output(io::Error),
     /// The filter or its folder failed.
@@ -137,7 +137,7 @@ impl Flow<'_> {
     }
 }
 
-/// A flow at work.
+/// Flow at work, with its pending pages.
 struct Driver<'a> {
     flow: Flow<'a>,
     /// Pages whose items had no effect yet, oldest first.
@@ -151,7 +151,7 @@ struct Driver<'a> {
 /// Cursors that the folder does not have yet.
 #[derive(Default)]
 struct Cursors {
-    /// By their input.
+    /// Latest cursor of each input.
     latest: BTreeMap<String, Checkpoint>,
     /// Time of the last record.
     recorded: Option<Instant>,

@@ -30,7 +30,7 @@ impl Effect for Effects {
     }
 }
 
-/// Tells nobody.
+/// Audience that expects no message.
 struct Silent;
 
 impl Audience for Silent {

@@ -17,7 +17,7 @@ pub struct Items {
     largest: usize,
     /// The place of each item in its source, where places are told one by one.
     marks: Vec<u128>,
-    /// How many items of the source are known to come after these.
+    /// Number of items of the source that are known to come after these.
     left: u64,
 }
 
@@ -54,12 +54,12 @@ impl Items {
         &self.marks
     }
 
-    /// How many items of the source are known to come after these.
+    /// Returns the number of items of the source that are known to come after these.
     pub fn left(&self) -> u64 {
         self.left
     }
 
-    /// How many bytes the largest item has, or came with.
+    /// Returns the size of the largest item in bytes, or of the bytes that it came with.
     pub fn largest(&self) -> usize {
         self.largest
     }

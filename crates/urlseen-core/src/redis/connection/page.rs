@@ -17,7 +17,7 @@ pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize
     Some((std::str::from_utf8(&reply[cursor]).ok()?.parse().ok()?, strings))
 }
 
-/// Entry of a stream.
+/// Entry of a stream in a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     /// Id of the entry: milliseconds, then the number in the lower half.

@@ -50,7 +50,7 @@ pub(super) struct Places {
     pub(super) arrays: Vec<ArrayPlace>,
 }
 
-/// Array in a reply.
+/// Position of an array in a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ArrayPlace {
     /// Position of its first byte.

@@ -53,7 +53,7 @@ pub(super) fn fingerprint((shard, bit): Key) -> Fingerprint {
 pub(super) fn key(fingerprint: &Fingerprint) -> Key {
     let bytes = fingerprint.as_bytes();
     let key = (bytes[0], u16::from_le_bytes([bytes[1], bytes[2]]));
-    assert_eq!(self::fingerprint(key), *fingerprint, "a fingerprint that nobody made");
+    assert_eq!(self::fingerprint(key), *fingerprint, "a fingerprint of no key");
     key
 }
 

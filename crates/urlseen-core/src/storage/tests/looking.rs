@@ -101,7 +101,7 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     let disk = SimDisk::default();
     let (folder, journal, keys) = crawled(&disk);
     let Err(OpenError::Locked { holder: Some(_), .. }) = at_rest(&disk) else {
-        panic!("somebody writes to it")
+        panic!("a journal writes to it")
     };
     let last = journal.position().head;
     drop(journal);
@@ -112,7 +112,7 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     let files = disk.files();
     let rest = at_rest(&disk).unwrap();
     let read = Folder::open_on(Arc::new(disk.clone()), Path::new(DIR));
-    assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "nobody writes to it");
+    assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "no journal writes to it");
     at_rest(&disk).unwrap();
     let known: BTreeSet<_> = keys.iter().copied().collect();
     let asked = fingerprints(all.iter().copied());

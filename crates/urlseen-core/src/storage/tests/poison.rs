@@ -68,7 +68,7 @@ fn a_sync_that_fails_beside_the_work_stops_it() {
     journal.start_syncing(Duration::from_millis(1)).unwrap();
     let deadline = SystemTime::now() + Duration::from_secs(20);
     while journal.append(journal.position().head, &batch([])).is_ok() {
-        assert!(SystemTime::now() < deadline, "nobody noticed");
+        assert!(SystemTime::now() < deadline, "the failure went unnoticed");
     }
     refuses(&mut journal, "error");
 }

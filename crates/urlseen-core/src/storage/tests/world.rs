@@ -371,7 +371,7 @@ impl World {
         let missing: Vec<_> = least.difference(&filter.keys).collect();
         let invented: Vec<_> = filter.keys.difference(&most).collect();
         assert!(missing.is_empty(), "unseen again: {missing:?}");
-        assert!(invented.is_empty(), "seen, and nobody knows of it: {invented:?}");
+        assert!(invented.is_empty(), "seen without a record: {invented:?}");
     }
 
     /// Recovers to every head that Redis may come back with, each on a copy of the disk. Pruned

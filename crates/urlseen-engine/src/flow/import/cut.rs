@@ -14,7 +14,7 @@ pub enum CutError {
     /// A line or a member of a set.
     #[error("not 32, 40 or 64 hex digits: {shown}")]
     NoHex {
-        /// The begin of it, escaped.
+        /// First bytes of it, escaped.
         shown: String,
     },
     /// A line that goes on and on.
@@ -96,7 +96,7 @@ impl Cut {
     }
 }
 
-/// The begin of some bytes, for messages: nothing in it moves a cursor.
+/// Returns the first bytes, escaped, for messages: nothing in the result moves a cursor.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let mut text = format!("'{}", bytes[..bytes.len().min(SHOWN)].escape_ascii());
     text.push_str(if bytes.len() > SHOWN { "…'" } else { "'" });

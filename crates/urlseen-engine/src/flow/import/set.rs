@@ -11,7 +11,8 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{self, Link};
 use urlseen_core::storage::Checkpoint;
 
-/// About how many members a page has: Redis serves nobody else meanwhile, for some milliseconds.
+/// Approximate number of members in a page: Redis serves no other client meanwhile, for some
+/// milliseconds.
 const COUNT: u64 = 10_000;
 
 /// Connects, and returns all members of the set, from where an earlier import of it ended. What was

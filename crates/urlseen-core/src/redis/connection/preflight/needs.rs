@@ -13,7 +13,7 @@ pub enum KeyKind {
     Set,
     /// Sorted set, `zset` in the reply to `TYPE`.
     SortedSet,
-    /// `stream`.
+    /// Stream, `stream` in that reply.
     Stream,
 }
 
