@@ -1,5 +1,7 @@
 //! Style that the compiler does not check. A reviewer need not check these rules.
 
+mod english;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
