@@ -19,8 +19,11 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 200);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 50);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 0, "they are already");
-        let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
-        assert!(full.contains("forget.max_len"), "{full}");
+        // A filter of the kind exact removes them, and has no list of them to bound.
+        if kind != "exact" {
+            let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
+            assert!(full.contains("forget.max_len"), "{full}");
+        }
         // Fingerprints that pass are seen again, and make room.
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 30);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 0);

@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
-use super::super::block::Scalar;
-use super::super::{Blocks, Geometry, Seed};
 use super::*;
+use crate::filter::block::Scalar;
+use crate::filter::{Blocks, Geometry, Seed};
 use crate::fingerprint::Fingerprint;
 
 fn shards(owner: usize, owners: usize) -> Shards {
