@@ -18,7 +18,7 @@ use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Gauges, WorksError};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
-use urlseen_engine::flow::feed::Bad;
+use urlseen_engine::flow::feed::{Bad, Page};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
@@ -132,7 +132,7 @@ impl<W: Write> Printed<W> {
 }
 
 impl<W: Write> Effect for Printed<W> {
-    fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+    fn apply(&mut self, _: &Page, batch: &Batch<Judged>) -> io::Result<()> {
         if self.seen { self.print(batch.seen()) } else { self.print(batch.onward()) }
     }
 

@@ -10,8 +10,7 @@ use crate::admin::printable::say;
 use crate::pipeline::shutdown;
 use anyhow::Context;
 use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay};
-use urlseen_core::filter::native::Native;
-use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
+use urlseen_core::filter::Capacity;
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
 
@@ -85,14 +84,9 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     if let Some(path) = &args.plot {
         Plot::check(path)?;
     }
-    let sizing = Sizing::new(
-        Capacity::new(config.filter.capacity)?,
-        ErrorRate::new(config.filter.error_rate)?,
-    );
-    let seed = start::seed(config.filter.seed)?;
     let setup = Setup {
         items: start::items(&config),
-        native: Native::new(seed, sizing.geometry()),
+        seed: start::seed(config.filter.seed)?,
         specs: specs(args, &config)?,
         threads: start::threads(&config),
         seen: args.seen.iter().map(seen).collect(),

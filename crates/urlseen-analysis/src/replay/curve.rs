@@ -1,22 +1,22 @@
-//! How often a filter was wrong, over the items that it was given.
+//! Errors of a filter over the items that it was given.
 
 use serde::Serialize;
 
-/// How many points there are at most; there are half as many at least once there were that many.
+/// Most points of a curve. A longer one is thinned to half of them.
 const MOST: usize = 400;
 
 /// A point of a curve: all counts are from the begin on.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
-    /// Items so far.
+    /// Number of items so far.
     pub items: u64,
     /// Fingerprints among them that were not seen before.
     pub(crate) new: u64,
     /// Those of these that the filter took for seen.
     pub(crate) wrong: u64,
-    /// How many those would be by the error rate that is computed for the filter as it was.
+    /// Number of wrong ones by the computed error rate.
     pub(crate) expected: f64,
-    /// That error rate, as it is here.
+    /// Computed error rate at this point.
     pub(crate) error_rate_now: f64,
 }
 
@@ -26,7 +26,7 @@ impl Point {
         self.wrong as f64 / (self.new as f64).max(1.0)
     }
 
-    /// The same as computed.
+    /// Share of new ones that the filter would take for seen, as computed.
     pub fn computed(&self) -> f64 {
         self.expected / (self.new as f64).max(1.0)
     }
@@ -36,7 +36,7 @@ impl Point {
 #[derive(Debug)]
 pub(super) struct Curve {
     points: Vec<Point>,
-    /// How many items are between two points.
+    /// Number of items between two points.
     step: u64,
 }
 
@@ -45,7 +45,7 @@ impl Curve {
         Self { points: Vec::new(), step: 1 }
     }
 
-    /// Whether a point at so many items is wanted.
+    /// Returns true if a point is due at this number of items.
     pub(super) fn wants(&self, items: u64) -> bool {
         items >= self.last().items + self.step
     }

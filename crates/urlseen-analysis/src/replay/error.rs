@@ -2,31 +2,33 @@
 
 use std::io;
 
-use urlseen_core::filter::BuildError;
 use urlseen_core::filter::memory::Available;
+use urlseen_core::filter::{BuildError, SpecError};
 use urlseen_core::redis::error::LinkError;
+use urlseen_engine::engine::StartError;
+use urlseen_engine::flow::driver::FlowError;
 use urlseen_engine::flow::feed::FeedError;
 
 /// Why there is no replay, or no more of it.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
-    /// The input.
+    /// The input cannot be read.
     #[error(transparent)]
     Feed(#[from] FeedError),
-    /// What counts as seen.
+    /// The fingerprints that count as seen cannot be read.
     #[error("of what counts as seen: {0}")]
     Seen(FeedError),
     /// Redis, or the way to it.
     #[error(transparent)]
     Redis(#[from] LinkError),
-    /// There is no such key.
+    /// The key does not exist.
     #[error(
         "there is no key {key} at {address}, so there is nothing to replay (an empty list is no \
          key); name those of the crawl with --key (scrapy-redis: SPIDER:requests, \
          SPIDER:dupefilter), or files"
     )]
     NoKey {
-        /// The key.
+        /// Name of the key in Redis.
         key: String,
         /// The server and the database.
         address: String,
@@ -37,12 +39,12 @@ pub enum ReplayError {
          queues requests), a set (as scrapy-redis keeps fingerprints) or a stream"
     )]
     OtherType {
-        /// The key.
+        /// Name of the key in Redis.
         key: String,
-        /// What it holds.
+        /// Type of the key in Redis.
         found: String,
     },
-    /// The machine has less.
+    /// The machine has less memory.
     #[error(
         "this does not fit: the filters of the kinds take {:.2} GiB and the exact set {:.2} \
          GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items (--count), \
@@ -50,13 +52,22 @@ pub enum ReplayError {
         gib(*filters), gib(*exact), gib(available.bytes), available.limit
     )]
     TooLarge {
-        /// Bytes of all filters.
+        /// Bytes that all filters take.
         filters: u64,
         /// Bytes of the exact set, as far as it is known how many items come.
         exact: u64,
-        /// What there is.
+        /// Available memory of the process.
         available: Available,
     },
+    /// The filter or the effect failed.
+    #[error(transparent)]
+    Flow(#[from] FlowError),
+    /// No such filter exists.
+    #[error(transparent)]
+    Spec(#[from] SpecError),
+    /// The engine cannot start.
+    #[error(transparent)]
+    Start(#[from] StartError),
     /// A filter cannot be had.
     #[error(transparent)]
     Build(#[from] BuildError),

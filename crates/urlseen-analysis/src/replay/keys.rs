@@ -2,6 +2,7 @@
 //! do.
 
 use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use redis::{Cmd, FromRedisValue, cmd};
 use tokio::runtime::{Builder, Runtime};
@@ -23,13 +24,32 @@ const PAGE_ITEMS: u64 = 10_000;
 /// Items of the first page, before it is known how long they are.
 const FIRST: u64 = 100;
 
+/// Keys that were read, for the report.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Rows(Arc<Mutex<Vec<KeyRead>>>);
+
+impl Rows {
+    /// Takes the rows of the keys that reading has come to.
+    pub(super) fn take(&self) -> Vec<KeyRead> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn set(&self, number: usize, row: &KeyRead) {
+        let mut rows = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.truncate(number);
+        rows.push(row.clone());
+    }
+}
+
 /// Keys of a server, as a feed of their items.
 pub(super) struct Keys {
     runtime: Runtime,
     redis: Redis,
     keys: Vec<Key>,
-    /// The key that is read.
+    /// Number of the key that is read.
     turn: usize,
+    /// The keys that reading has come to.
+    rows: Rows,
     /// Items that may come yet, and items that came.
     left: u64,
     read: u64,
@@ -51,7 +71,7 @@ struct Key {
     item_bytes: u64,
 }
 
-/// What a key holds.
+/// Type of a key with items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
@@ -64,7 +84,7 @@ enum Kind {
 impl Kind {
     const ALL: [Self; 4] = [Self::List, Self::Sorted, Self::Set, Self::Stream];
 
-    /// As `TYPE` says it.
+    /// Name of the type, as `TYPE` returns it.
     fn name(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -84,11 +104,11 @@ impl Kind {
     }
 }
 
-/// How far a key is read.
+/// Position that reading of a key has come to.
 enum Position {
     /// Behind so many items, by their number.
     At(u64),
-    /// A set's cursor.
+    /// Cursor of a set that is scanned.
     Cursor(u64),
     /// Behind this entry of a stream.
     Behind(String),
@@ -131,7 +151,7 @@ impl Keys {
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
             keys.push(Key { row, kind, place, item_bytes: PAGE_BYTES / FIRST });
         }
-        Ok(Self { runtime, redis, keys, turn: 0, left: most, read: 0 })
+        Ok(Self { runtime, redis, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
 
     /// Returns how many items come, by how long the keys are.
@@ -139,30 +159,27 @@ impl Keys {
         self.keys.iter().map(|key| key.row.before).sum::<u64>().min(self.left)
     }
 
-    /// Asks how long the keys are by now that were not read to their ends.
-    pub(super) fn finish(&mut self) -> Result<(), FeedError> {
-        while self.turn < self.keys.len() {
-            self.end_key()?;
-        }
-        Ok(())
-    }
-
-    /// Returns what was read, of the keys that reading has come to.
-    pub(super) fn into_rows(self) -> Vec<KeyRead> {
-        self.keys.into_iter().take(self.turn + 1).map(|key| key.row).collect()
+    /// Returns the rows of the report, which are filled as the keys are read.
+    pub(super) fn rows(&self) -> Rows {
+        self.rows.clone()
     }
 
     fn end_key(&mut self) -> Result<(), LinkError> {
         let Key { row, kind, .. } = &mut self.keys[self.turn];
         let mut length = cmd(kind.length());
         row.after = Some(self.runtime.block_on(self.redis.ask(length.arg(&row.key)))?);
+        self.rows.set(self.turn, row);
         self.turn += 1;
         Ok(())
     }
 
     fn page(&mut self) -> Result<Option<Page>, FeedError> {
         while let Some(key) = self.keys.get_mut(self.turn) {
-            let Some(page) = self.runtime.block_on(self.redis.page(key, self.left))? else {
+            let page = match self.left {
+                0 => None,
+                left => self.runtime.block_on(self.redis.page(key, left))?,
+            };
+            let Some(page) = page else {
                 self.end_key()?;
                 continue;
             };
@@ -172,6 +189,7 @@ impl Keys {
             key.row.read += items;
             self.left -= items;
             self.read += items;
+            self.rows.set(self.turn, &key.row);
             return Ok(Some(Page { place, read: self.read, ..page }));
         }
         Ok(None)
@@ -231,7 +249,7 @@ impl Redis {
         Ok(Page { items, ..Page::default() })
     }
 
-    /// A page of a set.
+    /// Reads a page of members of a set.
     async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("SSCAN");
         command.arg(&key.row.key).arg(cursor).arg("COUNT").arg(count);
@@ -241,7 +259,7 @@ impl Redis {
         Ok(Page { items: Items::new(bytes, members), ..Page::default() })
     }
 
-    /// Entries of a stream.
+    /// Reads entries of a stream.
     async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("XRANGE");
         command.arg(&key.row.key).arg(after).arg("+").arg("COUNT").arg(count);

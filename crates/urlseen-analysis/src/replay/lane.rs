@@ -1,26 +1,26 @@
-//! A kind that judges: a filter of its own, held against the exact set.
+//! A kind that judges: a filter of its own, compared with the exact one.
+
+use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::{
+    FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, Seed,
+    SpecError, Verdict, count_by_shard,
+};
+use urlseen_core::fingerprint::Fingerprint;
 
 use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
-use urlseen_core::filter::choice::FilterPlace;
-use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{
-    FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, SpecError,
-    Verdict, count_by_shard,
-};
-use urlseen_core::fingerprint::Fingerprint;
 
-/// A filter that is to judge, and not made yet.
+/// Filter that is to judge, and is not made yet.
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
-    strings: Option<Box<dyn ScriptFilter>>,
+    scripted: Option<Box<dyn ScriptFilter>>,
     bytes: u64,
 }
 
 impl LaneSpec {
-    /// A filter that is made for this.
+    /// Checks that such a filter exists.
     ///
     /// # Errors
     /// The kind cannot be that large.
@@ -28,92 +28,86 @@ impl LaneSpec {
         let parameters = spec.parameters.clone();
         let bytes = parameters.outlook(0)?.bytes[1];
         let is_local = parameters.kind().is_in(FilterPlace::Local);
-        let strings = if is_local { None } else { parameters.in_redis()?.in_memory() };
-        Ok(Self { parameters, strings, bytes })
+        let scripted = if is_local { None } else { parameters.in_redis()?.in_memory() };
+        Ok(Self { parameters, scripted, bytes })
     }
 
-    /// The memory that its bits take.
-    pub(crate) fn bytes(&self) -> u64 {
+    /// Memory that the filter takes at the start.
+    pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// A batch, with all that is known of it.
+/// Fingerprints of a batch.
 #[derive(Debug)]
 pub(super) struct Judgable {
-    /// How many items there were, with this batch.
+    /// Number of items up to the end of this batch.
     pub(super) items: u64,
-    pub(super) fingerprints: Vec<Fingerprint>,
-    pub(super) key_hashes: Vec<KeyHash>,
-    /// Which of them never came before.
-    pub(super) new: Vec<bool>,
-    /// Whether it counts as seen from the begin on.
+    /// Fingerprints that never came before, in order.
+    pub(super) new: Vec<Fingerprint>,
+    /// Number of the others.
+    pub(super) again: u64,
+    /// These others, if a lane needs them.
+    pub(super) seen: Vec<Fingerprint>,
+    /// True if they count as seen from the start.
     pub(super) is_given: bool,
 }
 
-/// A filter that judges.
+/// Filter that judges, and its counts.
 #[derive(Debug)]
 pub(super) struct Lane {
-    kind: Kind,
     parameters: Parameters,
-    capacity: Option<u64>,
     filter: Filter,
-    report: Counts,
+    counts: Counts,
+    /// New fingerprints that the filter has a place for.
     new: u64,
+    /// Those that it took for seen.
+    wrong: u64,
     curve: Curve,
     stopped: Option<String>,
     full_after: Option<u64>,
     items: u64,
-    /// Different fingerprints that it was given and has a place for. Its bits are those of all of
-    /// them: one that it took for seen would have set none.
+    /// Different fingerprints that the filter was given and has a place for. One that it took for
+    /// seen would have set no bit.
     members: u64,
 }
 
-/// The filter itself.
+/// Filter of a lane, by where it lives.
 #[derive(Debug)]
 enum Filter {
-    /// In a daemon's memory; with what it hashes by, where that is not what all are hashed by.
-    InMemory(Box<dyn FilterKind>, Option<KeyHasher>),
-    Strings(Box<dyn ScriptFilter>),
-    Set,
+    /// Filter in the memory of a daemon.
+    Local(Box<dyn FilterKind>, KeyHasher),
+    /// Filter in Redis, where scripts judge.
+    Scripted(Box<dyn ScriptFilter>),
+    /// Exact filter, which judges as the one that it is compared with.
+    Exact,
 }
 
-#[derive(Debug, Default)]
+/// Counts of fingerprints by what the filter took them for.
+#[derive(Debug, Default, Clone, Copy)]
 struct Counts {
-    pub unseen: u64,
-    pub seen: u64,
-    wrong: u64,
+    unseen: u64,
+    seen: u64,
     no_place: u64,
-}
-
-/// What a filter makes of a fingerprint.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    Unseen,
-    Seen,
-    NoPlace,
 }
 
 impl Lane {
     /// Takes the memory of the filter.
-    pub(super) fn start(spec: LaneSpec, native: Native) -> Result<Self, ReplayError> {
-        let parameters = spec.parameters;
-        let filter = match spec.strings {
+    pub(super) fn start(spec: LaneSpec, seed: Seed) -> Result<Self, ReplayError> {
+        let parameters = spec.parameters.reseeded(seed);
+        let filter = match spec.scripted {
             _ if parameters.kind().is_in(FilterPlace::Local) => {
-                let parameters = parameters.reseeded(native.seed());
-                let hasher = parameters.seed().is_none().then(|| parameters.hasher());
-                Filter::InMemory(parameters.build(0, 1)?, hasher)
+                Filter::Local(parameters.build(0, 1)?, parameters.hasher())
             }
-            Some(strings) => Filter::Strings(strings),
-            None => Filter::Set,
+            Some(scripted) => Filter::Scripted(scripted),
+            None => Filter::Exact,
         };
         Ok(Self {
-            kind: parameters.kind(),
-            capacity: parameters.capacity(),
             parameters,
             filter,
-            report: Counts::default(),
+            counts: Counts::default(),
             new: 0,
+            wrong: 0,
             curve: Curve::new(),
             stopped: None,
             full_after: None,
@@ -122,41 +116,43 @@ impl Lane {
         })
     }
 
-    pub(super) fn name(&self) -> &'static str {
-        self.kind.name()
+    /// Returns the kind of the filter.
+    pub(super) fn kind(&self) -> Kind {
+        self.parameters.kind()
     }
 
-    /// Judges a batch, and remembers what is unseen of it.
+    /// Returns true if the filter may have no place for a fingerprint, so that it needs to know
+    /// those that came before.
+    pub(super) fn needs_seen(&self) -> bool {
+        matches!(self.filter, Filter::Scripted(_))
+    }
+
+    /// Judges a batch, and sets its unseen fingerprints.
     pub(super) fn judge(&mut self, batch: &Judgable) {
         if self.stopped.is_some() {
             return;
         }
-        let fates = match self.filter.fates(batch) {
-            Ok(fates) => fates,
+        let new = match self.filter.judge_new(&batch.new) {
+            Ok(new) => new,
             Err(why) => {
                 self.stopped = Some(why.to_string());
                 return;
             }
         };
-        let placed = fates.iter().zip(&batch.new).filter(|&(&it, &new)| new && it != Fate::NoPlace);
-        self.members += placed.count() as u64;
+        self.members += new.unseen + new.seen;
         if batch.is_given {
             return;
         }
-        let count = &mut self.report;
-        for (fate, &new) in fates.into_iter().zip(&batch.new) {
-            match fate {
-                Fate::Unseen => count.unseen += 1,
-                Fate::Seen => count.seen += 1,
-                Fate::NoPlace => count.no_place += 1,
-            }
-            let is_wrong = new && fate == Fate::Seen;
-            count.wrong += u64::from(is_wrong);
-            self.new += u64::from(new && fate != Fate::NoPlace);
+        self.new += new.unseen + new.seen;
+        self.wrong += new.seen;
+        for Counts { unseen, seen, no_place } in [new, self.filter.judge_again(batch)] {
+            self.counts.unseen += unseen;
+            self.counts.seen += seen;
+            self.counts.no_place += no_place;
         }
         self.items = batch.items;
-        let is_full = self.capacity.is_some_and(|capacity| self.keys() >= capacity);
-        if self.full_after.is_none() && is_full && !self.filter.grows() {
+        let is_full = self.parameters.capacity().is_some_and(|most| self.keys() >= most);
+        if self.full_after.is_none() && is_full && !self.parameters.grows() {
             self.full_after = Some(self.items);
         }
         if self.curve.wants(batch.items) {
@@ -173,33 +169,33 @@ impl Lane {
         self.curve.push(Point {
             items: self.items,
             new: self.new,
-            wrong: self.report.wrong,
+            wrong: self.wrong,
             expected: before.expected + rate * (self.new - before.new) as f64,
             error_rate_now,
         });
     }
 
-    /// What it has found.
+    /// Ends the lane with its report.
     pub(super) fn end(mut self) -> LaneReport {
         if self.items > self.curve.last().items {
             self.mark();
         }
-        let keys = self.keys();
-        let (kind, capacity) = (self.kind, self.capacity);
-        let Counts { unseen, seen, wrong, no_place } = self.report;
+        let (kind, keys) = (self.kind(), self.keys());
+        let Counts { unseen, seen, no_place } = self.counts;
         let capacity = match &self.filter {
-            Filter::InMemory(filter, _) => Some(filter.gauge().fill().capacity),
-            Filter::Strings(_) | Filter::Set => capacity,
+            Filter::Local(filter, _) if !self.parameters.is_exact() => {
+                Some(filter.gauge().fill().capacity)
+            }
+            _ => self.parameters.capacity(),
         };
         let outlook = |keys| self.parameters.outlook(keys).ok();
-        let full = capacity.and_then(outlook).and_then(|outlook| outlook.warning);
         LaneReport {
             name: kind.name(),
             kind,
             items: self.items,
             unseen,
             seen,
-            wrong,
+            wrong: self.wrong,
             no_place,
             wrong_computed: self.curve.last().expected,
             error_rate_now: self.error_rate(),
@@ -207,17 +203,17 @@ impl Lane {
             capacity,
             full_after: self.full_after,
             bytes: outlook(keys).map_or([0; 2], |outlook| outlook.bytes),
-            warning: full,
+            warning: capacity.and_then(outlook).and_then(|outlook| outlook.warning),
             stopped: self.stopped,
             curve: self.curve.into_points(),
         }
     }
 
-    /// The share of unseen fingerprints that it takes for seen now.
+    /// Share of unseen fingerprints that the filter takes for seen now.
     fn error_rate(&self) -> f64 {
         match &self.filter {
-            Filter::InMemory(filter, _) => filter.gauge().error_rate(),
-            Filter::Strings(_) | Filter::Set => {
+            Filter::Local(filter, _) => filter.gauge().error_rate(),
+            Filter::Scripted(_) | Filter::Exact => {
                 self.parameters.outlook(self.members).map_or(0.0, |outlook| outlook.error_rate)
             }
         }
@@ -225,69 +221,61 @@ impl Lane {
 
     fn keys(&self) -> u64 {
         match &self.filter {
-            Filter::InMemory(filter, _) => filter.gauge().fill().counted,
-            Filter::Strings(filter) => filter.keys(),
-            Filter::Set => self.members,
+            Filter::Local(filter, _) => filter.gauge().fill().counted,
+            Filter::Scripted(filter) => filter.keys(),
+            Filter::Exact => self.members,
         }
     }
 }
 
 impl Filter {
-    /// Judges a batch, in the order of its items, and sets what is unseen.
-    ///
-    /// Those in a daemon's memory are tested by the batch and set behind it, as the daemon does:
-    /// what is twice in a batch is found by the exact set, as the daemon finds it in its own of
-    /// what is in flight. Those in Redis are tested and set one by one, as its scripts do.
-    fn fates(&mut self, batch: &Judgable) -> Result<Vec<Fate>, Full> {
-        let Judgable { fingerprints, key_hashes, new, .. } = batch;
-        let fate = |is_unseen| if is_unseen { Fate::Unseen } else { Fate::Seen };
+    /// Judges new fingerprints, and sets the unseen ones. A filter in memory tests them all before,
+    /// as a daemon does with a batch. A script tests and sets them one by one.
+    fn judge_new(&mut self, fingerprints: &[Fingerprint]) -> Result<Counts, Full> {
+        let all = fingerprints.len() as u64;
         Ok(match self {
-            Self::InMemory(filter, hasher) => {
-                let own: Vec<KeyHash>;
-                let key_hashes = match hasher {
-                    Some(hasher) => {
-                        own = fingerprints.iter().map(|it| hasher.key_hash(it)).collect();
-                        &own
-                    }
-                    None => key_hashes,
-                };
+            Self::Local(filter, hasher) => {
+                let key_hashes: Vec<_> =
+                    fingerprints.iter().map(|it| hasher.key_hash(it)).collect();
                 let mut verdicts = Vec::new();
-                filter.test(key_hashes, &mut verdicts);
-                let unseen = verdicts.iter().zip(new);
-                let unseen = unseen.map(|(&verdict, &new)| verdict == Verdict::Unseen && new);
-                let fates: Vec<Fate> = unseen.map(fate).collect();
-                let to_set = key_hashes.iter().zip(&fates).filter(|&(_, &it)| it == Fate::Unseen);
-                let to_set: Vec<KeyHash> = to_set.map(|(&key_hash, _)| key_hash).collect();
-                filter.reserve(&count_by_shard(&to_set))?;
-                filter.insert(&to_set)?;
-                fates
+                filter.test(&key_hashes, &mut verdicts);
+                let unseen = key_hashes.into_iter().zip(verdicts);
+                let unseen = unseen.filter(|&(_, verdict)| verdict == Verdict::Unseen);
+                let unseen: Vec<_> = unseen.map(|(key_hash, _)| key_hash).collect();
+                filter.reserve(&count_by_shard(&unseen))?;
+                filter.insert(&unseen)?;
+                let unseen = unseen.len() as u64;
+                Counts { unseen, seen: all - unseen, no_place: 0 }
             }
-            Self::Strings(filter) => {
-                let mut fates = Vec::with_capacity(fingerprints.len());
-                // Digits that stand beside each other, and where those of each end.
-                let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
-                for fingerprint in fingerprints {
-                    digits.extend_from_slice(fingerprint.text(&mut room));
-                    ends.push(digits.len());
-                }
-                let starts = std::iter::once(0).chain(ends.iter().copied());
-                let texts: Vec<_> =
-                    starts.zip(&ends).map(|(start, &end)| &digits[start..end]).collect();
-                filter.add_all(&texts, &mut |placed| {
-                    fates.push(match placed {
-                        Placed::Seen => Fate::Seen,
-                        Placed::Added => Fate::Unseen,
-                        Placed::Nowhere(_) => Fate::NoPlace,
-                    });
-                });
-                fates
-            }
-            Self::Set => new.iter().map(|&new| fate(new)).collect(),
+            Self::Scripted(filter) => scripted(&mut **filter, fingerprints),
+            Self::Exact => Counts { unseen: all, ..Counts::default() },
         })
     }
 
-    /// Returns true if it grows by layers.
-    fn grows(&self) -> bool {
-        matches!(self, Self::InMemory(filter, _) if filter.gauge().fill().layers > 0)
+    /// Judges fingerprints that were judged before. No kind forgets one that it has a place for.
+    fn judge_again(&mut self, batch: &Judgable) -> Counts {
+        match self {
+            Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),
+            Self::Local(..) | Self::Exact => Counts { seen: batch.again, ..Counts::default() },
+        }
     }
+}
+
+/// Judges as the scripts of a filter in Redis do.
+fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
+    // Digits one after the other, and the end of those of each.
+    let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
+    for fingerprint in fingerprints {
+        digits.extend_from_slice(fingerprint.text(&mut room));
+        ends.push(digits.len());
+    }
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let texts: Vec<_> = starts.zip(&ends).map(|(start, &end)| &digits[start..end]).collect();
+    let mut counts = Counts::default();
+    filter.add_all(&texts, &mut |placed| match placed {
+        Placed::Seen => counts.seen += 1,
+        Placed::Added => counts.unseen += 1,
+        Placed::Nowhere(_) => counts.no_place += 1,
+    });
+    counts
 }

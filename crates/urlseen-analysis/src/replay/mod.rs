@@ -1,256 +1,229 @@
 //! A replay: what urlseen would do with a source, a file or a recorded stream, without doing it.
 //!
 //! ```text
-//! feed (one thread) -> readers (fingerprints, in turn) -> exact set -> a lane for each kind
+//! feed -> engine with an exact filter -> a lane for each kind
 //! ```
 //!
-//! Items go in batches, in order. Whether a fingerprint was there before is known exactly; each
-//! lane has a filter of its kind in this process's memory, judges what the exact set knows, and
-//! counts where the two differ. Nothing is written anywhere: no lease, no key, no folder.
+//! The items go through the driver, as those of a pipe do, with a filter of the kind `exact`. So
+//! the engine knows which fingerprints are new. Each lane is a thread with a filter of its kind in
+//! memory. It judges the same items, and counts the new ones that it takes for seen. Nothing is
+//! written anywhere: no lease, no key, no folder.
 
 mod curve;
 mod error;
-mod exact;
-mod feed;
+mod judging;
 mod keys;
 mod lane;
-mod reading;
 mod report;
 #[cfg(test)]
 mod tests;
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
-
-use crossbeam_channel::{Receiver, Sender, bounded};
+use std::time::Instant;
 
 pub use curve::Point;
 pub(crate) use error::ReplayError;
-use exact::Exact;
-use feed::ReplayFeed;
-pub use feed::{Input, Seen};
+use judging::{Judging, Part};
+use keys::Keys;
 pub use lane::LaneSpec;
-use lane::{Judgable, Lane};
-use reading::{Work, Worker};
 pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Tally};
-use urlseen_core::filter::memory;
-use urlseen_core::filter::native::Native;
+use tokio::runtime::Builder;
+use urlseen_core::filter::{Kind, Seed, memory};
 use urlseen_engine::config::Config;
-use urlseen_engine::flow::driver::{Audience, Progress};
-use urlseen_engine::item::Options;
+use urlseen_engine::engine::query;
+use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{Engine, EngineError, Parts, Works, WorksError};
+use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
+use urlseen_engine::flow::feed::{Feed, FeedError};
+use urlseen_engine::flow::import::{Format, Origin};
+use urlseen_engine::flow::input;
+use urlseen_engine::item::{Form, Options};
 
-/// How many batches wait at each station.
-const WAITING: usize = 16;
-
-/// How often progress is told.
-const TELL: Duration = Duration::from_millis(200);
-
-/// After how many new fingerprints it is looked whether there is memory for more, and how much
-/// there must be at least.
-const LOOK: u64 = 1 << 18;
-const SPARE: u64 = 256 << 20;
-
-/// What is to be replayed, and how.
+/// Input and filters of a replay.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// The source, the filter's settings, the algorithm.
+    /// The source, and how many items go together.
     pub config: &'a Config,
-    /// How items are read.
+    /// Options for reading items.
     pub items: Options,
-    /// How fingerprints are hashed by `native` and by the exact set.
-    pub native: Native,
-    /// The kinds that judge.
+    /// Seed of the exact filter, and of every kind that has one.
+    pub seed: Seed,
+    /// Filters of the kinds that judge.
     pub specs: Vec<LaneSpec>,
-    /// How many threads read items.
+    /// Number of threads that read items.
     pub threads: usize,
-    /// What counts as seen from the begin on.
+    /// Fingerprints that count as seen from the start.
     pub seen: Vec<Seen>,
-    /// What is replayed.
+    /// Items that are replayed.
     pub input: Input,
-    /// How many items at most.
+    /// Most items that are replayed.
     pub most: Option<u64>,
 }
 
-/// Replays until the input ends, or until `stop` is set: then the report is of what was read.
+/// Items that are replayed.
+#[derive(Debug, Clone)]
+pub enum Input {
+    /// The lines of files, or of standard input if there are none.
+    Files(Vec<PathBuf>),
+    /// Keys in Redis: lists, sorted sets, sets and streams.
+    Keys {
+        /// Their names, in the order in which they are read.
+        keys: Vec<String>,
+        /// The field of a stream's entries that has the item.
+        field: String,
+    },
+}
+
+/// Fingerprints that count as seen from the start.
+#[derive(Debug, Clone)]
+pub enum Seen {
+    /// A file: lines of hex digits, or a `requests.seen`.
+    File(PathBuf),
+    /// A set in Redis whose members are hex digits.
+    Set(String),
+}
+
+/// Replays until the input ends, or until `stop` is set. The report is of the items that were read.
 ///
 /// # Errors
-/// It could not begin. What ends it later is in the report.
+/// The replay could not begin. The reason of a later end is in the report.
 pub fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
     audience: &mut dyn Audience,
 ) -> Result<Report, ReplayError> {
-    let Setup { config, items, native, specs, threads, seen, input, most } = setup;
-    let feed = ReplayFeed::open(config, input, seen, most, Arc::clone(stop))?;
-    let (expected, memory) = (feed.expected(), Memory::of(&specs, feed.items()));
-    memory.check()?;
-    let lanes: Result<Vec<_>, _> =
-        specs.into_iter().map(|spec| Lane::start(spec, native)).collect();
-    let lanes: Vec<Running> = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
-
-    let (mut to_read, mut read, mut readers) = (Vec::new(), Vec::new(), Vec::new());
-    for number in 0..threads.max(1) {
-        let (hand_in, work) = bounded(WAITING);
-        let (hand_over, done) = bounded(WAITING);
-        let life = move || Worker::new(items, native).work(&work, &hand_over);
-        let thread = thread::Builder::new().name(format!("reader-{number}"));
-        readers.push(thread.spawn(life).map_err(ReplayError::Thread)?);
-        to_read.push(hand_in);
-        read.push(done);
+    let Setup { config, items, seed, specs, threads, seen, input, most } = setup;
+    let mut rows = None;
+    let (feed, count) = match input {
+        Input::Files(files) => {
+            let feed = input::lines(files);
+            // The number of bytes of so many items is unknown.
+            let expected = if most.is_none() { feed.expected } else { 0 };
+            (Feed { expected, ..feed }, 0)
+        }
+        Input::Keys { keys, field } => {
+            let keys = Keys::open(config, keys, field, most.unwrap_or(u64::MAX))?;
+            rows = Some(keys.rows());
+            let expected = keys.expected();
+            (Feed { expected, pages: Box::new(keys) }, expected)
+        }
+    };
+    let feed = cut(feed, config.source.batch, most);
+    let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
+    let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
+    check_memory(filters, exact.outlook(count)?.bytes[1])?;
+    let mut judging = Judging::start(specs, seed, items.form)?;
+    let mut engine = Engine::start(&Parts::local(exact, items, threads.max(1)))?;
+    if judging.needs_seen() {
+        engine.keep_seen();
     }
-    let thread = thread::Builder::new().name("feed".to_owned());
-    let feeding = thread.spawn(move || feed.run(&to_read)).map_err(ReplayError::Thread)?;
+    let works = Local::volatile(engine).work(query::open(0).1).map_err(ReplayError::Thread)?;
+    let mut replay = Replay { works, judging: &mut judging, audience, stop };
 
     let started = Instant::now();
-    let mut judging = Judging { exact: Exact::new(), tally: Tally::default(), lanes };
-    let mut progress = Progress { expected, ..Progress::default() };
-    let out_of_memory = judging.all(&read, stop, &mut progress, audience);
-    // Whoever waits to hand something over gives up.
-    drop(read);
-    let fed = ended(feeding);
-    // One that panicked looks like the end of the input until it is asked.
-    readers.into_iter().for_each(ended);
-    let ending = match (fed.ended, out_of_memory) {
-        (Err(error), _) => Ending::Failed(error),
-        (Ok(()), true) => Ending::OutOfMemory,
-        (Ok(()), false) if stop.load(Ordering::Relaxed) => Ending::Stopped,
-        (Ok(()), false) => Ending::Whole,
+    let digests = Options::new(Form::Digest, items.algorithm, items.keep_fragments);
+    let ended = replay.given(seen, digests, config).and_then(|()| replay.flow(feed, items, false));
+    let ending = match ended {
+        Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,
+        Ok(Ok(())) => Ending::Whole,
+        Ok(Err(error)) => Ending::Failed(error.into()),
+        Err(ReplayError::Flow(FlowError::Works(WorksError::Engine(EngineError::Full(_))))) => {
+            Ending::OutOfMemory
+        }
+        Err(error) => Ending::Failed(error),
     };
-    judging.tell(&mut progress, audience);
-    let Judging { exact, tally, lanes } = judging;
-    let kinds = lanes.into_iter().map(Running::end).collect();
+    let fill = replay.works.engine.gauges().fill();
+    let (tally, kinds) = judging.end();
     Ok(Report {
         tally,
         kinds,
-        keys: fed.keys,
-        exact_keys: exact.len(),
-        exact_bytes: exact.bytes(),
+        keys: rows.map_or_else(Vec::new, |rows| rows.take()),
+        exact_keys: fill.counted,
+        exact_bytes: fill.bytes,
         seconds: started.elapsed().as_secs_f64(),
         ending,
     })
 }
 
-/// The memory that a replay takes from the begin on.
-struct Memory {
-    filters: u64,
-    exact: u64,
+/// Replay that is at work.
+struct Replay<'a> {
+    works: Works,
+    judging: &'a mut Judging,
+    audience: &'a mut dyn Audience,
+    stop: &'a Arc<AtomicBool>,
 }
 
-impl Memory {
-    fn of(specs: &[LaneSpec], expected: u64) -> Self {
-        let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
-        Self { filters, exact: Exact::bytes_of(expected) }
-    }
-
-    /// Refuses what the machine has no memory for; passes where that cannot be known.
-    fn check(&self) -> Result<(), ReplayError> {
-        let Self { filters, exact } = *self;
-        match memory::available() {
-            Some(available) if available.bytes < filters.saturating_add(exact) => {
-                Err(ReplayError::TooLarge { filters, exact, available })
-            }
-            _ => Ok(()),
-        }
-    }
-}
-
-/// What has been found out.
-struct Judging {
-    exact: Exact,
-    tally: Tally,
-    lanes: Vec<Running>,
-}
-
-impl Judging {
-    /// Takes what was read, batch by batch in order, until there is no more; whether it ended for
-    /// want of memory.
-    fn all(
+impl Replay<'_> {
+    /// Takes the fingerprints that count as seen from the start.
+    fn given(
         &mut self,
-        read: &[Receiver<reading::Readings>],
-        stop: &AtomicBool,
-        progress: &mut Progress,
-        audience: &mut dyn Audience,
-    ) -> bool {
-        let (mut told, mut looked) = (Instant::now(), 0);
-        // Batches were handed out in turn, and come back so.
-        for done in read.iter().cycle() {
-            let Ok(readings) = done.recv() else { return false };
-            readings.page.bad.iter().for_each(|bad| audience.bad(bad));
-            if !readings.is_given {
-                progress.read = readings.page.read;
-            }
-            self.take(readings);
-            if told.elapsed() >= TELL {
-                self.tell(progress, audience);
-                told = Instant::now();
-            }
-            if self.exact.len() >= looked + LOOK {
-                looked = self.exact.len();
-                let least = SPARE.max(self.exact.bytes() / 2);
-                if memory::available().is_some_and(|available| available.bytes < least) {
-                    stop.store(true, Ordering::Relaxed);
-                    return true;
-                }
-            }
+        seen: Vec<Seen>,
+        options: Options,
+        config: &Config,
+    ) -> Result<(), ReplayError> {
+        for seen in seen {
+            let origin = match seen {
+                Seen::File(name) => Origin::Files { files: vec![name], format: Format::Auto },
+                Seen::Set(key) => Origin::Set { address: config.redis.url.clone(), key },
+            };
+            let feed = origin.open(Vec::new()).map_err(ReplayError::Seen)?;
+            self.flow(feed, options, true)?.map_err(ReplayError::Seen)?;
         }
-        unreachable!("somebody reads")
+        Ok(())
     }
 
-    fn tell(&self, progress: &mut Progress, audience: &mut dyn Audience) {
-        progress.count.read = self.tally.items;
-        audience.progress(progress);
-    }
-
-    fn take(&mut self, readings: reading::Readings) {
-        let key_hashes = readings.key_hashes.iter();
-        let new: Vec<bool> = key_hashes.map(|&key_hash| self.exact.insert(key_hash)).collect();
-        self.tally.add(&readings, &new);
-        let judgable = Arc::new(Judgable {
-            items: self.tally.items,
-            fingerprints: readings.fingerprints,
-            key_hashes: readings.key_hashes,
-            new,
-            is_given: readings.is_given,
-        });
-        for lane in &self.lanes {
-            // One that is gone has panicked, which is noticed at the end.
-            let _ = lane.hand_in.send(Arc::clone(&judgable));
-        }
-    }
-}
-
-/// A lane on a thread of its own.
-struct Running {
-    hand_in: Sender<Arc<Judgable>>,
-    thread: JoinHandle<LaneReport>,
-}
-
-impl Running {
-    fn start(mut lane: Lane) -> Result<Self, ReplayError> {
-        let (hand_in, work) = bounded::<Arc<Judgable>>(WAITING);
-        let name = format!("lane-{}", lane.name());
-        let life = move || {
-            for judgable in work {
-                lane.judge(&judgable);
-            }
-            lane.end()
+    /// Drives a feed through the engine to the lanes.
+    fn flow(
+        &mut self,
+        feed: Feed,
+        options: Options,
+        is_given: bool,
+    ) -> Result<Result<(), FeedError>, ReplayError> {
+        self.works.engine.read_as(options);
+        self.judging.is_given = is_given;
+        let (expected, stop) = (feed.expected, Arc::clone(self.stop));
+        let pages = feed.pages.take_while(move |_| !stop.load(Ordering::Relaxed));
+        let feed = Feed { expected, pages: Box::new(pages) };
+        let flow = Flow {
+            works: &mut self.works,
+            pages: feed.spawn()?,
+            effect: self.judging,
+            fill: None,
+            remedy: "",
+            audience: &mut Part { audience: self.audience, is_given },
         };
-        let thread = thread::Builder::new().name(name).spawn(life).map_err(ReplayError::Thread)?;
-        Ok(Self { hand_in, thread })
-    }
-
-    fn end(self) -> LaneReport {
-        drop(self.hand_in);
-        ended(self.thread)
+        let runtime = Builder::new_current_thread().enable_all().build();
+        let (_, ended) = runtime.map_err(ReplayError::Thread)?.block_on(flow.run())?;
+        Ok(ended)
     }
 }
 
-/// What a thread that has ended leaves; its panic is this thread's.
-fn ended<T>(thread: JoinHandle<T>) -> T {
-    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+/// Cuts a feed into pages of at most `batch` items, and ends it after `most` items.
+fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> Feed {
+    let mut left = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
+    let pages = std::iter::from_fn(move || {
+        if left == 0 {
+            return None;
+        }
+        let page = pages.next()?.map(|page| page.truncated(left));
+        left -= page.as_ref().map_or(0, |page| page.items.len());
+        Some(page)
+    });
+    let pages = pages.flat_map(move |page| match page {
+        Ok(page) => page.split(batch).map(Ok).collect(),
+        Err(error) => vec![Err(error)],
+    });
+    Feed { expected, pages: Box::new(pages) }
 }
 
-/// What is handed from the feed to the readers.
-type ToReaders = [Sender<Work>];
+/// Refuses a replay that the machine has no memory for, as far as that is known.
+fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
+    match memory::available() {
+        Some(available) if available.bytes < filters.saturating_add(exact) => {
+            Err(ReplayError::TooLarge { filters, exact, available })
+        }
+        _ => Ok(()),
+    }
+}

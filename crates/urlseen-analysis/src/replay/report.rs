@@ -1,4 +1,4 @@
-//! What a replay found out.
+//! Report of a replay, without its words.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,23 @@ use serde::Serialize;
 
 use super::curve::Point;
 use super::error::ReplayError;
-use super::reading::Readings;
 use urlseen_core::filter::Kind;
-use urlseen_engine::item::Unreadable;
+use urlseen_engine::flow::feed::Page;
+use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::item::{Form, Unreadable};
 
-/// How many different reasons are kept apart.
+/// Most different reasons that are kept apart.
 const REASONS: usize = 50;
 
-/// All of it.
+/// Bytes of an item that are kept, enough to know it by.
+const SHOWN: usize = 1 << 10;
+
+/// Results of a replay.
 #[derive(Debug)]
 pub struct Report {
-    /// What was counted of items, whatever judges them.
+    /// Counts of the items, apart from any kind.
     pub tally: Tally,
-    /// What each kind made of them, in the order in which they were named.
+    /// Results of each kind, in the order in which they were named.
     pub kinds: Vec<LaneReport>,
     /// The keys that were read, if it was keys.
     pub keys: Vec<KeyRead>,
@@ -26,18 +30,18 @@ pub struct Report {
     pub exact_keys: u64,
     /// The memory that it took.
     pub exact_bytes: u64,
-    /// How long it took.
+    /// Duration of the replay in seconds.
     pub seconds: f64,
-    /// How it ended.
+    /// End of the replay.
     pub ending: Ending,
 }
 
-/// How a replay ended.
+/// End of a replay, and the reason.
 #[derive(Debug)]
 pub enum Ending {
-    /// With the input.
+    /// The input has ended.
     Whole,
-    /// It was asked to stop.
+    /// The replay was asked to stop.
     Stopped,
     /// The machine's memory was nearly used up.
     OutOfMemory,
@@ -45,12 +49,12 @@ pub enum Ending {
     Failed(ReplayError),
 }
 
-/// What was counted of items, whatever judges them.
+/// Counts of the items, apart from any kind.
 #[derive(Debug, Default, Clone)]
 pub struct Tally {
-    /// Items that were read.
+    /// Number of items that were read.
     pub items: u64,
-    /// How many had each form; an empty one has none.
+    /// Number of items of each form; an empty item has none.
     pub forms: BTreeMap<&'static str, u64>,
     /// Those that are passed on unchecked.
     pub unfiltered: u64,
@@ -62,54 +66,54 @@ pub struct Tally {
     pub new: u64,
     /// Those that cannot be read.
     pub rejected: u64,
-    /// Why, with how many.
+    /// Reasons, with the number of items of each.
     pub rejects: BTreeMap<String, Reason>,
     /// Entries of streams without the field that has the item; they are among no other count.
     pub without: u64,
     /// Fingerprints that counted as seen from the begin on, each once.
     pub given: u64,
-    /// What was to be such and is no fingerprint.
+    /// Malformed entries among these.
     pub given_bad: u64,
 }
 
 /// Why items cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// How many.
+    /// Number of such items.
     pub items: u64,
-    /// Where the first stands.
+    /// Place of the first such item.
     pub place: String,
-    /// What it begins with.
+    /// Beginning of that item.
     #[serde(skip)]
     pub item: Vec<u8>,
 }
 
-/// A key that was read.
+/// Key in Redis that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeyRead {
-    /// Its name.
+    /// Name of the key.
     pub key: String,
-    /// What it holds.
+    /// Type of the key in Redis.
     #[serde(rename = "type")]
     pub kind: String,
-    /// How long it was before.
+    /// Length of the key before the replay.
     pub before: u64,
     /// And after; nothing where it was not read to its end.
     pub after: Option<u64>,
-    /// How many items were read from it.
+    /// Number of items that were read from it.
     pub read: u64,
 }
 
-/// What a kind made of the items.
+/// Results of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
     /// Its kind, by its name in the configuration.
     #[serde(rename = "kind")]
     pub name: &'static str,
-    /// The same as a value.
+    /// Kind as a value, for programs.
     #[serde(skip)]
     pub kind: Kind,
-    /// Items that it judged.
+    /// Number of items that it judged.
     pub items: u64,
     /// Those that are unseen to it.
     pub unseen: u64,
@@ -119,13 +123,13 @@ pub struct LaneReport {
     pub wrong: u64,
     /// Those that it has no place for, which are rejected.
     pub no_place: u64,
-    /// How many wrong ones the computed error rates come to.
+    /// Number of wrong ones by the computed error rates.
     pub wrong_computed: f64,
     /// The computed error rate at the end.
     pub error_rate_now: f64,
     /// Fingerprints in the filter, those given at the begin too.
     pub keys: u64,
-    /// How many it is made for, where it is made for a number.
+    /// Number of fingerprints that it is made for, if it has one.
     pub capacity: Option<u64>,
     /// After how many items it held as many as it is made for.
     pub full_after: Option<u64>,
@@ -136,7 +140,7 @@ pub struct LaneReport {
     pub stopped: Option<String>,
     /// Why the filter cannot have the error rate that it is made for.
     pub warning: Option<String>,
-    /// How it came there.
+    /// Points of the way to these results.
     pub curve: Vec<Point>,
 }
 
@@ -148,37 +152,41 @@ impl LaneReport {
 }
 
 impl Tally {
-    /// Adds a batch, of whose fingerprints those are `new` that never came before.
-    pub(super) fn add(&mut self, readings: &Readings, new: &[bool]) {
-        let all = new.len() as u64;
-        let new = new.iter().filter(|&&new| new).count() as u64;
-        if readings.is_given {
-            self.given += new;
-            self.given_bad += readings.page.bad_count;
-            return;
-        }
-        self.items += readings.page.items.len() as u64;
-        self.without += readings.page.bad_count;
-        self.new += new;
-        self.again += all - new;
-        self.unfiltered += readings.unfiltered;
-        for &(form, count) in &readings.forms {
-            *self.forms.entry(form.name()).or_default() += count;
-        }
-        for &rule in &readings.passed {
-            let rule = usize::from(rule);
+    /// Adds a batch that counts as seen from the start.
+    pub(super) fn add_given(&mut self, page: &Page, batch: &Batch<Judged>) {
+        self.given += batch.added().len() as u64;
+        self.given_bad += page.bad_count;
+    }
+
+    /// Adds a batch of items of this form.
+    pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
+        self.items += batch.items().len() as u64;
+        self.without += page.bad_count;
+        self.new += batch.added().len() as u64;
+        self.again += batch.seen_len() as u64;
+        self.unfiltered += batch.unfiltered_len() as u64;
+        for rule in batch.passed().map(usize::from) {
             if self.passed.len() <= rule {
                 self.passed.resize(rule + 1, 0);
             }
             self.passed[rule] += 1;
         }
-        self.rejected += readings.rejects.len() as u64;
-        for (place, item, reason) in &readings.rejects {
+        // An empty item has no form.
+        let items = batch.items().iter().filter(|item| !item.is_empty());
+        for form in items.filter_map(|item| form.of(item)) {
+            *self.forms.entry(form.name()).or_default() += 1;
+        }
+        self.rejected += batch.rejects().len() as u64;
+        for (index, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
             let mut words = words(reason);
             if !self.rejects.contains_key(&words) && self.rejects.len() >= REASONS {
                 "other reasons".clone_into(&mut words);
             }
-            let first = || Reason { items: 0, place: place.clone(), item: item.clone() };
+            let first = || Reason {
+                items: 0,
+                place: page.place(index).to_string(),
+                item: item[..item.len().min(SHOWN)].to_vec(),
+            };
             self.rejects.entry(words).or_insert_with(first).items += 1;
         }
     }

@@ -5,10 +5,11 @@ use std::io::Write;
 use tempfile::NamedTempFile;
 
 use super::*;
+use urlseen_core::filter::Kind;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{Capacity, ErrorRate, Kind, Seed, Sizing};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_engine::config::{ItemForm, Sources};
+use urlseen_engine::flow::driver::Progress;
 use urlseen_engine::flow::feed::Bad;
 
 struct Silent;
@@ -36,8 +37,6 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report 
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
     let config = config(set);
-    let capacity = Capacity::new(config.filter.capacity).unwrap();
-    let sizing = Sizing::new(capacity, ErrorRate::new(config.filter.error_rate).unwrap());
     let spec = |&kind: &Kind| {
         let mut config = config.clone();
         config.filter.kind = kind;
@@ -46,7 +45,7 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report 
     let setup = Setup {
         config: &config,
         items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
-        native: Native::new(Seed::new(3), sizing.geometry()),
+        seed: Seed::new(3),
         specs: kinds.iter().map(spec).collect(),
         threads,
         seen: Vec::new(),
@@ -99,8 +98,7 @@ fn reasons_are_counted_and_the_first_of_each_is_named() {
 
 #[test]
 fn what_does_not_fit_is_refused_before_anything_is_taken() {
-    let memory = Memory { filters: u64::MAX, exact: 1 << 30 };
-    let refused = memory.check().unwrap_err().to_string();
+    let refused = check_memory(u64::MAX, 1 << 30).unwrap_err().to_string();
     assert!(refused.contains("the exact set 1.00 GiB"), "{refused}");
-    assert!(Memory { filters: 0, exact: 0 }.check().is_ok());
+    assert!(check_memory(0, 0).is_ok());
 }

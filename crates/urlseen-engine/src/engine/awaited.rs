@@ -61,7 +61,7 @@ mod tests {
 
     /// Makes a batch of two parts.
     fn progress(number: u64) -> Arc<Progress> {
-        Arc::new(Progress::new(number, Batch::new(Items::default()), 2, 1))
+        Arc::new(Progress::new(number, Batch::new(Items::default()), 2, 1, false))
     }
 
     #[test]

@@ -28,8 +28,8 @@ use std::thread::JoinHandle;
 use crossbeam_channel::{Receiver, Sender, select_biased};
 use tokio::sync::mpsc;
 
-use crate::item::Reader;
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
+use crate::item::{Options, Reader};
 pub(crate) use asking::Answers;
 use asking::Asking;
 pub use asking::{Answer, Question, Wanted};
@@ -72,6 +72,8 @@ pub struct Engine {
     handle: Handle,
     /// True if the threads hold the filter.
     is_here: bool,
+    /// True if batches keep the fingerprints that were seen before.
+    keeps_seen: bool,
     reads: Sender<Read>,
     threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
@@ -99,6 +101,7 @@ impl Engine {
         let mut engine = Self {
             handle: Handle { hasher: parts.hasher, owners, gauges },
             is_here: parts.shared.is_none(),
+            keeps_seen: false,
             reads,
             threads: Vec::new(),
             done,
@@ -158,6 +161,20 @@ impl Engine {
         self.batches.in_progress()
     }
 
+    /// Keeps the fingerprints that were seen before in later batches.
+    pub fn keep_seen(&mut self) {
+        self.keeps_seen = true;
+    }
+
+    /// Reads the items of later batches by these options.
+    ///
+    /// # Panics
+    /// If a batch is in progress.
+    pub fn read_as(&mut self, items: Options) {
+        assert_eq!(self.in_progress(), 0, "a batch is read by the options of its submission");
+        self.handle.tell_all(|| Job::ReadAs(items));
+    }
+
     /// Gives the engine a batch to judge.
     ///
     /// # Panics
@@ -166,7 +183,9 @@ impl Engine {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
         let threads = self.handle.owners.len();
         let parts = batch.items().len().div_ceil(PART).clamp(1, threads);
-        let progress = Arc::new(Progress::new(self.batches.submit(), batch, parts, threads));
+        let number = self.batches.submit();
+        let progress = Progress::new(number, batch, parts, threads, self.keeps_seen);
+        let progress = Arc::new(progress);
         for part in 0..parts {
             // As with an owner that is gone.
             let _ = self.reads.send(Read { progress: Arc::clone(&progress), part });

@@ -12,7 +12,7 @@ use super::in_flight::InFlight;
 use super::pieces::Pieces;
 use super::progress::{Found, Progress};
 use crate::item::batch::{Batch, Findings};
-use crate::item::{Identity, Item, Reader, Unreadable};
+use crate::item::{Identity, Item, Options, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
@@ -42,6 +42,8 @@ pub(super) enum Job {
     EvictSeen,
     /// Tell when all earlier jobs are done.
     Mark,
+    /// Read later items by these options.
+    ReadAs(Options),
     /// Empty the filter for good.
     Clear,
     /// Load a saved shard in place of its contents.
@@ -130,6 +132,7 @@ impl Owner {
             Job::Commit { at } => self.commit(at),
             Job::Abort => self.in_flight.drop_batches(),
             Job::EvictSeen => self.filter.clear(),
+            Job::ReadAs(items) => self.reader = Reader::new(items),
             Job::Clear => self.clear(),
             Job::Load { section, mut body, reply } => {
                 let Section { shard, keys, len, .. } = section;

@@ -14,6 +14,7 @@ pub(super) struct Progress {
     batch: Batch<Claimed>,
     parts: usize,
     threads: usize,
+    keeps_seen: bool,
     /// Findings of the threads that are done. Each locks it once, at the end.
     found: Mutex<Vec<Found>>,
 }
@@ -30,8 +31,14 @@ pub(super) struct Found {
 impl Progress {
     /// Begins with a batch whose items are to be read in so many parts, and judged by so many
     /// threads.
-    pub(super) fn new(number: u64, batch: Batch<Claimed>, parts: usize, threads: usize) -> Self {
-        Self { number, batch, parts, threads, found: Mutex::default() }
+    pub(super) fn new(
+        number: u64,
+        batch: Batch<Claimed>,
+        parts: usize,
+        threads: usize,
+        keeps_seen: bool,
+    ) -> Self {
+        Self { number, batch, parts, threads, keeps_seen, found: Mutex::default() }
     }
 
     /// Number of the batch, in the order of submission.
@@ -84,10 +91,13 @@ impl Progress {
         let mut places = unseen.iter().peekable();
         for (_, reading) in readings {
             let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores } = reading;
-            let added = fingerprints
-                .into_iter()
-                .filter_map(|(place, fingerprint)| places.next_if_eq(&&place).map(|_| fingerprint));
-            judged.added.extend(added);
+            for (place, fingerprint) in fingerprints {
+                if places.next_if_eq(&&place).is_some() {
+                    judged.added.push(fingerprint);
+                } else if self.keeps_seen {
+                    judged.seen.push(fingerprint);
+                }
+            }
             judged.onward.extend(&unfiltered);
             judged.unfiltered.extend(unfiltered);
             judged.passed.extend(passed);

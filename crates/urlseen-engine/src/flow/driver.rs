@@ -51,7 +51,7 @@ pub struct Flow<'a> {
 /// Effect of a flow on the outside.
 pub trait Effect {
     /// Acts on a judged batch, after the log has the one before.
-    fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()>;
+    fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()>;
 
     /// Fails if no more effect is wanted. Called from time to time, as a flow in which nothing is
     /// unseen would not notice otherwise.
@@ -62,7 +62,7 @@ pub trait Effect {
 
 /// Flow without an effect.
 impl Effect for () {
-    fn apply(&mut self, _: &Batch<Judged>) -> io::Result<()> {
+    fn apply(&mut self, _: &Page, _: &Batch<Judged>) -> io::Result<()> {
         Ok(())
     }
 }
@@ -224,7 +224,7 @@ impl Driver<'_> {
             && let Some(batch) = self.judged.pop_front()
         {
             let page = self.judging.pop_front().expect("every batch was a page");
-            self.flow.effect.apply(&batch).map_err(FlowError::Output)?;
+            self.flow.effect.apply(&page, &batch).map_err(FlowError::Output)?;
             self.count(&batch, page);
             self.flow.works.add(batch);
             self.record();

@@ -24,7 +24,7 @@ impl Effects {
 }
 
 impl Effect for Effects {
-    fn apply(&mut self, batch: &Batch<Judged>) -> io::Result<()> {
+    fn apply(&mut self, _: &Page, batch: &Batch<Judged>) -> io::Result<()> {
         self.0.lock().unwrap().push(batch.onward_len());
         Ok(())
     }

@@ -63,6 +63,8 @@ pub struct Findings {
     pub(crate) scores: Vec<(u32, f64)>,
     /// Unseen fingerprints in the order of their items. The log stores these.
     pub(crate) added: Vec<Fingerprint>,
+    /// The other fingerprints in the order of their items, if the engine keeps them.
+    pub(crate) seen: Vec<Fingerprint>,
 }
 
 impl Findings {
@@ -80,6 +82,7 @@ impl Findings {
             emitted: split(&mut self.emitted, |&(index, _)| before(index)),
             scores: split(&mut self.scores, |&(index, _)| before(index)),
             added: std::mem::replace(&mut self.added, later),
+            seen: Vec::new(),
         }
     }
 
@@ -225,6 +228,16 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         &self.stage.as_ref().added
     }
 
+    /// Number of items that were seen before.
+    pub fn seen_len(&self) -> usize {
+        self.items.len() - self.onward_len() - self.stage.as_ref().rejects.len()
+    }
+
+    /// Fingerprints that were seen before, if the engine keeps them.
+    pub fn seen_fingerprints(&self) -> &[Fingerprint] {
+        &self.stage.as_ref().seen
+    }
+
     /// Contents for the sink, in order: replacements, or items as received.
     pub fn onward(&self) -> impl Iterator<Item = &[u8]> {
         let Findings { onward, emitted, .. } = self.stage.as_ref();
@@ -313,6 +326,7 @@ mod tests {
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
+            seen: Vec::new(),
         });
         found.sifted()
     }

@@ -16,6 +16,9 @@ const AHEAD: usize = 32;
 /// Bytes that a table leaves to the rest of the process when it grows.
 const SPARE: u64 = 64 << 20;
 
+/// Bytes of a table that is small: the tables of all shards take less than what is spared.
+const SMALL: u64 = SPARE / SHARDS as u64;
+
 /// Number of bytes of a saved key.
 const KEY_BYTES: usize = size_of::<u128>();
 
@@ -106,7 +109,9 @@ impl ExactShards {
 fn allocate(keys: u64, available: fn() -> Option<Available>) -> Result<Table, Full> {
     let slots = slots_for(keys);
     let bytes = slots * SLOT_BYTES;
-    match available() {
+    // The answer takes longer than a small table.
+    let available = if bytes > SMALL { available() } else { None };
+    match available {
         Some(Available { bytes: have, limit }) if have < bytes + SPARE => Err(Full(format!(
             "the exact filter has no memory for more fingerprints: a shard of it takes {bytes} \
              bytes more, and {have} are available {limit}. Give the process more memory"

@@ -1,0 +1,120 @@
+//! Effect of a replay: the judged items go to the lanes, and are counted.
+
+use std::io;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use crossbeam_channel::{Sender, bounded};
+use urlseen_core::filter::Seed;
+use urlseen_engine::flow::driver::{Audience, Effect, Progress};
+use urlseen_engine::flow::feed::{Bad, Page};
+use urlseen_engine::item::Form;
+use urlseen_engine::item::batch::{Batch, Judged};
+
+use super::error::ReplayError;
+use super::lane::{Judgable, Lane, LaneSpec};
+use super::report::{LaneReport, Tally};
+
+/// Batches that wait for a lane.
+const WAITING: usize = 16;
+
+/// Lanes at work, and the counts of all items.
+pub(super) struct Judging {
+    lanes: Vec<Running>,
+    tally: Tally,
+    form: Form,
+    /// True if the fingerprints count as seen from the start.
+    pub(super) is_given: bool,
+}
+
+impl Judging {
+    /// Starts the lanes.
+    pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, form: Form) -> Result<Self, ReplayError> {
+        let lanes: Result<Vec<_>, _> =
+            specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
+        let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
+        Ok(Self { lanes, tally: Tally::default(), form, is_given: false })
+    }
+
+    /// Returns true if a lane needs the fingerprints that came before.
+    pub(super) fn needs_seen(&self) -> bool {
+        self.lanes.iter().any(|lane| lane.needs_seen)
+    }
+
+    /// Waits for the lanes.
+    pub(super) fn end(self) -> (Tally, Vec<LaneReport>) {
+        (self.tally, self.lanes.into_iter().map(Running::end).collect())
+    }
+}
+
+impl Effect for Judging {
+    fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()> {
+        if self.is_given {
+            self.tally.add_given(page, batch);
+        } else {
+            self.tally.add(page, batch, self.form);
+        }
+        let judgable = Arc::new(Judgable {
+            items: self.tally.items,
+            new: batch.added().to_vec(),
+            again: batch.seen_len() as u64,
+            seen: batch.seen_fingerprints().to_vec(),
+            is_given: self.is_given,
+        });
+        for lane in &self.lanes {
+            // A lane that panicked is noticed at the end.
+            let _ = lane.hand_in.send(Arc::clone(&judgable));
+        }
+        Ok(())
+    }
+}
+
+/// A lane on a thread of its own.
+struct Running {
+    hand_in: Sender<Arc<Judgable>>,
+    thread: JoinHandle<LaneReport>,
+    needs_seen: bool,
+}
+
+impl Running {
+    fn start(mut lane: Lane) -> Result<Self, ReplayError> {
+        let (hand_in, work) = bounded::<Arc<Judgable>>(WAITING);
+        let (name, needs_seen) = (format!("lane-{}", lane.kind()), lane.needs_seen());
+        let life = move || {
+            work.iter().for_each(|judgable| lane.judge(&judgable));
+            lane.end()
+        };
+        let thread = thread::Builder::new().name(name).spawn(life).map_err(ReplayError::Thread)?;
+        Ok(Self { hand_in, thread, needs_seen })
+    }
+
+    fn end(self) -> LaneReport {
+        drop(self.hand_in);
+        self.thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+}
+
+/// Observer of a part of the replay. It is told malformed fingerprints, and the progress of items.
+/// Malformed items are in the report.
+pub(super) struct Part<'a> {
+    pub(super) audience: &'a mut dyn Audience,
+    pub(super) is_given: bool,
+}
+
+impl Audience for Part<'_> {
+    fn say(&mut self, words: &str) {
+        self.audience.say(words);
+    }
+
+    fn bad(&mut self, bad: &Bad) {
+        if self.is_given {
+            self.audience.bad(bad);
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress) {
+        if !self.is_given {
+            self.audience.progress(progress);
+        }
+    }
+}
