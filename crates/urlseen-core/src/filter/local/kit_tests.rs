@@ -99,6 +99,24 @@ fn no_key_that_was_inserted_is_unseen() {
 }
 
 #[test]
+fn a_united_filter_has_the_keys_of_both() {
+    each(|kind, mut filter| {
+        let [first, second] = [0..CAPACITY / 2, CAPACITY / 4..CAPACITY * 3 / 4];
+        filter.insert(first);
+        let mut other = Filter::new(kind, 7);
+        other.insert(second);
+        for (part, other) in filter.parts.iter_mut().zip(&other.parts) {
+            part.unite(&**other).unwrap_or_else(|error| panic!("{kind}: {error}"));
+            assert!(part.bits().is_some() || part.key_hashes().is_some(), "{kind}");
+        }
+        let all = CAPACITY * 3 / 4;
+        assert_eq!(filter.count(0..all), all, "{kind}");
+        let counted = filter.fill().counted as f64 / all as f64;
+        assert!((0.98..1.02).contains(&counted), "{kind}: {counted}");
+    });
+}
+
+#[test]
 fn unseen_keys_are_taken_for_seen_at_the_computed_error_rate() {
     /// Number of unseen keys in the test.
     const UNSEEN: u64 = 200_000;
