@@ -2,8 +2,8 @@
 
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters};
 
-use super::parameters;
 use super::text::grouped;
+use super::{parameters, variants};
 use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 
 /// Ends of the lines and the distance of their points, in percent of capacity.
@@ -20,13 +20,13 @@ pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let mut series = Vec::new();
     for (colour, kind) in Kind::all().enumerate() {
         let Ok(made) = parameters(kind, keys, error_rate.get(), None) else { continue };
-        let variants = made.variants();
-        if variants.is_empty() {
-            series.extend(line(kind.short().to_owned(), colour, Stroke::Bold, keys, &made));
-        }
-        for (name, variant) in variants {
-            let stroke = if variant == made { Stroke::Bold } else { Stroke::Thin };
-            series.extend(line(format!("{kind}, {name}"), colour, stroke, keys, &variant));
+        for filter in variants(&made) {
+            let name = match filter.variant() {
+                Some(variant) => format!("{kind}, {variant}"),
+                None => kind.short().to_owned(),
+            };
+            let stroke = if filter == made { Stroke::Bold } else { Stroke::Thin };
+            series.extend(line(name, colour, stroke, keys, &filter));
         }
     }
     Plot {

@@ -6,8 +6,8 @@ use serde::Serialize;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Kind, Outlook, Parameters, SpecError};
 
-use super::parameters;
 use super::text::{grouped, rate_text, size};
+use super::{parameters, variants};
 
 /// Fill levels of the error rates of each kind, in percent of capacity.
 const PERCENT: [u64; 4] = [50, 100, 150, 200];
@@ -161,24 +161,24 @@ impl Figures {
     }
 }
 
-/// Rows of a kind: of each of its variants, if it has a choice.
+/// Rows of a kind, one for each of its variants.
 fn rows(kind: Kind, keys: u64, rate: f64) -> Vec<Row> {
-    let row = |variant, chosen, parameters: Result<&Parameters, SpecError>| {
-        let filled = parameters.and_then(|parameters| Filled::of(parameters, keys, rate));
-        let refused = |error: SpecError| Found::Refused { refused: error.to_string() };
-        let found = filled.map_or_else(refused, Found::Filter);
-        Row { kind: kind.short(), variant, chosen, found }
-    };
+    let refused = |error: SpecError| Found::Refused { refused: error.to_string() };
+    let kind_name = kind.short();
     let made = match parameters(kind, keys, rate, None) {
         Ok(made) => made,
-        Err(error) => return vec![row(None, false, Err(error))],
+        Err(error) => {
+            let found = refused(error);
+            return vec![Row { kind: kind_name, variant: None, chosen: false, found }];
+        }
     };
-    let variants = made.variants();
-    if variants.is_empty() {
-        return vec![row(None, false, Ok(&made))];
-    }
-    let variants = variants.into_iter();
-    variants.map(|(name, variant)| row(Some(name), variant == made, Ok(&variant))).collect()
+    let row = |parameters: Parameters| {
+        let variant = parameters.variant();
+        let chosen = variant.is_some() && parameters == made;
+        let found = Filled::of(&parameters, keys, rate).map_or_else(refused, Found::Filter);
+        Row { kind: kind_name, variant, chosen, found }
+    };
+    variants(&made).into_iter().map(row).collect()
 }
 
 impl Row {

@@ -127,7 +127,9 @@ impl FitAnswer {
             }
             FitQuestion::ErrorRate(capacity) if is_rated => {
                 let capacity = capacity.get();
-                (capacity, least(|rate| outlook(capacity, rate, bit).is_some())?)
+                let fits = |rate| outlook(capacity, rate, bit).is_some();
+                let variant = |rate| parameters(kind, capacity, rate, bit).ok()?.variant();
+                (capacity, least(fits, variant)?)
             }
             FitQuestion::ErrorRate(capacity) => (capacity.get(), 1.0),
         };
@@ -161,10 +163,32 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     (good > 0).then_some(good)
 }
 
-/// Returns the least error rate that fits. Near a rate at which more blocks begin to be worth it, a
-/// larger one may not fit, so each is tried.
-fn least(fits: impl Fn(f64) -> bool) -> Option<f64> {
-    (0..=RATES).map(rate).find(|&rate| fits(rate))
+/// Returns the least error rate that fits. A filter of one variant takes less memory at a larger
+/// rate. Where another variant begins, it takes more, so each variant is searched.
+fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) -> Option<f64> {
+    let mut from = 0;
+    while from <= RATES {
+        let begun = variant(rate(from));
+        let end = first(from, RATES + 1, |number| variant(rate(number)) != begun);
+        if fits(rate(end - 1)) {
+            return Some(rate(first(from, end - 1, |number| fits(rate(number)))));
+        }
+        from = end;
+    }
+    None
+}
+
+/// Returns the first number from `from` that something holds for, as for all after it up to `to`.
+fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+    while from < to {
+        let middle = from.midpoint(to);
+        if holds(middle) {
+            to = middle;
+        } else {
+            from = middle + 1;
+        }
+    }
+    to
 }
 
 /// Error rate of this number.

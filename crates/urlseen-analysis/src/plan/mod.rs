@@ -41,3 +41,9 @@ fn parameters(
         given.or_else(usual).or_else(|| default.part(name))
     })
 }
+
+/// Filters of all variants of a kind, for the same keys.
+fn variants(made: &Parameters) -> Vec<Parameters> {
+    let variants = made.variants();
+    if variants.is_empty() { vec![made.clone()] } else { variants }
+}

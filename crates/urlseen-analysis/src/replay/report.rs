@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::curve::Point;
 use super::error::ReplayError;
 use urlseen_core::filter::Kind;
+use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Unreadable};
@@ -173,8 +174,9 @@ impl Tally {
         }
         // An empty item has no form.
         let items = batch.items().iter().filter(|item| !item.is_empty());
-        for form in items.filter_map(|item| form.of(item)) {
-            *self.forms.entry(form.name()).or_default() += 1;
+        let forms: Vec<ItemForm> = items.filter_map(|item| form.of(item)).collect();
+        for run in forms.chunk_by(PartialEq::eq) {
+            *self.forms.entry(run[0].name()).or_default() += run.len() as u64;
         }
         self.rejected += batch.rejects().len() as u64;
         for (index, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {

@@ -305,9 +305,13 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         Ok(self.in_redis()?.outlook(keys))
     }
 
-    /// Filters of the kind for the same keys whose bits are divided otherwise, each with its name,
-    /// this one among them. Empty if the kind has no choice.
-    fn variants(&self) -> Vec<(String, Parameters)> {
+    /// Name of the variant of the kind, if it has several. They divide the bits differently.
+    fn variant(&self) -> Option<String> {
+        None
+    }
+
+    /// Filters for the same keys of all variants. Empty if the kind has only one.
+    fn variants(&self) -> Vec<Parameters> {
         Vec::new()
     }
 

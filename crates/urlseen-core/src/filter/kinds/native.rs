@@ -6,7 +6,6 @@ use super::{
     CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, SEED, Values,
     capacity_field, error_rate_field,
 };
-use crate::filter;
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
@@ -132,15 +131,18 @@ impl KindParameters for NativeParameters {
         Some(format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part()))
     }
 
-    fn variants(&self) -> Vec<(String, Parameters)> {
+    fn variant(&self) -> Option<String> {
+        let blocks = self.sizing.geometry().blocks().get();
+        Some(if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") })
+    }
+
+    fn variants(&self) -> Vec<Parameters> {
         let (capacity, error_rate) = (self.sizing.capacity(), self.sizing.error_rate());
-        let variant = |blocks: filter::Blocks| {
+        let variant = |blocks| {
             let sizing = Sizing::with_blocks(capacity, error_rate, blocks);
-            let count = blocks.get();
-            let name = if count == 1 { "1 block".to_owned() } else { format!("{count} blocks") };
-            (name, Parameters::native(&sizing, self.seed))
+            Parameters::native(&sizing, self.seed)
         };
-        filter::Blocks::ALL.map(variant).into()
+        Blocks::ALL.map(variant).into()
     }
 
     fn check_memory(&self) -> Result<(), BuildError> {
