@@ -5,7 +5,7 @@ use serde::Serialize;
 /// Most points of a curve. A longer one is thinned to half of them.
 const MOST: usize = 400;
 
-/// A point of a curve: all counts are from the begin on.
+/// A point of a curve: all counts are from the start on.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Number of items so far.

@@ -28,7 +28,7 @@ pub(super) struct Judging {
 }
 
 impl Judging {
-    /// Starts the lanes.
+    /// Starts a thread for each lane.
     pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, form: Form) -> Result<Self, ReplayError> {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
@@ -41,7 +41,7 @@ impl Judging {
         self.lanes.iter().any(|lane| lane.needs_seen)
     }
 
-    /// Waits for the lanes.
+    /// Waits until each lane has ended.
     pub(super) fn end(self) -> (Tally, Vec<LaneReport>) {
         (self.tally, self.lanes.into_iter().map(Running::end).collect())
     }

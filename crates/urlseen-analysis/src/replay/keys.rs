@@ -17,7 +17,7 @@ use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::flow::source::List;
 use urlseen_engine::item::Items;
 
-/// About how many bytes a page has, and the most items: Redis serves nobody else meanwhile.
+/// About how many bytes a page has, and the most items: Redis serves no other client meanwhile.
 const PAGE_BYTES: u64 = 1 << 20;
 const PAGE_ITEMS: u64 = 10_000;
 
@@ -227,7 +227,7 @@ impl Redis {
     }
 
     /// So many items behind the first `from`. Of a list or queue that moves meanwhile some are
-    /// passed over or met twice: nobody can hold it still by reading alone.
+    /// passed over or met twice: reading alone does not hold it still.
     async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
         let count = count.min(key.row.before - from);
         if count == 0 {

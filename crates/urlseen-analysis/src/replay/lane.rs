@@ -45,7 +45,7 @@ pub(super) struct Judgable {
     pub(super) items: u64,
     /// Fingerprints that never came before, in order.
     pub(super) new: Vec<Fingerprint>,
-    /// Number of the others.
+    /// Number of the fingerprints that are not among them.
     pub(super) again: u64,
     /// These others, if a lane needs them.
     pub(super) seen: Vec<Fingerprint>,

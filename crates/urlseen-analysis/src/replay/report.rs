@@ -18,7 +18,7 @@ const REASONS: usize = 50;
 /// Bytes of an item that are kept, enough to know it by.
 const SHOWN: usize = 1 << 10;
 
-/// Results of a replay.
+/// Results of a whole replay.
 #[derive(Debug)]
 pub struct Report {
     /// Counts of the items, apart from any kind.
@@ -33,14 +33,14 @@ pub struct Report {
     pub exact_bytes: u64,
     /// Duration of the replay in seconds.
     pub seconds: f64,
-    /// End of the replay.
+    /// Reason that the replay ended.
     pub ending: Ending,
 }
 
 /// End of a replay, and the reason.
 #[derive(Debug)]
 pub enum Ending {
-    /// The input has ended.
+    /// The whole input was read.
     Whole,
     /// The replay was asked to stop.
     Stopped,
@@ -71,7 +71,7 @@ pub struct Tally {
     pub rejects: BTreeMap<String, Reason>,
     /// Entries of streams without the field that has the item; they are among no other count.
     pub without: u64,
-    /// Fingerprints that counted as seen from the begin on, each once.
+    /// Fingerprints that counted as seen from the start on, each once.
     pub given: u64,
     /// Malformed entries among these.
     pub given_bad: u64,
@@ -80,7 +80,7 @@ pub struct Tally {
 /// Why items cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
-    /// Number of such items.
+    /// Number of items with this reason.
     pub items: u64,
     /// Place of the first such item.
     pub place: String,
@@ -92,7 +92,7 @@ pub struct Reason {
 /// Key in Redis that was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct KeyRead {
-    /// Name of the key.
+    /// Name of the Redis key.
     pub key: String,
     /// Type of the key in Redis.
     #[serde(rename = "type")]
@@ -105,7 +105,7 @@ pub struct KeyRead {
     pub read: u64,
 }
 
-/// Results of one kind.
+/// Results of one kind of filter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
     /// Its kind, by its name in the configuration.
@@ -128,7 +128,7 @@ pub struct LaneReport {
     pub wrong_computed: f64,
     /// The computed error rate at the end.
     pub error_rate_now: f64,
-    /// Fingerprints in the filter, those given at the begin too.
+    /// Fingerprints in the filter, those given at the start too.
     pub keys: u64,
     /// Number of fingerprints that it is made for, if it has one.
     pub capacity: Option<u64>,

@@ -77,6 +77,8 @@ enum Unproved<Of> {
 
 /// Entry that the log has.
 #[derive(Debug)]
+// Nearly all of them are batches.
+#[allow(clippy::large_enum_variant)]
 pub(crate) enum Written<Of> {
     /// The batch can be committed.
     Batch(Batch<Ready>),
