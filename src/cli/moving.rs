@@ -34,8 +34,8 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     };
     let Some(seed) = header.native().map(|native| native.seed()) else {
         return Err(UsageError(format!(
-            "the filter in {dir} is one of RedisBloom; urlseen export --redisbloom takes it to \
-             Redis"
+            "the filter in {dir} has the kind {}; only native filters can live in both places",
+            header.spec().filter.kind()
         ))
         .into());
     };

@@ -250,7 +250,7 @@ fn the_plot_has_a_line_for_each_layout() {
         assert!(rates.is_sorted() || series.name == "redisbloom", "{}", series.name);
     }
     let svg = plot.svg().unwrap();
-    // The two sets never err.
+    // The sets never err.
     let (drawn, whole) = (svg.matches(" points=\"").count(), svg.matches("not drawn").count());
     assert_eq!(whole, 2, "{drawn}: {svg}");
     // Its strings have 2^32 bits, for however few keys.

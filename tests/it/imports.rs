@@ -79,6 +79,7 @@ const MAY_USE: &[Rule] = &[
             "core::redis_filter",
             "engine::config",
             "engine::item",
+            "engine::engine",
             "engine::flow",
         ],
     ),

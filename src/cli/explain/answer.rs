@@ -56,9 +56,12 @@ fn describe(
         FilterAccess::Running(client) => {
             let status: Status = runtime.block_on(client.status())?;
             let says = format!("the daemon of the crawl {:?}", status.crawl);
+            let spec = subject.header.as_ref().map(|header| &header.spec().filter);
+            let is_exact = spec.is_some_and(|spec| spec.parameters.is_exact());
             let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
                 error_rate: Some(filter.error_rate),
-                fill: Some(filter.fill),
+                fill: (!is_exact).then_some(filter.fill),
+                is_exact,
                 ..Wrong::default()
             });
             (says, wrong)

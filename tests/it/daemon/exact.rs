@@ -98,8 +98,15 @@ fn other_commands_know_the_kind() {
     crawl.push(&urls(0, 100));
     crawl.drain();
     let seen = urls(0, 1);
-    let output = crawl.command("explain", &["--json", &seen[0]]).output();
-    let explained: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let explain = |item: &str| -> Value {
+        let output = crawl.command("explain", &["--json", item]).output();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    let daemon = crawl.start();
+    let unseen = explain("http://example.com/unseen");
+    assert_eq!(unseen["answer"]["how_sure"], "certain: it is an exact set", "{unseen}");
+    stop(daemon);
+    let explained = explain(&seen[0]);
     assert_eq!(explained["answer"]["verdict"], "seen", "{explained}");
     assert_eq!(explained["answer"]["is_certain"], true);
     let places = explained["places"].as_array().unwrap();

@@ -19,6 +19,9 @@ const SPARE: u64 = 64 << 20;
 /// Bytes of a table that is small: the tables of all shards take less than what is spared.
 const SMALL: u64 = SPARE / SHARDS as u64;
 
+/// Saved keys that are read at once.
+const PAGE: usize = 1024;
+
 /// Number of bytes of a saved key.
 const KEY_BYTES: usize = size_of::<u128>();
 
@@ -83,12 +86,15 @@ impl ExactShards {
     fn read(&mut self, place: usize, keys: u64, from: &mut dyn Read) -> io::Result<()> {
         let out_of_memory = |full| io::Error::new(io::ErrorKind::OutOfMemory, full);
         let mut table = allocate(keys, self.available).map_err(out_of_memory)?;
-        let mut key = [0; KEY_BYTES];
-        for _ in 0..keys {
-            from.read_exact(&mut key)?;
-            if !table.insert(u128::from_le_bytes(key)) {
+        let mut left = usize::try_from(keys).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let mut page = [[0; KEY_BYTES]; PAGE];
+        while left > 0 {
+            let page = &mut page[..left.min(PAGE)];
+            from.read_exact(page.as_flattened_mut())?;
+            if !page.iter().all(|&key| table.insert(u128::from_le_bytes(key))) {
                 return Err(io::ErrorKind::InvalidData.into());
             }
+            left -= page.len();
         }
         self.tables[place] = table;
         Ok(())
