@@ -148,11 +148,16 @@ pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
 }
 
 fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
-    bytes.push(width(fingerprint));
-    if let Fingerprint::Text(text) = fingerprint {
-        // One that is longer makes the record too long, which is refused.
-        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-        bytes.extend(length.to_le_bytes());
+    match fingerprint {
+        Fingerprint::Raw16(_) => bytes.push(16),
+        Fingerprint::Raw20(_) => bytes.push(20),
+        Fingerprint::Raw32(_) => bytes.push(32),
+        Fingerprint::Text(text) => {
+            bytes.push(TEXT);
+            // A longer text makes the record too long, and `encode` refuses it.
+            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+            bytes.extend(length.to_le_bytes());
+        }
     }
     bytes.extend(fingerprint.as_bytes());
 }
