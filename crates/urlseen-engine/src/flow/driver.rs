@@ -88,7 +88,7 @@ pub trait Audience {
 /// Counts of items in a flow.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
-    /// Items read from the source.
+    /// Items read from the pages.
     pub read: u64,
     /// Unseen items, and those that are not to be checked.
     pub new: u64,
