@@ -183,8 +183,14 @@ impl Replay<'_> {
     ) -> Result<Result<(), FeedError>, ReplayError> {
         self.works.engine.read_as(options);
         self.judging.is_given = is_given;
-        let (expected, stop) = (feed.expected, Arc::clone(self.stop));
-        let pages = feed.pages.take_while(move |_| !stop.load(Ordering::Relaxed));
+        let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
+        // The page that is being read counts too.
+        let pages =
+            std::iter::from_fn(
+                move || {
+                    if stop.load(Ordering::Relaxed) { None } else { pages.next() }
+                },
+            );
         let feed = Feed { expected, pages: Box::new(pages) };
         let flow = Flow {
             works: &mut self.works,
