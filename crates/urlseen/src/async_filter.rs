@@ -1,4 +1,4 @@
-//! Filters by their verbs, for tasks.
+//! Filters with their methods, for tasks.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -10,14 +10,14 @@ use urlseen_core::fingerprint::Fingerprint;
 /// Future of a call to an [`AsyncFilter`].
 pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// [`Filter`] for tasks that must not block: a call to Redis is a future. [`AsyncFilterExt`] has
-/// the verbs for keys of any type.
+/// [`Filter`] for tasks that must not block: each call returns a future. [`AsyncFilterExt`] has the
+/// methods for keys of any type.
 ///
-/// Tasks share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at once. A
-/// [`LocalFilter`] answers at once; with a folder it writes to its log first. For tests there is
-/// [`ExactFilter`].
+/// Tasks share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at the same
+/// time. A [`LocalFilter`] answers without waiting; with a folder it first writes to its log. For
+/// tests there is [`ExactFilter`].
 ///
-/// A future that is dropped before it is ready may have added its keys.
+/// If a future is dropped before it is ready, its keys may have been added.
 ///
 /// ```
 /// use urlseen::{AsyncFilter, AsyncFilterExt, Error, ExactFilter};
@@ -36,13 +36,13 @@ pub trait AsyncFilter: Send + Sync {
     /// Adds keys: see [`Filter::add_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::add_all`].
     fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
 
     /// Tests keys: see [`Filter::test_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::test_all`].
     fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
 
     /// Returns the Redis keys: see [`Filter::keys`].
@@ -51,23 +51,23 @@ pub trait AsyncFilter: Send + Sync {
     /// Returns the number of bits: see [`Filter::bits`].
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits of a key: see [`Filter::hashes`].
+    /// Returns the number of bits that a key sets: see [`Filter::hashes`].
     fn hashes(&self) -> u32;
 
     /// Deletes all keys: see [`Filter::delete`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::delete`].
     fn delete(&self) -> FilterFuture<'_, ()>;
 }
 
-/// Verbs of every [`AsyncFilter`], also of a `dyn AsyncFilter`, for keys of any type: those of
-/// [`FilterExt`](crate::FilterExt).
+/// Methods of every [`AsyncFilter`], including `dyn AsyncFilter`, for keys of any type. They are
+/// the same as those of [`FilterExt`](crate::FilterExt).
 pub trait AsyncFilterExt: AsyncFilter {
     /// Adds keys: see [`Filter::add_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::add_all`].
     fn extend<K: Into<Fingerprint>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -79,7 +79,7 @@ pub trait AsyncFilterExt: AsyncFilter {
     /// Tests keys: see [`Filter::test_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::test_all`].
     fn contains_all<K: Into<Fingerprint>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -91,7 +91,7 @@ pub trait AsyncFilterExt: AsyncFilter {
     /// Adds a key. Returns true if it is new.
     ///
     /// # Errors
-    /// As [`Filter::add_all`].
+    /// The same errors as [`Filter::add_all`].
     fn add(&self, key: impl Into<Fingerprint>) -> impl Future<Output = Result<bool, Error>> + Send {
         let added = self.extend([key]);
         async { Ok(added.await? == [true]) }
@@ -100,7 +100,7 @@ pub trait AsyncFilterExt: AsyncFilter {
     /// Returns true if a key is seen.
     ///
     /// # Errors
-    /// As [`Filter::test_all`].
+    /// The same errors as [`Filter::test_all`].
     fn contains(
         &self,
         key: impl Into<Fingerprint>,

@@ -1,18 +1,18 @@
-//! The canonical form of one URL.
+//! Canonical form of a URL.
 
 use urlseen_core::fingerprint::canonical::{
     Buffers, CanonicalizeError, Fragments, push_request_url,
 };
 
-/// Returns the canonical form of a URL, as it goes into Scrapy's fingerprint of a request for it:
-/// byte for byte the result of `w3lib.url.canonicalize_url(scrapy.Request(url).url)`.
+/// Returns the canonical form of a URL that Scrapy uses in the fingerprint of a request. The result
+/// equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte.
 ///
-/// URLs that differ only in the order of their query, in their escapes or in the case of their host
-/// have the same canonical form. A [`Fingerprinter`](crate::Fingerprinter) computes it itself, and
-/// faster for many URLs.
+/// URLs have the same canonical form if they differ only in the order of their query, in their
+/// escapes or in the case of their host. A [`Fingerprinter`](crate::Fingerprinter) computes the
+/// canonical form itself. For many URLs it is faster.
 ///
 /// # Errors
-/// Scrapy or w3lib refuses the URL; the error names the reason.
+/// Scrapy or w3lib would refuse the URL. The error states the reason.
 ///
 /// ```
 /// use urlseen::{Fragments, canonicalize};

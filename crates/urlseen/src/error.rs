@@ -4,8 +4,8 @@ use std::fmt;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Reason that a filter or a consumer failed. Its text says what failed and what to do now.
-/// [`Error::kind`] tells programs which remedies there are.
+/// Error of a filter or a consumer. Its text says what failed and what to do now. [`Error::kind`]
+/// lets a program choose the remedy.
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
@@ -23,15 +23,15 @@ pub enum ErrorKind {
     /// The folder or the key in Redis has a filter with another spec, or the crawl's record is of
     /// another version.
     Mismatch,
-    /// The filter's [`Kind`](crate::Kind) has no place for a key.
+    /// The filter's [`Kind`](crate::Kind) cannot place a key.
     Placement,
     /// No daemon has run for the source of a consumer yet.
     NoCrawl,
-    /// A consumer holds the most requests that it may, or a push is too large.
+    /// A consumer already holds its maximum number of requests, or a push is too large.
     Limit,
-    /// The storage folder failed, or its disk.
+    /// The storage folder or its disk failed.
     Storage,
-    /// Redis failed, or the connection to it. The call was repeated, and that did not help.
+    /// Redis or the connection to it failed. Repeating the call did not help.
     Redis,
 }
 

@@ -1,4 +1,4 @@
-//! Double of a filter for tests.
+//! Exact filter that replaces a real one in tests.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Double of a filter, for tests. It keeps every key and is never wrong. It fails when a test tells
-/// it to.
+/// Replacement for a filter in tests. It stores every key and is never wrong. A test can make its
+/// calls fail.
 ///
 /// ```
 /// use urlseen::{ErrorKind, ExactFilter, FilterExt};
@@ -33,7 +33,7 @@ impl ExactFilter {
         Self::default()
     }
 
-    /// Makes the next `calls` fail as if Redis were away. They change nothing.
+    /// Makes the next `calls` calls fail as if Redis were unreachable. These calls change nothing.
     pub fn fail_next(&self, calls: u32) {
         self.failing.store(calls, Ordering::SeqCst);
     }
@@ -52,7 +52,7 @@ impl ExactFilter {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the keys, unless this call is to fail.
+    /// Returns the keys, unless a test has made this call fail.
     fn called(&self) -> Result<MutexGuard<'_, HashSet<Fingerprint>>, Error> {
         let fail = |left: u32| left.checked_sub(1);
         match self.failing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fail) {

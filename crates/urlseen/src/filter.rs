@@ -1,18 +1,18 @@
-//! Filters by their verbs, for threads.
+//! Filters with their methods, for threads.
 
 use super::Error;
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A set of keys that is small and may be wrong: has this key been seen before?
+/// A compact, approximate set of keys. It answers: was this key added before?
 ///
-/// A key is a [`Fingerprint`]. Text is one too, and 32, 40 or 64 hex digits stand for the bytes of
-/// a digest. [`FilterExt`] has the verbs for keys of any type.
+/// A key is a [`Fingerprint`]. Any text can be a key, too; 32, 40 or 64 hex digits stand for the
+/// bytes of a digest. [`FilterExt`] has methods for keys of any type.
 ///
-/// A filter takes a share of the unseen keys for seen, its error rate. A key that it calls unseen
-/// was never added.
+/// A filter reports a small share of the unseen keys as seen: its error rate. If it reports a key
+/// as unseen, that key was never added.
 ///
 /// All methods take `&self`, and threads share a filter as `Arc<dyn Filter>`. If several threads
-/// add the same key at once, exactly one of them hears that it is new.
+/// add the same key at the same time, the filter reports it as new to exactly one of them.
 ///
 /// A program that chooses its filter at run time holds a `Box<dyn Filter>`:
 ///
@@ -35,40 +35,41 @@ use urlseen_core::fingerprint::Fingerprint;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Filter: Send + Sync {
-    /// Adds keys. Returns true for each that is new: unseen before, and not equal to an earlier one
-    /// of `keys`. One call for many keys is much faster than a call for each.
+    /// Adds keys. Returns true for each key that is new: unseen before, and not equal to an earlier
+    /// element of `keys`. One call for many keys is much faster than one call for each key.
     ///
     /// # Errors
-    /// Some of the unseen keys may have been added. A second call would then return false for
-    /// them. [`RedisFilter`](crate::RedisFilter) repeats a call itself, and returns the first
-    /// answer.
+    /// The filter may have added some of the unseen keys. A second call would then return false for
+    /// them. [`RedisFilter`](crate::RedisFilter) repeats a failed call itself, and returns the
+    /// answer of the first try.
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
-    /// Tests keys, without adding any. Returns true for each that is seen.
+    /// Tests keys without adding them. Returns true for each seen key.
     ///
     /// # Errors
     /// No key was tested.
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
-    /// Returns the Redis keys that the filter has or may grow to have; none outside of Redis.
+    /// Returns the Redis keys that the filter uses now or may use after growth. Empty if the filter
+    /// is not in Redis.
     fn keys(&self) -> Vec<String>;
 
-    /// Returns the number of bits of the filter; 0 for a set.
+    /// Returns the number of bits of the filter; 0 for an exact set.
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits that a key sets; 0 for a set.
+    /// Returns the number of bits that a key sets; 0 for an exact set.
     fn hashes(&self) -> u32;
 
-    /// Deletes all keys, for good. The filter can still be used.
+    /// Deletes all keys permanently. The filter can still be used.
     ///
     /// # Errors
     /// Some keys may be deleted.
     fn delete(&self) -> Result<(), Error>;
 }
 
-/// Verbs of every [`Filter`], also of a `dyn Filter`, for keys of any type.
+/// Methods of every [`Filter`], including `dyn Filter`, for keys of any type.
 ///
-/// They are those of pyreBloom and of luw2007's `bloomfilter`.
+/// The names are the same as in pyreBloom and in luw2007's `bloomfilter`.
 ///
 /// ```
 /// use urlseen::{Error, Filter, FilterExt, FilterSpec, LocalFilter};
@@ -88,7 +89,7 @@ pub trait FilterExt: Filter {
     /// Adds keys: see [`Filter::add_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::add_all`].
     fn extend<K: Into<Fingerprint>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -99,7 +100,7 @@ pub trait FilterExt: Filter {
     /// Tests keys: see [`Filter::test_all`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`Filter::test_all`].
     fn contains_all<K: Into<Fingerprint>>(
         &self,
         keys: impl IntoIterator<Item = K>,
@@ -110,7 +111,7 @@ pub trait FilterExt: Filter {
     /// Adds a key. Returns true if it is new, as a `HashSet` does.
     ///
     /// # Errors
-    /// As [`Filter::add_all`].
+    /// The same errors as [`Filter::add_all`].
     fn add(&self, key: impl Into<Fingerprint>) -> Result<bool, Error> {
         Ok(self.extend([key])? == [true])
     }
@@ -118,7 +119,7 @@ pub trait FilterExt: Filter {
     /// Returns true if a key is seen.
     ///
     /// # Errors
-    /// As [`Filter::test_all`].
+    /// The same errors as [`Filter::test_all`].
     fn contains(&self, key: impl Into<Fingerprint>) -> Result<bool, Error> {
         Ok(self.contains_all([key])? == [true])
     }

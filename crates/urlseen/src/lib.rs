@@ -1,7 +1,8 @@
-//! The URL-seen test of a crawl: has this request been seen before?
+//! Filter for the requests of a crawl: has this request been seen before?
 //!
-//! A filter remembers fingerprints of requests in a few bytes each. A fingerprint is what Scrapy
-//! computes, bit for bit, so `http://a/?y&x` and `http://A:/?x=&y=#top` are the same request:
+//! A filter remembers fingerprints of requests, in a few bytes for each. The fingerprint is the
+//! same as Scrapy's, bit for bit. So `http://a/?y&x` and `http://A:/?x=&y=#top` are the same
+//! request:
 //!
 //! ```
 //! use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};

@@ -1,4 +1,4 @@
-//! Spec that a filter is opened with.
+//! Spec that describes a filter when it is opened.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use crate::{Error, ErrorKind};
 use urlseen_core::filter::{FilterSpec as CoreSpec, Kind, SpecError};
 use urlseen_core::fingerprint::Algorithm;
 
-/// Everything that a filter is made for: its kind, its size, and the fingerprints that it holds.
+/// Spec of a filter: its kind, its size, and the algorithm of its fingerprints.
 ///
-/// The methods are named after the keys of the daemon's configuration. A [`Kind`] needs those that
-/// its [`keys`](Kind::keys) list, and takes no others. A spec is checked when a filter is opened
-/// with it. If it is not valid, that fails with [`ErrorKind::Spec`].
+/// The methods have the names of the keys in the daemon's configuration. A [`Kind`] needs exactly
+/// the values that its [`keys`](Kind::keys) list; others are an error. A spec is checked when a
+/// filter is opened with it. If it is not valid, opening fails with [`ErrorKind::Spec`].
 ///
-/// A filter in a folder or in Redis records its spec. It is refused with
-/// [`ErrorKind::Mismatch`] if it is opened with another spec.
+/// A filter in a folder or in Redis records its spec. Opening it with another spec fails with
+/// [`ErrorKind::Mismatch`].
 ///
 /// ```
 /// use urlseen::{ErrorKind, FilterSpec, Kind, LocalFilter};
@@ -36,13 +36,14 @@ pub struct FilterSpec {
 impl FilterSpec {
     /// Creates the spec of a filter of urlseen's own kind for `capacity` keys, 1 to 1e12.
     ///
-    /// The `error_rate`, 1e-12 to 0.1, is the share of unseen keys that the filter takes for seen
-    /// once it holds `capacity` keys. Beyond them, the filter works on, and its error rate grows.
+    /// The `error_rate`, 1e-12 to 0.1, is the share of unseen keys that the filter reports as seen
+    /// once it holds `capacity` keys. With more keys the filter continues to work, but its error
+    /// rate grows.
     pub fn native(capacity: u64, error_rate: f64) -> Self {
         Self::new(Kind::NATIVE).capacity(capacity).error_rate(error_rate)
     }
 
-    /// Creates the spec of a filter of some kind, without a size, for the fingerprints of Scrapy.
+    /// Creates the spec of a filter of this kind, without a size, for the fingerprints of Scrapy.
     pub fn new(kind: Kind) -> Self {
         let algorithm = Algorithm::default();
         Self { kind, values: BTreeMap::new(), algorithm, keep_fragments: false }
@@ -60,7 +61,7 @@ impl FilterSpec {
         self.set("filter.capacity", &keys)
     }
 
-    /// Sets the share of unseen keys that the filter takes for seen once it is full.
+    /// Sets the share of unseen keys that the filter reports as seen once it is full.
     #[must_use]
     pub fn error_rate(self, share: f64) -> Self {
         self.set("filter.error_rate", &share)
@@ -80,7 +81,7 @@ impl FilterSpec {
         self.set("filter.bit", &logarithm)
     }
 
-    /// Sets the `BLOOMFILTER_HASH_NUMBER` of the same kinds: the number of bits of a key.
+    /// Sets the `BLOOMFILTER_HASH_NUMBER` of the same kinds: the number of bits that a key sets.
     #[must_use]
     pub fn hash_number(self, bits: u32) -> Self {
         self.set("filter.hash_number", &bits)
@@ -98,8 +99,8 @@ impl FilterSpec {
         Self { algorithm, ..self }
     }
 
-    /// Sets whether URLs that differ only in what follows `#` are different. The default is that
-    /// they are the same.
+    /// Sets whether URLs are different if they differ only after the `#`. By default they are the
+    /// same.
     #[must_use]
     pub fn keep_fragments(self, keep_fragments: bool) -> Self {
         Self { keep_fragments, ..self }
@@ -110,7 +111,7 @@ impl FilterSpec {
         self
     }
 
-    /// Reads the spec as the daemon reads its configuration.
+    /// Checks the spec by the rules of the daemon's configuration.
     pub(crate) fn read(&self) -> Result<CoreSpec, Error> {
         let kind = self.kind;
         let invalid = |error: SpecError| Error::new(ErrorKind::Spec, error);

@@ -1,5 +1,5 @@
 //! Takes the values out of the layers, one key after the other, and checks their combinations. It
-//! collects all problems, and never returns at the first.
+//! collects all problems, and does not return at the first one.
 
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
@@ -21,7 +21,7 @@ pub(super) struct Taker {
     crawl: String,
     /// Origins of the values that were taken. Defaults have none.
     origins: BTreeMap<&'static str, ValueOrigin>,
-    /// Keys with a value that was refused.
+    /// Keys whose value was refused.
     wrong: BTreeSet<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Taker {
     }
 
     /// Takes a key: the value of its last layer, or else the default. If the value is refused, the
-    /// result only serves to find more problems.
+    /// result serves only to find more problems.
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
@@ -83,7 +83,7 @@ impl Taker {
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
         if url.lacks_password() && self.is_sound(&["redis.url"]) {
-            // The text in place of the user may be a password.
+            // A password may stand in place of the user.
             let found = masked(&url.to_string());
             let reason = RedisAddressError::NoPassword;
             self.refuse("redis.url", format!("redis.url is {found:?}: {reason}"));
@@ -96,8 +96,8 @@ impl Taker {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks the combinations of the values of `config`, which were taken here. `machine` is a
-    /// fault of the limits of this process, with the key to name.
+    /// Checks the combinations of the values of `config`, which this taker returned. `machine` is a
+    /// limit of this process that the configuration exceeds, with the key to name.
     pub(super) fn finish(
         mut self,
         config: &Config,
@@ -141,7 +141,7 @@ impl Taker {
                 if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
                     continue;
                 }
-                // The key that was set is at fault, not the key left to its default.
+                // The problem names the key that was set, not the key that has its default.
                 let (key, other) =
                     if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
                 let fault = format!(
@@ -154,7 +154,7 @@ impl Taker {
         }
     }
 
-    /// Checks that URLs are pushed only of items that have one.
+    /// Checks that URLs are emitted only if the items have one.
     fn check_emit(&mut self, config: &Config) {
         let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
         if config.sink.emit != Emit::Item
@@ -172,7 +172,7 @@ impl Taker {
         }
     }
 
-    /// Checks that no end is set for a sorted set, which has none.
+    /// Checks that `push_to` is not set for a sorted set, which has no ends.
     fn check_push_to(&mut self, config: &Config) {
         let push_to = config.sink.push_to;
         let has_ends = config.open_sink().has_ends();
@@ -204,7 +204,7 @@ impl Taker {
     }
 
     /// Checks that all items of a batch fit into the rejects list, because a batch is committed
-    /// whole.
+    /// completely.
     fn check_rejects(&mut self, config: &Config) {
         let (max_len, batch) = (config.rejects.max_len, config.source.batch);
         let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
@@ -218,8 +218,8 @@ impl Taker {
         }
     }
 
-    /// Checks that the filter's kind can be at its place. Filters of other projects are where those
-    /// projects keep them.
+    /// Checks that the filter's kind can be at its place. Filters of other projects must be in the
+    /// place where those projects keep them.
     fn check_kind(&mut self, config: &Config) {
         let (kind, place) = (config.filter.kind, config.filter.place);
         if kind.is_in(place) || !self.is_sound(&["filter.kind", "filter.place"]) {
@@ -242,8 +242,8 @@ impl Taker {
         self.refuse("filter.kind", fault);
     }
 
-    /// Checks the settings for clients. They get answers from this process's memory. A filter can
-    /// be emptied only if no batches pass through it.
+    /// Checks the settings for clients. The server answers them from this process's memory. A
+    /// client can empty a filter only if no batches pass through the filter.
     fn check_serve(&mut self, config: &Config) {
         let mut refuse = |key: &str, fault: String| {
             if self.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {

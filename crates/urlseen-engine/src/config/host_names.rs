@@ -2,7 +2,7 @@
 
 use super::value::Texts;
 
-/// Most bytes of a host name (RFC 1035).
+/// Maximum length of a host name in bytes (RFC 1035).
 const LONGEST: usize = 253;
 
 /// Values of a key that lists host names.

@@ -20,7 +20,7 @@ pub(super) const PREFIX: &str = "URLSEEN_";
 const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Variable for the password that clients of `serve` must give.
 const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
-/// Most bytes of a file. A longer file is refused unread.
+/// Maximum size of the file in bytes. A longer file is refused unread.
 const LONGEST_FILE: u64 = 1 << 20;
 
 /// Value with the origin where it was found.
@@ -32,7 +32,7 @@ pub(super) struct FoundValue {
 /// All values that were set. Later layers override earlier ones.
 #[derive(Default)]
 pub(super) struct Layers {
-    /// All values of each key. The last one counts, but the others are checked, too.
+    /// All values of each key. The last one is used, but the others are checked, too.
     pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
     /// Value of [`PASSWORD`], which is never formatted.
     pub(super) password: Option<String>,
@@ -121,7 +121,7 @@ impl Layers {
         }
     }
 
-    /// Adds the keys of a section. `at` finds the place of a byte in the file.
+    /// Adds the keys of a section. `at` returns the place in the file for a byte offset.
     fn add_section(
         &mut self,
         section: &str,
@@ -178,7 +178,7 @@ impl Layers {
                 continue;
             };
             if name == PASSWORD {
-                // Compose files set a variable without a value to the empty text.
+                // In a Compose file, a variable without a value is set to the empty text.
                 self.password = Some(value).filter(|value| !value.is_empty());
             } else if name == SERVE_PASSWORD {
                 self.serve_password = Some(value).filter(|value| !value.is_empty());
@@ -270,7 +270,7 @@ pub(super) fn hint(nearest: Option<String>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
-/// Finds the key that `name` is a misspelling of, or the last part of.
+/// Finds the key that `name` misspells, or whose last part `name` misspells.
 fn nearest_key(name: &str) -> Option<&'static str> {
     if let Some(now) = renamed(name) {
         return Some(now);
@@ -291,8 +291,8 @@ fn renamed(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Shows an unknown name up to the first character that no name has. The rest may be a value in the
-/// wrong place, even a password.
+/// Shows an unknown name up to the first character that cannot be in a name. The text after it may
+/// be a value in the wrong place, even a password.
 fn presentable(name: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);

@@ -2,7 +2,7 @@
 
 use urlseen_core::redis::RedisAddress;
 
-/// Returns true if a URL contains a password, as far as a malformed URL permits to tell.
+/// Returns true if a URL contains a password, as far as this can be told of a malformed URL.
 pub(super) fn carries_password(text: &str) -> bool {
     match RedisAddress::parse(text) {
         Ok(address) => address.password().is_some(),
@@ -89,7 +89,7 @@ mod tests {
         }
     }
 
-    /// Collects all texts that are ever formatted of a URL, parsed or not.
+    /// Collects all texts that are ever formatted from a URL, parsed or not.
     fn said_of(url: &str) -> String {
         match RedisAddress::parse(url) {
             Ok(address) => format!("{address} {address:?} {address:#?}"),

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! The layers become one flat map from key to values with their origins. Then the rule of each key
-//! takes its value out. All problems therefore show at once, each with its origin. This code reads
-//! neither the process's environment nor its arguments: the caller passes them in. There are no
-//! warnings: an invalid value is refused.
+//! takes its value from the map. All problems therefore show together, each with its origin. This
+//! code reads neither the process's environment nor its arguments: the caller passes them in. There
+//! are no warnings: an invalid value is refused.
 //!
-//! Rules, `[[pass]]`, can be only in the file: a list of tables has no name for a variable.
+//! Rules, `[[pass]]`, can be only in the file: no environment variable can name a list of tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -59,7 +59,7 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// File that is read if it exists and no file is named.
+/// File that is read if it exists and the user names no file.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
 /// Origins of a configuration.
@@ -83,9 +83,9 @@ impl Config {
         Self::load_for(sources, |_| None)
     }
 
-    /// Reads and checks a configuration for a process that runs with it. `machine` returns the
-    /// limit of this process that the configuration exceeds, and the key to name. That problem is
-    /// reported with all others.
+    /// Reads and checks a configuration for a process that runs with it. `machine` returns a limit
+    /// of this process that the configuration exceeds, and the key to name in the problem. That
+    /// problem is reported together with all others.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
@@ -115,7 +115,7 @@ impl Config {
         self.sink.kind.open(self.sink.push_to)
     }
 
-    /// Spec of the configured filter.
+    /// Returns the spec of the configured filter.
     ///
     /// # Errors
     /// Returns an error if no such filter can exist.
@@ -127,7 +127,7 @@ impl Config {
         })
     }
 
-    /// Configured filter in Redis.
+    /// Returns the configured filter in Redis.
     ///
     /// # Errors
     /// Returns an error if no such filter can exist.
@@ -135,15 +135,15 @@ impl Config {
         Wanted::new(&self.filter.key, self.filter_spec()?)
     }
 
-    /// Number of fingerprints past which the error rate of a filter with these parameters grows;
+    /// Number of fingerprints above which the error rate of a filter with these parameters grows.
     /// `None` for a kind that takes more memory instead.
     pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
-        // A kind that other settings size is watched at the configured capacity.
+        // For a kind that other settings size, the limit is the configured capacity.
         let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
         (!parameters.grows()).then(capacity)
     }
 
-    /// Sets the configuration to the filter of a spec, as far as the spec states its parts.
+    /// Changes the configuration to the filter of a spec, for the parts that the spec states.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
@@ -166,7 +166,7 @@ impl Config {
 }
 
 impl Filter {
-    /// Value of a part of the filter's spec, by the part's name.
+    /// Returns the value of a part of the filter's spec, by the part's name.
     pub fn part(&self, name: &str) -> Option<String> {
         Some(match name {
             "filter.kind" => self.kind.to_string(),

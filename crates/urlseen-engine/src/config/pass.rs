@@ -12,16 +12,16 @@ use super::nearest::nearest;
 use super::problem::{ConfigError, ValueOrigin};
 use super::raw::Raw;
 
-/// Most rules of a configuration.
+/// Maximum number of rules in a configuration.
 const MOST: usize = 100;
-/// Most bytes of a rule's name.
+/// Maximum length of a rule's name in bytes.
 const LONGEST_NAME: usize = 100;
-/// Most bytes of a pattern. The time to parse it grows with them.
+/// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
 const LONGEST_PATTERN: usize = 4096;
-/// Most bytes of memory for a compiled pattern.
+/// Maximum memory for a compiled pattern, in bytes.
 const LARGEST: usize = 1 << 20;
-/// Most bytes of a host or path that a pattern can match. The time of a match is at most this
-/// number times the states of the pattern.
+/// Maximum length in bytes of a host or path that a pattern can match. The time of a match is at
+/// most this number times the states of the pattern.
 const LONGEST_MATCHED: usize = 2048;
 const KEYS: [&str; 3] = ["name", "host", "path"];
 
@@ -42,7 +42,7 @@ pub struct PassRule {
 pub(crate) struct Pattern(Regex);
 
 impl PassRule {
-    /// Returns true if a URL matches. `host` is its host in lower case.
+    /// Returns true if the rule matches a URL. `host` is the URL's host in lower case.
     pub(crate) fn fits(&self, host: &str, path: &str) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
@@ -89,7 +89,7 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Reads the value of `pass` in a file. `at` finds the place of a byte in the file.
+/// Reads the value of `pass` in a file. `at` returns the place in the file for a byte offset.
 pub(super) fn rules(
     value: &Spanned<DeValue<'_>>,
     at: impl Fn(usize) -> ValueOrigin,

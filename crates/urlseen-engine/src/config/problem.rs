@@ -18,7 +18,7 @@ pub enum ValueOrigin {
     Set(String),
 }
 
-/// Place in a text file. Lines and columns count from 1, columns in characters.
+/// Place in a text file. Lines and columns count from 1. A column counts characters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FilePlace {
     /// Line of the file, from 1.
@@ -28,7 +28,7 @@ pub struct FilePlace {
 }
 
 impl FilePlace {
-    /// Place of a byte in `text`.
+    /// Returns the place of a byte in `text`.
     pub(super) fn of(byte: usize, text: &[u8]) -> Self {
         let before = &text[..byte.min(text.len())];
         let line_start = memrchr(b'\n', before).map_or(0, |end| end + 1);
@@ -59,7 +59,7 @@ pub struct ConfigError {
     /// Origin of the faulty value.
     pub(crate) origin: ValueOrigin,
     /// Fault, which states in one line the value found and the allowed values. It never shows a
-    /// password: the value is masked before it gets here.
+    /// password: the value was masked before.
     pub(crate) fault: String,
 }
 

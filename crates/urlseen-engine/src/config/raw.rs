@@ -2,7 +2,7 @@
 
 use toml::de::DeValue;
 
-/// Value as a layer has it. It may hold a password, so only the rule of its key may format it.
+/// Value as found in a layer. It may hold a password, so only the rule of its key may format it.
 pub(super) enum Raw {
     /// Text of the environment or of `--set`. The type of the key decides how it is read.
     Text(String),

@@ -1,5 +1,5 @@
-//! Table of all keys: section, name, type, allowed values and default. The structs, the list of
-//! known keys and the names of the environment variables all come from it.
+//! Table of all keys: section, name, type, allowed values and default. It generates the structs,
+//! the list of known keys and the names of the environment variables.
 
 use super::check::Taker;
 use super::host_names::HOST_NAMES;
@@ -59,7 +59,7 @@ macro_rules! sections {
             }
         )+
 
-        /// Checked configuration. This version can run with every value and with their combination.
+        /// Checked configuration. This version can run with each value and with their combination.
         /// The default is the configuration of an empty file.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Config {
@@ -99,13 +99,13 @@ pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 const EXPANSION: u64 = 32_768;
 /// Largest limit for the length of a Redis list.
 const LONGEST_LIST: u64 = u32::MAX as u64;
-/// Most threads that own shards.
+/// Maximum number of threads that own shards.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
 
 sections! {
     /// Crawl that this configuration is for.
     crawl: Crawl {
-        /// Name from which the default keys, the storage folder and the metrics are named.
+        /// Name from which the default keys, the storage folder and the metrics get their names.
         name: String = CRAWL, str::to_owned;
     }
 
@@ -121,17 +121,18 @@ sections! {
         kind: SourceKind = Word, |_| SourceKind::List;
         /// Redis list or stream that holds the items.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:discovered");
-        /// End of the list with the next item.
+        /// End of the list from which the next item is taken.
         take_from: End = Word, |_| End::Left;
-        /// Field of a stream's entry that has the item.
+        /// Field of a stream's entry that contains the item.
         field: String = FIELD, |_| "item".to_owned();
         /// Treatment of a stream's entries after their commit.
         after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;
-        /// Most items that are claimed, judged and committed together.
+        /// Maximum number of items that are claimed, judged and committed together.
         batch: usize = WholeNumber(1..=100_000, ""), |_| 1000;
-        /// Most bytes of all items of a batch, unless one item alone has more.
+        /// Maximum size in bytes of all items of a batch. A single larger item makes a batch of its
+        /// own.
         batch_bytes: usize = WholeNumber(1 << 10..=64 << 20, " of bytes"), |_| 8_388_608;
         /// Time that a claim waits for more items while few arrive.
         linger: Option<Duration> = DurationRange(Duration::from_millis(1)..=Duration::from_secs(1)),
@@ -154,7 +155,7 @@ sections! {
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
         capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
-        /// Probability that an unseen fingerprint passes for a seen one once `capacity` are held.
+        /// Probability that an unseen fingerprint is reported as seen when `capacity` are stored.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.
@@ -168,10 +169,11 @@ sections! {
         bit: u32 = WholeNumber(1..=32, ""), |_| 30;
         /// Number of hashes, like `BLOOMFILTER_HASH_NUMBER`, for the same kinds.
         hash_number: u32 = WholeNumber(1..=100, ""), |_| 6;
-        /// Number of strings, like `BLOOMFILTER_BLOCK_NUM`, for the latter kind.
+        /// Number of strings, like `BLOOMFILTER_BLOCK_NUM`, for
+        /// `scrapy-redis-bloomfilter-block-cluster`.
         block_num: u32 = WholeNumber(1..=4096, ""), |_| 1;
-        /// Number of seen fingerprints that a daemon remembers, so that it need not ask Redis for
-        /// them again. It applies to a filter in Redis. Each takes 8 bytes.
+        /// Number of seen fingerprints that a daemon remembers to avoid asking Redis for them
+        /// again. It applies to a filter in Redis. Each takes 8 bytes.
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
         /// Redis key of a filter in Redis, or the prefix of all its keys.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");
@@ -187,10 +189,10 @@ sections! {
         kind: SinkKind = Word, |_| SinkKind::List;
         /// End of the list that items are pushed to.
         push_to: End = Word, |_| End::Right;
-        /// Content that is pushed of an item.
+        /// Content of an item that is pushed to the sink.
         emit: Emit = Word, |_| Emit::Item;
-        /// Number of items in the sink at which urlseen takes no more from the source; 0 for no
-        /// limit.
+        /// Number of items in the sink at which urlseen stops taking items from the source; 0 for
+        /// no limit.
         max_len: u64 = WholeNumber(0..=LONGEST_LIST, ""), |_| 0;
     }
 
@@ -198,26 +200,26 @@ sections! {
     rejects: Rejects {
         /// Redis list that holds the rejects.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:rejected");
-        /// Most rejects that are kept; at least [`Source::batch`].
+        /// Maximum number of rejects to keep; at least [`Source::batch`].
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
-        /// Reaction once that many rejects are kept.
+        /// Reaction when the list has that many rejects.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
 
-    /// Fingerprints that are to pass once more.
+    /// Fingerprints that are to pass again.
     forget: Forget {
         /// Redis list of the fingerprints, or of items that have them.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:forget");
-        /// Most fingerprints that are forgotten and have not passed again.
+        /// Maximum number of fingerprints that were forgotten and have not passed again.
         max_len: usize = WholeNumber(1..=100_000_000, ""), |_| 1_000_000;
     }
 
     /// Requests that consumers popped and have not acknowledged.
     held: Held {
-        /// Time without a heartbeat after which a consumer counts as stopped.
+        /// Time without a heartbeat after which a consumer is considered stopped.
         timeout: Duration = DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Duration::from_mins(1);
-        /// Most deliveries of a request that no consumer finishes.
+        /// Maximum number of deliveries of a request that no consumer finishes.
         deliveries: u64 = WholeNumber(1..=1000, ""), |_| 3;
     }
 
@@ -225,18 +227,18 @@ sections! {
     serve: Serve {
         /// Address to listen on; `None` for no server.
         listen: Option<HostPort> = Address, |_| None;
-        /// Keys that the server answers for. All of them are the one filter.
+        /// Redis keys that the server answers for. All of them stand for the same filter.
         keys: Vec<String> = REDIS_KEYS,
             |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
         /// Form of the items that clients ask about.
         item: ItemForm = Word, |_| ItemForm::Auto;
-        /// Most clients that are connected at once.
+        /// Maximum number of clients that are connected at the same time.
         max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
         /// Time that a new client has for its first command, and for the password if there is one.
         greeting_timeout: Duration =
             DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
             |_| Duration::from_secs(30);
-        /// Most bytes of a command.
+        /// Maximum size of a command in bytes.
         request_bytes: usize = WholeNumber(1 << 10..=512 << 20, " of bytes"), |_| 1 << 20;
         /// True if `DEL` empties the filter.
         allow_delete: bool = Flag, |_| false;
@@ -248,10 +250,10 @@ sections! {
         dir: PathBuf = FOLDER, |crawl| PathBuf::from("storage").join(crawl);
         /// Policy for flushing the log to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
-        /// Bytes that the log grows by before a snapshot of the whole filter; an eighth of the
-        /// filter's size if that is more.
+        /// Number of bytes that the log grows by before a snapshot of the whole filter. If an
+        /// eighth of the filter's size is more, that is used instead.
         snapshot_bytes: u64 = WholeNumber(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
-        /// Most bytes of all files together, a limit on how far recovery can go back.
+        /// Maximum size in bytes of all files together. It limits how far recovery can go back.
         horizon_bytes: u64 = WholeNumber(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
         /// True if every fingerprint that passed as unseen, or was imported, is archived.
         archive: bool = Flag, |_| false;
@@ -263,7 +265,7 @@ sections! {
     admin: Admin {
         /// Address to listen on in addition to the Unix socket in the storage folder.
         listen: Option<HostPort> = Address, |_| None;
-        /// Host names that requests there may have, in addition to `localhost`.
+        /// Host names that requests to that address may have, in addition to `localhost`.
         hosts: Vec<String> = HOST_NAMES, |_| Vec::new();
     }
 
@@ -287,8 +289,8 @@ impl Default for Config {
 }
 
 impl Filter {
-    /// Number of threads that own shards on a machine with this number of cores: the set number, or
-    /// else the number of cores.
+    /// Number of threads that own shards on a machine with this number of cores. It is the
+    /// configured number, or else the number of cores.
     pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
         NonZeroUsize::new(self.threads).unwrap_or(cores).min(MOST_THREADS)
     }

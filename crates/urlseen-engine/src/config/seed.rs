@@ -6,7 +6,7 @@
 /// random unless a user needs the same bits twice.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SeedChoice {
-    /// Seed that is drawn when the filter is made, and stored with it.
+    /// Random seed, drawn when the filter is created and stored with it.
     Random,
     /// Fixed seed with this value.
     Fixed(u32),

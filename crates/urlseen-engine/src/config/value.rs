@@ -26,7 +26,7 @@ pub(super) trait Rule<T> {
     }
 }
 
-/// Integer in a range, with the noun that it counts.
+/// Integer in a range, and the noun for the things that it counts.
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
@@ -125,8 +125,8 @@ pub(super) const CRAWL: Text = Text(
     },
 );
 
-/// List of texts: an array of strings, or a text with commas between them. A blank text is an
-/// empty list.
+/// List of texts: an array of strings, or a text separated by commas. A blank text is an empty
+/// list.
 pub(super) struct Texts {
     pub(super) count: RangeInclusive<usize>,
     pub(super) is_good: fn(&str) -> bool,
@@ -153,11 +153,11 @@ pub(super) const REDIS_KEYS: Texts = Texts {
     allowed: "an array of 1 to 1000 Redis keys, none of them empty",
 };
 
-/// Strings of an array, or of a text with commas between them.
+/// Returns the strings of an array, or of a text separated by commas.
 fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
         Raw::List(texts) => Ok(texts.clone()),
-        // The text is an array as a file would have it.
+        // The text is an array in the syntax of the file.
         Raw::Text(text) if text.trim_start().starts_with('[') => {
             let array = DeValue::parse(text.trim()).map_err(|_| ValueError::Value)?;
             texts(&Raw::from_toml(array.get_ref()))
@@ -183,7 +183,7 @@ impl Rule<RedisAddress> for Redis {
     fn shown(&self, raw: &Raw) -> String {
         match raw {
             Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
-            // A password may well be a number.
+            // A number may be a password.
             other => other.kind().to_owned(),
         }
     }

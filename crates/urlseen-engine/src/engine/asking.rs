@@ -9,38 +9,38 @@ use urlseen_core::filter::{Hashed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Position;
 
-/// Wish of a client for a fingerprint.
+/// Operation that a client wants for a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Tell if the fingerprint is seen.
+    /// Tell whether the fingerprint is seen.
     Test,
-    /// Tell if the fingerprint was seen, and have it seen from now on.
+    /// Tell whether the fingerprint was seen, and add it.
     Add,
-    /// Tell if the fingerprint was seen, and let it pass once more.
+    /// Tell whether the fingerprint was seen, and let it pass again.
     Forget,
 }
 
-/// Wish for one fingerprint.
+/// Operation for one fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// Wish for the fingerprint.
+    /// Operation that the client wants.
     pub wanted: Wanted,
-    /// Fingerprint that it is about.
+    /// Fingerprint that the operation is for.
     pub fingerprint: Fingerprint,
 }
 
 /// Answer of a thread to a [`Question`]. Batches in flight count as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// It was seen. If it was to be forgotten, it is.
+    /// The fingerprint was seen. If the operation was to forget it, it is forgotten.
     Seen,
-    /// It was unseen. If it was to be added, it is.
+    /// The fingerprint was unseen. If the operation was to add it, it is added.
     Unseen,
-    /// There is no room to add or to forget it.
+    /// There is no room to add or to forget the fingerprint.
     Full,
 }
 
-/// Answers of one thread to those of a group of questions that fall into its shards.
+/// Answers of one thread to the questions of a group whose keys fall into its shards.
 #[derive(Debug)]
 pub struct Answers {
     pub(crate) group: u64,
@@ -53,14 +53,14 @@ pub struct Answers {
 /// Questions for one thread, by place in the group.
 pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
-/// Parts of groups of questions that the threads were asked.
+/// Parts of groups of questions that were sent to the threads.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// Answers that are not handed back, in the order in which they were given.
+    /// Answers that are not handed back yet, in the order in which the threads gave them.
     pub(super) answers: VecDeque<Answers>,
-    /// Parts whose answers are not handed back.
+    /// Parts whose answers are not handed back yet.
     asked: usize,
-    /// Parts that were handed back and whose additions are not set.
+    /// Parts whose answers were handed back and whose additions are not set yet.
     unremembered: usize,
 }
 
@@ -80,13 +80,13 @@ impl Engine {
         self.asking.asked + self.asking.unremembered < GROUPS_MAX
     }
 
-    /// Counts the answers that are to come.
+    /// Counts the answers that are still to come.
     pub fn asking(&self) -> usize {
         self.asking.asked
     }
 
-    /// Asks each thread the questions that fall into its shards. Returns the number of threads that
-    /// were asked.
+    /// Sends each thread the questions that fall into its shards. Returns the number of threads
+    /// that got questions.
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room_to_ask`]).
@@ -107,11 +107,11 @@ impl Engine {
         count
     }
 
-    /// Has a thread set what it added in its oldest answers, as the log has it. The filter is at
-    /// `at` then, if no batch is between log and commit.
+    /// Makes a thread set the additions of its oldest answers, which are in the log. If no batch is
+    /// between log and commit, the filter is then at `at`.
     ///
     /// # Panics
-    /// If the thread has answered nothing.
+    /// If no answer of the thread is left.
     pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
         self.asking.unremembered = left.expect("additions are set once they were answered");
@@ -120,8 +120,8 @@ impl Engine {
 }
 
 impl Owner {
-    /// Answers in order, so that a fingerprint that is asked twice is unseen once. Added
-    /// fingerprints count as seen from here on, and are set once the log has them.
+    /// Answers in order, so that a fingerprint that is asked for twice is unseen only once. Added
+    /// fingerprints count as seen from here on, and are set once they are in the log.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();

@@ -10,7 +10,7 @@ fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Ques
     all.map(|fingerprint| Question { wanted, fingerprint }).collect()
 }
 
-/// Asks, and takes all answers; `remember` is told of each thread that answered.
+/// Asks, and returns all answers. Calls `remember` for each thread that answered.
 async fn ask(
     engine: &mut Engine,
     questions: &[Question],
@@ -40,11 +40,11 @@ async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
     let add = questions(Wanted::Add, [0, 1, 0]);
     let answers = ask(&mut engine, &add, &mut asked).await;
     assert_eq!(answers, [Answer::Unseen, Answer::Unseen, Answer::Seen]);
-    // It is neither logged nor set yet.
+    // The key is neither in the log nor set yet.
     engine.submit(batch(&urls(0..3)));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([2]));
     remember(&mut engine, &mut asked);
-    // A batch in flight counts as seen, too; one that is dropped does not.
+    // A batch in flight counts as seen, too; a dropped batch does not.
     let test = questions(Wanted::Test, 0..4);
     let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
     assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
@@ -65,7 +65,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
             let asked = engine.ask(7, &questions(Wanted::Add, number..number + 8));
             engine.submit(batch(&urls(number..number + 10)));
             if round % 2 == 0 {
-                // Both are there before anybody listens.
+                // Both results are ready before the test receives one.
                 while engine.batches.judging.iter().any(Option::is_none) {
                     engine.settled().await.unwrap();
                 }
@@ -96,7 +96,7 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().tombstones(), 2);
     engine.submit(batch(&urls([0, 0, 2])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
-    // The batch is dropped, so it passes again; then it is committed.
+    // The batch is dropped, so the key passes again; then it is committed.
     engine.abort();
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
@@ -109,8 +109,8 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
-/// Model of the seen fingerprints, by their numbers. A fingerprint that is not committed names the
-/// batch in flight that it depends on.
+/// Model of the seen fingerprints, by their numbers. For a fingerprint that is not committed, the
+/// model names the batch in flight that contains it.
 #[derive(Default)]
 struct Model {
     seen: HashMap<u32, Option<u64>>,
@@ -120,7 +120,7 @@ struct Model {
 }
 
 impl Model {
-    /// Returns true if it was not seen.
+    /// Returns true if the fingerprint was not seen.
     fn add(&mut self, number: u32, batch: Option<u64>) -> bool {
         let is_new = !self.seen.contains_key(&number);
         self.seen.entry(number).or_insert(batch);

@@ -8,9 +8,9 @@ use crate::item::batch::{Batch, Findings};
 /// Batches that were submitted, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
-    /// Batches that are not handed back, oldest first; `None` while they are judged.
+    /// Batches that are not handed back, oldest first; `None` for one that is still being judged.
     pub(super) judging: VecDeque<Option<Batch<Findings>>>,
-    /// Number of the oldest of these.
+    /// Number of the oldest batch that is not handed back.
     front: u64,
     /// Batches that were handed back and are neither committed nor aborted.
     uncommitted: usize,
@@ -38,7 +38,7 @@ impl Batches {
         self.front + self.judging.len() as u64 - 1
     }
 
-    /// Notes that a batch is judged. It may have been dropped.
+    /// Notes that a batch is judged. The batch may have been dropped before.
     pub(super) fn judged(&mut self, number: u64, batch: Batch<Findings>) {
         let place = usize::try_from(number - self.front).ok();
         if let Some(judging) = place.and_then(|place| self.judging.get_mut(place)) {
@@ -59,10 +59,10 @@ impl Batches {
         Some(batch)
     }
 
-    /// Notes that the oldest batch handed back is committed.
+    /// Notes that the oldest batch that was handed back is committed.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no batch was handed back.
     pub(super) fn commit(&mut self) {
         self.uncommitted = self.uncommitted.checked_sub(1).expect("only judged batches commit");
     }
@@ -70,7 +70,7 @@ impl Batches {
     /// Drops the batches handed back and not committed.
     ///
     /// # Panics
-    /// If a batch is in progress: it was judged against those.
+    /// If a batch is in progress: its judgement depends on the dropped batches.
     pub(super) fn abort(&mut self) {
         assert!(self.judging.is_empty(), "batches are aborted from the last one back");
         self.uncommitted = 0;

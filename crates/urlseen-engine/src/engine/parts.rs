@@ -1,4 +1,4 @@
-//! Parts that an engine is started with.
+//! Parts that are needed to start an engine.
 
 use std::sync::Arc;
 
@@ -7,15 +7,16 @@ use urlseen_core::filter::{
     BuildError, FilterKind, KeyHasher, Parameters, Recent, RedisFilterKeys,
 };
 
-/// Builds an owner's part of a filter, from the owner's number and the number of owners.
+/// Builds an owner's part of a filter. The arguments are the owner's number and the number of
+/// owners.
 pub(super) type Build =
     dyn Fn(usize, usize) -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
 
-/// Everything that an engine is started with.
+/// Everything that is needed to start an engine.
 pub struct Parts {
     pub(super) hasher: KeyHasher,
     pub(super) build: Arc<Build>,
-    /// Keys of the filter in Redis, if it is there.
+    /// Keys of the filter in Redis; `None` for a filter in memory.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
     pub(super) threads: usize,
@@ -30,8 +31,8 @@ impl Parts {
         Self { hasher, build, shared: None, items, threads }
     }
 
-    /// Describes a filter in Redis, which judges. The threads cache at most `recent` seen
-    /// fingerprints.
+    /// Describes a filter in Redis, which judges the keys itself. The threads cache at most
+    /// `recent` seen fingerprints.
     pub fn in_redis(
         shared: Arc<RedisFilterKeys>,
         hasher: KeyHasher,

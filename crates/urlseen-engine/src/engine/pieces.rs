@@ -4,10 +4,10 @@ use std::io::{self, Cursor, Read};
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-/// Bytes that are passed on at once.
+/// Number of bytes that are passed on together.
 const PIECE: u64 = 1 << 20;
 
-/// Pieces that wait to be read.
+/// Maximum number of pieces that wait to be read.
 const WAITING: usize = 2;
 
 /// Reading end of a stream, whose bytes come from another thread.
@@ -28,7 +28,7 @@ pub(super) fn pieces() -> (Feed, Pieces) {
 }
 
 impl Feed {
-    /// Passes everything on. Ends early if the reading end is gone.
+    /// Passes everything on. Ends early if the reading end was dropped.
     pub(super) fn all(self, from: &mut dyn Read) -> io::Result<()> {
         loop {
             let mut piece = Vec::new();

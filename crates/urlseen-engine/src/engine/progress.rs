@@ -7,7 +7,8 @@ use super::owner::Readings;
 use crate::item::Items;
 use crate::item::batch::{Batch, Claimed, Findings};
 
-/// Batch that several threads read and judge at once. The last of them merges the findings.
+/// Batch that several threads read and judge at the same time. The last of them merges the
+/// findings.
 #[derive(Debug)]
 pub(super) struct Progress {
     number: u64,
@@ -15,22 +16,21 @@ pub(super) struct Progress {
     parts: usize,
     threads: usize,
     keeps_seen: bool,
-    /// Findings of the threads that are done. Each locks it once, at the end.
+    /// Findings of the threads that have finished. Each thread locks this once, at the end.
     found: Mutex<Vec<Found>>,
 }
 
 /// Findings of one thread.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Contents of the parts that it has read.
+    /// Contents of the parts that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
-    /// Places of the unseen items of its own shards, ascending.
+    /// Places of the unseen items in this thread's own shards, ascending.
     pub(super) unseen: Vec<u32>,
 }
 
 impl Progress {
-    /// Begins with a batch whose items are to be read in so many parts, and judged by so many
-    /// threads.
+    /// Starts a batch whose items are read in `parts` parts and judged by `threads` threads.
     pub(super) fn new(
         number: u64,
         batch: Batch<Claimed>,
@@ -56,7 +56,7 @@ impl Progress {
         self.batch.items()
     }
 
-    /// Most bytes that may go on of one of them.
+    /// Maximum number of bytes of an item that are passed on.
     pub(super) fn most(&self) -> usize {
         self.batch.most()
     }
@@ -67,8 +67,8 @@ impl Progress {
         part * len / self.parts..(part + 1) * len / self.parts
     }
 
-    /// Takes the findings of a thread that is done with the batch. Returns those of all threads to
-    /// the last one.
+    /// Takes the findings of a thread that has finished the batch. If the thread is the last one,
+    /// returns the findings of all threads.
     pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
@@ -85,7 +85,7 @@ impl Progress {
             readings.extend(found.readings);
         }
         readings.sort_by_key(|&(part, _)| part);
-        // Each thread found them in order, but only those of its own shards.
+        // Each thread found its items in order, but only those of its own shards.
         unseen.sort();
         let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();

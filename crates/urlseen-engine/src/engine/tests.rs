@@ -1,4 +1,4 @@
-//! The engine against an exact model, with as many threads as a small machine has and more.
+//! The engine compared with an exact model, with few and with many threads.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -29,7 +29,7 @@ pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
     batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
 }
 
-/// (9) Judged once: the exact set in flight.
+/// (9) Judged once: the exact set of keys in flight.
 #[tokio::test]
 async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
     for threads in [1, 2, 5] {
@@ -64,7 +64,7 @@ async fn check(
     let items = submitted.pop_front().unwrap();
     let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
-    // Commits come late: the next two batches are judged before.
+    // Commits come late: the engine judges the next two batches before them.
     if engine.uncommitted() == 2 {
         engine.committed(Position::START);
     }
@@ -107,7 +107,7 @@ async fn once_settled_the_gauges_count_all_that_was_committed() {
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
-        // What is judged meanwhile is not lost, and a future that is dropped leaves no mark behind.
+        // A batch that is judged meanwhile is not lost, and a dropped future leaves no mark.
         engine.submit(batch(&urls(0..1)));
         engine.committed(Position::START);
         tokio::select! {
@@ -138,7 +138,7 @@ async fn there_is_a_bound_on_batches() {
     assert!(engine.has_room());
 }
 
-/// Tests `urls` by a handle.
+/// Tests `urls` through a handle.
 fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
     engine.handle().test(&fingerprints(urls)).unwrap()
 }

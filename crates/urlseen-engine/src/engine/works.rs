@@ -1,4 +1,4 @@
-//! A filter at work for a task that must not wait for threads or the disk.
+//! Filter at work, for a task that must not wait for threads or for the disk.
 
 use std::io;
 
@@ -15,48 +15,48 @@ use urlseen_core::storage::{Finished, Position};
 /// The threads that judge, the thread of the folder, and the queries of clients.
 #[derive(Debug)]
 pub struct Works {
-    /// Thread of the folder; `None` if the filter is in Redis, or is not kept.
+    /// Thread of the folder; `None` if the filter is in Redis, or has no folder.
     pub storage: Option<Storage>,
     /// The threads that judge.
     pub engine: Engine,
     /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,
-    /// Reason that nothing is judged any more, for want of room.
+    /// Reason why nothing is judged any more: the filter has no room.
     full: Option<Full>,
 }
 
 /// Event of a filter at work.
 #[derive(Debug)]
 pub enum Event {
-    /// A batch was judged. [`Works::log`] or [`Works::add`] takes it on.
+    /// A batch was judged. Pass it to [`Works::log`] or [`Works::add`].
     Judged(Batch<Judged>),
-    /// The log has a batch of the crawl.
+    /// A batch of the crawl is in the log.
     Ready(Batch<Ready>),
-    /// The log has the new keys of a batch of no crawl, and the filter gets them.
+    /// The new keys of a batch that belongs to no crawl are in the log. The filter gets them next.
     Added,
     /// A batch was compared with the cache of a filter in Redis.
     Sifted(Batch<Sifted>),
     /// The filter has no room for unseen items. Nothing is judged any more.
     Full(Full),
-    /// A query was taken, or answered.
+    /// A query was accepted or answered.
     Asked,
-    /// A snapshot should be begun.
+    /// It is time to begin a snapshot.
     SnapshotDue,
     /// A snapshot is finished.
     Snapshot(Finished),
     /// No snapshot could be taken.
     NoSnapshot(io::Error),
-    /// New contents of the folder.
+    /// The contents of the folder have changed.
     Footprint(Footprint),
 }
 
-/// Reason that a filter cannot go on.
+/// Reason why a filter cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorksError {
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The thread of the folder is gone.
+    /// The thread of the folder has ended.
     #[error(transparent)]
     Storage(#[from] StorageDied),
     /// The log cannot be written.
@@ -68,12 +68,12 @@ pub enum WorksError {
 }
 
 impl Works {
-    /// Joins the threads that judge, the thread of the folder, and the `dispatcher` of queries.
+    /// Combines the threads that judge, the thread of the folder, and the `dispatcher` of queries.
     pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
         Self { storage, engine, dispatcher, full: None }
     }
 
-    /// Reason that nothing is judged any more, for want of room.
+    /// Returns the reason why nothing is judged any more, if the filter has no room.
     pub fn full(&self) -> Option<&Full> {
         self.full.as_ref()
     }
@@ -89,19 +89,19 @@ impl Works {
         judging + self.writing()
     }
 
-    /// Counts the batches that the log does not have yet.
+    /// Counts the batches that are not in the log yet.
     pub fn writing(&self) -> usize {
         self.storage.as_ref().map_or(0, Storage::batches)
     }
 
-    /// Logs a batch of the crawl, which follows the last one.
+    /// Logs a batch of the crawl, as the successor of the last one.
     pub fn log(&mut self, batch: Batch<Judged>) {
         if let Some(storage) = &mut self.storage {
             storage.write(batch);
         }
     }
 
-    /// Adds the new keys of a batch that belongs to no crawl: to the log, and then to the filter.
+    /// Adds the new keys of a batch that belongs to no crawl: first to the log, then to the filter.
     pub fn add(&mut self, batch: Batch<Judged>) {
         match &mut self.storage {
             Some(storage) => storage.add(batch),
@@ -114,19 +114,19 @@ impl Works {
         self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers() > 0)
     }
 
-    /// Returns the next event; waits for ever if there can be none. Takes new queries only if
-    /// `may_ask`. Nothing is lost when the future is dropped.
+    /// Returns the next event; waits forever if there can be none. Accepts new queries only if
+    /// `may_ask` is true. Nothing is lost when the future is dropped.
     ///
     /// # Errors
-    /// Nothing can be judged, or logged, any more.
+    /// The engine can no longer judge, or the thread of the folder can no longer log.
     pub async fn next(&mut self, may_ask: bool) -> Result<Event, WorksError> {
-        // A filter is emptied once everything before that is answered.
+        // Before the filter is emptied, all earlier queries must be answered.
         let may_ask = may_ask && self.has_room_to_ask() && !self.dispatcher.is_emptying();
         let is_heard = self.full.is_none() || self.engine.asking() > 0;
         let Self { storage, engine, dispatcher, full } = self;
         tokio::select! {
             biased;
-            // Groups of questions are few, so this keeps nothing else waiting for long.
+            // Groups of questions are rare, so they do not delay other events for long.
             query = dispatcher.next(), if may_ask => {
                 dispatcher.hand_on(query, engine);
                 Ok(Event::Asked)
@@ -162,8 +162,8 @@ impl Works {
         }
     }
 
-    /// Does what queries want beside answers. The filter is emptied once all that was asked before
-    /// is answered; no batch may be judged then.
+    /// Carries out the other requests of queries. The filter is emptied once all earlier questions
+    /// are answered; no batch may be judged then.
     ///
     /// # Errors
     /// The filter is lost, or cannot be emptied.
@@ -171,7 +171,7 @@ impl Works {
         while !(self.dispatcher.is_emptying() && self.is_asked())
             && let Some(waiting) = self.dispatcher.next_extra()
         {
-            // The earlier additions are in the filter then.
+            // After this, the filter contains the earlier additions.
             self.engine.settled().await?;
             let fill = self.engine.gauges().fill().counted();
             if waiting.extra() == Extra::Empty {
@@ -182,8 +182,8 @@ impl Works {
         Ok(())
     }
 
-    /// Empties the filter, in memory and in the folder. Waits for file descriptors if there are
-    /// none.
+    /// Empties the filter, in memory and in the folder. If the process has no free file descriptor,
+    /// waits for one.
     async fn empty(&mut self) -> Result<(), WorksError> {
         let threads = self.engine.restoring();
         let Some(storage) = &self.storage else {

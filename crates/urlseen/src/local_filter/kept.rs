@@ -1,4 +1,4 @@
-//! Filter in memory that is kept in a storage folder.
+//! Filter in memory that a storage folder persists.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -58,8 +58,8 @@ impl Kept {
         filter.lock().full.take().map_or(Ok(()), |full| Err(no_room(full)))?;
         Ok(Self { storage, filter, trouble: None })
     }
-    /// Adds keys, and returns true for each that is new. The log has the new ones before they are
-    /// set.
+    /// Adds keys, and returns true for each new key. The new keys are written to the log before
+    /// they are set in the filter.
     pub(super) fn add_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let key_hashes = self.filter.key_hashes(keys);
         let filter = self.filter.clone();
@@ -77,7 +77,7 @@ impl Kept {
         Ok(is_new)
     }
 
-    /// Has all of it on the disk.
+    /// Syncs the log: all added keys are on the disk when this returns.
     pub(super) fn sync(&mut self) -> Result<(), Error> {
         let synced = self.storage.journal().and_then(Journal::sync);
         synced.map_err(|error| self.failed("synced", &error))?;
@@ -107,7 +107,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // All of it was written; an error of the last sync has no reader.
+        // Everything was written already. No caller can read an error of the last sync.
         let _ = self.storage.close(None);
     }
 }
@@ -179,7 +179,7 @@ mod tests {
         for round in 0..20 {
             assert!(filter.extend(keys(round * 1000)).unwrap().iter().all(|is_new| *is_new));
         }
-        // A snapshot under way when the filter is dropped leaves nothing.
+        // If the filter is dropped while a snapshot is under way, no snapshot remains.
         filter.kept().unwrap().storage.wait_for_snapshot();
         filter.sync().unwrap();
         assert!(covered(&dir) > 0, "no snapshot was taken");

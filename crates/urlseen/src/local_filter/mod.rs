@@ -18,10 +18,10 @@ use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
 use urlseen_core::storage::StoragePolicy;
 
-/// A filter in this process's memory, which [`LocalFilter::open`] keeps in a storage folder.
+/// A filter in this process's memory. [`LocalFilter::open`] also keeps it in a storage folder.
 ///
-/// It can be of any [`Kind`](crate::Kind) that the daemon has in memory. The seed of its hash is
-/// random, if the kind has one.
+/// A `LocalFilter` can be of any [`Kind`](crate::Kind) that the daemon can hold in memory. If the
+/// kind has a seed, the seed is random.
 ///
 /// ```
 /// use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
@@ -41,16 +41,17 @@ use urlseen_core::storage::StoragePolicy;
 #[derive(Debug)]
 pub struct LocalFilter {
     filter: SharedFilter,
-    /// The storage, which is locked before the filter is.
+    /// The storage. Code that needs both locks the storage before the filter.
     #[cfg(feature = "storage")]
     kept: Option<Mutex<Kept>>,
 }
 
 impl LocalFilter {
-    /// Creates an empty filter, which ends with the process.
+    /// Creates an empty filter, which is lost when the process ends.
     ///
     /// # Errors
-    /// The spec is not valid, its kind is one of Redis alone, or there is no memory for the filter.
+    /// The spec is not valid, its kind exists only in Redis, or there is not enough memory for the
+    /// filter.
     pub fn new(spec: &FilterSpec) -> Result<Self, Error> {
         Ok(Self {
             filter: SharedFilter::new(spec.read()?.parameters.seeded(Seed::random))?,
@@ -59,15 +60,15 @@ impl LocalFilter {
         })
     }
 
-    /// Opens the filter that the storage folder `dir` keeps. If there is no folder, it is created.
+    /// Opens the filter in the storage folder `dir`. If the folder does not exist, it is created.
     ///
-    /// Keys are in the log of the folder before [`Filter::add_all`] returns, so they outlive the
-    /// process, however it ends. They outlive a crash of the machine after a second, or after
-    /// [`LocalFilter::sync`].
+    /// [`Filter::add_all`] writes the keys to the log of the folder before it returns. So the keys
+    /// survive the end of the process, even a kill. They survive a crash of the machine one second
+    /// later, or after [`LocalFilter::sync`].
     ///
-    /// The folder is one of the `urlseen` command: `urlseen filter --storage`, `urlseen check
-    /// --storage` and a daemon can take turns with the program. One process can have it open at a
-    /// time.
+    /// The folder has the format of the `urlseen` command. `urlseen filter --storage`, `urlseen
+    /// check --storage`, a daemon and this program can open it one after the other. Only one
+    /// process can have the folder open at a time.
     ///
     /// ```
     /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
@@ -82,8 +83,9 @@ impl LocalFilter {
     /// ```
     ///
     /// # Errors
-    /// As [`LocalFilter::new`]. Besides, another process has the folder open, the folder keeps a
-    /// filter with another spec, or it cannot be read. The folder is not changed then.
+    /// The same errors as [`LocalFilter::new`]. In addition: another process has the folder open,
+    /// the folder has a filter with another spec, or the folder cannot be read. In these cases the
+    /// folder is not changed.
     #[cfg(feature = "storage")]
     pub fn open(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
@@ -95,8 +97,8 @@ impl LocalFilter {
         Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
     }
 
-    /// Syncs the log: all keys that were added are on the disk when this returns. Does nothing
-    /// without a folder.
+    /// Syncs the log: all added keys are on the disk when this returns. Does nothing if the filter
+    /// has no folder.
     ///
     /// # Errors
     /// The disk fails, or the last snapshot of the filter failed.
@@ -115,20 +117,21 @@ impl LocalFilter {
         self.len() == 0
     }
 
-    /// Returns the number of keys that the filter is made for. It is higher once a filter has
-    /// grown.
+    /// Returns the number of keys that the filter is made for. The number increases when the filter
+    /// grows.
     pub fn capacity(&self) -> u64 {
         self.filter.gauge().fill().capacity
     }
 
-    /// Returns the share of unseen keys that the filter takes for seen now, computed from its fill.
+    /// Returns the share of unseen keys that the filter reports as seen, computed from its current
+    /// fill.
     pub fn error_rate(&self) -> f64 {
         self.filter.gauge().error_rate()
     }
 
     #[cfg(feature = "storage")]
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
-        // The log refuses to go on after a write that failed half way.
+        // After a partial write, the log refuses further writes.
         Some(self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

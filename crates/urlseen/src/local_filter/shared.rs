@@ -1,4 +1,4 @@
-//! Filter in memory that threads take turns with.
+//! Filter in memory that threads share by a lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -13,7 +13,7 @@ use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
 use urlseen_core::storage::Position;
 
-/// A filter under a lock. Clones are the same filter.
+/// A filter behind a lock. All clones refer to the same filter.
 #[derive(Debug, Clone)]
 pub(super) struct SharedFilter {
     pub(super) parameters: Parameters,
@@ -25,15 +25,15 @@ pub(super) struct SharedFilter {
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) filter: ForgettingFilter,
-    /// The last record of the log that is in the filter.
+    /// The last record of the log whose keys are in the filter.
     #[cfg(feature = "storage")]
     pub(super) at: Position,
-    /// Reason that a key of the log had no room.
+    /// Reason why the filter had no room for a key of the log.
     #[cfg(feature = "storage")]
     pub(super) full: Option<Full>,
 }
 
-/// Keys that were tested and are to be inserted.
+/// Result of testing keys that are to be inserted.
 pub(super) struct Judged {
     /// True for each key that is new.
     pub(super) is_new: Vec<bool>,
@@ -62,7 +62,7 @@ impl SharedFilter {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // A panic has set all of a key or nothing.
+        // After a panic, each key is either set completely or not at all.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -70,7 +70,7 @@ impl SharedFilter {
         self.lock().filter.gauge()
     }
 
-    /// Returns bits and hashes of the filter as full as it is now.
+    /// Returns the number of bits and hashes of the filter at its current fill.
     pub(super) fn outlook(&self) -> Option<Outlook> {
         self.parameters.outlook(self.gauge().fill().keys).ok()
     }
@@ -88,7 +88,7 @@ impl SharedFilter {
 }
 
 impl State {
-    /// Tests keys, and makes room for the new ones.
+    /// Tests keys, and reserves room for the new ones.
     pub(super) fn judge(&mut self, key_hashes: &[KeyHash]) -> Result<Judged, Error> {
         let (mut verdicts, mut new) = (Vec::new(), Vec::new());
         self.filter.test(key_hashes, &mut verdicts);

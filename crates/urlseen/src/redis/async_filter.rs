@@ -16,8 +16,8 @@ use super::patience::Patience;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All of them share one connection, with
-/// any number of calls under way.
+/// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All tasks share one connection, on which
+/// any number of calls can be under way.
 ///
 /// ```no_run
 /// use urlseen::{AsyncFilterExt, AsyncRedisFilter, FilterSpec, Kind};
@@ -41,11 +41,11 @@ pub struct AsyncRedisFilter {
 }
 
 impl AsyncRedisFilter {
-    /// Opens the filter that is named after `key` at an address: see
+    /// Opens the filter named `key` at an address: see
     /// [`RedisFilter::open`](crate::RedisFilter::open).
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`RedisFilter::open`](crate::RedisFilter::open).
     pub async fn open(url: &str, key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_with(url, key, spec, RedisOptions::default()).await
     }
@@ -53,7 +53,7 @@ impl AsyncRedisFilter {
     /// Opens a filter with other timeouts or retries.
     ///
     /// # Errors
-    /// As [`AsyncRedisFilter::open`].
+    /// The same errors as [`AsyncRedisFilter::open`].
     pub async fn open_with(
         url: &str,
         key: &str,
@@ -113,7 +113,7 @@ impl AsyncRedisFilter {
         }
     }
 
-    /// Returns the connection, and makes it if there is none. One task at a time does that.
+    /// Returns the connection, and opens it if there is none. Only one task at a time opens it.
     async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut shared = self.connection.lock().await;
         let (which, connection) = &mut *shared;
@@ -153,7 +153,7 @@ impl AsyncRedisFilter {
         Err(self.calls.unsteady())
     }
 
-    /// Sends a call; loads the script if the server does not know it.
+    /// Sends a call. If the server does not know the script, loads the script first.
     async fn with_script(
         &self,
         call: &Cmd,
@@ -176,8 +176,8 @@ async fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Multipl
     client.get_multiplexed_async_connection_with_config(&config).await
 }
 
-/// Keys for the answers of calls. Each is of one call at a time, so there are as many as there were
-/// calls at once.
+/// Slots: Redis keys for the answers of calls. One slot serves one call at a time, so the number of
+/// slots is the highest number of concurrent calls so far.
 #[derive(Debug, Default)]
 struct Slots(Mutex<(usize, Vec<usize>)>);
 
@@ -258,7 +258,7 @@ impl AsyncFilter for AsyncRedisFilter {
     }
 }
 
-/// Leaves out the address, which may hold a password.
+/// Omits the address, which may contain a password.
 impl fmt::Debug for AsyncRedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()

@@ -13,22 +13,22 @@ use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
 
-/// Most keys of one pipeline.
+/// Maximum number of keys in one pipeline.
 const ASKED: usize = 200;
 
 /// The calls of one filter in Redis.
 #[derive(Debug)]
 pub(super) struct Calls {
     key: String,
-    /// The definition with id and seed, to define the filter again if Redis lost it.
+    /// The definition with id and seed. It serves to define the filter again if Redis lost it.
     definition: Definition,
     judge: Judge,
     add: Script,
-    /// Key for the answers to this client, which a repeated call gets.
+    /// Redis key that holds the answers to this client. A repeated call reads its answer there.
     answers: String,
 }
 
-/// A wanted filter, until Redis has said which one exists.
+/// A requested filter, before Redis has reported the existing one.
 #[derive(Debug)]
 pub(super) struct Wanted {
     key: String,
@@ -37,7 +37,7 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Names a filter after `key`. Fails if no filter in Redis can have that spec.
+    /// Prepares a filter named `key`. Fails if no filter in Redis can have that spec.
     pub(super) fn new(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         let spec = spec.read()?;
         spec.parameters.in_redis().map_err(|error| Error::new(ErrorKind::Spec, error))?;
@@ -45,12 +45,13 @@ impl Wanted {
         Ok(Self { key: key.to_owned(), definition, spec })
     }
 
-    /// Defines the filter, unless Redis has one.
+    /// Defines the filter, unless it exists in Redis.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
 
-    /// Returns the calls of the filter that Redis has. Fails if its spec is another one.
+    /// Returns the calls for the filter that exists in Redis. Fails if its spec differs from the
+    /// requested one.
     pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
         let found = found(&self.key, reply)?;
         let differences = found.differences(&self.spec);
@@ -76,7 +77,7 @@ impl Calls {
         self.judge.filter()
     }
 
-    /// Fails if the kind has no place for one of the keys.
+    /// Fails if the filter's kind cannot place one of the keys.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
@@ -84,7 +85,7 @@ impl Calls {
         })
     }
 
-    /// Splits keys into parts, one for each call.
+    /// Splits keys into parts. Each part is sent in one call.
     pub(super) fn parts<'a>(
         &self,
         keys: &'a [Fingerprint],
@@ -97,7 +98,7 @@ impl Calls {
         define(&self.key, &self.definition)
     }
 
-    /// Fails if another filter is defined now.
+    /// Fails if Redis now has a definition of another filter.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
         let found = found(&self.key, reply)?;
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
@@ -108,8 +109,8 @@ impl Calls {
         self.add.load()
     }
 
-    /// Adds keys. A repeated call with the same `slot` and `number` gets the first answer. A slot
-    /// has one call at a time.
+    /// Adds keys. A repeated call with the same `slot` and `number` gets the answer of the first
+    /// call. A slot serves one call at a time.
     pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Cmd {
         let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
         let mut command = redis::cmd("EVALSHA");
@@ -128,8 +129,8 @@ impl Calls {
         command
     }
 
-    /// Reads which of `count` keys were new. Returns `None` if the filter is not defined in Redis:
-    /// [`Calls::define`] comes first then.
+    /// Returns true for each of `count` keys that was new. Returns `None` if the filter is not
+    /// defined in Redis: the caller then sends [`Calls::define`] first.
     pub(super) fn added(&self, count: usize, reply: Value) -> Result<Option<Vec<bool>>, Error> {
         let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
         let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
@@ -146,7 +147,7 @@ impl Calls {
         Ok(Some(is_new))
     }
 
-    /// Tests keys, in parts: pipelines, each with the number of replies for each of its keys.
+    /// Tests keys. Returns pipelines, each with the number of replies for each of its keys.
     pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
         let mut parts = Vec::with_capacity(keys.len().div_ceil(ASKED));
         for some in keys.chunks(ASKED) {
@@ -164,7 +165,7 @@ impl Calls {
         Ok(parts)
     }
 
-    /// Reads which keys are seen from the replies to a pipeline.
+    /// Reads the replies to a pipeline. Returns true for each seen key.
     pub(super) fn asked(
         &self,
         counts: &[usize],
@@ -208,7 +209,7 @@ impl Calls {
         self.filter().kind().hashes()
     }
 
-    /// Error for a filter that is deleted each time it was defined.
+    /// Error for a filter that another program deletes after each definition.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
         let text = format!("another program deletes the filter {key} in Redis again and again");
@@ -225,8 +226,8 @@ impl Calls {
     }
 }
 
-/// Returns the keys without repetitions, and true for each of `keys` that is the first of its
-/// equals.
+/// Returns the keys without repetitions, and true for each of `keys` that does not equal an earlier
+/// one.
 pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
     let mut known = HashSet::with_capacity(keys.len());
     let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();

@@ -11,13 +11,14 @@ use super::link::{Link, client, is_unknown_script};
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A filter in Redis, which many processes share: programs with this crate, the `urlseen` daemon
-/// with `filter.place = "redis"`, and the programs of the project that the filter's [`Kind`] is of.
+/// A filter in Redis that many processes share. They can be programs with this crate, the `urlseen`
+/// daemon with `filter.place = "redis"`, and the programs of the project that defined the filter's
+/// [`Kind`].
 ///
-/// A script tests and adds keys in one step. So if several processes add the same key at once,
-/// exactly one of them hears that it is new. If the connection is lost, the filter repeats the call
-/// on a new one, a bounded number of times ([`RedisOptions::retries`]). The answer of a repeated
-/// call is that of the first.
+/// A script tests and adds keys in one step. If several processes add the same key at the same
+/// time, the filter reports it as new to exactly one of them. If the connection is lost, the filter
+/// repeats the call on a new connection, up to [`RedisOptions::retries`] times. A repeated call
+/// returns the answer of the first try.
 ///
 /// Needs Redis 6.2 or later, or Valkey.
 ///
@@ -36,7 +37,7 @@ pub struct RedisFilter {
     asking: Mutex<Asking>,
 }
 
-/// Most times that a filter is defined again after another program deleted it.
+/// Maximum number of times that a call defines the filter again after another program deleted it.
 pub(super) const DEFINED: usize = 5;
 
 /// The connection, and the number of calls so far.
@@ -46,11 +47,12 @@ struct Asking {
 }
 
 impl RedisFilter {
-    /// Opens the filter that is named after `key` at an address (`redis://`, `unix://`, and with
-    /// the feature `tls` also `rediss://`). If there is none, it is created.
+    /// Opens the filter named `key` at an address (`redis://`, `unix://`, and with the feature
+    /// `tls` also `rediss://`). If the filter does not exist, it is created.
     ///
     /// # Errors
-    /// The `spec` is not valid, there is a filter with another spec, or Redis is away.
+    /// The `spec` is not valid, Redis has a filter `key` with another spec, or Redis is
+    /// unreachable.
     pub fn open(url: &str, key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_with(url, key, spec, RedisOptions::default())
     }
@@ -58,7 +60,7 @@ impl RedisFilter {
     /// Opens a filter with other timeouts or retries: see [`RedisFilter::open`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`RedisFilter::open`].
     pub fn open_with(
         url: &str,
         key: &str,
@@ -75,7 +77,7 @@ impl RedisFilter {
     }
 
     fn asking(&self) -> MutexGuard<'_, Asking> {
-        // A connection in the middle of something is not used again: see `Link::ask`.
+        // A connection that was interrupted during a call is not used again: see `Link::ask`.
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -95,7 +97,7 @@ impl RedisFilter {
         Err(self.calls.unsteady())
     }
 
-    /// Sends a call; loads the script if the server does not know it.
+    /// Sends a call. If the server does not know the script, loads the script first.
     fn with_script(&self, call: &Cmd, connection: &mut Connection) -> RedisResult<Value> {
         match call.query(connection) {
             Err(error) if is_unknown_script(&error) => {
@@ -152,7 +154,7 @@ impl Filter for RedisFilter {
     }
 }
 
-/// Leaves out the address, which may hold a password.
+/// Omits the address, which may contain a password.
 impl fmt::Debug for RedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisFilter").field("calls", &self.calls).finish_non_exhaustive()

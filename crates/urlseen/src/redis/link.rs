@@ -8,7 +8,7 @@ use super::patience::Patience;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::script::Call;
 
-/// A server's address, and the connection to it while there is one.
+/// A server's address, and the open connection to it, if there is one.
 pub(super) struct Link {
     client: Client,
     options: RedisOptions,
@@ -18,7 +18,7 @@ pub(super) struct Link {
 }
 
 impl Link {
-    /// Names the server, without a connection yet.
+    /// Stores the server's address. Opens no connection yet.
     pub(super) fn new(client: Client, options: RedisOptions) -> Self {
         Self { client, options, connection: None, connects: 0 }
     }
@@ -30,7 +30,8 @@ impl Link {
     ) -> Result<T, Error> {
         let mut patience = Patience::new(self.options.retries);
         loop {
-            // Taken out while it is used: after a panic or an error it is not used again.
+            // The connection is taken out during its use, so that it is not used again after a
+            // panic or an error.
             let asked = match self.connection.take() {
                 Some(connection) => Ok(connection),
                 None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),
@@ -70,7 +71,8 @@ fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// Makes a client for an address. The error does not name it, as it may hold a password.
+/// Makes a client for an address. The error does not show the address, as it may contain a
+/// password.
 pub(super) fn client(url: &str) -> Result<Client, Error> {
     Client::open(url).map_err(|error| {
         let text = format!("the address of Redis is none: {error}");

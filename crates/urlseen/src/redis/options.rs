@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-/// Timeouts and retries of a filter in Redis. The default is for a server that may be away for some
-/// seconds.
+/// Timeouts and retries of a filter in Redis. The default suits a server that may be unreachable
+/// for some seconds.
 ///
 /// ```
 /// use urlseen::RedisOptions;
@@ -12,13 +12,13 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// Most times that a call is repeated, each time on a new connection, before it fails. The
-    /// first wait is 50 ms, and each further one is twice as long, at most 2 s. A key that the
-    /// first try added is still reported as new.
+    /// Maximum number of times that a failed call is repeated, each time on a new connection. The
+    /// first wait is 50 ms; each further wait is twice as long, up to 2 s. If the first try added a
+    /// key, the repeated call still reports the key as new.
     pub retries: u32,
-    /// Longest wait for a connection.
+    /// Maximum time to wait for a connection.
     pub connect_timeout: Duration,
-    /// Longest wait for an answer.
+    /// Maximum time to wait for an answer.
     pub response_timeout: Duration,
 }
 

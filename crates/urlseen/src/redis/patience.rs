@@ -11,7 +11,7 @@ use urlseen_core::redis::error::{LinkError, Retry};
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Tries of a call that failed.
+/// Number of tries of a call that failed.
 #[derive(Debug)]
 pub(super) struct Patience {
     retries: u32,
@@ -23,10 +23,10 @@ impl Patience {
         Self { retries, tried: 0 }
     }
 
-    /// Returns the wait before the next try after an error.
+    /// Returns the time to wait after an error before the next try.
     ///
     /// # Errors
-    /// Another try would not help, or there were enough.
+    /// Another try would not help, or the maximum number of tries is reached.
     pub(super) fn after(&mut self, error: &RedisError) -> Result<Duration, Error> {
         if LinkError::from(error.clone()).retry() == Retry::Never {
             return Err(Error::new(ErrorKind::Redis, format!("Redis refuses: {error}")));
@@ -38,7 +38,7 @@ impl Patience {
         }
         let wait = FIRST.saturating_mul(1 << self.tried.min(16)).min(LONGEST);
         self.tried += 1;
-        // Clients that wait must not all come back at once.
+        // Waiting clients must not all try again at the same time.
         let share = (id::random() >> 32) as f64 / f64::from(u32::MAX);
         Ok(wait.mul_f64(0.5 + share / 2.0))
     }

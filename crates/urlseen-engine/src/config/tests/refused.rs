@@ -111,7 +111,7 @@ fn one_redis_key_has_one_use() {
              (config.toml:2:7); allowed: a Redis key of its own for each",
         ]
     );
-    // The earlier key is at fault if it is set to the default of a later key.
+    // If a key is set to the default of a later key, the problem names the earlier key.
     assert_eq!(
         refused("", &[], &["source.key=demo:unseen"]),
         ["--set source.key: source.key is \"demo:unseen\", and so is sink.key (default); \
@@ -262,6 +262,6 @@ fn a_batch_of_rejects_fits_their_list() {
         ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
           allowed: at least as many, since all items of a batch may be rejects"]
     );
-    // A batch size that is itself refused causes no complaint about the list.
+    // A batch size that is refused itself causes no problem about the list.
     assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
 }

@@ -1,4 +1,4 @@
-//! Tests of passwords: their allowed places, and that they are never shown.
+//! Tests of passwords: the places where they are allowed, and that no message shows them.
 
 use super::{load, refused};
 
@@ -47,7 +47,7 @@ fn a_user_needs_a_password_from_somewhere() {
              no password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a \
              user with nopass)"]
     );
-    // Only the URL that counts needs a login, and only a URL can have one.
+    // Only the URL that takes effect needs a login, and only a URL can have one.
     assert!(load(file, &[], &["redis.url=redis://localhost"]).is_ok());
     assert_eq!(refused(file, &[], &["redis.url=redis://"]).len(), 1);
 }

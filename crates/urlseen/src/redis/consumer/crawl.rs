@@ -1,4 +1,4 @@
-//! The crawl of a consumer, as its threads share it.
+//! Crawl of a consumer, shared by the consumer's threads.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -14,14 +14,14 @@ use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeu
 /// The crawl, its record, and the consumer's deliveries.
 pub(super) struct Crawl {
     source: String,
-    /// The consumer: a name and a random incarnation.
+    /// The consumer's name with a random suffix.
     pub(super) consumer: String,
     pub(super) deliveries: Deliveries,
     /// True if the last pop found nothing.
     pub(super) is_idle: AtomicBool,
-    /// True if what the consumer holds is left to others when it stops.
+    /// True if the stopping consumer leaves its deliveries to other consumers.
     pub(super) is_abandoned: AtomicBool,
-    /// The calls by the record that was read last.
+    /// The calls that follow from the record that was read last.
     calls: Mutex<Result<Arc<Calls>, RecordError>>,
 }
 
@@ -40,7 +40,7 @@ impl Crawl {
         })
     }
 
-    /// The calls.
+    /// Returns the calls that follow from the crawl's record.
     ///
     /// # Errors
     /// The daemon has written a record that this version cannot use.
@@ -49,7 +49,7 @@ impl Crawl {
         calls.map_err(|error| refused(&self.source, &error))
     }
 
-    /// Reads the record again: a daemon that was started anew may have other settings.
+    /// Reads the record again, because a restarted daemon may have other settings.
     pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
         let Some(found) = read(link, &self.source)? else { return Ok(()) };
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -60,14 +60,15 @@ impl Crawl {
         Ok(())
     }
 
-    /// Counts the heartbeat up and returns the deliveries that Redis holds for this consumer.
+    /// Increments the heartbeat, and returns the deliveries that Redis holds for this consumer.
     pub(super) fn beat(&self, link: &mut Link) -> Result<Vec<u64>, Error> {
         let calls = self.calls()?;
         let ids: Vec<String> = read_as(link.call(&calls.beat(&self.consumer))?)?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Gives deliveries of this consumer back, or all if `ids` is empty. Returns how many it held.
+    /// Requeues deliveries of this consumer, or all of them if `ids` is empty. Returns the number
+    /// of deliveries that it held.
     pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
         let calls = self.calls()?;
         match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
@@ -76,8 +77,9 @@ impl Crawl {
         }
     }
 
-    /// Requeues deliveries that `consumer` did not finish, or all if `ids` is empty, and rejects
-    /// those that were delivered too often. Returns false if its heartbeat is another one by now.
+    /// Requeues deliveries that `consumer` did not finish, or all of them if `ids` is empty.
+    /// Rejects those that were delivered too often. Returns false if the consumer's heartbeat has
+    /// changed.
     pub(super) fn requeue(
         &self,
         link: &mut Link,
@@ -94,7 +96,7 @@ impl Crawl {
         Ok(true)
     }
 
-    /// Each consumer and its heartbeat.
+    /// Returns each consumer and its heartbeat.
     pub(super) fn heartbeats(&self, link: &mut Link) -> Result<Vec<(String, String)>, Error> {
         let consumers = self.calls()?.consumers();
         let reply = link.ask(|connection| consumers.query(connection))?;
@@ -102,7 +104,7 @@ impl Crawl {
     }
 }
 
-/// The record, if a daemon has written one.
+/// Reads the record, if a daemon has written one.
 fn read(link: &mut Link, source: &str) -> Result<Option<Result<HeldRecord, RecordError>>, Error> {
     let mut command = cmd("HGETALL");
     command.arg(HeldKeys::of_source(source).record);
@@ -114,7 +116,7 @@ fn requeued(reply: Value) -> Result<Requeued, Error> {
     Calls::requeued(reply).map_err(|error| unexpected(&error))
 }
 
-/// Reads a reply as what it should be.
+/// Converts a reply to the expected type.
 pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
     let read: RedisResult<T> = T::from_redis_value(reply).map_err(Into::into);
     read.map_err(|error| unexpected(&error))

@@ -1,4 +1,4 @@
-//! The deliveries that a consumer knows, compared with those that Redis holds for it.
+//! Deliveries that a consumer knows, compared with the deliveries that Redis holds for it.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,8 @@ pub(super) struct Deliveries {
 
 #[derive(Debug)]
 struct Known {
-    /// The id of the next delivery. A pop whose reply was lost is repeated under it.
+    /// The id of the next delivery. If the reply of a pop is lost, the consumer repeats the pop
+    /// with the same id.
     next: u64,
     open: HashMap<u64, State>,
 }
@@ -19,21 +20,21 @@ struct Known {
 /// The state of a delivery that was popped and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
-    /// The program works on it.
+    /// The program works on the delivery.
     Held,
-    /// The program works on it, and others have it by now.
+    /// The program works on the delivery, but another consumer has it by now.
     Lost,
-    /// The program dropped it unfinished.
+    /// The program dropped the delivery before finishing it.
     Dropped,
 }
 
 /// The differences between memory and Redis.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Deliveries that Redis holds and the consumer does not know: of a pop that Redis carried out
-    /// late, or of an acknowledgement that a failover undid.
+    /// Deliveries that Redis holds and the consumer does not know. Either Redis executed a pop
+    /// late, or a failover undid an acknowledgement.
     pub(super) unknown: Vec<u64>,
-    /// Deliveries that the program dropped unfinished.
+    /// Deliveries that the program dropped before finishing them.
     pub(super) dropped: Vec<u64>,
 }
 
@@ -42,7 +43,7 @@ impl Deliveries {
         Self { known: Mutex::new(Known { next: 1, open: HashMap::new() }) }
     }
 
-    /// The id of the next delivery.
+    /// Returns the id of the next delivery.
     pub(super) fn next(&self) -> u64 {
         self.known().next
     }
@@ -55,35 +56,36 @@ impl Deliveries {
         known.next += 1;
     }
 
-    /// Notes the end of a delivery: finished, rejected or requeued.
+    /// Notes the end of a delivery: the program finished, rejected or requeued it.
     pub(super) fn ended(&self, id: u64) {
         self.known().open.remove(&id);
     }
 
-    /// Notes the end of all: the consumer stops.
+    /// Notes the end of all deliveries, because the consumer stops.
     pub(super) fn all_ended(&self) {
         self.known().open.clear();
     }
 
-    /// Notes that the program dropped a delivery, unless that has ended.
+    /// Notes that the program dropped a delivery, unless the delivery has ended.
     pub(super) fn dropped(&self, id: u64) {
         if let Some(state) = self.known().open.get_mut(&id) {
             *state = State::Dropped;
         }
     }
 
-    /// True unless the delivery has ended, or others have it.
+    /// Returns true unless the delivery has ended or another consumer has it.
     pub(super) fn is_held(&self, id: u64) -> bool {
         self.known().open.get(&id) == Some(&State::Held)
     }
 
-    /// All that were popped and have not ended.
+    /// Returns all deliveries that were popped and have not ended.
     pub(super) fn open(&self) -> Vec<u64> {
         self.known().open.keys().copied().collect()
     }
 
-    /// Compares with what Redis holds by now. `before` is [`Deliveries::open`] of before Redis was
-    /// asked: a delivery that was popped since is not lost.
+    /// Compares the known deliveries with `held`, those that Redis holds now. `before` is the
+    /// result of [`Deliveries::open`] from before the request to Redis. A delivery that was popped
+    /// after that is not lost.
     pub(super) fn compare(&self, before: &[u64], held: &[u64]) -> Differences {
         let mut known = self.known();
         for id in before.iter().filter(|id| !held.contains(id)) {
@@ -98,7 +100,7 @@ impl Deliveries {
             match known.open.get(&id) {
                 Some(State::Dropped) => differences.dropped.push(id),
                 Some(_) => {}
-                // The pop under the next id may have been carried out, and is repeated.
+                // Redis may have executed the pop with the next id. The consumer repeats that pop.
                 None if id == known.next => {}
                 None => differences.unknown.push(id),
             }
@@ -107,7 +109,7 @@ impl Deliveries {
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
-        // No method panics in the middle of a change.
+        // No method panics while it changes the deliveries.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -116,7 +118,8 @@ impl Deliveries {
 mod tests {
     use super::*;
 
-    /// Rule H1: the consumer requeues what it does not know, but not a pop that is under way.
+    /// Rule H1: the consumer requeues deliveries that it does not know, except a pop that is under
+    /// way.
     #[test]
     fn a_delivery_of_a_late_pop_is_unknown() {
         let deliveries = Deliveries::new();
@@ -134,7 +137,7 @@ mod tests {
         let deliveries = Deliveries::new();
         deliveries.popped();
         let before = deliveries.open();
-        // Popped while Redis was asked.
+        // Popped while the request to Redis was under way.
         deliveries.popped();
         assert_eq!(deliveries.compare(&before, &[]), Differences::default());
         assert!(!deliveries.is_held(1));
@@ -152,7 +155,7 @@ mod tests {
         }
         deliveries.compare(&[1], &[]);
         assert_eq!(deliveries.open(), [0; 0]);
-        // One that has ended is not dropped.
+        // A delivery that has ended does not become a dropped one.
         deliveries.popped();
         deliveries.ended(2);
         deliveries.dropped(2);

@@ -8,8 +8,9 @@ use super::crawl::Crawl;
 /// A request that a [`Consumer`](crate::Consumer) popped and holds until it is finished, rejected
 /// or requeued.
 ///
-/// If it is dropped before that, the next heartbeat requeues it, and it counts as delivered and not
-/// finished. A page that makes programs fail goes to the rejects in the end.
+/// If the program drops a delivery before that, the next heartbeat requeues it, and it counts as
+/// delivered and not finished. So a page that repeatedly makes programs fail is finally moved to
+/// the rejects.
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,
@@ -19,18 +20,18 @@ pub struct Delivery {
 }
 
 impl Delivery {
-    /// Returns the item, in the form of `sink.emit` in urlseen's configuration.
+    /// Returns the item, in the form that `sink.emit` in urlseen's configuration sets.
     pub fn item(&self) -> &[u8] {
         &self.item
     }
 
-    /// Returns the number of earlier deliveries, which no consumer finished.
+    /// Returns the number of earlier deliveries of this request that no consumer finished.
     pub fn deliveries_before(&self) -> u64 {
         self.count
     }
 
-    /// Returns false once the delivery has ended, or a heartbeat found that it was given to another
-    /// consumer. Then there is no use in going on: that consumer pushes the links.
+    /// Returns false once the delivery has ended, or once a heartbeat found that another consumer
+    /// has it. Then the program can stop its work on the page: the other consumer pushes the links.
     pub fn is_held(&self) -> bool {
         self.crawl.deliveries.is_held(self.id)
     }

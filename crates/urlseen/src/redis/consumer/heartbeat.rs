@@ -12,23 +12,23 @@ use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::held::{Reclaimer, Stopped};
 
-/// The longest wait after a heartbeat that failed.
+/// The longest wait after a failed heartbeat.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The wait between two tries to requeue what a stopping consumer holds.
+/// The wait between two tries to requeue the deliveries of a stopping consumer.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Tries of a requeue if heartbeats of the same consumer come before it.
+/// Maximum number of tries of a requeue, if other heartbeats of the same consumer come in between.
 const TRIES: usize = 5;
 
-/// A thread that beats over a connection of its own, so that a consumer is alive however long the
-/// program works on a page. It also requeues what the consumer should not hold, and, while the
-/// consumer is idle, what stopped consumers hold.
+/// A thread that sends heartbeats on its own connection, so that a consumer counts as alive however
+/// long the program works on a page. The thread also requeues deliveries that the consumer should
+/// not hold. While the consumer is idle, it requeues the deliveries of stopped consumers.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
-    /// Wakes the thread; without it the thread ends.
+    /// Wakes the thread. The thread ends when this sender is dropped.
     wake: Option<Sender<()>>,
-    /// Disconnected once the thread has ended.
+    /// Receiver whose channel is disconnected once the thread has ended.
     ended: Mutex<Receiver<()>>,
 }
 
@@ -37,11 +37,11 @@ struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
     looks: Looks,
-    /// Longest time to requeue the consumer's requests when it stops.
+    /// Maximum time for requeuing the consumer's requests when it stops.
     stop_timeout: Duration,
 }
 
-/// The heartbeats of other consumers, as far as they were watched without a break.
+/// The heartbeats of other consumers, as observed without interruption.
 struct Looks {
     reclaimer: Reclaimer,
     timeout: Duration,
@@ -50,7 +50,7 @@ struct Looks {
 }
 
 impl Heartbeat {
-    /// Starts the thread, which beats over `link`.
+    /// Starts the thread, which sends heartbeats over `link`.
     pub(super) fn start(crawl: Arc<Crawl>, link: Link, stop: Duration) -> Result<Self, Error> {
         let timeout = crawl.calls()?.record().timeout;
         let looks = Looks::new(timeout, link.connects());
@@ -66,13 +66,14 @@ impl Heartbeat {
         Ok(Self { wake: Some(wake), ended: Mutex::new(ended) })
     }
 
-    /// Beats now: a connection broke, and Redis may hold what the consumer does not know.
+    /// Sends a heartbeat now. After a broken connection, Redis may hold deliveries that the
+    /// consumer does not know.
     pub(super) fn wake(&self) {
-        // Without the thread there is nothing to wake.
+        // If the thread has ended, there is nothing to wake.
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
     }
 
-    /// Ends the thread, which requeues what the consumer holds, and waits for it this long.
+    /// Ends the thread, which requeues the consumer's deliveries. Waits for it up to `timeout`.
     pub(super) fn stop(&mut self, timeout: Duration) {
         self.wake = None;
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -122,8 +123,9 @@ impl Beating {
         if self.crawl.is_idle.load(Relaxed) { self.reclaim() } else { Ok(()) }
     }
 
-    /// Requeues deliveries that the program dropped, by the consumer's own heartbeat: so they count
-    /// as not finished. A pop in another thread counts the heartbeat up in between.
+    /// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat,
+    /// so it counts them as not finished. A pop in another thread may increase the heartbeat in
+    /// between.
     fn requeue_dropped(&mut self, ids: &[u64]) -> Result<(), Error> {
         let Self { crawl, link, .. } = self;
         for _ in 0..TRIES {
@@ -137,7 +139,8 @@ impl Beating {
         Ok(())
     }
 
-    /// Requeues what consumers hold whose heartbeat stood still for the whole time-out.
+    /// Requeues the deliveries of consumers whose heartbeat did not change during the whole
+    /// timeout.
     fn reclaim(&mut self) -> Result<(), Error> {
         let Self { crawl, link, looks, .. } = self;
         let mut heartbeats = crawl.heartbeats(link)?;
@@ -150,7 +153,7 @@ impl Beating {
         Ok(())
     }
 
-    /// Requeues what the consumer holds, and removes its entry.
+    /// Requeues the consumer's deliveries, and removes its entry.
     fn leave(&mut self) {
         let end = Instant::now() + self.stop_timeout;
         while self.crawl.give_back(&mut self.link, &[]).is_err() && Instant::now() < end {
@@ -164,8 +167,8 @@ impl Looks {
         Self { reclaimer: Reclaimer::new(timeout), timeout, connects, last: Instant::now() }
     }
 
-    /// Returns the consumers that stopped. Time counts anew with each connection and after a pause:
-    /// no heartbeat moves while Redis is away or stands still.
+    /// Returns the consumers that have stopped. The time starts again with each connection and
+    /// after each pause, because no heartbeat changes while Redis is unreachable or suspended.
     fn look(
         &mut self,
         heartbeats: Vec<(String, String)>,
@@ -194,13 +197,14 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_mins(1);
 
-    /// Rule H6: the time-out counts on one unbroken connection, without a pause between two looks.
+    /// Rule H6: the timeout is measured on one unbroken connection, without a pause between two
+    /// looks.
     #[test]
     fn time_counts_anew_after_a_pause_and_with_a_connection() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let beats = || vec![("a#1".to_owned(), "7".to_owned())];
-        // (the looks, as seconds and connections, and which of them finds the consumer stopped)
+        // (the looks, as seconds and connections; the look that finds the consumer stopped)
         for (looks, found) in [
             ([(0, 1), (20, 1), (40, 1), (60, 1), (80, 1)], Some(60)),
             ([(0, 1), (20, 2), (40, 2), (60, 2), (80, 2)], Some(80)),

@@ -24,25 +24,27 @@ pub use options::ConsumerOptions;
 use urlseen_core::redis::held::{Calls, Counted, HeldRequest, Popped};
 use urlseen_core::redis::script::Call;
 
-/// Most items in one push; a push has at most [`ConsumerOptions::max_push_bytes`], too.
+/// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 const PUSH_ITEMS: usize = 1000;
 
-/// Tries to count the requests of a crawl while consumers come and go.
+/// Maximum number of tries to count the requests of a crawl while consumers come and go.
 const COUNTS: usize = 5;
 
-/// The first and the longest pause between two pops that wait for a request.
+/// The first and the longest pause between two pops of a call that waits for a request.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
 
-/// A consumer of a crawl: pops the requests that the `urlseen` daemon found unseen, and holds each
-/// in Redis until its page is processed. So a crawler that is killed loses no request.
+/// A consumer of a crawl. It pops the requests that the `urlseen` daemon found unseen, and holds
+/// each request in Redis until its page is processed. So a crawler that is killed loses no request.
 ///
-/// It keeps the protocol of `docs/reference/held.md`, together with the daemon, the Scrapy package
-/// and other consumers. A thread beats over a second connection. Threads may share one consumer,
-/// and it waits for Redis in each call; an asynchronous program calls it from blocking tasks.
+/// A consumer follows the protocol of `docs/reference/held.md`, as the daemon, the Scrapy package
+/// and other consumers do. A thread sends heartbeats over a second connection. Threads may share
+/// one consumer. Each call waits for Redis, so an asynchronous program calls the consumer from
+/// blocking tasks.
 ///
-/// From the sink on, a request is delivered *at least once*: a page whose consumer was killed is
-/// fetched again. Dropping the consumer requeues what it holds, except in a panic: then the others
-/// wait for `held.timeout` and count a delivery that was not finished.
+/// After the sink, a request is delivered *at least once*: if its consumer is killed, another one
+/// fetches the page again. Dropping the consumer requeues the requests that it holds. During a
+/// panic they are not requeued: other consumers wait for `held.timeout`, and count a delivery that
+/// was not finished.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -67,20 +69,20 @@ pub struct Consumer {
     heartbeat: Heartbeat,
 }
 
-/// The connection, and the consumers that were there when requests were last counted.
+/// The connection, and the consumers that existed when requests were last counted.
 struct Asking {
     link: Link,
     consumers: Vec<String>,
 }
 
 impl Consumer {
-    /// Opens a consumer of the crawl that reads `source`, which is `source.key` in urlseen's
-    /// config, at this address (`redis://`, `unix://`, and with the feature `tls` also
-    /// `rediss://`).
+    /// Opens a consumer of the crawl whose source is `source`, at this address (`redis://`,
+    /// `unix://`, and with the feature `tls` also `rediss://`). `source` is the value of
+    /// `source.key` in urlseen's configuration.
     ///
     /// # Errors
-    /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]), its record is of another
-    /// version ([`ErrorKind::Mismatch`]), or Redis is away.
+    /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]), the record of the crawl is of
+    /// another version ([`ErrorKind::Mismatch`]), or Redis is unreachable.
     pub fn open(url: &str, source: &str) -> Result<Self, Error> {
         Self::open_with(url, source, ConsumerOptions::default())
     }
@@ -88,7 +90,7 @@ impl Consumer {
     /// Opens a consumer with other limits, timeouts or retries: see [`Consumer::open`].
     ///
     /// # Errors
-    /// As there, or an option is out of bounds ([`ErrorKind::Spec`]).
+    /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         options.check()?;
         let client = client(url)?;
@@ -102,16 +104,17 @@ impl Consumer {
         Ok(Self { crawl, options, asking, heartbeat })
     }
 
-    /// Returns the consumer's name with its random incarnation, as `urlseen held list` shows it.
+    /// Returns the consumer's name with its random suffix, as `urlseen held list` shows it.
     pub fn name(&self) -> &str {
         &self.crawl.consumer
     }
 
-    /// Pops a request, if there is one. The consumer holds it from now on.
+    /// Pops a request, if there is one. The consumer then holds the request.
     ///
     /// # Errors
-    /// The consumer holds the most requests that it may ([`ErrorKind::Limit`]), or Redis is away.
-    /// After an error the next call pops the request that this one may have popped.
+    /// The consumer already holds its maximum number of requests ([`ErrorKind::Limit`]), or Redis
+    /// is unreachable. If this call popped a request and then failed, the next call returns that
+    /// request.
     pub fn pop(&self) -> Result<Option<Delivery>, Error> {
         let mut asking = self.asking();
         let (calls, id) = (self.crawl.calls()?, self.crawl.deliveries.next());
@@ -132,10 +135,10 @@ impl Consumer {
         Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), id, item, count }))
     }
 
-    /// Pops a request, and waits up to `timeout` until there is one.
+    /// Pops a request. If there is none, waits for one up to `timeout`.
     ///
     /// # Errors
-    /// As [`Consumer::pop`].
+    /// The same errors as [`Consumer::pop`].
     pub fn pop_wait(&self, timeout: Duration) -> Result<Option<Delivery>, Error> {
         let end = Instant::now() + timeout;
         let [mut pause, longest] = PAUSES;
@@ -151,17 +154,17 @@ impl Consumer {
     }
 
     /// Acknowledges a delivery and pushes the links of its page, both in one step. Returns false if
-    /// the consumer does not hold it any more. Then nothing is pushed: another consumer has the
-    /// page, and pushes its links. After a broken connection, false can also mean that the first
-    /// try was carried out.
+    /// the consumer does not hold the delivery any more. Then nothing is pushed: another consumer
+    /// has the page and pushes its links. After a broken connection, false can also mean that Redis
+    /// executed the first try.
     ///
-    /// A page that failed for good is finished without links, `[""; 0]`. One that cannot be
-    /// read is for [`Consumer::reject`].
+    /// If a page failed permanently, finish it without links: `[""; 0]`. If an item cannot be read,
+    /// use [`Consumer::reject`].
     ///
     /// # Errors
-    /// The links have more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
-    /// delivery is of another consumer, or Redis is away. The consumer still holds the delivery,
-    /// and the call may be repeated.
+    /// The links are larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
+    /// delivery belongs to another consumer, or Redis is unreachable. The consumer still holds the
+    /// delivery, and the program may repeat the call.
     pub fn finish(
         &self,
         delivery: &Delivery,
@@ -176,20 +179,20 @@ impl Consumer {
     }
 
     /// Moves a delivery to the rejects, which `urlseen rejects` lists. Returns false if the
-    /// consumer does not hold it any more.
+    /// consumer does not hold the delivery any more.
     ///
     /// # Errors
-    /// The delivery is of another consumer, or Redis is away.
+    /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn reject(&self, delivery: &Delivery, reason: &str) -> Result<bool, Error> {
         let id = delivery.id.to_string();
         self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
     }
 
-    /// Requeues a delivery: another consumer pops it next, and this one does not count as a
-    /// delivery. Returns false if the consumer does not hold it any more.
+    /// Requeues a delivery, so that a consumer can pop the request again. The requeued delivery is
+    /// not counted. Returns false if the consumer does not hold the delivery any more.
     ///
     /// # Errors
-    /// The delivery is of another consumer, or Redis is away.
+    /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
         self.check_owner(delivery)?;
         let mut asking = self.asking();
@@ -199,14 +202,14 @@ impl Consumer {
         Ok(put_back > 0)
     }
 
-    /// Pushes items to the source that belong to no page, such as the first ones of a crawl.
+    /// Pushes items that belong to no page to the source, such as the first items of a crawl.
     ///
-    /// A second call pushes them again, and so may a broken connection. The filter drops the second
-    /// copy, unless the item passes unfiltered (`dont_filter`).
+    /// A second call pushes the items again; a broken connection can have the same effect. The
+    /// filter drops the second copy, unless the item passes unfiltered (`dont_filter`).
     ///
     /// # Errors
-    /// An item has more than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
-    /// is away. Some of the items may be pushed then.
+    /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
+    /// is unreachable. Some of the items may have been pushed.
     pub fn push(&self, items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), Error> {
         let (mut part, mut bytes) = (Vec::new(), 0);
         for item in items {
@@ -225,11 +228,11 @@ impl Consumer {
         if part.is_empty() { Ok(()) } else { self.push_part(&part) }
     }
 
-    /// Counts the requests of the crawl at one moment: those that wait, are on their way through
-    /// urlseen, or are held by any consumer. The crawl is over if there are none.
+    /// Counts the requests of the crawl at one moment: those that wait, are inside urlseen, or are
+    /// held by any consumer. The crawl is complete if the result is 0.
     ///
     /// # Errors
-    /// Redis is away.
+    /// Redis is unreachable.
     pub fn pending(&self) -> Result<u64, Error> {
         let mut asking = self.asking();
         for _ in 0..COUNTS {
@@ -241,7 +244,7 @@ impl Consumer {
                 Counted::Consumers(consumers) => asking.consumers = consumers,
             }
         }
-        // Consumers that come and go are at work.
+        // If consumers come and go, the crawl is still active.
         Ok(1)
     }
 
@@ -253,7 +256,7 @@ impl Consumer {
         self.watch(&mut asking, |link| link.ask(|connection| push.query::<()>(connection)))
     }
 
-    /// Ends a delivery by a script that answers 1, or 0 if the consumer does not hold it.
+    /// Ends a delivery by a script that returns 1, or 0 if the consumer does not hold the delivery.
     fn end(
         &self,
         delivery: &Delivery,
@@ -271,8 +274,8 @@ impl Consumer {
         self.watch(asking, |link| link.call(call))
     }
 
-    /// Makes a call, and beats at once if the connection broke: Redis may hold deliveries that are
-    /// unknown here.
+    /// Makes a call. If the connection broke, sends a heartbeat immediately, because Redis may hold
+    /// deliveries that this consumer does not know.
     fn watch<T>(
         &self,
         asking: &mut Asking,
@@ -287,7 +290,7 @@ impl Consumer {
     }
 
     fn asking(&self) -> MutexGuard<'_, Asking> {
-        // A connection in the middle of something is not used again: see `Link::ask`.
+        // A connection that was interrupted during a call is not used again: see `Link::ask`.
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -333,7 +336,8 @@ impl Consumer {
 impl Drop for Consumer {
     fn drop(&mut self) {
         if thread::panicking() {
-            // What it holds may be why: the others count it as delivered and not finished.
+            // A held delivery may be the cause of the panic: other consumers count it as delivered
+            // and not finished.
             self.crawl.is_abandoned.store(true, Relaxed);
         }
         self.heartbeat.stop(self.options.stop_timeout);
@@ -341,7 +345,7 @@ impl Drop for Consumer {
     }
 }
 
-/// Leaves out the address, which may hold a password.
+/// Omits the address, which may contain a password.
 impl fmt::Debug for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consumer").field("name", &self.name()).finish_non_exhaustive()

@@ -5,13 +5,13 @@ use std::time::Duration;
 use crate::{Error, ErrorKind, RedisOptions};
 use urlseen_core::filter::id;
 
-/// Most requests that a consumer may hold: a heartbeat lists all of them.
+/// Maximum number of requests that a consumer may hold. A heartbeat lists all of them.
 const MOST_HELD: usize = 2000;
 
-/// Most bytes of one push, below any limit that Redis has by default.
+/// Maximum size of one push in bytes. It is below every default limit of Redis.
 const MOST_PUSHED: usize = 128 << 20;
 
-/// Most bytes of a name: it is a part of keys.
+/// Maximum length of a name in bytes. The name is a part of Redis keys.
 const MOST_NAME: usize = 200;
 
 /// Settings of a [`Consumer`](crate::Consumer).
@@ -23,23 +23,24 @@ const MOST_NAME: usize = 200;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerOptions {
-    /// The name that `urlseen held list` shows, followed by `#` and a random number. Neither
-    /// white space nor `#` may be in it. The default is host name and process id.
+    /// The name that `urlseen held list` shows, followed by `#` and a random number. It must not
+    /// contain white space or `#`. The default is the host name and the process id.
     pub name: String,
-    /// Most requests to hold at once, 1 to 2000.
+    /// Maximum number of requests to hold at the same time, 1 to 2000.
     pub max_held: usize,
-    /// Most bytes of the links of one [`finish`](crate::Consumer::finish), up to 128 MiB.
+    /// Maximum size in bytes of the links of one [`finish`](crate::Consumer::finish), up to 128
+    /// MiB.
     pub max_push_bytes: usize,
-    /// Most times that a call is repeated, each time on a new connection, before it fails. The
-    /// first wait is 50 ms, and each further one is twice as long, at most 2 s. A repeat changes
-    /// nothing that the first try has changed.
+    /// Maximum number of times that a failed call is repeated, each time on a new connection. The
+    /// first wait is 50 ms; each further wait is twice as long, up to 2 s. A repeated call does not
+    /// apply a change a second time.
     pub retries: u32,
-    /// Longest wait for a connection.
+    /// Maximum time to wait for a connection.
     pub connect_timeout: Duration,
-    /// Longest wait for an answer.
+    /// Maximum time to wait for an answer.
     pub response_timeout: Duration,
-    /// Longest wait of a dropped consumer until its requests are requeued. Other consumers requeue
-    /// the rest after `held.timeout`.
+    /// Maximum time that dropping a consumer waits until its requests are requeued. After
+    /// `held.timeout`, other consumers requeue the remaining requests.
     pub stop_timeout: Duration,
 }
 
@@ -59,7 +60,7 @@ impl Default for ConsumerOptions {
 }
 
 impl ConsumerOptions {
-    /// Refuses options that no consumer can have.
+    /// Returns an error if a consumer cannot have these options.
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '#';
         let problem = if self.name.is_empty() || self.name.contains(is_odd) {
@@ -76,12 +77,12 @@ impl ConsumerOptions {
         Err(Error::new(ErrorKind::Spec, format!("ConsumerOptions: {problem}")))
     }
 
-    /// The name with a random incarnation, so that no two processes share one.
+    /// Returns the name with a random suffix, so that no two processes share a name.
     pub(super) fn incarnation(&self) -> String {
         format!("{}#{:016x}", self.name, id::random())
     }
 
-    /// Returns the timeouts and retries of all calls but heartbeats.
+    /// Returns the timeouts and retries of all calls except heartbeats.
     pub(super) fn redis(&self) -> RedisOptions {
         RedisOptions {
             retries: self.retries,
@@ -91,7 +92,7 @@ impl ConsumerOptions {
     }
 }
 
-/// Host name and process id.
+/// Returns the host name and the process id.
 fn process() -> String {
     let system = rustix::system::uname();
     let host = system.nodename().to_str().unwrap_or_default();
