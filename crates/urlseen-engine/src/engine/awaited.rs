@@ -1,4 +1,4 @@
-//! Batches that one thread is to judge, as far as their parts are there.
+//! Batches that one thread will judge, with the parts that have arrived.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,28 +6,29 @@ use std::sync::Arc;
 use super::owner::{KeyHashes, Readings};
 use super::progress::Progress;
 
-/// Batches that a thread has not judged. They come part by part, from the threads that read the
-/// parts. The thread judges them in the order of their numbers, each once all of it is there.
+/// Batches that a thread has not judged. They arrive part by part, from the threads that read the
+/// parts. The thread judges the batches in the order of their numbers, each once all its parts have
+/// arrived.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
     /// Number of the batch to be judged next.
     next: u64,
-    /// Batches from that one on; `None` for one of which nothing is there.
+    /// Batches from number `next` on; `None` for a batch of which no part has arrived.
     batches: VecDeque<Option<Partial>>,
 }
 
-/// Batch of which some parts are there.
+/// Batch of which some parts have arrived.
 #[derive(Debug)]
 pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
-    /// Keys to be judged, by part.
+    /// Keys to judge, by part.
     pub(super) key_hashes: Vec<Option<KeyHashes>>,
     /// Contents of the parts that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
 
 impl Awaited {
-    /// Returns a batch of which a part has come.
+    /// Returns a batch of which a part has arrived.
     pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
         let place =
             progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
@@ -42,7 +43,7 @@ impl Awaited {
         })
     }
 
-    /// Takes the batch to be judged next out, once all of it is there.
+    /// Removes and returns the batch to judge next, once all its parts have arrived.
     pub(super) fn next_whole(&mut self) -> Option<Partial> {
         let is_whole = |batch: &mut Option<Partial>| {
             batch.as_ref().is_some_and(|batch| batch.key_hashes.iter().all(Option::is_some))

@@ -2,7 +2,7 @@
 
 use urlseen_core::filter::{BuildError, Full};
 
-/// Reason that an engine did not start.
+/// Reason why an engine did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
     /// The filter cannot be built.
@@ -13,10 +13,10 @@ pub enum StartError {
     Thread(std::io::Error),
 }
 
-/// Reason that an engine cannot go on.
+/// Reason why an engine cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A thread of it panicked. Its part of the filter cannot be trusted any more.
+    /// One of its threads panicked. That thread's part of the filter may be wrong.
     #[error(
         "a filter thread panicked (its message stands above); what was not committed waits in \
          Redis. Start again, and please report the message"

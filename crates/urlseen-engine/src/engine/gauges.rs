@@ -1,11 +1,11 @@
-//! Fill of the filter, for all threads to see while its owners work.
+//! Fill of the filter, which all threads can read while its owners work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
-/// Gauges that the owners update after every commit. Their counts are at most a batch old.
+/// Gauges that the owners update after every commit. Their counts lag by at most one batch.
 #[derive(Debug)]
 pub struct Gauges {
     owners: Vec<Arc<dyn Gauge>>,
@@ -28,13 +28,14 @@ impl Gauges {
         self.owners.iter().map(|owner| owner.fill()).sum()
     }
 
-    /// Share of unseen fingerprints that the filter takes for seen now. Takes up to a millisecond.
+    /// Share of unseen fingerprints that the filter reports as seen now. The call takes up to a
+    /// millisecond.
     pub fn error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
     }
 
-    /// Counts the fingerprints that were set in each shard. A filter in one piece has all of them
-    /// in the first shard.
+    /// Counts the fingerprints that were set in each shard. A filter in one piece counts all of
+    /// them in the first shard.
     pub fn keys(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
         self.owners.iter().for_each(|owner| owner.keys(&mut keys));

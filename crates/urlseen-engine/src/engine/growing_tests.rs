@@ -1,4 +1,4 @@
-//! The engine with a filter of RedisBloom, against the filter alone.
+//! The engine with a filter of RedisBloom, compared with the filter alone.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -32,7 +32,7 @@ fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
     Engine::start(&parts).unwrap()
 }
 
-/// The filter as it is now, as it is written, and its position.
+/// The filter in its written form, and its position.
 fn copied(engine: &Engine) -> (Vec<u8>, u64, Position) {
     let Copied { blob, at, .. } = engine.handle().copy(ShardId::WHOLE, Vec::new()).unwrap();
     let mut bytes = Vec::new();
@@ -65,8 +65,9 @@ fn dump(filter: &Filter) -> Vec<u8> {
     bytes
 }
 
-/// At an error rate at which it is often wrong, and with growth: what it says and what it holds is
-/// to the bit what the filter alone would, with however many threads, batches in flight included.
+/// With an error rate at which the filter is often wrong, and with growth: the engine's answers and
+/// bits equal those of the filter alone. This holds for any number of threads, batches in flight
+/// included.
 #[tokio::test]
 async fn it_judges_and_grows_as_the_filter_alone_does() {
     for threads in [1, 2, 5] {
@@ -126,7 +127,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     let mut engine = engine(2, reservation("100", "1e-9", 0), LIMIT);
     engine.submit(batch(&digests(0..60)));
     engine.judged().await.unwrap();
-    // 40 more and 20 that are in flight; then one more, before the first are committed.
+    // 40 more keys, and 20 that are in flight; then one more, before the first are committed.
     engine.submit(batch(&digests(40..100)));
     assert_eq!(engine.judged().await.unwrap().onward_len(), 40);
     engine.submit(batch(&digests(0..100)));
@@ -135,7 +136,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     let full = engine.judged().await.unwrap_err();
     assert_eq!(full, EngineError::Full(AddError::Full(100).into()));
     assert!(full.to_string().contains("NONSCALING"), "{full}");
-    // What was handed on is committed without trouble.
+    // Batches that were passed on are committed without errors.
     for _ in 0..3 {
         engine.committed(Position::START);
     }

@@ -10,7 +10,7 @@ use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Copied;
 
-/// Gives jobs to the threads of an engine, which do them in turn with their others. A handle may
+/// Gives jobs to the threads of an engine, which do them among their other jobs. A handle may
 /// outlive the engine. Then there are no answers.
 #[derive(Debug, Clone)]
 pub struct Handle {
@@ -20,8 +20,8 @@ pub struct Handle {
 }
 
 impl Handle {
-    /// Copies a shard, perhaps into `buffer`. Returns `None` once the engine is gone. Waits for the
-    /// shard's thread.
+    /// Copies a shard, perhaps into `buffer`. Waits for the shard's thread. Returns `None` once the
+    /// engine has ended.
     pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let (reply, copied) = bounded(1);
         let owner = &self.owners[shard.owner(self.owners.len())];
@@ -30,7 +30,7 @@ impl Handle {
     }
 
     /// Tests fingerprints, in their order, and sets nothing. Batches that are not committed do not
-    /// count. Returns `None` once the engine is gone. Waits for the threads.
+    /// count. Waits for the threads. Returns `None` once the engine has ended.
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
@@ -56,7 +56,7 @@ impl Handle {
         (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
     }
 
-    /// Gives a thread a job. The engine notices if the thread is gone.
+    /// Gives a thread a job. The engine notices if the thread has ended.
     pub(super) fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
     }

@@ -1,15 +1,16 @@
-//! Keys that a thread found unseen and has not set.
+//! Keys that a thread found unseen and has not set yet.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS};
 
-/// Set of keys by the 128 bits that the filter makes of a fingerprint. The filter knows no more.
+/// Set of keys by the 128 bits that the filter computes from a fingerprint. The filter uses no
+/// other part of the fingerprint.
 pub(super) type Keys = HashSet<u128, Hashed>;
 
 /// Exact set of the keys that were found unseen and are not set. Keys of batches are set at the
-/// commit, keys of single questions once the log has them.
+/// commit. Keys of single questions are set once they are in the log.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     keys: Keys,
@@ -35,7 +36,7 @@ impl Default for ShardCounts {
 }
 
 impl InFlight {
-    /// Number of keys of each shard that are to be set, by [`ShardId::index`].
+    /// Number of keys of each shard that will be set, by [`ShardId::index`].
     ///
     /// [`ShardId::index`]: urlseen_core::filter::ShardId::index
     pub(super) fn by_shard(&self) -> &[u64; SHARDS] {
@@ -46,7 +47,7 @@ impl InFlight {
         self.keys.contains(&key_hash.id())
     }
 
-    /// Inserts a key. Returns true if it was not there.
+    /// Inserts a key. Returns true if the key was not in the set.
     pub(super) fn insert(&mut self, key_hash: KeyHash) -> bool {
         let is_new = self.keys.insert(key_hash.id());
         self.by_shard.0[key_hash.shard().index()] += u64::from(is_new);
@@ -58,7 +59,7 @@ impl InFlight {
         self.take(key_hash);
     }
 
-    /// Removes a key from the set, and returns true if it was there.
+    /// Removes a key from the set. Returns true if the key was in the set.
     fn take(&mut self, key_hash: KeyHash) -> bool {
         let was_there = self.keys.remove(&key_hash.id());
         self.by_shard.0[key_hash.shard().index()] -= u64::from(was_there);
@@ -90,7 +91,7 @@ impl InFlight {
         self.groups.pop_front()
     }
 
-    /// Takes out a key of a list that was popped. Returns false if it was forgotten since it was
+    /// Removes a key of a list that was popped. Returns false if the key was forgotten after it was
     /// found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();

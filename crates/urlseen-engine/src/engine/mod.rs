@@ -1,9 +1,9 @@
-//! Engine: threads that read items and judge them, each the only owner of its shards.
+//! Engine: threads that read items and judge them. Each thread is the only owner of its shards.
 //!
-//! Every batch goes through two steps. Threads that have time read its items in equal parts, and
-//! pass the key hashes to the owners of their shards; fingerprints are most of the work. Then each
-//! thread judges the key hashes of its own shards. Batches are judged in the order in which they
-//! were submitted, and come out in that order. Unseen keys are set once the batch is committed.
+//! Every batch goes through two steps. Idle threads read its items in equal parts, and pass the key
+//! hashes to the owners of their shards. Most of the work is to compute fingerprints. Then each
+//! thread judges the key hashes of its own shards. Batches are judged and returned in the order in
+//! which they were submitted. Unseen keys are set once the batch is committed.
 
 mod asking;
 mod awaited;
@@ -46,13 +46,13 @@ use urlseen_core::filter::{ForgettingFilter, Full};
 use urlseen_core::storage::Position;
 pub use works::{Event, Works, WorksError};
 
-/// Most batches that are submitted and neither committed nor aborted.
+/// Maximum number of batches that are submitted and neither committed nor aborted.
 pub(crate) const BATCHES_MAX: usize = 32;
 
-/// Most groups of questions that are asked and whose additions are not set.
+/// Maximum number of groups of questions that are asked and whose additions are not set.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Items that are worth another thread to read them.
+/// Number of items for which it is worth using another thread to read them.
 const PART: usize = 256;
 
 /// Result of the engine's work.
@@ -79,9 +79,9 @@ pub struct Engine {
     done: mpsc::UnboundedReceiver<Done>,
     batches: Batches,
     asking: Asking,
-    /// Reason that a batch was not judged, for want of room. No batch after it is judged.
+    /// Reason why a batch was not judged: the filter has no room. No batch after it is judged.
     full: Option<Full>,
-    /// Marks that the threads were told to set and have not.
+    /// Number of marks that the threads were told to set and have not set yet.
     marks: usize,
 }
 
@@ -90,8 +90,8 @@ impl Engine {
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
-        // Jobs of a thread: to judge each part of a batch, and to commit the batch; to answer a
-        // group of questions, and to set its additions.
+        // Jobs of a thread: to judge each part of a batch and to commit the batch; to answer a
+        // group of questions and to set its additions.
         let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
         let jobs = || crossbeam_channel::bounded(most);
         let tombstones = Arc::new(AtomicUsize::new(0));
@@ -150,8 +150,8 @@ impl Engine {
         self.batches.has_room() && self.full.is_none()
     }
 
-    /// Returns true if a batch was not judged for want of room. [`Engine::judged`] tells the reason
-    /// after the last batch before it.
+    /// Returns true if a batch was not judged because the filter has no room. [`Engine::judged`]
+    /// returns the reason after the last batch before it.
     pub fn is_full(&self) -> bool {
         self.full.is_some()
     }
@@ -192,11 +192,11 @@ impl Engine {
         }
     }
 
-    /// Returns the oldest batch once it is judged, for a caller that asks no questions. Waits for
-    /// ever if there is none. Nothing is lost when the future is dropped.
+    /// Returns the oldest batch once it is judged, for a caller that asks no questions. Waits
+    /// forever if there is no batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     pub async fn judged(&mut self) -> Result<Batch<Judged>, EngineError> {
         match self.heard().await? {
             Heard::Judged(judged) => Ok(judged),
@@ -206,11 +206,11 @@ impl Engine {
     }
 
     /// Returns the next answers, or the oldest batch once it is judged. Answers come before batches
-    /// that were judged after them. Waits for ever if there is neither. Nothing is lost when the
+    /// that were judged after them. Waits forever if there is neither. Nothing is lost when the
     /// future is dropped.
     ///
     /// # Errors
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     pub async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
             if let Some(answers) = self.asking.hand_back() {
@@ -232,11 +232,11 @@ impl Engine {
         }
     }
 
-    /// Waits until the threads have done all that they were told, so that the gauges count every
-    /// batch that was committed. Nothing is lost when the future is dropped.
+    /// Waits until the threads have done all their earlier jobs, so that the gauges count every
+    /// committed batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
-    /// The engine cannot go on.
+    /// The engine cannot continue.
     pub async fn settled(&mut self) -> Result<(), EngineError> {
         self.mark();
         while self.marks > 0 {
@@ -250,11 +250,11 @@ impl Engine {
         self.handle.tell_all(|| Job::Mark);
     }
 
-    /// Notes that the oldest batch handed back is committed, which brings the filter to `at`. Its
-    /// fingerprints are seen from now on.
+    /// Notes that the oldest batch that was handed back is committed, which brings the filter to
+    /// `at`. Its fingerprints are seen from now on.
     ///
     /// # Panics
-    /// If there is none.
+    /// If no batch was handed back.
     pub fn committed(&mut self, at: Position) {
         self.batches.commit();
         self.handle.tell_all(|| Job::Commit { at });
@@ -269,7 +269,7 @@ impl Engine {
     /// again.
     ///
     /// # Panics
-    /// If a batch is in progress: it was judged against those.
+    /// If a batch is in progress: its judgement depends on the dropped batches.
     pub fn abort(&mut self) {
         self.batches.abort();
         self.handle.tell_all(|| Job::Abort);
@@ -280,7 +280,7 @@ impl Engine {
         self.handle.tell_all(|| Job::EvictSeen);
     }
 
-    /// Returns a handle to look at the filter while it is at work.
+    /// Returns a handle for looking at the filter while the engine works.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
@@ -327,7 +327,7 @@ impl Drop for Engine {
 
 /// Works as a filter thread until the engine ends it.
 fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
-    /// Tells the engine if the thread unwinds.
+    /// Tells the engine if the thread panics.
     struct Obituary(mpsc::UnboundedSender<Done>);
     impl Drop for Obituary {
         fn drop(&mut self) {
@@ -338,7 +338,7 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     }
     let _obituary = Obituary(owner.tell.clone());
     loop {
-        // Items that are read wait to be judged: that comes first.
+        // Items that were read wait to be judged, so judging has priority.
         select_biased! {
             recv(todo) -> job => match job {
                 Ok(Job::End) | Err(_) => return,

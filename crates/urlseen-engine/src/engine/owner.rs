@@ -18,11 +18,12 @@ use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, S
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, Position, Section};
 
-/// Items after which the blocks of their keys are fetched. Memory is not idle while items are read
-/// then. At each item, the branch for its own shards would be mispredicted too often.
+/// Number of items after which the blocks of their keys are prefetched. Memory then works while
+/// items are read. A check at each item, whether the key is in its own shards, would be
+/// mispredicted too often.
 const FETCH: usize = 32;
 
-/// Part of a batch whose items are to be read by a thread that has time.
+/// Part of a batch, to be read by any idle thread.
 #[derive(Debug)]
 pub(super) struct Read {
     pub(super) progress: Arc<Progress>,
@@ -32,7 +33,7 @@ pub(super) struct Read {
 /// Job of an owner. An owner does its jobs in the order in which it gets them.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Judge the keys of a part of a batch, once all parts of the batch are there.
+    /// Judge the keys of a part of a batch, once all parts of the batch have arrived.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
     /// Set the oldest judged batch: it is committed, which brings the filter to `at`.
     Commit { at: Position },
@@ -40,7 +41,7 @@ pub(super) enum Job {
     Abort,
     /// Empty the cache of a filter in Redis.
     EvictSeen,
-    /// Tell when all earlier jobs are done.
+    /// Report when all earlier jobs are done.
     Mark,
     /// Read later items by these options.
     ReadAs(Options),
@@ -48,7 +49,7 @@ pub(super) enum Job {
     Clear,
     /// Load a saved shard in place of its contents.
     Load { section: Section, body: Pieces, reply: Sender<io::Result<()>> },
-    /// Set keys, all of its own shards.
+    /// Set keys, all in its own shards.
     Set { key_hashes: Vec<KeyHash> },
     /// Note that the filter is at `at`.
     Stand { at: Position },
@@ -56,12 +57,12 @@ pub(super) enum Job {
     Copy { shard: ShardId, buffer: Vec<u8>, reply: Sender<Copied> },
     /// Answer a group of questions.
     Ask { group: u64, asked: Asked },
-    /// Set the additions of the oldest answered group, which the log has. With `at`, everything
-    /// that the log has before is committed, and the filter is at `at`.
+    /// Set the additions of the oldest answered group, which are in the log. With `at`, all earlier
+    /// records of the log are committed, and the filter is at `at`.
     Remember { at: Option<Position> },
-    /// Let keys of a shard pass once more.
+    /// Let keys of a shard pass again.
     AddTombstones { shard: ShardId, ids: Vec<u128> },
-    /// Test keys, all of its own shards.
+    /// Test keys, all in its own shards.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
     /// End the thread of the owner.
     End,
@@ -70,7 +71,7 @@ pub(super) enum Job {
 /// Result of an owner's work.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// A batch is judged, by all threads.
+    /// All threads have judged a batch.
     Judged { number: u64, batch: Batch<Findings> },
     /// Questions of a group are answered.
     Answered(Answers),
@@ -78,14 +79,15 @@ pub(super) enum Done {
     Marked,
     /// The owner's thread panicked.
     Engine,
-    /// The filter is full, and has no room for the unseen keys, of that batch if they are of one.
+    /// The filter is full, and has no room for unseen keys. `batch` is their batch, if they have
+    /// one.
     Full { batch: Option<u64>, why: Full },
 }
 
 /// Keys of a part of a batch that one thread judges.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeyHashes {
-    /// Place of each in the batch.
+    /// Place of each key in the batch.
     places: Vec<u32>,
     key_hashes: Vec<KeyHash>,
 }
@@ -101,7 +103,7 @@ pub(super) struct Readings {
     pub(super) scores: Vec<(u32, f64)>,
 }
 
-/// State of a thread. Nothing in it is shared, so nothing is locked.
+/// State of a thread. No other thread shares it, so it needs no locks.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
@@ -116,12 +118,12 @@ pub(super) struct Owner {
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    /// Last batch that is in its shards.
+    /// Last batch that is set in this owner's shards.
     pub(super) at: Position,
 }
 
 impl Owner {
-    /// Does one job. A receiver that is gone is ignored.
+    /// Does one job. If the receiver of a result was dropped, ignores this.
     pub(super) fn work(&mut self, job: Job) {
         match job {
             Job::Judge { progress, part, key_hashes } => {
@@ -230,7 +232,7 @@ impl Owner {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number();
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
-            // There is room before a batch goes on, because a committed batch must be set.
+            // Room is reserved before a batch is passed on, because a committed batch must be set.
             if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
@@ -241,7 +243,7 @@ impl Owner {
         }
     }
 
-    /// Returns the unseen items of a batch, of those that fall into this owner's shards.
+    /// Returns those unseen items of a batch whose keys are in this owner's shards.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
         self.filter.test(&own.key_hashes, &mut verdicts);
@@ -256,14 +258,14 @@ impl Owner {
         unseen
     }
 
-    /// Sets the bits of the oldest judged batch. Its commit is known to have happened.
+    /// Sets the bits of the oldest judged batch, which is known to be committed.
     fn commit(&mut self, at: Position) {
         let key_hashes = self.in_flight.pop_batch().expect("a batch is committed once judged");
         self.set(key_hashes);
         self.at = at;
     }
 
-    /// Sets keys that were in flight, except those that were forgotten since.
+    /// Sets keys that were in flight, except those that were forgotten meanwhile.
     pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>) {
         key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
         let set = self.filter.insert(&key_hashes);
@@ -283,7 +285,7 @@ impl KeyHashes {
         self.key_hashes.push(key_hash);
     }
 
-    /// Joins the parts of a batch, in its order.
+    /// Joins the parts of a batch, in the order of the batch.
     fn concat(parts: Vec<Option<Self>>) -> Self {
         let mut parts = parts.into_iter().flatten();
         let mut all = parts.next().unwrap_or_default();
@@ -295,13 +297,13 @@ impl KeyHashes {
     }
 }
 
-/// Checks that at most `most` bytes of an item go on.
+/// Checks that an item passes on at most `most` bytes.
 fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
     let length = item.emitted.as_deref().unwrap_or(bytes).len();
     if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
-/// Returns the place of an item in its batch, in the form in which each item keeps it.
+/// Returns the place of an item in its batch, in the form in which the items store it.
 fn position(index: usize) -> u32 {
     u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
 }

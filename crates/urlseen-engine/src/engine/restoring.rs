@@ -10,8 +10,8 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Engine {
-    /// Drops the batches handed back and not committed, as another filter takes the place of this
-    /// one. Returns the handle that puts it there.
+    /// Drops the batches that were handed back and are not committed, because another filter
+    /// replaces this one. Returns the handle for loading that filter.
     ///
     /// # Panics
     /// If a batch is in progress.
@@ -23,13 +23,13 @@ impl Engine {
     /// Waits until the threads have recovered the filter.
     ///
     /// # Errors
-    /// A thread is gone, or found the filter to be full.
+    /// A thread has ended, or found that the filter is full.
     pub async fn restored(&mut self) -> Result<(), EngineError> {
         self.settled().await?;
         self.check_room()
     }
 
-    /// Does the same for callers outside of a runtime.
+    /// Works like [`Engine::restored`], for callers outside of a runtime.
     pub(crate) fn restored_blocking(&mut self) -> Result<(), EngineError> {
         self.mark();
         while self.marks > 0 {
@@ -50,23 +50,23 @@ impl Handle {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Loads a saved shard in place of its contents. Waits until that is done, as shards are large.
+    /// Loads a saved shard, replacing its contents. Waits until this is done, as shards are large.
     ///
     /// # Errors
-    /// As [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
+    /// The same errors as [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
     pub fn load(&self, section: Section, from: &mut dyn Read) -> io::Result<()> {
         let (reply, done) = crossbeam_channel::bounded(1);
         let (feed, body) = pieces();
         let owner = section.shard.owner(self.owners.len());
         self.tell(owner, Job::Load { section, body, reply });
         let fed = feed.all(from);
-        // The engine notices if the thread is gone.
+        // The engine notices if the thread has ended.
         let loaded = done.recv().unwrap_or(Ok(()));
         fed.and(loaded)
     }
 
-    /// Sets fingerprints that belong in the filter. Waits while the threads have much to do. No
-    /// batch may be in progress: threads that pass parts of it to each other must not have to wait.
+    /// Sets fingerprints that belong in the filter. Waits while the threads are busy. No batch may
+    /// be in progress, because threads that pass parts of it to each other must not have to wait.
     pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
@@ -81,8 +81,8 @@ impl Handle {
         }
     }
 
-    /// Lets a fingerprint of a shard pass once more, by the 128 bits that the filter makes of it.
-    /// Waits while the threads have much to do.
+    /// Lets a fingerprint of a shard pass again. `id` is the 128 bits that the filter computes from
+    /// it. Waits while the threads are busy.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }

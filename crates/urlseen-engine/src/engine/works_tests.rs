@@ -1,4 +1,4 @@
-//! A filter at work, and a disk that does not answer.
+//! Filter at work with a disk that does not answer.
 
 use crossbeam_channel::bounded;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ pub(crate) fn question(wanted: Wanted, number: u32) -> Question {
     Question { wanted, fingerprint }
 }
 
-/// Logs what was judged. No batch may become ready.
+/// Logs a judged batch. No batch may become ready.
 fn log(works: &mut Works, event: Result<Event, WorksError>) {
     match event.unwrap() {
         Event::Judged(batch) => works.log(batch),
@@ -47,7 +47,7 @@ fn log(works: &mut Works, event: Result<Event, WorksError>) {
     }
 }
 
-/// Works until the answer is there. No batch may become ready before.
+/// Works until `answer` is ready. No batch may become ready before.
 async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
     let mut answer = std::pin::pin!(answer);
     loop {
@@ -58,8 +58,8 @@ async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
     }
 }
 
-/// (4) Logged before committed. The trap: while the disk does not answer, the task waits for it, or
-/// goes on without the log.
+/// (4) Logged before committed. The trap: while the disk does not answer, the task waits for the
+/// disk, or continues without the log.
 #[test]
 fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
@@ -68,16 +68,16 @@ fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
     runtime.block_on(async {
         let (answer, hang) = bounded::<()>(0);
         let storage = works.storage.as_ref().unwrap();
-        // Blocks the thread of the folder, as a disk that does not answer.
+        // Blocks the thread of the folder, like a disk that does not answer.
         let hanging = storage.call(move |_| hang.recv());
         for numbers in [0..10, 5..15, 10..20] {
             works.engine.submit(batch(&urls(numbers)));
         }
-        // What changes nothing needs no disk.
+        // A query without changes needs no disk.
         let reply =
             answered(&mut works, asker.ask(vec![question(Wanted::Test, 99)], Extra::Nothing)).await;
         assert_eq!(reply.unwrap().answers, [Answer::Unseen]);
-        // What is added is answered once the log has it.
+        // An addition is answered once it is in the log.
         let adding = asker.ask(vec![question(Wanted::Add, 50)], Extra::Nothing);
         let mut adding = std::pin::pin!(adding);
         while works.storage.as_ref().unwrap().answers() == 0 {

@@ -1,4 +1,4 @@
-//! Counts of queries, and the changes that are refused for want of room.
+//! Counts of queries, and of the changes that are refused because there is no room.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,18 +7,18 @@ use crate::engine::{Answer, Question, Wanted};
 /// Counts of answered questions.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Asked {
-    /// Questions answered "seen", of those that test or add.
+    /// Questions answered "seen", among those that test or add.
     pub seen: u64,
-    /// Questions answered "unseen". Fingerprints to be added are added.
+    /// Questions answered "unseen". If the question was to add the fingerprint, it is added.
     pub unseen: u64,
     /// Questions answered "there is no room".
     pub full: u64,
-    /// Fingerprints that pass once more.
+    /// Fingerprints that were forgotten, so that they pass again.
     pub forgotten: u64,
 }
 
 impl Asked {
-    /// Counts all questions answered.
+    /// Counts all answered questions.
     pub fn all(&self) -> u64 {
         self.seen + self.unseen + self.full + self.forgotten
     }
@@ -34,7 +34,7 @@ impl Asked {
     }
 }
 
-/// Kinds of questions that are only looked up, for want of room.
+/// Kinds of questions that are only looked up, because there is no room for changes.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     pub(super) adds: bool,

@@ -1,7 +1,7 @@
 //! Dispatcher of queries about single fingerprints, between clients and the run of a filter.
 //!
 //! Each client holds an [`Asker`]. The run has the [`QueryDispatcher`], which passes the questions
-//! to the engine. It has the changes logged, and only then it answers.
+//! to the engine. The dispatcher has the changes logged before it answers.
 
 mod asked;
 
@@ -19,10 +19,11 @@ use urlseen_core::storage::Position;
 pub use asked::Asked;
 use asked::Refused;
 
-/// Most queries that wait. A client with another one waits before it hands it in.
+/// Maximum number of waiting queries. A client with a further query waits until there is room.
 const WAITING_MAX: usize = 256;
 
-/// About how many questions are asked at once. They share a record of the log and a sync.
+/// Approximate number of questions that are asked together. They share a record of the log and a
+/// sync.
 const GROUP: usize = 4096;
 
 /// Client's end of a dispatcher.
@@ -37,14 +38,14 @@ pub struct Query {
     reply: oneshot::Sender<Reply>,
 }
 
-/// Wish beside answers, for the time when all questions are answered.
+/// Further request of a query, carried out when all its questions are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
-    /// No more than the answers.
+    /// Nothing except the answers.
     Nothing,
     /// The number of keys in the filter.
     Fill,
-    /// An empty filter, for good.
+    /// An empty filter, permanently.
     Empty,
 }
 
@@ -53,7 +54,7 @@ pub enum Extra {
 pub struct Reply {
     /// Answers to the questions, in order.
     pub answers: Vec<Answer>,
-    /// Fill after the questions, and before the filter was emptied, if the query wants either.
+    /// Fill after the questions, and before the filter was emptied, if the query requested either.
     pub fill: Option<Fill>,
 }
 
@@ -61,29 +62,29 @@ pub struct Reply {
 #[derive(Debug)]
 pub struct QueryDispatcher {
     queries: mpsc::Receiver<Query>,
-    /// Groups that the engine was asked, oldest first.
+    /// Groups that were sent to the engine, oldest first.
     groups: VecDeque<Group>,
     /// Number of the next group.
     next: u64,
-    /// Queries that are answered, and want something else.
+    /// Queries that are answered, and have a further request.
     extras: VecDeque<Member>,
     /// True if nothing is added any more.
     is_full: bool,
-    /// Most fingerprints that may be forgotten and not have passed again.
+    /// Maximum number of fingerprints that were forgotten and have not passed again.
     tombstones_max: usize,
     asked: Asked,
 }
 
-/// Questions that are asked at once.
+/// Questions that are asked together.
 #[derive(Debug)]
 struct Group {
     number: u64,
-    /// Threads that have not answered.
+    /// Number of threads that have not answered.
     left: usize,
     members: Vec<Member>,
     questions: Vec<Question>,
     answers: Vec<Answer>,
-    /// Changes for which there was no room.
+    /// Changes that had no room.
     refused: Refused,
 }
 
@@ -96,8 +97,8 @@ pub(super) struct Member {
     reply: oneshot::Sender<Reply>,
 }
 
-/// Returns a dispatcher and the client's end of it. At most `tombstones_max` fingerprints may be
-/// forgotten and not have passed again.
+/// Returns a dispatcher and the client's end of it. `tombstones_max` is the maximum number of
+/// fingerprints that were forgotten and have not passed again.
 pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
     let (ask, queries) = mpsc::channel(WAITING_MAX);
     let dispatcher = QueryDispatcher {
@@ -113,8 +114,8 @@ pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
 }
 
 impl Asker {
-    /// Asks, and waits for the answers. Returns `None` if the run ends before: then fingerprints to
-    /// be added may have been.
+    /// Asks, and waits for the answers. Returns `None` if the run ends first: fingerprints that
+    /// were to be added may or may not have been added.
     pub async fn ask(&self, questions: Vec<Question>, extra: Extra) -> Option<Reply> {
         let (reply, replied) = oneshot::channel();
         self.0.send(Query { questions, extra, reply }).await.ok()?;
@@ -123,7 +124,7 @@ impl Asker {
 }
 
 impl QueryDispatcher {
-    /// Waits for a query; for ever if there are no clients. Nothing is lost when the future is
+    /// Waits for a query; forever if there are no clients. Nothing is lost when the future is
     /// dropped.
     pub async fn next(&mut self) -> Query {
         match self.queries.recv().await {
@@ -146,7 +147,8 @@ impl QueryDispatcher {
         replied
     }
 
-    /// Asks the engine the query that [`QueryDispatcher::next`] gave, and all that wait.
+    /// Passes the query that [`QueryDispatcher::next`] returned, and all waiting queries, to the
+    /// engine.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
@@ -183,8 +185,9 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Takes the answers of a thread. Their changes go to the log, and [`Self::recorded`] goes on
-    /// with them. Answers without a change are given at once if no others wait for the log.
+    /// Takes the answers of a thread. Their changes go to the log, and [`Self::recorded`] processes
+    /// them after that. Answers without a change are given immediately, unless other answers wait
+    /// for the log.
     pub(crate) fn hand_over(
         &mut self,
         answers: Answers,
@@ -222,7 +225,7 @@ impl QueryDispatcher {
 
     fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
-        // Batches that are logged and not committed lie before it, and are not in the filter.
+        // Batches that are logged and not committed come before it, and are not in the filter.
         engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
         let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
             return;
@@ -261,17 +264,17 @@ impl QueryDispatcher {
         });
     }
 
-    /// Returns true if the filter is to be emptied next.
+    /// Returns true if the next action is to empty the filter.
     pub(super) fn is_emptying(&self) -> bool {
         self.extras.front().is_some_and(|member| member.extra == Extra::Empty)
     }
 
-    /// Returns the oldest query that is answered and wants something else.
+    /// Returns the oldest query that is answered and has a further request.
     pub(super) fn next_extra(&mut self) -> Option<Member> {
         self.extras.pop_front()
     }
 
-    /// Sets if additions are refused from now on.
+    /// Sets whether additions are refused from now on.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
@@ -288,7 +291,7 @@ impl QueryDispatcher {
 }
 
 impl Member {
-    /// Wish beside the answers.
+    /// Returns the further request of the query.
     pub(super) fn extra(&self) -> Extra {
         self.extra
     }

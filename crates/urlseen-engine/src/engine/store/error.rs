@@ -1,4 +1,4 @@
-//! Mismatch of a folder and the position of Redis.
+//! Mismatch between a folder and the position of Redis.
 
 use std::io;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use urlseen_core::storage::{Head, OpenError, RecoveryError, descriptors};
 /// The filter cannot be recovered to the position of Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum MismatchError {
-    /// The folder is new, Redis is not.
+    /// The folder is new, but Redis is not.
     #[error(
         "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what \
          was seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
@@ -23,7 +23,7 @@ pub enum MismatchError {
         /// Position of the crawl in Redis.
         theirs: Head,
     },
-    /// Redis knows nothing, the folder does.
+    /// Redis knows nothing, but the folder does.
     #[error(
         "Redis knows nothing of this crawl, and the storage folder {dir} stands at {ours}: Redis \
          lost its data, or this is another server or source than before. urlseen storage adopt \
@@ -64,7 +64,7 @@ pub enum MismatchError {
         /// Filter that the crawl belongs to.
         theirs: RandomId,
     },
-    /// The folder does not lead to the position of Redis.
+    /// The folder does not contain the position of Redis.
     #[error("{1} (storage folder {dir})", dir = .0.display())]
     Recovery(PathBuf, Box<RecoveryError>),
     /// The folder cannot be opened.
@@ -79,8 +79,8 @@ pub enum MismatchError {
 }
 
 impl MismatchError {
-    /// Returns true if the folder could not be read or written for want of file descriptors. That
-    /// passes.
+    /// Returns true if the folder could not be read or written because there were no free file
+    /// descriptors. This error is temporary.
     pub fn is_for_want_of_descriptors(&self) -> bool {
         let error = match self {
             Self::Io(error) | Self::Open(OpenError::Io { reason: error, .. }) => error,

@@ -12,7 +12,7 @@ use urlseen_core::storage::{Checkpoint, Folder, Head};
 /// Filter in memory, and its folder if it has one.
 #[derive(Debug)]
 pub struct Local {
-    /// Ended before the engine that it copies from.
+    /// The storage, which is dropped before the engine that it copies from.
     store: Option<Store>,
     /// The threads that judge.
     pub engine: Engine,
@@ -24,27 +24,27 @@ impl Local {
         Self { store: None, engine }
     }
 
-    /// Makes a filter that is kept in `folder`. It judges nothing before [`Local::recover_to`] or
+    /// Makes a filter that `folder` keeps. It judges nothing before [`Local::recover_to`] or
     /// [`Local::recover`].
     pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
         Self { store: Some(Store::new(&engine, folder, keeping)), engine }
     }
 
-    /// Starts to work: hands the folder, if there is one, to a thread of its own. The `dispatcher`
-    /// has the queries.
+    /// Starts the work: if there is a folder, hands it to a thread of its own. The `dispatcher`
+    /// provides the queries.
     ///
     /// # Errors
-    /// The system has no thread.
+    /// The system cannot start a thread.
     pub fn work(self, dispatcher: QueryDispatcher) -> io::Result<Works> {
         let storage = self.store.map(Storage::start).transpose()?;
         Ok(Works::new(self.engine, storage, dispatcher))
     }
 
-    /// Writes a batch of the crawl, which follows the last one. It has been written when this
-    /// returns.
+    /// Writes a batch of the crawl, as the successor of the last one. The batch is written when
+    /// this returns.
     ///
     /// # Errors
-    /// The disk fails, or nothing is kept.
+    /// The disk fails, or the filter has no folder.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
         let unkept = || io::Error::other("the filter is not kept in a folder");
         self.store.as_mut().ok_or_else(unkept)?.append(batch)
@@ -55,13 +55,13 @@ impl Local {
         self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder().checkpoints())
     }
 
-    /// Ends the run: leaves the folder at `head`, the last batch committed, and all of it on the
+    /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the
     /// disk.
     pub fn rest(&mut self, head: Head) -> io::Result<()> {
         self.store.as_mut().map_or(Ok(()), |store| store.rest(Some(head)))
     }
 
-    /// Id of the filter, if it is kept and not new.
+    /// Id of the filter, if it has a folder and is not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.store.as_ref()?.filter()
     }
@@ -81,7 +81,7 @@ impl Local {
         Ok(recovered)
     }
 
-    /// Recovers the filter as far as the folder goes, without a position of Redis.
+    /// Recovers the filter to the last position in the folder, without a position of Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         self.engine.restoring();
         let Some(store) = &mut self.store else { return Ok(How::New) };
@@ -90,8 +90,8 @@ impl Local {
         Ok(how)
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated
-    /// if it fails.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. If this fails, it
+    /// can be repeated.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
     }

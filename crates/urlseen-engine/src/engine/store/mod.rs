@@ -1,8 +1,8 @@
 //! Storage folder of a filter in this process's memory: the log, snapshots, recovery.
 //!
-//! Logs judged batches, and recovers the filter to a batch that the caller names. It never talks to
-//! Redis. Everything here waits for the disk; [`Storage`] is the thread that does it for a task
-//! that must not wait.
+//! It logs judged batches, and recovers the filter to a batch that the caller names. It never
+//! connects to Redis. All functions here wait for the disk. [`Storage`] is a thread that does so
+//! for a task that must not wait.
 
 mod error;
 mod local;
@@ -27,20 +27,20 @@ use urlseen_core::storage::{
 /// Settings of a filter's storage.
 #[derive(Debug, Clone)]
 pub struct Keeping {
-    /// Spec with which a new folder begins.
+    /// Spec for creating a new folder.
     pub spec: StorageSpec,
     /// Syncs, snapshots and archive of the folder.
     pub policy: StoragePolicy,
-    /// True to use a filter that lacks something of what Redis knows, and so to emit URLs again.
+    /// True to use a filter that lacks batches that Redis has. Then URLs are emitted again.
     pub emit_again: bool,
 }
 
 /// Change of a fingerprint outside of batches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// It is seen from now on.
+    /// The fingerprint is seen from now on.
     Add,
-    /// It is to pass once more.
+    /// The fingerprint passes again.
     Forget,
 }
 
@@ -48,9 +48,9 @@ pub(crate) enum Change {
 #[derive(Debug)]
 pub struct Store {
     kept: FilterStorage<Handle>,
-    /// Spec with which a new folder begins.
+    /// Spec for creating a new folder.
     spec: StorageSpec,
-    /// True if a filter that lacks something of what Redis knows is used all the same.
+    /// True to use a filter that lacks batches that Redis has.
     emit_again: bool,
     /// The filter's head, while no batch is between log and commit.
     at: Option<Head>,
@@ -59,7 +59,7 @@ pub struct Store {
 /// Entry that is to be written to the log.
 #[derive(Debug)]
 pub(crate) enum Write<Of> {
-    /// A batch of the crawl, which follows the last one.
+    /// A batch of the crawl, the successor of the last one.
     Batch(Batch<Judged>),
     /// The new keys of a batch that belongs to no crawl.
     Keys(Batch<Judged>),
@@ -71,25 +71,25 @@ pub(crate) enum Write<Of> {
 enum Unproved<Of> {
     /// A batch that needs its record.
     Batch(Batch<Judged>),
-    /// Any other write, which needs none.
+    /// Any other write, which does not need its record.
     Done(Written<Of>),
 }
 
-/// Entry that the log has.
+/// Entry that is in the log.
 #[derive(Debug)]
-// Nearly all of them are batches.
+// Nearly all entries are batches.
 #[allow(clippy::large_enum_variant)]
 pub(crate) enum Written<Of> {
     /// The batch can be committed.
     Batch(Batch<Ready>),
-    /// The log has the keys, and is at this position.
+    /// The keys are in the log, which is at this position.
     Keys(Position),
-    /// The log has the changes, and is at this position.
+    /// The changes are in the log, which is at this position.
     Changes(Of, Position),
 }
 
 impl Store {
-    /// Keeps a filter in `folder`. It judges nothing before [`Store::recover_to`] or
+    /// Persists a filter in `folder`. The filter judges nothing before [`Store::recover_to`] or
     /// [`Store::recover`].
     pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
@@ -138,8 +138,8 @@ impl Store {
         Ok(proved.collect())
     }
 
-    /// Writes a batch of the crawl, which follows the last one. It has been written when this
-    /// returns.
+    /// Writes a batch of the crawl, as the successor of the last one. The batch is written when
+    /// this returns.
     ///
     /// # Errors
     /// The disk fails.
@@ -155,21 +155,21 @@ impl Store {
         self.kept.cut(head).inspect_err(|_| self.at = None)
     }
 
-    /// Records the progress of imports. The keys before it were added; they and the checkpoints are
-    /// on the disk when this returns.
+    /// Records the progress of imports. The keys before it were already added. The keys and the
+    /// checkpoints are on the disk when this returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         self.kept.journal()?.sync()?;
         self.kept.folder_mut().record_checkpoints(checkpoints)
     }
 
-    /// Ends the run: leaves the folder at `head`, the last batch committed, and all of it on the
-    /// disk. Without `head`, all batches that were logged stay.
+    /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the
+    /// disk. Without `head`, all logged batches stay.
     pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
         self.kept.close(head)
     }
 
-    /// Ends a flow after its last keys, with these checkpoints. Returns the end of the snapshot
-    /// under way, if there is one, beside the result.
+    /// Ends a flow after its last keys, with these checkpoints. If a snapshot is under way, returns
+    /// its end in addition to the result.
     pub(crate) fn end_flow(
         &mut self,
         checkpoints: &[Checkpoint],
@@ -185,7 +185,7 @@ impl Store {
     /// Begins a snapshot: see [`FilterStorage::begin_snapshot`].
     ///
     /// # Errors
-    /// As there.
+    /// The same errors as [`FilterStorage::begin_snapshot`].
     pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         self.kept.begin_snapshot(horizon)
     }
@@ -195,8 +195,8 @@ impl Store {
         self.kept.footprint()
     }
 
-    /// Records that `run` is about to take the lease. Returns the runs before it: they are dead, as
-    /// they held the folder's lock, and this process does now.
+    /// Records that `run` is about to take the lease. Returns the earlier runs. They have ended:
+    /// each held the folder's lock, which this process holds now.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
         let folder = self.kept.folder_mut();
         let dead: Vec<u64> = folder.runs().into_iter().filter(|&other| other != run).collect();

@@ -10,38 +10,38 @@ use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Head, Recovered, RecoveryError, Target};
 
-/// Filter that was recovered.
+/// Result of recovering a filter.
 #[derive(Debug)]
 pub struct Recovery {
     /// Last batch in the filter.
     pub head: Head,
     /// Random id of the filter.
     pub filter: RandomId,
-    /// Way in which it was recovered.
+    /// Way in which the filter was recovered.
     pub how: How,
 }
 
-/// Way in which a filter came to its position.
+/// Way in which a filter reached its position.
 #[derive(Debug)]
 pub enum How {
     /// The folder is new, and the filter is empty.
     New,
-    /// It was at its position already.
+    /// The filter was already at its position.
     Stayed,
-    /// It is in Redis, and needs no recovery.
+    /// The filter is in Redis, and needs no recovery.
     Shared,
-    /// It was loaded from the folder.
+    /// The filter was loaded from the folder.
     Loaded {
         /// Contents of the folder.
         recovered: Recovered,
         /// Time that the recovery took.
         took: Duration,
     },
-    /// It lacks something of what Redis knows, which the configuration permits.
+    /// The filter lacks some batches that Redis has. The configuration permits this.
     Partly {
-        /// Last batch that was there, if there was one.
+        /// Last batch that the folder had, if any.
         best: Option<Head>,
-        /// Error that names what is lacking.
+        /// Error that names the missing batches.
         lacking: MismatchError,
     },
 }
@@ -56,13 +56,13 @@ impl Recovery {
 
 impl Store {
     /// Checks that the filter can belong to a crawl at `theirs` that names `filter`, as far as the
-    /// folder's header tells.
+    /// folder's header shows.
     pub fn check_fit(
         &self,
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
-        // At batch 0 nothing is lost that the state could be tied to.
+        // At batch 0 there is no state yet that could be lost.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         match (self.filter(), filter) {
             (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
@@ -75,7 +75,7 @@ impl Store {
     }
 
     /// Recovers the filter to the position of Redis: at `theirs`, tied to `filter`. Without
-    /// `theirs`, Redis knows nothing of the crawl. Reads for as long as it takes.
+    /// `theirs`, Redis knows nothing of the crawl. The call can take long.
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -99,7 +99,7 @@ impl Store {
         }
     }
 
-    /// Recovers the filter as far as the folder goes, without a position of Redis.
+    /// Recovers the filter to the last position in the folder, without a position of Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         match self.filter() {
             None => self.begin(None).map(|recovered| recovered.how),
@@ -107,8 +107,8 @@ impl Store {
         }
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. It can be repeated
-    /// if it fails.
+    /// Replaces the contents of the folder by the filter in memory, at `head`. If this fails, it
+    /// can be repeated.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.at = None;
         let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
@@ -117,15 +117,15 @@ impl Store {
     }
 
     /// Empties the filter in memory, and returns the head at which to [replace](Store::replace) it
-    /// in the folder. It is empty for good then, and not before. No batch may be judged or
-    /// uncommitted, and no question asked.
+    /// in the folder. The filter is permanently empty only after that. No batch may be judged or
+    /// uncommitted, and no question may be under way.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.kept.empty();
         Ok(self.kept.journal()?.position().head)
     }
 
-    /// Keeps the filter of the folder as the one that belongs to the position of Redis, `theirs`,
-    /// or to that of the folder if Redis knows nothing. Returns the position.
+    /// Keeps the filter of the folder as the one that belongs to `theirs`, the position of Redis.
+    /// If Redis knows nothing, keeps it at the position of the folder. Returns the position.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
@@ -150,7 +150,7 @@ impl Store {
         self.filter().expect("the folder was begun")
     }
 
-    /// Makes the error of a new folder, which lacks all that Redis knows.
+    /// Makes the error of a new folder, which lacks everything that Redis has.
     fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
         MismatchError::New { dir: self.kept.folder().dir().to_owned(), theirs }
     }
@@ -168,15 +168,14 @@ impl Store {
         Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
-    /// Position of a crawl of which Redis knows nothing: its beginning, if no batch was ever
-    /// logged.
+    /// Position of a crawl that Redis does not know. It is the start, if no batch was ever logged.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder().dir().to_owned();
         let look = urlseen_core::storage::look(&dir)?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
-        // A damaged file may have had any batch.
+        // A damaged file may have contained batches.
         let is_new = ours.seq == 0 && look.damages.is_empty();
         if !is_new && !self.emit_again {
             return Err(MismatchError::NoState { dir, ours });
@@ -198,14 +197,14 @@ impl Store {
         MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
     }
 
-    /// Recovers as much of the filter as the folder has, and ties it to `target`.
+    /// Recovers as much of the filter as the folder has, and ties the filter to `target`.
     fn load_partly(
         &mut self,
         target: Head,
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
         let best = lacking.best();
-        // The folder may lack imported keys, too.
+        // The folder may also lack imported keys.
         self.kept.folder_mut().drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
@@ -268,9 +267,9 @@ impl fmt::Display for How {
     }
 }
 
-/// Lack of a folder with which the filter can still be used.
+/// Missing batches of a folder whose filter can still be used.
 impl MismatchError {
-    /// Returns true if the folder lacks something of what Redis knows, and nothing else is wrong.
+    /// Returns true if the folder lacks batches that Redis has, and nothing else is wrong.
     fn is_lack(&self) -> bool {
         let Self::Recovery(_, error) = self else { return false };
         matches!(
@@ -281,7 +280,7 @@ impl MismatchError {
         )
     }
 
-    /// Last batch that the folder has of what Redis knows.
+    /// Last batch that both the folder and Redis have.
     fn best(&self) -> Option<Head> {
         match self {
             Self::Recovery(_, error) => error.best(),

@@ -1,4 +1,4 @@
-//! Thread of a folder, which waits for the disk so that no other thread does.
+//! Thread of a folder. It waits for the disk, so that no other thread has to.
 
 use std::fmt;
 use std::io;
@@ -17,10 +17,10 @@ use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Checkpoint, Finished, Moment, Position, Requests};
 
-/// Time between two looks at the folder.
+/// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Most records that share a sync.
+/// Maximum number of records that share a sync.
 const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 
 /// Handle of the thread that has the folder of a filter. The thread does its jobs in order.
@@ -40,11 +40,11 @@ pub struct Storage {
 /// Event of the folder's thread.
 #[derive(Debug)]
 pub enum Stored {
-    /// The log has a batch of the crawl.
+    /// A batch of the crawl is in the log.
     Batch(Batch<Ready>),
-    /// The log has the new keys of a batch of no crawl, and is at this position.
+    /// The new keys of a batch that belongs to no crawl are in the log, which is at this position.
     Added(Position),
-    /// The log has the changes of some answers.
+    /// The changes of some answers are in the log.
     Answers(Recorded),
     /// The log has grown so long that a snapshot should be begun.
     SnapshotDue,
@@ -54,20 +54,20 @@ pub enum Stored {
     NoSnapshot(io::Error),
     /// New contents of the folder.
     Footprint(Footprint),
-    /// The log cannot be written any more, or the next start would not find it.
+    /// The log can no longer be written, or the next start would not find it.
     Failed(io::Error),
 }
 
-/// Age that the folder reaches back to after a snapshot.
+/// Age to which the folder must reach back after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The moment that Redis tells; `None` to keep all that there is.
+    /// The moment that Redis reports; `None` to keep everything.
     To(Option<Moment>),
     /// The age that a filter without a source needs.
     Alone,
 }
 
-/// Answers whose changes the log has.
+/// Answers whose changes are in the log.
 #[derive(Debug)]
 pub struct Recorded {
     pub(crate) answers: Answers,
@@ -105,7 +105,7 @@ impl Storage {
         &self.dir
     }
 
-    /// Requests that its disk has not answered.
+    /// Requests that the folder's disk has not answered.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }
@@ -120,7 +120,7 @@ impl Storage {
         self.answers
     }
 
-    /// Writes a batch of the crawl as the one that follows the last.
+    /// Writes a batch of the crawl, as the successor of the last one.
     pub fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.tell(Job::Write(Write::Batch(batch)));
@@ -132,7 +132,7 @@ impl Storage {
         self.tell(Job::Write(Write::Keys(batch)));
     }
 
-    /// Records the progress of imports, after all that was written before is on the disk.
+    /// Records the progress of imports, once all earlier writes are on the disk.
     pub fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
         self.tell(Job::Checkpoints(checkpoints));
     }
@@ -143,13 +143,13 @@ impl Storage {
         self.tell(Job::Write(Write::Changes(answers, changes)));
     }
 
-    /// Begins a snapshot, if one is due.
+    /// Begins a snapshot, if it is time for one.
     pub fn begin_snapshot(&self, reach: Reach) {
         self.tell(Job::Snapshot(reach));
     }
 
-    /// Does some work on the thread, after all earlier jobs. The thread does it even if the future
-    /// is dropped.
+    /// Runs `work` on the thread, after all earlier jobs. The thread runs it even if the future is
+    /// dropped.
     pub fn call<T, Work>(
         &self,
         work: Work,
@@ -174,7 +174,7 @@ impl Storage {
         Ok(stored)
     }
 
-    /// The loss of the thread is noticed by [`Storage::stored`].
+    /// If the thread has ended, [`Storage::stored`] reports it.
     fn tell(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             let _ = jobs.send(job);
@@ -186,7 +186,7 @@ impl Drop for Storage {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // Its panic was printed, and told by `stored`.
+            // The panic was printed, and `stored` reported it.
             let _ = thread.join();
         }
     }
@@ -196,11 +196,11 @@ impl Drop for Storage {
 struct Keeper {
     store: Store,
     tell: mpsc::UnboundedSender<Stored>,
-    /// Contents of the folder that were told last.
+    /// Contents of the folder that were last reported.
     shown: Option<Footprint>,
-    /// True if the folder may have changed since.
+    /// True if the folder may have changed since the last report.
     has_news: bool,
-    /// True if it was told that a snapshot is due.
+    /// True if the thread has reported that it is time for a snapshot.
     is_due_told: bool,
 }
 
@@ -221,7 +221,7 @@ impl Keeper {
         }
     }
 
-    /// Does a job, and those that wait after it: their writes share a sync.
+    /// Does a job, and the jobs that wait after it: their writes share a sync.
     fn work(&mut self, first: Job, todo: &mut mpsc::UnboundedReceiver<Job>) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
@@ -281,7 +281,7 @@ impl Keeper {
         }
     }
 
-    /// Tells that a snapshot is due, once.
+    /// Reports once that it is time for a snapshot.
     fn tell_due(&mut self) {
         let is_due = self.store.kept.wants_snapshot();
         if is_due && !self.is_due_told {
@@ -290,7 +290,7 @@ impl Keeper {
         self.is_due_told = is_due;
     }
 
-    /// Checks the folder, and tells its contents if they changed.
+    /// Checks the folder, and reports its contents if they changed.
     fn look(&mut self) {
         if let Err(error) = self.store.kept.check() {
             self.say(Stored::Failed(error));
@@ -309,7 +309,7 @@ impl Keeper {
         }
     }
 
-    /// Tells an event. A receiver that is gone is ignored.
+    /// Reports an event. If the receiver was dropped, ignores this.
     fn say(&self, stored: Stored) {
         let _ = self.tell.send(stored);
     }
