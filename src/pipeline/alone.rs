@@ -16,10 +16,10 @@ use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Pages};
 
-/// Answers clients until it is told to stop.
+/// Run that answers clients until it is told to stop.
 pub(crate) struct Alone {
     works: Works,
-    /// Number of fingerprints past which the error rate grows, if it ever does.
+    /// Number of fingerprints above which the error rate grows, if there is such a number.
     limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
@@ -44,8 +44,8 @@ impl Alone {
         self.board.watch()
     }
 
-    /// Recovers the filter, and answers until it is told to stop. Calls `show` with a report once
-    /// each `every`, if there is one.
+    /// Recovers the filter, and answers until it is told to stop. If `every` is set, calls `show`
+    /// with a report once in each such interval.
     pub(crate) async fn run(
         &mut self,
         every: Option<Duration>,
@@ -81,7 +81,7 @@ impl Alone {
         }
     }
 
-    /// Recovers the filter. A client that connects meanwhile waits.
+    /// Recovers the filter. A client that connects meanwhile has to wait.
     async fn recover(&mut self) -> Result<(), RunError> {
         self.works.engine.restoring();
         let Some(storage) = &self.works.storage else { return Ok(()) };
@@ -109,7 +109,7 @@ impl Alone {
 struct Teller<'a> {
     board: &'a mut Board,
     stop: &'a Stop,
-    /// Keys with which nothing is added any more.
+    /// Number of keys at which additions are refused.
     most: Option<u64>,
     /// Time between two calls of `show`, and time of the next.
     every: Option<Duration>,

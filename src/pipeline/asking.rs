@@ -33,7 +33,7 @@ impl Pipeline {
         }
     }
 
-    /// Waits until all queries that were taken are answered.
+    /// Waits until all accepted queries are answered.
     pub(super) async fn answer_all(&mut self) -> Result<(), RunError> {
         while self.filter.works.is_asked() {
             let event = self.filter.works.next(false).await?;
@@ -51,7 +51,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Does `work`, which has no part in the filter, and answers queries meanwhile.
+    /// Does `work`, which does not use the filter, and answers queries meanwhile.
     pub(super) async fn meanwhile<T>(
         &mut self,
         work: impl Future<Output = T>,

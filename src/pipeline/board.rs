@@ -1,4 +1,4 @@
-//! State of a run, for those who run it and for those who watch it.
+//! State of a run, for the run itself and for its watchers.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub struct Report {
     pub(crate) asked: Asked,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Items that wait in the source, as last seen.
+    /// Items that wait in the source, when last seen.
     pub(crate) source: u64,
     /// Items that are claimed and not committed.
     pub(crate) processing: u64,
@@ -34,13 +34,13 @@ pub struct Report {
 /// State of a run that watchers see.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
-    /// Everything but the time that is left of the lease.
+    /// Everything except the remaining time of the lease.
     pub(crate) status: Status,
-    /// Time at which the lease counts as lost unless it is renewed, while it is held.
+    /// Time at which the lease counts as lost unless it is renewed; `None` if it is not held.
     pub(crate) lease_until: Option<Instant>,
 }
 
-/// State of a run, as it is now and as it was published last.
+/// State of a run: the current one and the last published one.
 pub(super) struct Board {
     pub(super) now: Live,
     published: watch::Sender<Live>,
@@ -63,8 +63,8 @@ impl Board {
         &mut self.now.status.counts
     }
 
-    /// Counts committed batches. `unseen` is the number of their unseen items, if Redis judged
-    /// them.
+    /// Counts committed batches. If Redis judged them, `unseen` is the number of their unseen
+    /// items.
     pub(super) fn count<'a>(
         &mut self,
         batches: impl Iterator<Item = &'a Batch<Ready>> + Clone,
@@ -90,18 +90,18 @@ impl Board {
         self.now.status.storage = Some(footprint.into());
     }
 
-    /// Returns true if anything but the filter has changed since the state was published.
+    /// Returns true if anything except the filter has changed since the state was published.
     pub(super) fn has_news(&self) -> bool {
         *self.published.borrow() != self.now
     }
 
-    /// Publishes the state, with the filter as it is.
+    /// Publishes the state, with the given state of the filter.
     pub(super) fn publish(&mut self, filter: FilterStatus) {
         self.now.status.filter = Some(filter);
         self.published.send_replace(self.now.clone());
     }
 
-    /// Progress of the run, with the filter as it is.
+    /// Returns the progress of the run, with the given state of the filter.
     pub(super) fn report(&self, filter: FilterStatus) -> Report {
         let Status { counts, asked, lists, .. } = &self.now.status;
         let (source, processing) = (lists.source.unwrap_or(0), lists.processing.unwrap_or(0));

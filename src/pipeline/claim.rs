@@ -1,4 +1,4 @@
-//! Claim of a run to the lease of its crawl.
+//! Claim of a run on the lease of its crawl.
 
 use tracing::info;
 
@@ -7,15 +7,15 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::lease::{LeaseHolder, Token};
 use urlseen_engine::engine::store::Storage;
 
-/// Identity of a run, and its claim to the lease.
+/// Identity of a run, and its claim on the lease.
 #[derive(Debug)]
 pub(super) struct Claim {
     run: RandomId,
-    /// Earlier runs that the folder knows, once it was asked. They are dead.
+    /// Earlier runs that the folder knows, once it was asked. They have ended.
     dead: Option<Vec<RandomId>>,
-    /// True if the lease was asked for, and so may be held.
+    /// True if the lease was requested. The run may then hold it.
     pub(super) is_made: bool,
-    /// Holder of the lease that was told last.
+    /// Holder of the lease that the last message named.
     told: Option<String>,
 }
 
@@ -30,10 +30,10 @@ impl Claim {
         Token::new(self.run)
     }
 
-    /// Announces the run in the folder, once, and returns the runs before it. The folder knows the
-    /// run before Redis does. So the next run with the folder's lock can prove that this one is
-    /// dead. All runs that the folder knows are: a Redis that comes back with older data may come
-    /// back with the lease of one of them.
+    /// Announces the run in the folder, once, and returns the earlier runs. The folder knows the
+    /// run before Redis does. So the next run that holds the folder's lock can prove that this run
+    /// has ended. All runs that the folder knows have ended. This matters if Redis returns with
+    /// older data, because the lease in it may belong to any of them.
     pub(super) async fn announce(
         &mut self,
         storage: Option<&Storage>,
@@ -50,7 +50,7 @@ impl Claim {
         Ok(self.dead.insert(dead))
     }
 
-    /// Returns the name of the lease's holder, and tells once that the run waits for it.
+    /// Returns the name of the lease's holder. Logs once that the run waits for it.
     pub(super) fn wait_for(&mut self, holder: Option<&LeaseHolder>) -> String {
         let name =
             holder.map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);

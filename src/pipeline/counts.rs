@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::{Batch, Ready};
 
-/// Declares the counters: a new one is one line here, and one where it counts.
+/// Declares the counters. A new counter needs one line here, and one where it is counted.
 macro_rules! counters {
     ($( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+) => {
-        /// Counts since the daemon was started. None of them ever goes down.
+        /// Counts since the daemon was started. They never decrease.
         #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Counts {
-            /// Items committed that were unseen, and went on.
+            /// Committed items that were unseen, and were passed on.
             pub unseen: u64,
-            /// Items committed that had been seen before.
+            /// Committed items that had been seen before.
             pub seen: u64,
-            /// Items passed on unchecked, as they asked (`dont_filter`) or as a rule has it.
+            /// Items passed on unchecked, because they (`dont_filter`) or a rule asked for it.
             pub unfiltered: u64,
             /// Items that could not be read.
             pub rejected: u64,
@@ -22,12 +22,13 @@ macro_rules! counters {
         }
 
         impl Counts {
-            /// Name, help text and value of each metric, besides those of items.
+            /// Name, help text and value of each metric, except those of items.
             pub(crate) fn metrics(&self) -> Vec<(&'static str, &'static str, u64)> {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Events that a healthy run does not have, with their counts if there are any.
+            /// Events that do not happen in a healthy run. Only those that have happened are
+            /// returned.
             pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
                 let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
                 all.into_iter().filter(|&(count, _)| count > 0)
@@ -51,13 +52,12 @@ counters! {
 }
 
 impl Counts {
-    /// Number of all committed items.
+    /// Returns the number of all committed items.
     pub fn items(&self) -> u64 {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }
 
-    /// Adds committed batches. `unseen` says how many of their items were, where Redis has judged
-    /// them.
+    /// Adds committed batches. If Redis judged them, `unseen` is the number of their unseen items.
     pub(crate) fn add<'a>(
         &mut self,
         batches: impl IntoIterator<Item = &'a Batch<Ready>>,

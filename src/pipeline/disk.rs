@@ -1,7 +1,7 @@
-//! The disk of the storage folder, as far as the lease depends on it.
+//! Disk of the storage folder, as far as the lease depends on it.
 //!
-//! A daemon that cannot log cannot commit. If its network goes on renewing the lease, no other
-//! daemon takes over. So the lease is renewed only while the disk answers.
+//! A daemon that cannot log cannot commit. If it continued to renew the lease over its network, no
+//! other daemon could take over. So the daemon renews the lease only while the disk answers.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use urlseen_core::redis::lease::{LEASE, RENEWAL};
 use urlseen_core::storage::{Request, Requests};
 use urlseen_engine::engine::store::Storage;
 
-/// Longest time that the disk may take for one request without costing the lease a renewal. One
-/// interval between renewals: a lease lapses 13 s after the last one, so a disk may be silent for
-/// 13 to 18 s, as Redis may.
+/// Maximum time for one request of the disk before a renewal of the lease is withheld. It is one
+/// interval between renewals. A lease lapses 13 s after the last renewal, so a disk may be silent
+/// for 13 to 18 s, as Redis may.
 const BOUND: Duration = RENEWAL;
 
-/// Time between two looks of the watch.
+/// Time between two checks of the watch.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The disk of a folder, and what it has not answered.
+/// The disk of a folder, and the requests that it has not answered.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     dir: PathBuf,
@@ -42,7 +42,7 @@ pub struct Hang {
 }
 
 impl Disk {
-    /// The disk that a filter is kept on.
+    /// Returns the disk that holds the folder of a filter.
     pub(super) fn of(storage: &Storage) -> Self {
         Self { dir: storage.dir().to_owned(), requests: storage.requests().clone() }
     }
@@ -54,7 +54,7 @@ impl Disk {
         self.hung(request, waited)
     }
 
-    /// Returns a request that waited for longer than that, and was answered after `time`.
+    /// Returns a request that waited for longer than the bound, and was answered after `time`.
     pub(super) fn hang_until(&self, time: Instant) -> Option<Hang> {
         let (request, took) = self.requests.slow().filter(|(it, took)| it.since + *took >= time)?;
         self.hung(request, took)
@@ -65,7 +65,7 @@ impl Disk {
     }
 }
 
-/// Tells of a disk that hangs, if there is one.
+/// Logs a message whenever the disk hangs.
 pub(super) async fn watch(disk: Option<Disk>) -> Infallible {
     let Some(disk) = disk else { return std::future::pending().await };
     let mut told = false;

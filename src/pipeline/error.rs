@@ -1,4 +1,4 @@
-//! Why a session, or the whole run, ended early.
+//! Reasons why a session or the whole run ended early.
 
 use std::io;
 
@@ -13,13 +13,13 @@ use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::{MismatchError, StorageDied};
 
-/// Why work stopped. Whatever it is, items that were not committed wait in Redis.
+/// Error that stopped the work. In all cases, items that were not committed wait in Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// Redis, or the way to it.
+    /// Redis or the connection to it failed.
     #[error(transparent)]
     Redis(#[from] ProtocolError),
-    /// Redis does not meet the needs of the run, or no longer does.
+    /// Redis does not meet, or no longer meets, the needs of the run.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightError>),
     /// The lease could not be renewed in time.
@@ -28,7 +28,7 @@ pub enum RunError {
         LEASE.saturating_sub(MARGIN).as_secs()
     )]
     Lapsed,
-    /// The lease was not renewed in time, as the disk did not answer.
+    /// The lease was not renewed in time, because the disk did not answer.
     #[error("the lease is lost: {0}. Nothing is committed before it answers")]
     Hanging(Hang),
     /// A filter thread panicked.
@@ -37,22 +37,22 @@ pub enum RunError {
     /// The storage thread panicked.
     #[error(transparent)]
     Storage(#[from] StorageDied),
-    /// A part of the daemon that is to go on for as long as it runs has ended.
+    /// A part of the daemon that should run as long as the daemon has ended.
     #[error("{0} ended, and so does the daemon: what it printed before says why; start again")]
     Ended(&'static str),
-    /// A thread could not be had.
+    /// The system could not start a thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
-    /// The filter cannot be recovered to where Redis stands.
+    /// The filter cannot be recovered to the position of Redis.
     #[error(transparent)]
     Mismatch(Box<MismatchError>),
-    /// A daemon that stands by has a filter that is not the crawl's.
+    /// A standby daemon has a filter that does not belong to the crawl.
     #[error(
         "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
          {0}. To stand by it needs the very folder of that daemon, on a disk that both reach"
     )]
     Standby(Box<MismatchError>),
-    /// The filter in Redis is not what it was.
+    /// The filter in Redis has changed.
     #[error(transparent)]
     Shared(Box<RedisOpenError>),
     /// The storage folder cannot be written.
@@ -61,7 +61,7 @@ pub enum RunError {
     /// The log cannot be written.
     #[error("the log cannot be written: {0}. Nothing more is committed{then}", then = then(.0))]
     Log(io::Error),
-    /// Asked to stop while Redis was away.
+    /// The run was asked to stop while Redis was unreachable.
     #[error(
         "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
          start; the lease ends by itself within 15 s"
@@ -106,13 +106,13 @@ impl RunError {
         }
     }
 
-    /// The failure of a run that was asked to stop while it waited to try again.
+    /// Returns the failure of a run that was asked to stop while it waited to try again.
     pub(super) fn after_stop(self) -> Self {
         let is_of_redis = !self.is_for_want_of_descriptors() && !matches!(self, Self::Hanging(_));
         if is_of_redis { Self::Away(Box::new(self)) } else { self }
     }
 
-    /// The phase of a run that waits for this to pass.
+    /// Returns the phase of a run that waits until this error has passed.
     pub(super) fn phase(&self) -> Phase {
         let trouble = self.to_string();
         match self {
@@ -121,8 +121,8 @@ impl RunError {
         }
     }
 
-    /// Returns true if the storage folder could not be read or written for want of file
-    /// descriptors. The folder has to be read again then, to know what the log holds.
+    /// Returns true if the storage folder could not be read or written because there were no free
+    /// file descriptors. The folder must then be read again to learn the contents of the log.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
             Self::Mismatch(unfit) => unfit.is_for_want_of_descriptors(),
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use urlseen_core::storage::RecoveryError;
 
-    /// The error of this number, as the storage folder gives it.
+    /// Returns the error with this number, as the storage folder reports it.
     fn error(number: i32) -> io::Error {
         descriptors::explained("cannot make a file", &io::Error::from_raw_os_error(number))
     }

@@ -1,4 +1,4 @@
-//! Filter of a run, in memory or in Redis, and everything that keeps it.
+//! Filter of a run, in memory or in Redis, with its storage and its monitoring.
 
 use std::io;
 
@@ -28,22 +28,22 @@ pub(super) struct RunFilter {
     disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,
-    /// Number of fingerprints past which the error rate grows, if it ever does.
+    /// Number of fingerprints above which the error rate grows, if there is such a number.
     limit: Option<u64>,
     /// Observer of the fill, for a filter with a limit.
     watch: Option<FillWatch>,
-    /// Layers of a filter that grows, as last told.
+    /// Number of layers of a filter that grows, as last reported.
     layers: usize,
 }
 
 /// Snapshots of a filter while a crawl runs.
 #[derive(Debug, Default)]
 pub(super) struct Snapshots {
-    /// Earlier states that Redis may come back with.
+    /// Earlier states to which Redis may return.
     persistence: Persistence,
-    /// True if a snapshot is to be begun as soon as Redis has told of these states again.
+    /// True if a snapshot is to begin as soon as Redis has reported these states again.
     pub(super) is_due: bool,
-    /// True if it was told that the folder goes back less far than it should.
+    /// True if a message has said that the folder does not go back as far as it should.
     told_cut: bool,
 }
 
@@ -66,7 +66,7 @@ impl RunFilter {
         }
     }
 
-    /// Takes up to a millisecond, for the error rate.
+    /// The error rate takes up to a millisecond to compute.
     pub(super) fn status(&self) -> FilterStatus {
         let Some(shared) = &self.shared else { return self.works.engine.gauges().into() };
         let Estimate { keys, error_rate } = shared.estimate();
@@ -75,7 +75,7 @@ impl RunFilter {
         FilterStatus::new(fill, error_rate, 0)
     }
 
-    /// Warns if the filter is newly past one of its marks, and tells if it has grown.
+    /// Warns if the filter has newly exceeded one of its thresholds, and reports if it has grown.
     pub(super) fn watch_fill(&mut self) {
         let gauges = self.works.engine.gauges();
         let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
@@ -93,7 +93,7 @@ impl RunFilter {
         }
     }
 
-    /// Returns true if the filter holds as many keys as it is made for, and does not grow.
+    /// Returns true if the filter holds as many keys as it is made for, and cannot grow.
     pub(super) fn is_past_capacity(&self) -> bool {
         let keys = || match &self.shared {
             Some(shared) => shared.estimate().keys,
@@ -118,7 +118,7 @@ impl RunFilter {
     }
 
     /// Aborts the batches that were judged and not committed, in memory and in the log. The next
-    /// batch follows `head`, the last one committed.
+    /// batch follows `head`, the last committed one.
     pub(super) async fn abort(&mut self, head: Head) -> Result<(), RunError> {
         self.works.engine.abort();
         match &self.works.storage {
@@ -129,8 +129,8 @@ impl RunFilter {
         }
     }
 
-    /// Aborts as [`Self::abort`], and waits until the threads have done all that they were told.
-    /// The numbers at the end are complete then.
+    /// Aborts like [`Self::abort`], and waits until the threads have done all their earlier jobs.
+    /// The final counts are complete after that.
     pub(super) async fn settle(&mut self, head: Head) -> Result<(), RunError> {
         self.abort(head).await?;
         self.works.engine.settled().await?;
@@ -138,15 +138,15 @@ impl RunFilter {
         Ok(())
     }
 
-    /// Ends the run. Leaves the folder at `head`, the last batch committed, and returns its
-    /// contents.
+    /// Ends the run. Leaves the folder at `head`, the last committed batch, and returns the
+    /// contents of the folder.
     pub(super) async fn rest(&mut self, head: Head) -> Result<Option<Footprint>, RunError> {
         let Some(storage) = &self.works.storage else { return Ok(None) };
         let rested = storage.call(move |store| store.rest(Some(head)).map(|()| store.footprint()));
         rested.await?.map(Some).map_err(RunError::Folder)
     }
 
-    /// Checks that a filter in Redis is still the same, and looks at its fill.
+    /// Checks that a filter in Redis is still the same, and reads its fill.
     pub(super) async fn reopen(&mut self, link: &mut Link) -> Result<(), RunError> {
         match &mut self.shared {
             Some(shared) => shared.reopen(link).await,
@@ -154,15 +154,15 @@ impl RunFilter {
         }
     }
 
-    /// Notes the fill of a key in Redis. If it has less than before, another program emptied the
-    /// filter, and nothing is known to be seen any more.
+    /// Notes the fill of a key in Redis. If the fill is lower than before, another program emptied
+    /// the filter, and the caches of seen keys are emptied, too.
     pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
         if self.shared.as_mut().is_some_and(|shared| shared.note(sample, answer)) {
             self.works.engine.evict_seen();
         }
     }
 
-    /// Request to the disk that has waited for too long.
+    /// Returns the request to the disk that has waited for too long, if there is one.
     pub(super) fn hang(&self) -> Option<Hang> {
         self.disk.as_ref().and_then(Disk::hang)
     }
@@ -171,8 +171,8 @@ impl RunFilter {
         self.disk.as_ref()
     }
 
-    /// Begins a snapshot if one is due. It reaches back as far as Redis may come back: `info` is
-    /// what Redis told when it was `asked`.
+    /// Begins a snapshot if one is due. The folder must reach back as far as Redis may return.
+    /// `info` is the answer of Redis to a request at `asked`.
     pub(super) fn learn_persistence(&mut self, info: &str, asked: Moment) {
         let horizon = self.snapshots.persistence.horizon(info, asked);
         if let Some(storage) = &self.works.storage
@@ -184,7 +184,7 @@ impl RunFilter {
 }
 
 impl Snapshots {
-    /// Tells that a snapshot is finished.
+    /// Logs that a snapshot is finished.
     pub(super) fn tell(&mut self, finished: Finished) {
         let Finished { name, bytes, cut_by_bytes, .. } = finished;
         info!("{name} is on the disk ({})", BinaryBytes(bytes));
@@ -197,7 +197,7 @@ impl Snapshots {
         }
     }
 
-    /// Tells that no snapshot was begun or finished.
+    /// Logs that a snapshot could not be begun or finished.
     pub(super) fn tell_none(error: &io::Error) {
         warn!("no snapshot could be taken ({error}); the log grows on");
     }

@@ -1,4 +1,4 @@
-//! The way of a batch through the daemon, and its interruptions.
+//! Path of a batch through the daemon, and its interruptions.
 //!
 //! A session is the work on one connection. If it fails, its batches stay queued. The next session
 //! takes the lease under a new token, asks Redis for the last commit, and continues from there.
@@ -59,34 +59,35 @@ use urlseen_engine::item::Options;
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
 
-/// Longest time to release the lease of a run that failed.
+/// Maximum time for releasing the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
 
-/// Everything that a pipeline works with, beside its filter.
+/// Everything that a pipeline works with, except its filter.
 pub struct Parts {
     /// Redis server of the crawl.
     pub server: Arc<dyn Server>,
-    /// Calls of Redis that the crawl makes.
+    /// Requests that the crawl sends to Redis.
     pub protocol: Protocol,
     /// Form of the items that are to be forgotten.
     pub forgets: Options,
     /// Configuration of the crawl.
     pub config: Config,
-    /// Ends the run once the source is empty and all is committed.
+    /// True to end the run once the source is empty and all items are committed.
     pub drain: bool,
-    /// Waits for a lease that another process holds, rather than ends.
+    /// True to wait for a lease that another process holds, instead of ending.
     pub standby: bool,
 }
 
-/// Reason that a run ended without an error.
+/// Reason why a run ended without an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Ending {
-    /// The source is empty and all is committed.
+    /// The source is empty and all items are committed.
     Drained,
     /// The run was asked to stop.
     Stopped,
-    /// The filter is full, and the config says to stop then, or it can take no more.
+    /// The filter is full, and either the configuration says to stop then, or the filter has no
+    /// room.
     Full,
 }
 
@@ -97,10 +98,10 @@ pub struct Pipeline {
     claim: Claim,
     board: Board,
     queue: Queue,
-    /// True if the filter is at the position of the queue, and so at that of Redis, as far as this
-    /// run knows.
+    /// True if the filter is at the position of the queue. As far as this run knows, that is also
+    /// the position of Redis.
     is_recovered: bool,
-    /// Most that the server takes at once, as last told.
+    /// Limits of the server on the size of a request, as last reported.
     limits: Limits,
     suspicion: Suspicion,
     backoff: Backoff,
@@ -108,8 +109,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a run with the filter of `works`, or with the one in Redis if it is `shared`. Past
-    /// `limit` fingerprints its error rate grows. The run ends after `stop`.
+    /// Makes a run with the filter of `works`, or with the filter in Redis if there is a `shared`
+    /// one. The error rate grows above `limit` fingerprints. The run ends after `stop`.
     pub fn new(
         parts: Parts,
         works: Works,
@@ -137,8 +138,8 @@ impl Pipeline {
         self.board.watch()
     }
 
-    /// Runs until there is nothing more to do, or until a failure that no retry mends. Calls `show`
-    /// with a report once each `interval`, if there is one.
+    /// Runs until there is nothing more to do, or until an error that no retry can fix. If
+    /// `interval` is set, calls `show` with a report once in each interval.
     pub async fn run(
         &mut self,
         interval: Option<Duration>,
@@ -199,14 +200,14 @@ impl Pipeline {
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
-                // A standby has nothing to lose.
+                // A standby has no work to lose.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }
 
     /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
-    /// belong to the crawl: it could not take over.
+    /// belong to the crawl. Such a daemon could not take over.
     async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
         match failure {
             RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {
@@ -217,7 +218,7 @@ impl Pipeline {
         }
     }
 
-    /// Publishes what the run does from now on.
+    /// Publishes the phase that the run enters.
     fn enter(&mut self, phase: Phase) {
         self.board.now.status.phase = phase;
         self.board.now.status.asked = self.filter.works.dispatcher.asked();
@@ -225,7 +226,7 @@ impl Pipeline {
     }
 
     /// Releases the lease at the end of a run that failed, so that the next start need not wait
-    /// until it runs out. If that fails too, the lease runs out.
+    /// until it expires. If that fails too, the lease expires later.
     async fn release(&self) {
         if !self.claim.is_made {
             return;
@@ -244,7 +245,7 @@ impl Pipeline {
     }
 
     /// Finds the cause of a failure. Redis does not say which of a command's keys has a wrong type
-    /// or is denied. The checks of the start, made again, do.
+    /// or is denied. So the checks of the start are repeated, which do say so.
     async fn diagnosed(&self, failure: RunError) -> RunError {
         use LinkError::{NoPermission, UnknownCommand, WrongType};
         let RunError::Redis(ProtocolError::Link(
@@ -258,7 +259,7 @@ impl Pipeline {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
                 RunError::Preflight(problems)
             }
-            // Mended meanwhile, or Redis is away.
+            // The cause was fixed meanwhile, or Redis is unreachable.
             Ok(_) | Err(_) => failure,
         }
     }
@@ -268,7 +269,7 @@ impl Pipeline {
         self.board.report(self.filter.status())
     }
 
-    /// Items that passed by each rule.
+    /// Returns the number of items that passed by each rule.
     pub(crate) fn passed(&self) -> &[Passed] {
         &self.board.now.status.passed
     }

@@ -1,4 +1,4 @@
-//! Points in time as they stand in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
+//! Points in time as written in JSON: RFC 3339, to the millisecond. For `#[serde(with)]`.
 
 use std::time::SystemTime;
 
@@ -13,7 +13,7 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTi
     humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
 }
 
-/// The same for a point in time that may not have come.
+/// Optional points in time, in the same form.
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Serializer, SystemTime};
 

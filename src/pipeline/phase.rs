@@ -20,28 +20,28 @@ pub enum Phase {
         /// Description of the holder, for people.
         holder: String,
     },
-    /// The filter is being recovered to where Redis stands.
+    /// The filter is being recovered to the position of Redis.
     Recovering,
-    /// Items are taken, judged and committed, or waited for.
+    /// Items are claimed, judged and committed, or the daemon waits for them.
     Working,
-    /// Commits wait because a list is as long as it may be.
+    /// Commits wait because a list has reached its maximum length.
     Backpressure {
         /// List that commits wait for.
         by: Backpressure,
     },
-    /// The connection is lost; work goes on once Redis is back.
+    /// The connection is lost. The daemon continues once Redis answers again.
     RedisAway {
         /// Last error of the connection.
         trouble: String,
     },
-    /// The disk of the storage folder does not answer; work goes on once it does.
+    /// The disk of the storage folder does not answer. The daemon continues once it does.
     DiskAway {
         /// Last message on the disk.
         trouble: String,
     },
-    /// It was asked to stop, and finishes what is in flight.
+    /// The daemon was asked to stop, and finishes the batches in flight.
     Stopping,
-    /// It ends, or has ended, because of something that no retry mends.
+    /// The daemon ends, or has ended, because of an error that no retry can fix.
     Failed {
         /// Message of the error that ended it.
         reason: String,

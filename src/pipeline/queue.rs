@@ -1,4 +1,4 @@
-//! Batches that are ready and not known to be committed yet.
+//! Batches that are ready and not yet known to be committed.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -21,13 +21,13 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    /// Prepares a batch. `is_last` is true for the last part of one that was judged together.
+    /// Prepares a batch. `is_last` is true for the last part of a batch that was judged together.
     pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
         let (rejects, end) = (rejects(protocol, &batch), protocol.end(batch.items()));
         Self { batch, rejects, end, is_last }
     }
 
-    /// Lengths of everything that the commit hands to Redis of an item.
+    /// Lengths of everything that the commit sends to Redis for an item.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
@@ -42,12 +42,12 @@ pub(crate) struct Queue {
     batches: VecDeque<Prepared>,
 }
 
-/// Fate of the queued batches, by the position of Redis.
+/// Result for the queued batches, according to the position of Redis.
 #[derive(Debug)]
 pub(crate) struct Settled {
     /// Batches that were committed, oldest first.
     pub(crate) committed: Vec<Prepared>,
-    /// True if the others no longer fit the claimed items, and are to be judged again.
+    /// True if the other batches no longer match the claimed items, and must be judged again.
     pub(crate) stale: bool,
 }
 
@@ -59,7 +59,7 @@ pub(crate) struct Settled {
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
-    /// Position at which Redis is, if it knows the crawl.
+    /// Position of Redis, if it knows the crawl.
     pub(crate) theirs: Option<Head>,
     /// Position that this run committed last.
     pub(crate) ours: Head,
@@ -86,7 +86,7 @@ impl Queue {
         self.cursor.left
     }
 
-    /// Position of the source before the batch at `index` from the oldest, or after the last.
+    /// Position of the source before the batch at `index` from the oldest, or after the last batch.
     pub(crate) fn cursor(&self, index: usize) -> Cursor {
         match index.checked_sub(1) {
             Some(before) => self.batches[before].end,
@@ -120,7 +120,7 @@ impl Queue {
         self.batches.iter()
     }
 
-    /// Takes the oldest batch out, which is committed.
+    /// Removes the oldest batch, which is committed.
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
@@ -133,13 +133,13 @@ impl Queue {
         self.cursor = cursor;
     }
 
-    /// Drops all batches, and counts them.
+    /// Drops all batches, and returns their number.
     pub(crate) fn clear(&mut self) -> usize {
         self.batches.drain(..).count()
     }
 
-    /// Compares the queue with the position of Redis, after a connection was lost or a commit
-    /// refused.
+    /// Compares the queue with the position of Redis, after a connection was lost or Redis refused
+    /// a commit.
     pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
         let diverged = Diverged { theirs: standing.head, ours: self.head };
         let theirs = standing.head.ok_or_else(|| diverged.clone())?;
@@ -229,7 +229,7 @@ mod tests {
             queue.committed();
             let diverged = queue.settle(standing(theirs, 8)).unwrap_err();
             assert_eq!(diverged, Diverged { theirs, ours: heads[1] });
-            // Redis went back behind what it had acknowledged.
+            // Redis returned to a state before a commit that it had acknowledged.
             assert!(queue.settle(standing(Some(Head::START), 10)).is_err());
         }
     }

@@ -1,4 +1,4 @@
-//! Position of a new session: the batches in flight are settled, and the filter is recovered.
+//! Start of a new session: settles the batches in flight, and recovers the filter.
 
 use std::pin::pin;
 
@@ -20,7 +20,7 @@ use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::{How, Recovery};
 
 impl Pipeline {
-    /// Asks what the server takes at once. That may have changed since the last connection.
+    /// Asks for the limits of the server, which may have changed since the last connection.
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
         self.limits = Limits::ask(link).await?;
         if !self.limits.is_told && !self.is_recovered {
@@ -36,7 +36,7 @@ impl Pipeline {
     /// Settles the batches in flight. If Redis is at another position, recovers the filter to it.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let is_recovered = std::mem::take(&mut self.is_recovered);
-        // A log that has to be cut may fail later, and no query may be left half answered.
+        // If the log must be cut, that may fail later. No query may be half answered then.
         self.answer_all().await?;
         let settled = is_recovered.then(|| self.queue.settle(owned.standing));
         match settled {
@@ -53,7 +53,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Counts batches that are read and judged again.
+    /// Counts batches that must be read and judged again.
     pub(super) fn note_aborted(&mut self, batches: usize) {
         self.board.counts().batches_aborted += batches as u64;
     }
@@ -101,7 +101,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Keeps the lease while the filter is recovered.
+    /// Renews the lease while the filter is being recovered.
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = owned.standing;
         self.gather().await?;

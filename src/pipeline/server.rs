@@ -1,4 +1,4 @@
-//! The server that a pipeline works with.
+//! Server that a pipeline works with.
 
 use std::pin::Pin;
 
@@ -9,7 +9,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
 
-/// Answer of a server, once it is there.
+/// Future of a server's answer.
 pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Redis server: the one at an address, or a simulated one in a unit test.
@@ -17,7 +17,7 @@ pub trait Server: Send + Sync {
     /// Opens a connection and logs in.
     fn connect(&self) -> Awaited<'_, Result<Link, LinkError>>;
 
-    /// Checks that the server has and grants what a crawl needs, and returns its version.
+    /// Checks that the server has and permits everything that a crawl needs. Returns its version.
     fn check<'a>(
         &'a self,
         needs: &'a Needs,

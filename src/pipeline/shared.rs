@@ -1,4 +1,4 @@
-//! Filter in Redis, as a run works with it.
+//! Filter in Redis, as used by a run.
 
 use std::sync::Arc;
 
@@ -19,12 +19,12 @@ pub struct Shared {
     wanted: Wanted,
     opened: Opened,
     samples: Samples,
-    /// Items that commits have found unseen, since the crawl began.
+    /// Number of items that commits have found unseen since the crawl began.
     unseen: u64,
 }
 
 impl Shared {
-    /// Takes the filter that was opened as wanted.
+    /// Takes the filter that was opened according to `wanted`.
     pub(crate) fn new(wanted: Wanted, opened: Opened) -> Self {
         let samples = Samples::new(&opened.filter);
         Self { wanted, opened, samples, unseen: 0 }
@@ -46,7 +46,7 @@ impl Shared {
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
         let ours = self.id();
-        // At batch 0 nothing is lost that the state could be tied to.
+        // At batch 0 there is no state yet that could be lost.
         let is_tied = theirs.is_some_and(|head| head.seq > 0);
         match filter.filter(|&theirs| is_tied && theirs != ours) {
             Some(theirs) => Err(MismatchError::OtherFilterInRedis { ours, theirs }),
@@ -54,17 +54,17 @@ impl Shared {
         }
     }
 
-    /// Memory of Redis that the filter takes once all of it is there.
+    /// Memory that the complete filter takes in Redis.
     pub(super) fn bytes(&self) -> u64 {
         self.opened.bytes()
     }
 
-    /// Fill and error rate by the last samples.
+    /// Fill and error rate, estimated from the last samples.
     pub(crate) fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)
     }
 
-    /// Makes the question for the fill of one of the keys.
+    /// Makes the request for the fill of one of the keys.
     pub(super) fn ask(&mut self) -> (Sample, Cmd) {
         self.samples.ask(&self.opened.filter)
     }
@@ -81,18 +81,18 @@ impl Shared {
         is_emptied
     }
 
-    /// Checks that the filter is still the same, and looks at its fill.
+    /// Checks that the filter is still the same, and reads its fill.
     pub(super) async fn reopen(&mut self, link: &mut Link) -> Result<(), RunError> {
         self.wanted.reopen(link, &self.opened).await?;
         self.look(link).await
     }
 
-    /// Looks at the fill of the filter.
+    /// Reads the fill of the filter.
     pub(super) async fn look(&mut self, link: &mut Link) -> Result<(), RunError> {
         Ok(self.samples.look(link, &self.opened.filter).await?)
     }
 
-    /// Counts the items that commits have found unseen since the last one that was noted.
+    /// Counts the items that commits have found unseen since the last note.
     pub(super) fn unseen_at(&self, standing: Standing) -> u64 {
         standing.unseen.saturating_sub(self.unseen)
     }

@@ -6,11 +6,11 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 use tracing::warn;
 
-/// Asked to stop, or not yet.
+/// Receiver whose value is true once the program is asked to stop.
 pub(crate) type Stop = watch::Receiver<bool>;
 
-/// Listens for SIGTERM and SIGINT. The first one asks to stop; the second one ends the process at
-/// once, with the exit status that the shell gives a process killed by it.
+/// Listens for SIGTERM and SIGINT. The first signal asks the program to stop. The second one ends
+/// the process immediately, with the exit status that a shell reports for the signal.
 pub(crate) fn listen() -> io::Result<Stop> {
     let (ask, stop) = watch::channel(false);
     let mut terminate = signal(SignalKind::terminate())?;

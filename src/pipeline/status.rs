@@ -1,4 +1,4 @@
-//! State of a daemon at some moment, as seen from outside.
+//! State of a daemon at some moment, as shown to other programs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 
-/// Everything that the endpoint tells of a daemon. What is not known (yet) is `None`.
+/// State that the endpoint reports for a daemon. A value that is unknown (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Name of the crawl, `crawl.name`.
@@ -33,14 +33,14 @@ pub struct Status {
     pub redis: String,
     /// The last batch committed.
     pub head: Option<Head>,
-    /// For how many more seconds the lease is held unless it is renewed.
+    /// Number of seconds for which the lease is still held unless it is renewed.
     pub lease_seconds: Option<f64>,
     /// Counts of the crawl since the start.
     pub counts: Counts,
     /// Items that passed by each rule; empty if there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Passed>,
-    /// Queries since the start, at `serve.listen` and by way of `forget.key`.
+    /// Queries since the start, from `serve.listen` and from `forget.key`.
     #[serde(default)]
     pub asked: Asked,
     /// Lengths of the lists in Redis.
@@ -52,7 +52,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Describes a daemon that starts.
+    /// Returns the status of a daemon that starts.
     pub fn starting(config: &Config) -> Self {
         let passed = config.pass.iter().map(|rule| Passed { rule: rule.name.clone(), items: 0 });
         Self {
@@ -93,7 +93,7 @@ impl From<urlseen_core::storage::Head> for Head {
     }
 }
 
-/// A rule, `[[pass]]`, and what it did since the daemon was started.
+/// A rule, `[[pass]]`, and the number of items that it has let pass since the daemon started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Passed {
     /// Name of the `[[pass]]` rule.
@@ -120,21 +120,21 @@ pub struct Lists {
 pub struct FilterStatus {
     /// Number of fingerprints in the filter.
     pub keys: u64,
-    /// Fingerprints that it is made for.
+    /// Number of fingerprints that the filter is made for.
     pub capacity: u64,
-    /// Its keys as a share of its capacity.
+    /// Number of keys divided by the capacity.
     pub fill: f64,
-    /// The share of unseen items that it takes for seen now, computed from its fill.
+    /// The share of unseen items that the filter reports as seen now, computed from its fill.
     pub error_rate: f64,
-    /// The memory that it takes.
+    /// Memory of the filter, in bytes.
     pub bytes: u64,
-    /// Fingerprints in it that were forgotten and have not passed again.
+    /// Number of fingerprints that were forgotten and have not passed again.
     #[serde(default)]
     pub forgotten: u64,
 }
 
 impl FilterStatus {
-    /// State of a filter of which so many keys are `forgotten`.
+    /// Returns the state of a filter of which `forgotten` keys are forgotten.
     pub(super) fn new(fill: Fill, error_rate: f64, forgotten: usize) -> Self {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
@@ -157,14 +157,14 @@ pub struct Storage {
     pub fsync: String,
     /// Number of snapshots in the folder.
     pub snapshots: u64,
-    /// Time at which the last of them was finished.
+    /// Time at which the newest snapshot was finished.
     #[serde(with = "moment::optional")]
     pub last_snapshot: Option<SystemTime>,
     /// Size of the log in the folder, in bytes.
     pub log_bytes: u64,
     /// Bytes written to the log since the start.
     pub written_bytes: u64,
-    /// Its archive, if it has one.
+    /// Archive of the folder, if it has one.
     #[serde(default)]
     pub archive: Option<Archive>,
 }

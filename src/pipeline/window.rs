@@ -1,27 +1,27 @@
-//! Number of items to read at once.
+//! Number of items to read together.
 
 use urlseen_engine::item::Items;
 
-/// Most items of the first window: their sizes are unknown yet.
+/// Maximum number of items of the first window, because their sizes are still unknown.
 const FIRST_WINDOW: usize = 16;
 
-/// Bounds what is read at once, by count and by bytes.
+/// Limits the items that are read together, by count and by bytes.
 ///
-/// A list tells the sizes of its items only once they are read, so a window is as many items as
-/// fit if they are as large as the largest of late. It begins with few and doubles as long as they
-/// turn out to be small. Windows that meet larger items than any before can be larger than asked
-/// for, once; they are split before they go on.
+/// The sizes of a list's items are known only once the items are read. So a window has as many
+/// items as fit if all are as large as the largest recent one. The window starts small, and doubles
+/// as long as the items are small. If items are larger than all before, one window can be larger
+/// than intended. Then it is split before it is passed on.
 #[derive(Debug)]
 pub(crate) struct Window {
     items_max: usize,
     bytes_max: usize,
-    /// The largest item of late, in bytes.
+    /// Size of the largest recent item, in bytes.
     item: usize,
-    /// True while windows double, as neither bound was met yet.
+    /// True while windows double, because no limit was reached yet.
     is_starting: bool,
     /// True until the first window is read.
     is_blind: bool,
-    /// Number of items that are still to be read one by one.
+    /// Number of items that must still be read one by one.
     alone: u64,
 }
 
@@ -32,19 +32,19 @@ impl Window {
         Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
     }
 
-    /// The same, but the first `count` items are read one by one.
+    /// Returns the same window, but the first `count` items are read one by one.
     #[must_use]
     pub(crate) fn with_alone(self, count: u64) -> Self {
         Self { alone: count, ..self }
     }
 
-    /// Returns the number of windows to ask for before the first of them is read. It is one while
-    /// the sizes of items are unknown, so that large ones are not all in memory at once.
+    /// Returns the number of windows to request before the first of them is read. It is one while
+    /// the sizes of items are unknown, so that at most one window of large items is in memory.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         if self.is_blind { 1 } else { most }
     }
 
-    /// Returns the number of items to ask for next. It is at least one, however large items are.
+    /// Returns the number of items to request next. It is at least one, even if items are large.
     pub(crate) fn items(&self) -> u64 {
         if self.alone > 0 {
             return 1;
@@ -52,14 +52,14 @@ impl Window {
         (self.bytes_max / self.item).clamp(1, self.items_max) as u64
     }
 
-    /// Learns from what was read, and splits it where it is larger than a batch may be. An item
-    /// that is larger all by itself is a batch of one.
+    /// Learns from the items that were read, and splits them if they are larger than a batch may
+    /// be. An item that is too large by itself is a batch of one.
     pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
         self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.largest();
         self.is_starting &= self.items() < self.items_max as u64;
-        // A large item is remembered for a while: they seldom come alone.
+        // A large item is remembered for a while, because large items seldom come alone.
         let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };
         self.is_starting &= largest < faded;
         self.item = largest.max(faded).max(1);

@@ -1,11 +1,11 @@
-//! Way of a batch through a session, in its order.
+//! Stages of a batch in a session, in order.
 //!
 //! ```text
 //! read -> submitted -> judged, logged: ready -> sent -> answered -> committed
 //! ```
 //!
-//! [`Works`](urlseen_engine::engine::Works) judges and logs. A batch that is ready stays in the
-//! queue until its commit is known to have happened, or it is aborted.
+//! [`Works`](urlseen_engine::engine::Works) judges and logs batches. A batch that is ready stays in
+//! the queue until its commit is known to have happened, or until it is aborted.
 
 use tracing::warn;
 
@@ -17,12 +17,12 @@ use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Sifted};
 
-/// Commits sent and not answered.
+/// Maximum number of commits that are sent and not answered.
 const IN_FLIGHT_MAX: usize = 3;
 
 /// Batches that are read and submitted.
 impl Session<'_> {
-    /// Takes the items of a window. No items are the end of the source.
+    /// Takes the items of a window. No items mean the end of the source.
     pub(super) fn read(&mut self, items: Items, after: Cursor) {
         let Pipeline { parts, filter, queue, suspicion, limits, .. } = &*self.pipeline;
         let is_next =
@@ -34,7 +34,7 @@ impl Session<'_> {
         self.intake.read(items, end, most);
     }
 
-    /// Gives the engine the batches that were read, in order.
+    /// Gives the batches that were read to the engine, in order.
     pub(super) fn submit(&mut self) {
         let engine = &mut self.pipeline.filter.works.engine;
         while engine.has_room()
@@ -59,7 +59,7 @@ impl Pipeline {
         }
     }
 
-    /// Queues a batch that Redis judges, in parts if Redis would take too long at once.
+    /// Queues a batch that Redis judges. If Redis would take too long, splits the batch into parts.
     pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
         let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
         let mut parts = batch.parts(most).into_iter();
@@ -72,7 +72,7 @@ impl Pipeline {
 
 /// Batches that are sent and answered.
 impl Session<'_> {
-    /// Sends the ready batches to be committed, unless they have to wait.
+    /// Sends the ready batches to be committed, unless they must wait.
     pub(super) fn send_commits(&mut self) {
         let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
         while self.control.is_none() && self.sent < in_flight && self.line.has_room() {
@@ -112,10 +112,10 @@ impl Session<'_> {
     }
 }
 
-/// Batches that are committed, or are not.
+/// Batches that are committed or not committed.
 impl Pipeline {
-    /// Notes committed batches. Their fingerprints are seen from now on, and not before. `unseen`
-    /// is the number of their unseen items, if Redis judged them.
+    /// Notes committed batches. Only from now on are their fingerprints seen. If Redis judged them,
+    /// `unseen` is the number of their unseen items.
     pub(in crate::pipeline) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
         for Prepared { batch, .. } in all {
             self.suspicion.committed(batch.items().len());
@@ -129,8 +129,8 @@ impl Pipeline {
         }
     }
 
-    /// Clears the oldest commit of suspicion if a connection was lost without it: connections break
-    /// for another reason then.
+    /// Clears the oldest commit of suspicion if a connection was lost without it: then connections
+    /// break for another reason.
     pub(in crate::pipeline) fn acquit(&mut self, failure: &RunError) {
         if failure.is_lost_connection() {
             self.suspicion.lost_otherwise();

@@ -1,4 +1,4 @@
-//! The states of a session before it works. Each has the results of the one before.
+//! States of a session before it works. Each contains the results of the state before.
 
 use std::sync::Arc;
 
@@ -10,14 +10,14 @@ use crate::pipeline::{Pipeline, RunError};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
 
-/// State with two connections and nothing else.
+/// State with two connections only.
 pub(super) struct Connected {
     link: Link,
     /// A second connection, which waits for an idle source.
     waiter: Link,
 }
 
-/// State with the lease, and the position of the crawl under it.
+/// State with the lease, and with the position of the crawl read under it.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -40,7 +40,8 @@ impl Connected {
         pipeline.filter.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
         let server = Arc::clone(&pipeline.parts.server);
         let link = pipeline.meanwhile(server.connect()).await??;
-        // Before it is needed: nothing else would be done while a server does not answer.
+        // Connected before it is needed: while a server does not answer, no other work would be
+        // done.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if !pipeline.is_recovered {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
@@ -50,10 +51,11 @@ impl Connected {
         Ok(Self { link, waiter })
     }
 
-    /// Takes the lease under a fresh token, and then, not before, reads the position of the crawl.
+    /// Takes the lease under a new token, and only then reads the position of the crawl.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
-        // All that was read on the last connection is ready before it is settled.
+        // All items that were read on the last connection must be ready before the queue is
+        // settled.
         pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
         let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));

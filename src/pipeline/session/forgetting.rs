@@ -1,5 +1,6 @@
-//! Keys that spiders want forgotten by way of a Redis list. They are read, asked of the threads as
-//! any other query, and removed from the list once the log has them.
+//! Keys that spiders want to be forgotten, from a Redis list. The session reads them and asks the
+//! threads to forget them, like any other query. It removes them from the list once they are in the
+//! log.
 
 use std::time::SystemTime;
 
@@ -15,38 +16,38 @@ use urlseen_engine::engine::query::Reply;
 use urlseen_engine::engine::{Answer, Question, Wanted, Works};
 use urlseen_engine::item::{Identity, Reader};
 
-/// Time between two looks at the list.
+/// Time between two checks of the list.
 pub(super) const FORGETS: Duration = Duration::from_secs(4);
 
-/// Entries of the list that are read at once.
+/// Number of entries of the list that are read together.
 const AT_ONCE: usize = 1000;
 
 /// Time to wait if there is no room for more tombstones.
 const FULL: Duration = Duration::from_secs(5);
 
-/// Progress with the list.
+/// Progress of processing the list.
 #[derive(Debug, Default)]
 pub(super) enum Forgetting {
-    /// State without a question.
+    /// No request is under way.
     #[default]
     Idle,
-    /// Redis was asked for the list.
+    /// Redis was asked for entries of the list.
     Pending,
     /// The threads were asked to forget.
     Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
-    /// There is no room, and nothing is asked before `until`.
+    /// There is no room. No request is made before `until`.
     Full { until: Instant },
 }
 
 impl Forgetting {
-    /// Returns true if keys are being forgotten, or looked for.
+    /// Returns true if keys are being forgotten, or the list is being read.
     pub(super) fn is_under_way(&self) -> bool {
         matches!(self, Self::Pending | Self::Answering { .. })
     }
 }
 
 impl Session<'_> {
-    /// Looks for keys to be forgotten, unless that is under way.
+    /// Checks the list for keys to forget, unless that is under way.
     pub(super) fn look_for_forgets(&mut self) {
         if matches!(self.forgetting, Forgetting::Full { .. }) {
             self.ask_for_forgets();
@@ -60,13 +61,13 @@ impl Session<'_> {
         }
     }
 
-    /// Asks for the keys to be forgotten, unless that is under way.
+    /// Asks for the keys to forget, unless that is under way.
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {
             Forgetting::Full { until } => *until <= Instant::now(),
             other => !other.is_under_way(),
         };
-        // A session that ends begins nothing new.
+        // A session that ends starts no new work.
         let is_ending = self.intake.is_ending();
         let is_here = self.pipeline.filter.shared.is_none();
         if is_free && is_here && !is_ending && self.line.has_room() {
@@ -76,7 +77,7 @@ impl Session<'_> {
         }
     }
 
-    /// Has the threads forget the keys of the list.
+    /// Asks the threads to forget the keys of the list.
     pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
         self.forgetting = Forgetting::Idle;
         if items.is_empty()
@@ -92,7 +93,7 @@ impl Session<'_> {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted: Wanted::Forget, fingerprint });
                 }
-                // It is never seen.
+                // Such an item is never seen.
                 Ok(Identity::Unfiltered) => {}
                 Err(reason) => {
                     // Every server takes so much.
@@ -109,7 +110,8 @@ impl Session<'_> {
         self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
     }
 
-    /// Takes the threads' answer. The log has the changes, so the keys are removed from the list.
+    /// Takes the threads' answer. The changes are in the log, so the keys are removed from the
+    /// list.
     pub(super) fn forgot(&mut self, reply: &Reply) {
         let Forgetting::Answering { count, rejects, .. } = std::mem::take(&mut self.forgetting)
         else {
@@ -130,7 +132,7 @@ impl Session<'_> {
         self.forgetting = Forgetting::Pending;
     }
 
-    /// Waits until the threads have forgotten the keys that they were asked to.
+    /// Waits until the threads have forgotten the requested keys.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
             self.pipeline.answer_all().await?;
@@ -141,7 +143,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes the reply to the removal from the list. There may be more entries.
+    /// Takes the reply to the removal from the list. The list may have more entries.
     pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), RunError> {
         self.pipeline.parts.protocol.done(reply)?;
         self.forgetting = Forgetting::Idle;
@@ -150,7 +152,7 @@ impl Session<'_> {
     }
 }
 
-/// Waits for the threads' answer; for ever if they were not asked.
+/// Waits for the threads' answer; forever if there was no request.
 pub(super) async fn answered(forgetting: &mut Forgetting) -> Option<Reply> {
     match forgetting {
         Forgetting::Answering { answer, .. } => answer.await.ok(),

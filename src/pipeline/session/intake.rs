@@ -1,4 +1,4 @@
-//! Intake of a session: the source as far as it is known, and the items that are read ahead.
+//! Intake of a session: the known state of the source, and the items that are read ahead.
 
 use std::collections::VecDeque;
 
@@ -12,10 +12,10 @@ use urlseen_core::redis::link::{Link, Reply};
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
 
-/// Seconds that one wait for an idle source lasts.
+/// Duration of one wait for an idle source, in seconds.
 const WAIT_S: f64 = 10.0;
 
-/// State of the source, as far as the session knows.
+/// State of the source, as far as the session knows it.
 #[derive(Debug, PartialEq, Eq)]
 enum Supply {
     /// There may be items to claim.
@@ -24,28 +24,28 @@ enum Supply {
     Claiming,
     /// There are claimed items to read.
     Claimed,
-    /// The last claim found nothing, and no item has come since.
+    /// The last claim found nothing, and no item has arrived since.
     Empty,
 }
 
 /// Claims and reads of a session.
 pub(super) struct Intake {
-    /// Second connection, which waits for an idle source. A session that ends has none.
+    /// Second connection, which waits for an idle source. A session that ends does not have it.
     waiter: Option<Link>,
     supply: Supply,
     /// Collects items before a claim.
     linger: Linger,
     window: Window,
-    /// End of the items that are read or asked for; unknown while only the reply can tell.
+    /// End of the items that were read or requested. It is unknown while only the reply can tell.
     read_to: Option<Cursor>,
-    /// Windows that were asked for.
+    /// Number of requested windows.
     windows: usize,
     /// Batches that the engine has no room for.
     backlog: VecDeque<Batch<Claimed>>,
 }
 
 impl Intake {
-    /// Begins after the items before `read_to`. `waiter` is a connection of its own, as a wait
+    /// Starts after the items before `read_to`. `waiter` is a separate connection, because a wait
     /// blocks it.
     pub(super) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
         Self {
@@ -59,7 +59,7 @@ impl Intake {
         }
     }
 
-    /// Ends: the source is waited for no more.
+    /// Ends the intake: the session no longer waits for the source.
     pub(super) fn end(&mut self) {
         self.waiter = None;
     }
@@ -74,7 +74,7 @@ impl Intake {
         self.supply == Supply::Empty
     }
 
-    /// Counts the batches between source and engine.
+    /// Counts the batches between the source and the engine.
     pub(super) fn on_their_way(&self) -> usize {
         self.windows + self.backlog.len()
     }
@@ -84,21 +84,22 @@ impl Intake {
         !self.backlog.is_empty()
     }
 
-    /// Returns the next window to ask for, if more are wanted before these are read: its place and
-    /// its items.
+    /// Returns the next window to request: its place and its number of items. Returns `None` if no
+    /// further window is wanted before the requested ones are read.
     pub(super) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
         let after = self.read_to.filter(|cursor| cursor.left > 0)?;
         let is_wanted = self.windows < self.window.at_once(most);
         is_wanted.then(|| (after, self.window.items().min(after.left)))
     }
 
-    /// Notes that a window is asked for, which ends at `read_to` if that is known.
+    /// Notes that a window was requested. It ends at `read_to`, if that is known.
     pub(super) fn asked(&mut self, read_to: Option<Cursor>) {
         self.windows += 1;
         self.read_to = read_to;
     }
 
-    /// Takes the items of a window that ends at `end`, in batches of at most `most` bytes an item.
+    /// Takes the items of a window that ends at `end`. Splits them into batches whose items pass on
+    /// at most `most` bytes each.
     pub(super) fn read(&mut self, items: Items, end: Cursor, most: usize) {
         self.windows -= 1;
         self.read_to.get_or_insert(end);
@@ -108,19 +109,20 @@ impl Intake {
         }
     }
 
-    /// Returns the oldest batch that the engine does not have.
+    /// Returns the oldest batch that was not yet given to the engine.
     pub(super) fn next_batch(&mut self) -> Option<Batch<Claimed>> {
         self.backlog.pop_front()
     }
 
-    /// Decides if the source is to be claimed, once all claimed items are sent to be committed. The
-    /// claim is under way then. A run that `drains` asks again even if nothing woke it.
+    /// Decides whether to claim the source, once all claimed items are sent to be committed. If it
+    /// returns true, the claim is under way. A run that `drains` claims again even without a
+    /// wake-up.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to.is_none_or(|cursor| cursor.left > 0) {
             return false;
         }
         if self.supply == Supply::Claimed {
-            // The wait for the source ends at once if it holds an item by then.
+            // If the source holds an item by then, the wait for the source ends immediately.
             self.supply = if drains { Supply::Unknown } else { Supply::Empty };
         }
         let claims = self.supply == Supply::Unknown && self.linger.is_over();
@@ -147,7 +149,7 @@ impl Intake {
         }
     }
 
-    /// Takes the end of a wait, which found an item or not.
+    /// Takes the result of a wait, which may have found an item.
     pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) {
         if self.supply == Supply::Empty && protocol.wakes(found) {
             self.supply = Supply::Unknown;

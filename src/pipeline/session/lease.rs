@@ -9,33 +9,33 @@ use urlseen_core::redis::lease::{LEASE, MARGIN, Token};
 #[derive(Debug)]
 pub(in crate::pipeline) struct Lease {
     pub(in crate::pipeline) token: Token,
-    /// Time at which it counts as lost unless it is renewed before.
+    /// Time at which the lease counts as lost unless it is renewed before.
     pub(in crate::pipeline) until: Instant,
-    /// Time of the last request for it.
+    /// Time of the last request for the lease.
     asked: Instant,
-    /// True if the disk hung when it was to be renewed.
+    /// True if a renewal was due while the disk hung.
     is_due: bool,
 }
 
 impl Lease {
-    /// The lease that was asked for at `asked`.
+    /// Notes a lease that was requested at `asked`.
     pub(in crate::pipeline) fn new(token: Token, asked: Instant) -> Self {
         Self { token, until: asked + LEASE - MARGIN, asked, is_due: false }
     }
 
-    /// Notes that a renewal is asked for now.
+    /// Notes that a renewal is requested now.
     pub(in crate::pipeline) fn ask(&mut self) {
         self.asked = Instant::now();
     }
 
-    /// Notes that the last renewal is granted.
+    /// Notes that Redis granted the last renewal.
     pub(in crate::pipeline) fn renewed(&mut self) {
         self.until = self.asked + LEASE - MARGIN;
     }
 }
 
 impl Session<'_> {
-    /// Asks for a renewal, unless one is under way or the disk hangs: then it is due.
+    /// Requests a renewal, unless one is under way. If the disk hangs, notes that a renewal is due.
     pub(super) fn renew(&mut self) {
         if self.line.is_asking(&Pending::Renewal) {
             return;
@@ -48,14 +48,14 @@ impl Session<'_> {
         }
     }
 
-    /// Asks for a renewal that the disk has delayed, as soon as it answers.
+    /// Requests a renewal that a hanging disk has delayed, once the disk answers.
     pub(super) fn renew_if_due(&mut self) {
         if self.lease.is_due {
             self.renew();
         }
     }
 
-    /// Returns the reason that the lease was not renewed in time.
+    /// Returns the reason why the lease was not renewed in time.
     pub(super) fn lapsed(&self) -> RunError {
         let asked = self.lease.asked.into_std();
         let disk = self.pipeline.filter.disk();

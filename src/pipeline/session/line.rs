@@ -1,4 +1,4 @@
-//! The connection of a session, and the questions that wait for replies on it.
+//! Connection of a session, and the requests that wait for replies on it.
 
 use std::collections::VecDeque;
 
@@ -9,10 +9,10 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};
 use urlseen_core::redis::packed::Packed;
 
-/// A connection on which questions are asked.
+/// A connection for requests.
 pub(super) struct Line {
     link: Link,
-    /// Questions that wait for their replies, oldest first.
+    /// Requests that wait for their replies, oldest first.
     pending: VecDeque<Pending>,
 }
 
@@ -21,25 +21,25 @@ impl Line {
         Self { link, pending: VecDeque::new() }
     }
 
-    /// Returns true if another question may be asked now.
+    /// Returns true if another request may be sent now.
     pub(super) fn has_room(&self) -> bool {
         self.link.has_room()
     }
 
-    /// Returns true if all questions are answered.
+    /// Returns true if all requests are answered.
     pub(super) fn is_idle(&self) -> bool {
         self.pending.is_empty()
     }
 
-    /// Returns true if a question of this kind waits for its reply. Questions of the clock are not
-    /// asked again then: a slow server must not be asked more and more.
+    /// Returns true if a request of this kind waits for its reply. Periodic requests are not
+    /// repeated then: requests to a slow server must not pile up.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
         self.pending
             .iter()
             .any(|pending| std::mem::discriminant(pending) == std::mem::discriminant(kind))
     }
 
-    /// Returns true if a question about the filter's fill waits for its reply.
+    /// Returns true if a request for the filter's fill waits for its reply.
     pub(super) fn is_filling(&self) -> bool {
         self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_)))
     }
@@ -54,24 +54,24 @@ impl Line {
         self.link.send_transaction(push, script);
     }
 
-    /// Returns the next reply, and the question that it answers. Nothing is lost when the future is
+    /// Returns the next reply, and the request that it answers. Nothing is lost when the future is
     /// dropped.
     pub(super) async fn answer(&mut self) -> Result<(Pending, Reply), LinkError> {
         loop {
             let reply = self.link.receive().await?;
-            // The server replies to questions only.
+            // The server sends replies to requests only.
             if let Some(pending) = self.pending.pop_front() {
                 return Ok((pending, reply));
             }
         }
     }
 
-    /// Asks a question and waits for its reply, where no other waits.
+    /// Sends a request and waits for its reply. No other request may be waiting.
     pub(super) async fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
         self.link.call(command).await
     }
 
-    /// The connection, where no question waits for its reply.
+    /// Returns the connection. No request may be waiting for its reply.
     pub(super) fn link(&mut self) -> &mut Link {
         &mut self.link
     }

@@ -1,45 +1,45 @@
-//! The short wait before a claim, in which a trickle of items becomes a batch.
+//! The short wait before a claim, so that items that arrive slowly form a batch.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// A claim of so many items is worth its commands without any wait.
+/// Number of items that justifies a claim without any wait.
 const ENOUGH: u64 = 64;
 
-/// Delays a claim while few items come at once.
+/// Delays a claim while only a few items arrive at a time.
 #[derive(Debug)]
 pub(super) struct Linger {
     span: Duration,
-    /// True if the last claim recovered few items.
+    /// True if the last claim returned few items.
     is_trickle: bool,
     until: Option<Instant>,
 }
 
 impl Linger {
-    /// Waits for `span` before each claim of a trickle.
+    /// Waits for `span` before each claim while items arrive slowly.
     pub(super) fn new(span: Duration) -> Self {
         Self { span, is_trickle: true, until: None }
     }
 
-    /// Begins the wait: the source holds its first item.
+    /// Begins the wait, because the source has its first item.
     pub(super) fn begin(&mut self) {
         if self.is_trickle && !self.span.is_zero() {
             self.until = Some(Instant::now() + self.span);
         }
     }
 
-    /// Learns from a claim of so many items.
+    /// Notes the number of items of a claim.
     pub(super) fn note(&mut self, items: u64) {
         self.is_trickle = items < ENOUGH;
     }
 
-    /// Returns true if nothing more is waited for.
+    /// Returns true if the wait is over.
     pub(super) fn is_over(&self) -> bool {
         self.until.is_none()
     }
 
-    /// Ready at the end of the wait, which is over then.
+    /// Waits until the end of the wait, and ends it.
     pub(super) async fn end(&mut self) {
         match self.until {
             Some(until) => sleep_until(until).await,
@@ -53,7 +53,7 @@ impl Linger {
 mod tests {
     use super::*;
 
-    /// Rule C4. The trap: what has enough items for a batch waits for more.
+    /// Rule C4. The trap: a source that has enough items for a batch waits for more.
     #[test]
     fn only_a_trickle_is_waited_for() {
         let mut linger = Linger::new(Duration::from_secs(1));

@@ -34,19 +34,19 @@ use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::RENEWAL;
 use urlseen_engine::config::{Config, WhenFull};
 
-/// Batches read and not committed, in all stages.
+/// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
 
-/// Time between two looks at the filter and its folder. News are published then.
+/// Time between two checks of the filter and its folder. Changes are then published.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Longest time between two looks at the lengths of the lists that others use.
+/// Maximum time between two checks of the lengths of the lists that other programs use.
 const LENGTHS: Duration = Duration::from_secs(15);
 
-/// Longest time between these looks while the progress is shown on a terminal.
+/// Maximum time between these checks while a terminal shows the progress.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Keys of a filter in Redis whose fill is asked for at once.
+/// Number of keys of a filter in Redis whose fill is requested together.
 const FILLS: usize = 8;
 
 /// Work on one connection.
@@ -55,20 +55,20 @@ struct Session<'a> {
     line: Line,
     lease: Lease,
     intake: Intake,
-    /// Queued batches that were sent to be committed.
+    /// Number of queued batches that were sent to be committed.
     sent: usize,
-    /// Time until which the connection is watched, before a commit is sent that may have broken
-    /// others.
+    /// Time until which the connection is observed before the next commit is sent. That commit may
+    /// have broken earlier connections.
     control: Option<Instant>,
     pressure: Pressure,
-    /// Progress with the keys that are to be forgotten.
+    /// Progress of forgetting keys.
     forgetting: Forgetting,
-    /// Finds the consumers that stopped.
+    /// Finds the consumers that have stopped.
     reclaimer: Reclaimer,
 }
 
 impl Pipeline {
-    /// Works on one connection until the run ends or something fails.
+    /// Works on one connection until the run ends or an error occurs.
     pub(super) async fn session(
         &mut self,
         report_every: Option<Duration>,
@@ -98,8 +98,8 @@ impl Pipeline {
 }
 
 impl<'a> Session<'a> {
-    /// Connects, takes the lease, and then, not before, reads the position of the crawl and
-    /// recovers the filter to it.
+    /// Connects and takes the lease. Only then reads the position of the crawl, and recovers the
+    /// filter to it.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, RunError> {
         let connected = Connected::open(pipeline).await?;
         let owned = connected.own(pipeline).await?;
@@ -166,7 +166,7 @@ impl<'a> Session<'a> {
             let control = self.control;
             let Self { pipeline, line, intake, forgetting, .. } = self;
             tokio::select! {
-                // The clock and people come first: under load there is always other work.
+                // Clocks and users have priority, because under load there is always other work.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),
@@ -197,7 +197,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for the answers to the commits, gives the rest back and releases the lease.
+    /// Waits for the answers to the commits, returns the uncommitted items and releases the lease.
     async fn finish(&mut self) -> Result<(), RunError> {
         self.intake.end();
         self.pipeline.enter(Phase::Stopping);
@@ -229,7 +229,7 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Looks at the fill of the filter, and publishes news.
+    /// Checks the fill of the filter, and publishes changes.
     fn look(&mut self) {
         let Pipeline { board, filter, queue, .. } = &mut *self.pipeline;
         filter.watch_fill();
@@ -245,7 +245,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the lengths of the lists that others push to and take from.
+    /// Asks for the lengths of the lists that other programs push to and pop from.
     fn ask_lengths(&mut self) {
         if !self.line.is_asking(&Pending::SourceLength) {
             let length = self.pipeline.parts.protocol.source_length();
@@ -254,8 +254,8 @@ impl<'a> Session<'a> {
         self.look_again();
     }
 
-    /// Asks for the fill of some keys of a filter in Redis, once the server has told that of
-    /// others: a slow server must not be asked more and more.
+    /// Asks for the fill of some keys of a filter in Redis, but only after the server has answered
+    /// earlier requests. Requests to a slow server must not pile up.
     fn ask_fill(&mut self) {
         if self.line.is_filling() {
             return;
@@ -267,7 +267,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the next items while few enough batches are on their way.
+    /// Requests the next items while few enough batches are in progress.
     fn read_ahead(&mut self) {
         while self.line.has_room()
             && self.on_their_way() < AHEAD_MAX
@@ -279,13 +279,13 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Counts the batches between source and commit.
+    /// Counts the batches between the source and the commit.
     fn on_their_way(&self) -> usize {
         let Pipeline { filter, queue, .. } = &*self.pipeline;
         self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
     }
 
-    /// Claims the contents of the source once all claimed items are sent to be committed.
+    /// Claims items of the source once all claimed items are sent to be committed.
     fn claim(&mut self) {
         let is_sent = self.on_their_way() <= self.sent;
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
@@ -294,7 +294,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Reason to end, other than being told to.
+    /// Returns the reason to end, other than a request to stop.
     fn ending(&self) -> Option<Ending> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.full().is_some() {

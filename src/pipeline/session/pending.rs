@@ -1,4 +1,4 @@
-//! Questions of a session on its connection, and the effects of their answers.
+//! Requests of a session on its connection, and the effects of their replies.
 
 use super::{RunError, Session};
 use crate::crawl::protocol::Cursor;
@@ -7,7 +7,7 @@ use urlseen_core::redis::link::Reply;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::Moment;
 
-/// Question that waits for its reply.
+/// Request that waits for its reply.
 #[derive(Debug)]
 pub enum Pending {
     Claim,
@@ -28,7 +28,7 @@ pub enum Pending {
 }
 
 impl Session<'_> {
-    /// Takes the reply to a question.
+    /// Takes the reply to a request.
     pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
@@ -93,7 +93,7 @@ impl Session<'_> {
         }
     }
 
-    /// Asks how far back Redis may come, if there is a folder that must reach as far.
+    /// Asks how far back Redis may return, if there is a folder that must reach as far.
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
         if self.pipeline.filter.works.storage.is_some()

@@ -1,4 +1,4 @@
-//! Backpressure: commits wait while a list is as long as the configuration permits.
+//! Backpressure: commits wait while a list has reached its maximum length.
 
 use std::time::Duration;
 
@@ -10,34 +10,34 @@ use crate::pipeline::phase::Backpressure;
 use crate::pipeline::{Parts, Pipeline};
 use urlseen_engine::config::{Config, RejectsFull};
 
-/// Time between two looks at a full sink or rejects list.
+/// Time between two checks of a full sink or rejects list.
 pub(super) const POLL: Duration = Duration::from_millis(50);
 
-/// Time for which nothing more is told of waiting.
+/// Time during which no further message about waiting is logged.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Lists that others take from, and the wait for them.
+/// Lists from which other programs pop, and the wait for them.
 #[derive(Debug)]
 pub(super) struct Pressure {
-    /// Items in the sink, as last seen.
+    /// Number of items in the sink, when last seen.
     pub(super) sink: u64,
-    /// Items on the rejects list, as last seen.
+    /// Number of items on the rejects list, when last seen.
     pub(super) rejected: u64,
     /// List that the next commit waits for.
     pub(super) by: Option<Backpressure>,
-    /// List that was last told of, and the time of the last message that commits wait.
+    /// List that the last message named, and the time of the last message that commits wait.
     told: Option<Backpressure>,
     told_at: Option<Instant>,
 }
 
 impl Pressure {
-    /// Begins with lists of these lengths.
+    /// Starts with lists of these lengths.
     pub(super) fn new(sink: u64, rejected: u64) -> Self {
         Self { sink, rejected, by: None, told: None, told_at: None }
     }
 
-    /// Tells when commits begin to wait, and when they go on. Behind slow crawlers that happens
-    /// many times a second, and is told now and then.
+    /// Logs when commits begin to wait, and when they continue. With slow crawlers this happens
+    /// many times a second, so only some of these events are logged.
     fn tell(&mut self, parts: &Parts) {
         let is_quiet = |told: Instant| told.elapsed() < QUIET;
         if self.by == self.told || self.by.is_some() && self.told_at.is_some_and(is_quiet) {
@@ -65,10 +65,10 @@ impl Pressure {
 }
 
 impl Session<'_> {
-    /// Returns true if the next batch has to wait for a list.
+    /// Returns true if the next batch must wait for a list.
     pub(super) fn is_held_up(&mut self) -> bool {
         self.pressure.by = self.backpressure();
-        // While commits are under way, the lists are not known to be as long as that yet.
+        // While commits are under way, the final lengths of the lists are not known.
         if self.pressure.by.is_none() || self.sent == 0 {
             self.pressure.tell(&self.pipeline.parts);
         }

@@ -1,4 +1,4 @@
-//! Requests that stopped consumers held, and their way back.
+//! Requests that stopped consumers held, and how they are requeued.
 
 use std::time::Instant;
 
@@ -18,8 +18,8 @@ impl Session<'_> {
         }
     }
 
-    /// Requeues the held requests of those that stopped, as far as the connection has room; the
-    /// next look finds the others again.
+    /// Requeues the held requests of stopped consumers, as far as the connection has room. The next
+    /// check finds the remaining consumers again.
     pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
         let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {

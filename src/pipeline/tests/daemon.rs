@@ -1,4 +1,4 @@
-//! The daemon on a simulated server: it is started again when it is killed or ends.
+//! The daemon on a simulated server. The test restarts the daemon when it is killed or ends.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
 use urlseen_engine::item::Options;
 
-/// Configuration of a crawl, and its filter: both are the same in all runs.
+/// Configuration of a crawl and its filter. Both are the same in all runs.
 pub(super) struct Crawl {
     config: Config,
     filter: FilterSpec,
@@ -41,7 +41,7 @@ impl Crawl {
         Self { config, filter }
     }
 
-    /// Sets how many items a batch has.
+    /// Sets the number of items in a batch.
     pub(super) fn with_batch(&self, batch: usize) -> Self {
         let mut config = self.config.clone();
         config.source.batch = batch;
@@ -84,7 +84,7 @@ fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
     Pipeline::new(parts, works, Some(config.filter.capacity), None, world.stop())
 }
 
-/// Runs one daemon after the other until all is done.
+/// Runs one daemon after the other until all items are processed.
 pub(super) async fn work(world: &World, crawl: &Crawl, folder: &Path) {
     loop {
         let mut daemon = quiet::track(|| start(world, crawl, folder));

@@ -18,10 +18,10 @@ use std::time::Duration;
 use daemon::{Crawl, work};
 use world::World;
 
-/// Seeds of a run of the tests.
+/// Number of seeds in a run of the tests.
 const COUNT: u64 = 150;
 
-/// Simulated time after which a run hangs.
+/// Simulated time after which a run counts as hanging.
 const LONG: Duration = Duration::from_secs(2000);
 
 fn number(name: &str) -> Option<u64> {

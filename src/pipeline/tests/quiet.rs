@@ -1,7 +1,7 @@
 //! Keeps the simulated clock from running ahead of the daemon's threads.
 //!
-//! tokio moves a paused clock to the next timer as soon as the runtime has nothing to do. Before
-//! that, the threads of the filter and of the folder have to finish what they were told.
+//! As soon as the runtime has nothing to do, tokio moves a paused clock to the next timer. Before
+//! that, the threads of the filter and of the folder must finish their jobs.
 
 use std::cell::RefCell;
 use std::fs::{self, File};
@@ -10,11 +10,11 @@ use std::path::PathBuf;
 use std::thread;
 
 thread_local! {
-    /// States of the daemon's threads, as the system shows them.
+    /// Files with the states of the daemon's threads, provided by the system.
     static THREADS: RefCell<Vec<File>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Starts a daemon, and finds the threads that came with it.
+/// Starts a daemon, and finds the threads that it started.
 pub(super) fn track<T>(start: impl FnOnce() -> T) -> T {
     let before = tasks();
     let started = start();
@@ -30,7 +30,7 @@ fn tasks() -> Vec<PathBuf> {
     tasks.filter_map(|task| Some(task.ok()?.path())).collect()
 }
 
-/// Waits until all threads sleep. Two looks in a row, as one thread may wake another.
+/// Waits until all threads sleep. It checks twice, because one thread may wake another.
 pub(super) fn wait() {
     let mut quiet = 0;
     while quiet < 2 {

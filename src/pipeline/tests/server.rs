@@ -1,4 +1,4 @@
-//! The simulated server: connections, and what may happen to a command on them.
+//! Simulated server: connections, and the events that a command on them may meet.
 
 use std::future::ready;
 use std::io;
@@ -14,23 +14,23 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion};
 
-/// Silence after which a client takes a connection for lost, as the daemon has it.
+/// Silence after which a client considers a connection lost, as in the daemon.
 const SILENCE: Duration = Duration::from_secs(30);
 
 /// Fate of a command on its way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The server runs it and answers.
+    /// The server executes the command and answers.
     Answered,
-    /// The connection breaks before the server has it.
+    /// The connection breaks before the command reaches the server.
     Lost,
-    /// The server runs it, and the connection breaks.
+    /// The server executes the command, and the connection breaks.
     Unanswered,
-    /// The server runs it, and the connection breaks in the middle of the reply.
+    /// The server executes the command, and the connection breaks in the middle of the reply.
     Torn,
-    /// The connection breaks, and the server runs it and all behind it later.
+    /// The connection breaks, and the server executes the command and all later ones afterwards.
     Late,
-    /// The server refuses it.
+    /// The server refuses the command.
     Refused(&'static str),
 }
 
@@ -60,7 +60,7 @@ impl Server for World {
 }
 
 impl World {
-    /// Serves a client until one of the two is gone.
+    /// Serves a client until the client or the server disconnects.
     async fn serve(self, stream: DuplexStream) {
         let mut cut = self.cuts();
         tokio::select! {
@@ -114,7 +114,8 @@ impl World {
         }
     }
 
-    /// Runs later, without an answer, all that the client of a broken connection has sent.
+    /// Executes later, without an answer, all commands that the client of a broken connection has
+    /// sent.
     async fn run_late(
         &self,
         mut commands: Vec<Words>,

@@ -10,17 +10,17 @@ use super::wire::{Words, array, bulk, error, integer};
 /// Item of a list in Redis.
 pub(super) type Item = Vec<u8>;
 
-/// Number and id of a commit, as Redis has them.
+/// Number and id of a commit, as Redis stores them.
 pub(super) type Head = (String, String);
 
-/// Everything that Redis holds, and the items that were fed to it. A rollback takes both back.
+/// Everything that Redis holds, and the items that were fed to it. A rollback resets both.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     /// Items fed in this history.
     pub(super) fed: Vec<Item>,
     pub(super) source: VecDeque<Item>,
     pub(super) processing: VecDeque<Item>,
-    /// Items that were ever pushed in this history: no consumer takes any away.
+    /// Items that were ever pushed in this history: no consumer pops any.
     pub(super) sink: Vec<Item>,
     pub(super) head: Option<Head>,
     filter: String,
@@ -32,7 +32,7 @@ pub(super) struct State {
 /// Arguments of a script's call, after its keys.
 struct Args<'a>(std::slice::Iter<'a, Vec<u8>>);
 
-/// Answer of a script that did nothing.
+/// Answer of a script that changed nothing.
 type Refusal = Vec<u8>;
 
 impl<'a> Args<'a> {
@@ -116,7 +116,7 @@ impl State {
         done.map_or_else(|refusal| refusal, |()| self.lengths())
     }
 
-    /// The lease, unless it has run out.
+    /// Returns the lease, unless it has expired.
     pub(super) fn lease(&self) -> Option<&str> {
         let (lease, until) = self.lease.as_ref()?;
         (*until > Instant::now()).then_some(lease)
@@ -198,7 +198,7 @@ impl State {
         let name = words[0].to_ascii_uppercase();
         match &*name {
             b"LRANGE" => {
-                // Indexes from the right end count from -1 down.
+                // Indexes from the right end count down from -1.
                 let behind = |word: &[u8]| {
                     let index: isize = String::from_utf8_lossy(word).parse().expect("a number");
                     self.processing.len().checked_sub(index.unsigned_abs())

@@ -1,4 +1,4 @@
-//! The Redis protocol, as far as the simulated server speaks it.
+//! Redis protocol, as far as the simulated server supports it.
 
 use std::io;
 
@@ -11,12 +11,12 @@ pub(super) type Words = Vec<Vec<u8>>;
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     bytes: Vec<u8>,
-    /// Bytes of commands that were taken out.
+    /// Number of bytes of the commands that were removed.
     taken: usize,
 }
 
 impl Inbox {
-    /// Waits for the next command. An error means that the client is gone.
+    /// Waits for the next command. An error means that the client has disconnected.
     pub(super) async fn next(&mut self, stream: &mut DuplexStream) -> io::Result<Words> {
         loop {
             if let Some(words) = self.ready() {
@@ -34,7 +34,7 @@ impl Inbox {
         }
     }
 
-    /// Takes the next command out, if all of it has arrived.
+    /// Removes and returns the next command, if all of it has arrived.
     pub(super) fn ready(&mut self) -> Option<Words> {
         let mut at = self.taken;
         let words = (0..self.length(&mut at)?).map(|_| {

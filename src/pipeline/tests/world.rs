@@ -1,4 +1,4 @@
-//! World of the daemon: the data of the simulated server, and the events that befall both.
+//! World of the daemon: the data of the simulated server, and the events that affect both.
 
 use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
@@ -15,10 +15,10 @@ use super::wire::{Words, array, integer};
 use crate::crawl::protocol::Protocol;
 use urlseen_core::redis::preflight::ServerVersion;
 
-/// Different items of a run.
+/// Number of different items in a run.
 const ITEMS: u32 = 80;
 
-/// Kind of event in a run, beside the arrival of items.
+/// Kind of event in a run, other than the arrival of items.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     /// A command or a reply gets lost, or comes late.
@@ -29,15 +29,15 @@ enum Kind {
     Slow,
     /// All connections break.
     Cut,
-    /// The server comes back with older data.
+    /// The server returns with older data.
     RollBack,
-    /// The server comes back with data of a history that it has left.
+    /// The server returns with data of a history that it has left.
     OtherHistory,
-    /// Claimed items go back to the source.
+    /// Claimed items return to the source.
     Meddle,
     /// Another program holds the lease for a while.
     Usurp,
-    /// The daemon is killed at some moment.
+    /// The daemon is killed at a random moment.
     Kill,
 }
 
@@ -70,16 +70,16 @@ struct Shared {
 #[derive(Debug)]
 struct Data {
     state: State,
-    /// Data that the server may come back with.
+    /// Data that the server may return with.
     saves: Vec<State>,
-    /// Commits that the storage folder leads to, oldest first, and how many of them for certain.
+    /// Commits that the storage folder leads to, oldest first, and how many of them are certain.
     folder: Vec<Head>,
     certain: usize,
     /// True if the folder led to the head that the daemon read last with the lease.
     is_led: bool,
     random: Rng,
     kinds: Vec<Kind>,
-    /// True once no more events happen.
+    /// True once no more events occur.
     is_calm: bool,
     log: Vec<String>,
 }
@@ -103,12 +103,12 @@ impl Data {
         self.state = state;
     }
 
-    /// Takes note of what a script did to the head.
+    /// Notes the effect of a script on the head.
     fn follow(&mut self, script: &str, before: Option<&Head>) {
         let Some(head) = self.state.head.clone() else { return };
         let place = |of: &Head| self.folder.iter().position(|other| other == of);
         match script {
-            // The folder may be cut to here from now on, if it leads to here.
+            // If the folder leads to this head, it may be cut back to here from now on.
             "own" => {
                 self.is_led = self.is_certain(&self.state);
                 self.certain = place(&head).map_or(self.certain, |it| self.certain.min(it + 1));
@@ -189,7 +189,7 @@ impl World {
     }
 
     pub(super) fn log(&self) -> String {
-        // Also after an assertion has failed.
+        // The lock is taken also after a failed assertion.
         let data = self.0.data.lock().unwrap_or_else(PoisonError::into_inner);
         format!("{:?}\n{}", data.kinds, data.log.join("\n"))
     }
@@ -290,7 +290,8 @@ impl World {
         })
     }
 
-    /// Feeds items and lets things happen, and then asks the daemon to stop once all is done.
+    /// Feeds items and triggers events, and then asks the daemon to stop once all items are
+    /// processed.
     pub(super) async fn happen(&self) -> Infallible {
         for _ in 0..4 + self.draw(12) {
             self.feed();
@@ -308,7 +309,7 @@ impl World {
             });
         }
         self.data(|data| data.is_calm = true);
-        // A refusal may bring items back.
+        // A refused commit may return items.
         loop {
             sleep(Duration::from_secs(1)).await;
             self.0.stop.send_replace(self.is_done());
@@ -351,7 +352,7 @@ impl World {
         }
     }
 
-    /// Has the server come back with a save.
+    /// Makes the server return with a save.
     fn roll_back(&self, any: bool) {
         self.data(|data| {
             let mut saves = data.saves.clone();
@@ -365,8 +366,8 @@ impl World {
         self.0.cuts.send_replace(());
     }
 
-    /// The daemon refused to go on with the server's data: there has to be a reason. The server
-    /// then comes back with data that the folder leads to.
+    /// The daemon refused to continue with the server's data. Checks that there is a reason. Then
+    /// the server returns with data that the folder leads to.
     pub(super) fn refused(&self, why: &str) {
         self.data(|data| {
             assert!(!data.is_led, "refused without a reason: {why}");
@@ -377,7 +378,7 @@ impl World {
         self.0.cuts.send_replace(());
     }
 
-    /// Each item that was fed is in the sink once, and nothing else is.
+    /// Checks that each fed item is in the sink exactly once, and that nothing else is.
     pub(super) fn check(&self) {
         self.state(|state| {
             let fed: BTreeSet<_> = state.fed.iter().collect();

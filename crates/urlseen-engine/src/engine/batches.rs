@@ -67,7 +67,7 @@ impl Batches {
         self.uncommitted = self.uncommitted.checked_sub(1).expect("only judged batches commit");
     }
 
-    /// Drops the batches handed back and not committed.
+    /// Drops the batches that were handed back and are not committed.
     ///
     /// # Panics
     /// If a batch is in progress: its judgement depends on the dropped batches.
