@@ -1,4 +1,5 @@
-//! Analysis of filters and crawls, apart from the daemon: plan, replay, compare, explain and plots.
+//! Analysis of filters and crawls, independent of the daemon: plan, replay, compare, explain and
+//! plots.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -4,12 +4,12 @@
 //! bits of A and B, page by page -> Ones -> Totals (by the Cells of each part) -> Overlap
 //! ```
 //!
-//! The bits of A or B, or-ed, are those of a filter that all keys of both were set in. So its size
-//! is estimated as that of A and of B is, and what is in both follows: |A| + |B| - |A or B|
-//! (Swamidass and Baldi, "Mathematical correction for fingerprint similarity measures to improve
-//! chemical retrieval", J. Chem. Inf. Model. 47, 2007).
+//! If the bits of A and B are combined by OR, the result is a filter in which the keys of both were
+//! set. So its size is estimated in the same way as that of A and of B. The number of common keys
+//! follows: |A| + |B| - |A or B| (Swamidass and Baldi, "Mathematical correction for fingerprint
+//! similarity measures to improve chemical retrieval", J. Chem. Inf. Model. 47, 2007).
 //!
-//! Pure: no files, no network.
+//! This module uses no files and no network.
 
 mod ones;
 mod overlap;

@@ -12,7 +12,7 @@ pub struct Ones {
 }
 
 impl Ones {
-    /// Adds those of two pages, of which the shorter is as if it went on with zeros.
+    /// Counts the bits of two pages. The shorter page is treated as if zeros followed it.
     pub fn add(&mut self, a: &[u8], b: &[u8]) {
         let both = a.len().min(b.len());
         let count = |bytes: &[u8]| {

@@ -1,14 +1,14 @@
-//! From counted bits to sizes, shares and their bounds.
+//! Computation of sizes, shares and their bounds from counted bits.
 
 use serde::Serialize;
 
 use super::Ones;
 use urlseen_core::filter::Cells;
 
-/// Standard deviations to either side that 95 % of a normal distribution lie within.
+/// Number of standard deviations to each side that contains 95 % of a normal distribution.
 const WITHIN_95: f64 = 1.959_964;
 
-/// An estimate, and the bounds that the truth is within 95 times of 100.
+/// An estimate, and bounds that contain the true value in 95 of 100 cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Most likely value of the number.
@@ -26,7 +26,7 @@ impl Interval {
         Self { value: within(value), low: within(value - reach), high: within(value + reach) }
     }
 
-    /// The same in whole numbers, the bounds rounded away from each other.
+    /// Returns the interval in whole numbers, with the bounds rounded outwards.
     fn whole(self) -> Self {
         Self { value: self.value.round(), low: self.low.floor(), high: self.high.ceil() }
     }
@@ -47,10 +47,10 @@ pub struct Overlap {
     pub a_in_b: Option<Interval>,
     /// The share of B that is in A.
     pub b_in_a: Option<Interval>,
-    /// Jaccard's: the intersection by the union.
+    /// Jaccard index: the intersection divided by the union.
     pub jaccard: Option<Interval>,
-    /// True if a part of a filter is so full that it tells nothing. The sizes are then lower
-    /// bounds.
+    /// True if a part of a filter is so full that it carries no information. The sizes are then
+    /// lower bounds.
     pub is_full: bool,
 }
 
@@ -67,13 +67,14 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds a part, in which keys choose bits as `cells` says.
+    /// Adds a part. `cells` describes how keys choose its bits.
     pub fn add(&mut self, cells: &Cells, ones: Ones) {
         let [a, b, union] = [ones.a, ones.b, ones.union].map(|ones| cells.keys(ones));
         for (sum, keys) in self.keys.iter_mut().zip([a, b, union]) {
             *sum += keys;
         }
-        // What is possible: else the sets' variances would not be those of any sets.
+        // Limited to possible values, because the variances would otherwise not be those of real
+        // sets.
         let common = (a + b - union).clamp(0.0, a.min(b));
         for (sum, keys) in self.variances.iter_mut().zip([a, b, a + b - common]) {
             *sum += cells.covariance(keys);
@@ -82,7 +83,7 @@ impl Totals {
         self.is_full |= cells.is_full(ones.union);
     }
 
-    /// Adds a part whose keys are known: those of A, of B, and the common ones.
+    /// Adds a part whose numbers of keys are known: those of A, of B, and the common ones.
     pub fn add_exact(&mut self, a: u64, b: u64, common: u64) {
         for (sum, keys) in self.keys.iter_mut().zip([a, b, a + b - common]) {
             *sum += keys as f64;
@@ -98,7 +99,7 @@ impl Totals {
         let least = a.min(b);
         let whole_of = |place: usize| whole(self.keys[place], self.variances[place], f64::INFINITY);
         let [of_a, of_b, of_union] = [0, 1, 2].map(whole_of);
-        // As much as the smaller set can have, which may be more than its estimate.
+        // At most the upper bound of the smaller set, which may be more than its estimate.
         let most = of_a.high.min(of_b.high);
         let common = whole(intersection, self.variance([1.0, 1.0, -1.0]), most);
         let in_other = |size: f64, slopes: [f64; 3]| {
@@ -119,8 +120,8 @@ impl Totals {
         }
     }
 
-    /// The variance of what depends on A, B, and A or B by these slopes. A set and the union have
-    /// the set in common.
+    /// Returns the variance of a value that depends on A, B, and A or B by these slopes. A set and
+    /// the union have the set in common.
     fn variance(&self, [by_a, by_b, by_union]: [f64; 3]) -> f64 {
         let [a, b, union] = self.variances;
         by_a * by_a * a

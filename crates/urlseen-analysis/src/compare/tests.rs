@@ -1,4 +1,4 @@
-//! Estimates and their bounds against the truth, on filters that were really filled.
+//! Tests of estimates and their bounds, on filters that were filled with known keys.
 
 use super::*;
 use urlseen_core::filter::Cells;
@@ -17,7 +17,7 @@ struct Sets {
     common: u64,
 }
 
-/// A fingerprint that no other number of any trial has.
+/// Returns a fingerprint that no other number of any trial has.
 fn key(trial: u64, number: u64) -> Fingerprint {
     let mut raw = [0; 20];
     for (place, chunk) in raw.chunks_mut(4).enumerate() {
@@ -34,7 +34,7 @@ fn key(trial: u64, number: u64) -> Fingerprint {
 enum Filled {
     Native(Sizing),
     Strings(Box<dyn BitStrings>),
-    /// One layer, for 10,000.
+    /// Filter with one layer, for 10,000 keys.
     RedisBloom,
 }
 
@@ -119,7 +119,8 @@ fn strings(strings: &dyn BitStrings, a: &[Fingerprint], b: &[Fingerprint]) -> To
     totals
 }
 
-/// Of many trials: how far estimates are from the truth, in what they are said to waver by.
+/// Statistics of many trials: the distance of estimates from the true values, in units of their
+/// stated deviation.
 #[derive(Default)]
 struct Score {
     sum: f64,
@@ -154,8 +155,9 @@ impl Score {
 
 const TRIALS: u64 = 60;
 
-/// Fills filters with sets of known overlap again and again, and holds what is said of them to the
-/// truth: without bias, wavering by what it is said to, and within the bounds as often as said.
+/// Fills filters repeatedly with sets of known overlap, and compares the estimates with the true
+/// values. They must have no bias, deviate as much as stated, and lie within the bounds as often as
+/// stated.
 #[track_caller]
 fn check(name: &str, filled: &Filled, size: u64) {
     let mut all = Score::default();
@@ -186,7 +188,7 @@ fn check(name: &str, filled: &Filled, size: u64) {
                  {deviation:.2}, within {within:.2}"
             );
             assert!(within >= 0.85, "{said}");
-            // What cannot be below 0 has no two sides.
+            // A value that cannot be below 0 has no lower side.
             if share == 0 && *what == "A and B" {
                 continue;
             }
@@ -227,8 +229,8 @@ fn filters_of_redisbloom_are_estimated_within_their_bounds() {
     check("redisbloom", &Filled::RedisBloom, 8000);
 }
 
-/// Its hashes are not evenly spread, so the bounds do not hold; without the bits that tell nothing
-/// the estimates are near all the same, and not without them.
+/// The hashes of this kind are not evenly spread, so the bounds do not hold. Without the bits that
+/// carry no information the estimates are still close; with these bits they are not.
 #[test]
 fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
     let theirs = ScrapyRedisBloomFilter::new(17, 6).unwrap();
@@ -246,8 +248,8 @@ fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
     }
 }
 
-/// The formula of Swamidass and Baldi is as good where there are no blocks, and too low where there
-/// are.
+/// The formula of Swamidass and Baldi is equally good if there are no blocks, and too low if there
+/// are blocks.
 #[test]
 fn the_textbook_is_right_without_blocks() {
     let textbook = |bits: f64, k: f64, ones: f64| -(bits / k) * (-(ones / bits)).ln_1p();
@@ -314,8 +316,8 @@ fn a_full_part_is_said_to_be_full() {
     assert!(totals.overlap().is_full);
 }
 
-/// The bounds hold at the edges, too: a few keys, filters that are empty or far too full, one
-/// filter in the other, equal filters, and a single key in common.
+/// The bounds also hold in extreme cases: few keys, filters that are empty or far too full, one
+/// filter contained in another, equal filters, and a single common key.
 #[test]
 fn bounds_hold_at_the_edges() {
     let kinds = [
@@ -355,7 +357,8 @@ fn bounds_hold_at_the_edges() {
     }
 }
 
-/// No NaN, nothing infinite or negative, no share above 1, and estimates within their bounds.
+/// Checks that no value is NaN, infinite or negative, no share is above 1, and estimates are within
+/// their bounds.
 #[track_caller]
 fn assert_is_sound(overlap: &Overlap) {
     let Overlap { a, b, union, intersection, a_in_b, b_in_a, jaccard, .. } = *overlap;

@@ -1,4 +1,4 @@
-//! Other spellings of an item: those that have its fingerprint, and those that look as if.
+//! Other spellings of an item: some have the same fingerprint, others only look similar.
 
 use serde::Serialize;
 use serde_json::json;
@@ -15,14 +15,14 @@ pub struct Spelling {
     pub differs: &'static str,
 }
 
-/// Items with the same fingerprint as `item`, and such as look much like it and have another one:
-/// each has been computed.
+/// Finds items with the same fingerprint as `item`, and similar items with another one. Each
+/// fingerprint has been computed.
 pub(super) fn find(
     item: &[u8],
     outline: &Outline,
     options: Options,
 ) -> (Vec<Spelling>, Vec<Spelling>) {
-    // A rule, or dont_filter, would hide what the fingerprint is.
+    // A rule, or `dont_filter`, would hide the fingerprint.
     let mut reader = Reader::new(Options { pass: &[], scored: false, ..options });
     let (candidates, looks_alike) = match (&outline.given, &outline.request) {
         (Some(given), _) => (of_given(given), Vec::new()),
@@ -81,7 +81,7 @@ fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     (&url[..path], &url[path..query], fields, &url[fragment..])
 }
 
-/// Returns items that have a request's fingerprint, and others that only look as if.
+/// Returns items that have a request's fingerprint, and others that only look similar.
 fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<Spelling>) {
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
     match fingerprinter.canonical(&request.as_request()) {
@@ -90,7 +90,7 @@ fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<S
     }
 }
 
-/// Spellings of a request whose canonical URL is `url` that may have its fingerprint.
+/// Returns spellings that may have the fingerprint of a request whose canonical URL is `url`.
 fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let behind = |query: Option<&str>| match query {
@@ -142,7 +142,7 @@ fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     same
 }
 
-/// Spellings of a request whose canonical URL is `url` that only look as if they were it.
+/// Returns spellings that only look like a request whose canonical URL is `url`.
 fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
@@ -181,13 +181,14 @@ fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     others
 }
 
-/// An authority with its host in upper case, and the user info as it is.
+/// Returns an authority with its host in upper case, and its user info unchanged.
 fn upper_host(authority: &str) -> String {
     let host = authority.rfind('@').map_or(0, |at| at + 1);
     authority[..host].to_owned() + &authority[host..].to_ascii_uppercase()
 }
 
-/// The request with another method and URL: a bare URL where that says all.
+/// Returns the request with another method and URL. If a bare URL describes it completely, returns
+/// that.
 fn spell(request: &OwnedRequest, method: &str, url: &str, differs: &'static str) -> Spelling {
     if method == "GET" && request.body.is_empty() && !request.verbatim_url {
         return Spelling { item: url.to_owned(), differs };
@@ -195,7 +196,7 @@ fn spell(request: &OwnedRequest, method: &str, url: &str, differs: &'static str)
     Spelling { item: object(request, method, url).to_string(), differs }
 }
 
-/// The request with all that does not count.
+/// Returns the request with all the parts that its fingerprint ignores.
 fn dressed(request: &OwnedRequest, url: &str) -> Spelling {
     let mut object = object(request, &request.method, url);
     object["headers"] = json!({ "Cookie": "a=b", "User-Agent": "any" });

@@ -1,4 +1,4 @@
-//! Two items: the same request, or not, and why.
+//! Comparison of two items: whether they are the same request, and why.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub struct Pair {
     pub verdicts: Vec<Verdict>,
     /// The rules that made those parts equal, or were tried on them, in which the URLs differ.
     pub rules: Vec<RuleShown>,
-    /// Other differences, which do not count.
+    /// Other differences, which do not affect the fingerprint.
     pub also: Vec<&'static str>,
 }
 
@@ -27,13 +27,13 @@ pub struct Verdict {
     pub algorithm: &'static str,
     /// True if this algorithm is in use.
     pub is_used: bool,
-    /// True if both have the same fingerprint; `None` if one has none.
+    /// True if both items have the same fingerprint; `None` if one has none.
     pub same: Option<bool>,
-    /// The first thing that makes them differ.
+    /// The first difference between the two items.
     pub difference: Option<Difference>,
 }
 
-/// The first thing that makes two requests differ.
+/// The first difference between two requests.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// Part that differs: `method`, a part of the canonical URL, `body` or `fingerprint`.
@@ -72,7 +72,7 @@ pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
 /// Fingerprint of an item, and the request that it was computed from.
 struct ItemKey<'a> {
     fingerprint: Fingerprint,
-    /// Unless the item brought it along.
+    /// Request and canonical URL; `None` if the fingerprint came with the item.
     computed: Option<(&'a OwnedRequest, String)>,
 }
 
@@ -89,7 +89,7 @@ fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Opt
 }
 
 impl ItemKey<'_> {
-    /// The first thing that differs, in the order in which people look.
+    /// Returns the first difference, in the order in which readers compare.
     fn differs_from(&self, other: &Self) -> Difference {
         let difference = |what: &str, one: Option<String>, other: Option<String>| Difference {
             what: what.to_owned(),
@@ -131,14 +131,15 @@ impl ItemKey<'_> {
     }
 }
 
-/// The first fields of two sorted queries that differ.
+/// Returns the first fields of two sorted queries that differ.
 fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
     let (one, other): (Vec<_>, Vec<_>) = (one.split('&').collect(), other.split('&').collect());
     let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();
     [one, other].map(|fields| fields.get(same).map(|&field| field.to_owned()))
 }
 
-/// The rules that were applied to what differs, and what differs beside the URLs.
+/// Returns the rules that were applied to the differing parts, and the differences outside of the
+/// URLs.
 fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static str>) {
     let outlines = [one, other].map(|each| each.outline.as_ref());
     let [Some(first), Some(second)] = outlines else { return (Vec::new(), Vec::new()) };

@@ -10,7 +10,7 @@ use urlseen_core::filter::number::parse_number;
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Amount(f64);
 
-/// The most that is planned for: numbers are exact up to there.
+/// Largest number that a plan accepts. Numbers up to it are exact.
 const MOST: f64 = 1e15;
 
 impl Amount {
@@ -64,7 +64,7 @@ impl FromStr for Bytes {
         let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
         let number = digits.trim_end().parse::<f64>().ok().zip(unit);
         match number.map(|(number, (_, unit))| (number * unit).floor()) {
-            // A whole number below 2^60, and over 0.
+            // A whole number above 0 and below 2^60.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(bytes as u64)),
             _ => Err("not an amount of memory such as 8GiB, 512MiB or 2.5GB".to_owned()),
@@ -96,7 +96,7 @@ impl FromStr for Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded, as 0.07 is not 7 hundredths to the last bit.
+        // Rounded, because a float cannot represent 0.07 exactly.
         write!(formatter, "{} %", (self.0 * 1e8).round() / 1e6)
     }
 }

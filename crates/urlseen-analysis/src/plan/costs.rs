@@ -12,8 +12,9 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// On the line through both: an item costs what it costs to read, and one that is unseen also
-    /// what it costs to push, log and set. That is never less than nothing, whatever noise says.
+    /// Interpolates on the line through both costs: each item must be read, and an unseen item must
+    /// also be pushed, logged and set. The result is never negative, even if the measured costs are
+    /// noisy.
     pub(super) fn at(self, unseen: f64) -> f64 {
         let slope = (self.at_30 - self.at_5).max(0.0) / 0.25;
         (self.at_5 + slope * (unseen - 0.05)).max(0.0)

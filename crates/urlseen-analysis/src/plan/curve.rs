@@ -1,4 +1,4 @@
-//! Error rates over how full a filter is, by kind, as a plot.
+//! Plot of error rates by fill, one line for each kind.
 
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Parameters};
 
@@ -6,15 +6,16 @@ use super::text::grouped;
 use super::{parameters, variants};
 use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 
-/// Ends of the lines and the distance of their points, in percent of capacity.
+/// First point of the lines, last point and distance of the points, in percent of capacity.
 const FROM: u64 = 10;
 const TO: u64 = 300;
 const STEP: usize = 5;
 
-/// Largest error rate that is not drawn.
+/// Error rates up to this one are not drawn.
 const LEAST: f64 = 1e-16;
 
-/// Draws a line for each kind, or for each of its variants. A kind that cannot be made has no line.
+/// Draws a line for each kind, or for each of its variants. A kind that cannot be built has no
+/// line.
 pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let keys = capacity.get();
     let mut series = Vec::new();

@@ -25,7 +25,7 @@ pub struct Figures {
     growth: Vec<RateRow>,
 }
 
-/// The best that is possible: a plain Bloom filter without blocks.
+/// Theoretical optimum: a plain Bloom filter without blocks.
 #[derive(Debug, Serialize)]
 struct Optimum {
     k: f64,
@@ -40,37 +40,37 @@ struct Row {
     /// Division of the bits, if the kind has a choice.
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
-    /// True if a filter of this kind is made so.
+    /// True if a filter of this kind is built with this division.
     chosen: bool,
     #[serde(flatten)]
     found: Found,
 }
 
-/// Figures of a kind, or the reason that there are none.
+/// Figures of a kind, or the reason why there are none.
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Found {
     Filter(Filled),
-    /// Reason that no such filter exists.
+    /// Reason why no such filter exists.
     Refused {
         refused: String,
     },
 }
 
-/// A filter that holds as many keys as it was made for.
+/// A filter that holds as many keys as its capacity.
 #[derive(Debug, Serialize)]
 struct Filled {
     strings: usize,
     k: u32,
     bits: u64,
-    /// Memory, the least and the most.
+    /// Minimum and maximum of the memory, in bytes.
     bytes: [u64; 2],
     bits_per_key: f64,
-    /// The requested error rate, of those kinds that are made for one.
+    /// The requested error rate, for kinds that accept one.
     asked: Option<f64>,
     error_rates: Vec<RateRow>,
-    /// Error rate at capacity of urlseen's own kind with as many bits, and at least the smallest
-    /// for which a filter is made. `None` if those are too few bits.
+    /// Error rate at capacity of a filter of urlseen's own kind with the same number of bits. It is
+    /// at least the smallest rate that such a filter accepts. `None` if there are too few bits.
     native_error_rate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -95,7 +95,7 @@ impl Figures {
     /// Computes the figures.
     ///
     /// # Errors
-    /// No filter of urlseen's own kind exists for this.
+    /// No filter of urlseen's own kind exists for these values.
     pub fn of(capacity: Capacity, error_rate: ErrorRate) -> Result<Self, SpecError> {
         let (keys, rate) = (capacity.get(), error_rate.get());
         let bits_per_key = error_rate.optimal_bits_per_key();
@@ -137,7 +137,7 @@ impl Figures {
         self.print_bits(out)
     }
 
-    /// Prints the bits of each kind, and what they would be worth to urlseen's own.
+    /// Prints the bits of each kind, and the error rate of urlseen's own kind with as many bits.
     fn print_bits(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
@@ -216,7 +216,7 @@ impl Filled {
         let full = parameters.outlook(capacity)?;
         let Outlook { strings, bits, hashes: k, bytes, warning, .. } = full;
         let rates = PERCENT.iter().map(|&percent| RateRow::of(parameters, capacity, percent));
-        // A set has no bits.
+        // An exact set has no bits.
         let as_many = if bits == 0 { bytes[0] } else { bits / 8 };
         let native = Geometry::fitting(as_many, capacity);
         Ok(Self {

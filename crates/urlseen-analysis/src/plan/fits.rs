@@ -1,4 +1,4 @@
-//! Filters that fit into some memory: the number of keys, or the error rate.
+//! Largest filters that fit into a given memory: their number of keys, or their error rate.
 
 use std::io::{self, Write};
 
@@ -12,11 +12,11 @@ use super::text::{grouped, rate_text, size};
 /// Allowed values of `filter.bit`.
 const BITS: std::ops::RangeInclusive<u32> = 1..=32;
 
-/// Error rates that are tried: of two digits each, from the smallest to the largest.
+/// Number of error rates that are tried. They have two digits each, in ascending order.
 const RATES: u64 = 11 * PER_DECADE;
 const PER_DECADE: u64 = 90;
 
-/// Question about some memory.
+/// Question about a given memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FitQuestion {
     /// Asks for the number of keys that fit at this error rate.
@@ -47,7 +47,7 @@ struct FitAnswer {
     capacity: u64,
     /// Error rate to configure, if the kind takes one.
     error_rate: Option<f64>,
-    /// Real error rate with so many keys.
+    /// Real error rate with this number of keys.
     true_error_rate: f64,
     /// `filter.bit` to configure, if the kind takes one.
     bit: Option<u32>,
@@ -144,10 +144,10 @@ impl FitAnswer {
     }
 }
 
-/// Returns the largest capacity that fits, if every smaller one does.
+/// Returns the largest capacity that fits, provided that every smaller one fits.
 fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut good, mut bad) = (0, 1);
-    // From below, because a far too large one takes long to compute.
+    // The search starts from below, because a much too large filter takes long to compute.
     while bad <= Capacity::MAX && fits(bad) {
         (good, bad) = (bad, 2 * bad);
     }
@@ -163,8 +163,8 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     (good > 0).then_some(good)
 }
 
-/// Returns the least error rate that fits. A filter of one variant takes less memory at a larger
-/// rate. Where another variant begins, it takes more, so each variant is searched.
+/// Returns the smallest error rate that fits. Within one variant, a larger rate takes less memory.
+/// At the start of another variant, memory increases, so each variant is searched.
 fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) -> Option<f64> {
     let mut from = 0;
     while from <= RATES {
@@ -178,7 +178,8 @@ fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) ->
     None
 }
 
-/// Returns the first number from `from` that something holds for, as for all after it up to `to`.
+/// Returns the first number from `from` for which `holds` is true, provided that it is also true
+/// for all later numbers up to `to`.
 fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < to {
         let middle = from.midpoint(to);
@@ -191,7 +192,7 @@ fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     to
 }
 
-/// Error rate of this number.
+/// Returns the error rate with this number.
 fn rate(number: u64) -> f64 {
     let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
     let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
@@ -209,7 +210,7 @@ mod tests {
         Kind::all().find(|kind| kind.short() == name).unwrap()
     }
 
-    /// Checks that an answer takes no more than it may, and that the next one would.
+    /// Checks that an answer fits into the memory, and that the next one would not.
     fn check(bytes: u64, question: FitQuestion) {
         for FitRow { kind: name, answer } in Fits::of(bytes, question).rows {
             let Some(answer) = answer else {
@@ -262,8 +263,8 @@ mod tests {
         }
     }
 
-    /// More blocks take fewer bits at the rate at which they begin to be worth it. So a rate below
-    /// one that does not fit can fit.
+    /// A filter with more blocks takes fewer bits from the error rate at which it becomes
+    /// worthwhile. So an error rate below one that does not fit can fit.
     #[test]
     fn the_least_rate_is_found_after_a_dip() {
         let bytes = |rate| {

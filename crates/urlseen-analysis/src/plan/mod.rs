@@ -1,5 +1,5 @@
-//! Sizing: what a filter of some capacity and error rate takes, and what a crawl of some rate asks
-//! of machine, Redis and network.
+//! Sizing: the resources that a filter needs for a capacity and an error rate, and those that a
+//! crawl needs of a machine, Redis and the network.
 
 mod amount;
 mod costs;
@@ -21,8 +21,8 @@ pub use fits::{FitQuestion, Fits};
 pub use needs::{Machine, Needs, Traffic, TrafficItem};
 pub use text::{grouped, size};
 
-/// Parameters of a filter of this kind. The rest is as the kind's project has it, or else as an
-/// empty configuration has it.
+/// Parameters of a filter of this kind. All other parameters have the defaults of the kind's
+/// project, or else those of an empty configuration.
 fn parameters(
     kind: Kind,
     capacity: u64,

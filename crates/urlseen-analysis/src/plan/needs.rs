@@ -1,4 +1,4 @@
-//! Needs of a crawl: the resources of the daemon and of Redis, and the one that is short first.
+//! Needs of a crawl: the resources of the daemon and of Redis, and the first one that runs out.
 
 use serde::Serialize;
 
@@ -12,7 +12,7 @@ use super::costs::{
 };
 use super::parameters;
 
-/// Nanoseconds of a second, all of which a busy thread uses.
+/// Nanoseconds of a second, the time that a busy thread uses.
 const SECOND: f64 = 1e9;
 
 /// Form of the items of a crawl.
@@ -37,7 +37,7 @@ impl TrafficItem {
 /// Items that a crawl moves.
 #[derive(Debug, Clone, Serialize)]
 pub struct Traffic {
-    /// Number of items a second.
+    /// Number of items per second.
     pub rate: Amount,
     /// Form of the discovered items.
     pub item: TrafficItem,
@@ -49,7 +49,7 @@ pub struct Traffic {
     pub waiting: Amount,
 }
 
-/// Resources of a machine. The daemon has one, and Redis another.
+/// Resources of a machine. The daemon and Redis each have their own machine.
 #[derive(Debug, Clone, Serialize)]
 pub struct Machine {
     /// Number of processor cores.
@@ -74,7 +74,7 @@ pub(super) enum Side {
 pub(super) enum Unit {
     Bytes,
     BytesPerSecond,
-    /// Threads that are busy all the time.
+    /// Number of threads that are always busy.
     Threads,
 }
 
@@ -87,7 +87,7 @@ pub(super) enum Growth {
     ItemsWaiting,
 }
 
-/// Something that one machine has only so much of.
+/// Resource of which a machine has a limited amount.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Resource {
     pub(super) side: Side,
@@ -97,16 +97,16 @@ pub(super) struct Resource {
     pub(super) asked: f64,
     /// Amount that one machine has.
     pub(super) has: f64,
-    /// Needed amount by that of one machine.
+    /// Needed amount divided by the amount of one machine.
     pub(super) share: f64,
-    /// Of what one machine serves at most so many.
+    /// Number that grows with the use of the resource. One machine serves a limited number.
     pub(super) grows_with: Growth,
     pub(super) full_at: f64,
-    /// True if it is short before all others.
+    /// True if this resource runs out before all others.
     pub(super) first: bool,
 }
 
-/// All that is asked for.
+/// All resources that the crawl needs.
 #[derive(Debug, Serialize)]
 pub struct Needs {
     pub(super) traffic: Traffic,
@@ -114,17 +114,18 @@ pub struct Needs {
     pub(super) resources: Vec<Resource>,
     /// Bytes of all storage folders.
     pub(super) folder_bytes: f64,
-    /// Bytes of log and snapshots that are written to them in a second.
+    /// Bytes per second of log and snapshots that are written to the folders.
     pub(super) written_bytes_per_second: f64,
     /// Time until the filter holds its capacity.
     pub(super) full_after_seconds: f64,
-    /// Each on a machine of its own, with a source of its own.
+    /// Number of daemons, each with a machine and a source of its own.
     pub(super) daemons: u64,
     pub(super) redis_servers: u64,
 }
 
 impl Needs {
-    /// Computes what `traffic` asks of such machines, with a filter of urlseen's own kind.
+    /// Computes the resources that `traffic` needs on such machines, with a filter of urlseen's own
+    /// kind.
     ///
     /// # Errors
     /// No such filter exists.
@@ -139,20 +140,20 @@ impl Needs {
         let resources = resources(capacity.get() as f64, filter, &traffic, &machine);
         let machines = |side| {
             let shares = resources.iter().filter(|each| each.side == side);
-            // At least one, and far from where a float is no whole number any more.
+            // At least 1, and far below the numbers at which a float is no longer exact.
             #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
             let count = shares.map(|each| each.share.ceil() as u64).max();
             count.unwrap_or(1).max(1)
         };
         let redis_servers = machines(Side::Redis);
-        // A daemon has one source, so each server has one daemon at least.
+        // A daemon has one source, so each server has at least one daemon.
         let daemons = machines(Side::Daemon).max(redis_servers);
         let part = filter / daemons as f64;
         let snapshot_after = (part * SNAPSHOT_SHARE).max(SNAPSHOT_BYTES);
         let kept = (SNAPSHOTS * (part + snapshot_after)).min(HORIZON_BYTES.max(part));
         let unseen = traffic.rate.get() * traffic.unseen.get();
         Ok(Self {
-            // With a snapshot under way, and the log that has led to it.
+            // Includes a snapshot under way, and the log that triggered it.
             folder_bytes: daemons as f64 * (kept + snapshot_after + part),
             written_bytes_per_second: unseen * LOG_BYTES * (1.0 + part / snapshot_after),
             full_after_seconds: capacity.get() as f64 / unseen,
@@ -165,7 +166,7 @@ impl Needs {
     }
 }
 
-/// All of them, the first limit marked.
+/// Returns all resources. The first limit is marked.
 fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Vec<Resource> {
     let (rate, unseen) = (traffic.rate.get(), traffic.unseen.get());
     let (costs, waiting) = (traffic.item.costs(), traffic.waiting.get());
@@ -175,7 +176,7 @@ fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Ve
     let busy = |nanoseconds: f64| rate * nanoseconds / SECOND;
     let redis = costs.redis.at(unseen) + PUSH_NS + unseen * POP_NS;
     let queued = waiting * (traffic.item_bytes.get() + WAITING_BYTES);
-    // Those that are not the thread which talks to Redis.
+    // All threads except the one that talks to Redis.
     let filter_threads = (machine.cores.get() - 1.0).max(1.0);
 
     let by_rate = |side, name, unit, asked, has| {
@@ -193,7 +194,7 @@ fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Ve
         flow(Side::Daemon, "network out", sent * unseen),
         held(Side::Redis, queued, (Growth::ItemsWaiting, waiting)),
         threads(Side::Redis, "its thread", redis, 1.0),
-        // From crawlers and back from the daemon; to the daemon and on to crawlers.
+        // From the crawlers and back from the daemon; to the daemon and then to the crawlers.
         flow(Side::Redis, "network in", sent * (1.0 + unseen)),
         flow(Side::Redis, "network out", sent * (1.0 + unseen)),
     ];
@@ -244,10 +245,10 @@ mod tests {
         assert!(small.resources[0].first);
         let large = needs("1k", TrafficItem::Url, "0.1", "64");
         assert_eq!((large.daemons, large.redis_servers), (1, 1));
-        // Each server has a source of its own, and so a daemon.
+        // Each server has a source of its own, and therefore a daemon of its own.
         let fast = needs("20M", TrafficItem::Tab, "0.1", "256");
         assert!(fast.redis_servers > 1 && fast.daemons >= fast.redis_servers);
-        // What is seen is not pushed on, popped, or written down.
+        // Seen items are not pushed, popped or logged.
         let seen = needs("1M", TrafficItem::Url, "0", "256");
         assert!(seen.full_after_seconds.is_infinite() && seen.written_bytes_per_second == 0.0);
     }

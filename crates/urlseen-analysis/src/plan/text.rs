@@ -1,6 +1,6 @@
 //! Numbers as text, for tables.
 
-/// Error rates below this one are all the same to a reader.
+/// Error rates below this one do not differ for a reader.
 const NEGLIGIBLE: f64 = 1e-99;
 
 /// Returns a number with commas between groups of three digits.

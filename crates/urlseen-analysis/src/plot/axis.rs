@@ -1,8 +1,8 @@
-//! An axis: which values it has a place for, where they are, and where its ticks are.
+//! Axis of a plot: the values that it can show, their places, and its ticks.
 
 use std::ops::Range;
 
-/// About how many ticks an axis has.
+/// Approximate number of ticks of an axis.
 const TICKS: f64 = 8.0;
 
 /// Horizontal or vertical axis of a plot.
@@ -17,19 +17,19 @@ pub struct Axis {
 /// Scale of the numbers on an axis.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Scale {
-    /// From 0, or below where values are.
+    /// Linear scale from 0, or from below 0 if there are negative values.
     Linear,
     /// Scale by powers of ten.
     Log {
-        /// Values that are not above this are left out; over 0.
+        /// Limit above 0. Values up to it are left out.
         least: f64,
     },
 }
 
-/// An axis that is to hold some values.
+/// An axis with the range for given values.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ruler {
-    /// The places that it spans.
+    /// Range of places on the axis.
     pub(super) range: Range<f64>,
     /// The places of its ticks.
     pub(super) ticks: Vec<f64>,
@@ -37,7 +37,7 @@ pub(super) struct Ruler {
 }
 
 impl Scale {
-    /// The place of a value; `None` where it has none.
+    /// Returns the place of a value; `None` if it has none.
     pub(super) fn place(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => Some(value),
@@ -47,7 +47,7 @@ impl Scale {
 }
 
 impl Ruler {
-    /// One for what is at these places.
+    /// Returns an axis range that includes these places.
     pub(super) fn new(scale: Scale, places: impl Iterator<Item = f64>) -> Self {
         let none = (f64::INFINITY, f64::NEG_INFINITY);
         let (least, most) =
@@ -64,7 +64,7 @@ impl Ruler {
             }
             Scale::Log { .. } => {
                 let first = least.floor();
-                // One power of ten at least, so that there are two ticks.
+                // At least one power of ten, so that there are two ticks.
                 let last = most.ceil().max(first + 1.0);
                 let each = ((last - first) / (2.0 * TICKS)).ceil();
                 Self::of(scale, ticks(first, last, each).collect())
@@ -77,7 +77,7 @@ impl Ruler {
         Self { range, ticks, scale }
     }
 
-    /// The value at a place, as text.
+    /// Returns the value at a place, as text.
     pub(super) fn text(&self, place: f64) -> String {
         match self.scale {
             Scale::Log { .. } => match place.round() {
@@ -85,11 +85,11 @@ impl Ruler {
                 power => format!("1e{power}"),
             },
             Scale::Linear => {
-                // As many digits as tell ticks apart, and none that rounding has made.
+                // Enough digits to distinguish the ticks, without digits that come from rounding.
                 let step = self.ticks[1] - self.ticks[0];
                 let rounded = (place / step).round() * step;
                 let decimals = (-step.log10()).ceil().clamp(0.0, 12.0);
-                // Whole, from 0 to 12.
+                // A whole number from 0 to 12.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let decimals = decimals as usize;
                 for (unit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
@@ -103,16 +103,17 @@ impl Ruler {
     }
 }
 
-/// From `first` to `last`, or to the first one behind it.
+/// Returns multiples of `each` from `first` up to `last`, or to the next one after it.
 fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
     let all = ((last - first) / each).ceil();
-    // Some dozens.
+    // The number of ticks is small.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let all = all as u32;
     (0..=all).map(move |number| first + f64::from(number) * each)
 }
 
-/// The least of 1, 2 and 5 times a power of ten that is not below.
+/// Returns the smallest number of the form 1, 2 or 5 times a power of ten that is not below
+/// `least`.
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let step = [1.0, 2.0, 5.0].into_iter().find(|times| times * power >= least * (1.0 - 1e-9));

@@ -1,4 +1,4 @@
-//! The drawing, by the crate `plotters`.
+//! Drawing of plots, by the crate `plotters`.
 
 use std::ops::Range;
 
@@ -23,11 +23,11 @@ pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(176, 166, 20),
 ];
 
-/// Pixels of the plot with its axes, and of the legend beside it.
+/// Size in pixels of the plot with its axes, and of the legend beside it.
 const SIZE: (u32, u32) = (860, 540);
 const LEGEND: u32 = 320;
 
-/// Characters of a title and of a name in the legend; what is longer is cut.
+/// Maximum number of characters of a title and of a name in the legend. Longer text is cut.
 const TITLE: usize = 110;
 const NAME: usize = 40;
 
@@ -96,7 +96,7 @@ impl Ranged for Ruler {
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // What is asked for first is for the lines between ticks.
+        // The first request is for the lines between ticks.
         if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
     }
 
@@ -111,7 +111,7 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// The places of a line's points, of those that have one.
+/// Returns the places of those points of a line that have one.
 fn placed(plot: &Plot, series: &Series) -> Vec<(f64, f64)> {
     let place = |&(x, y): &(f64, f64)| Some((plot.x.scale.place(x)?, plot.y.scale.place(y)?));
     series.points.iter().filter_map(place).collect()
@@ -150,8 +150,8 @@ fn style(series: &Series) -> ShapeStyle {
     }
 }
 
-/// Shortens a text to at most `most` characters that XML can have. The writer of the file escapes
-/// markup.
+/// Shortens a text to at most `most` characters that are valid in XML. The writer of the file
+/// escapes markup.
 fn clean(text: &str, most: usize) -> String {
     let is_xml = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut all = text.chars().map(|c| if is_xml(c) { c } else { char::REPLACEMENT_CHARACTER });

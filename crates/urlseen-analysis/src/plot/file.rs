@@ -1,4 +1,4 @@
-//! A file that is there whole or not at all.
+//! Writing of a file so that it exists completely or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -7,16 +7,16 @@ use std::path::{Path, PathBuf};
 
 use super::PlotError;
 
-/// Checks that a file can be put there.
+/// Checks that a file can be written to this path.
 pub(super) fn check(path: &Path) -> Result<(), PlotError> {
     let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
     File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Returns the path at which the file is written first. Refuses to replace anything but a file.
+/// Returns the path at which the file is written first. Refuses to replace anything except a file.
 fn place(path: &Path) -> Result<PathBuf, PlotError> {
-    // A folder or a device is not to be replaced by a file.
+    // A folder or a device must not be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
         return Err(PlotError::NoFile(path.to_owned()));
     }
@@ -27,13 +27,15 @@ fn place(path: &Path) -> Result<PathBuf, PlotError> {
     beside(path).ok_or_else(nameless)
 }
 
-/// Puts a file of these bytes in the place of what `path` names: written beside it, then renamed.
+/// Replaces the file at `path` by a file with these bytes. Writes it to a temporary path first,
+/// then renames it.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
     let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
     let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     written.map_err(|reason| {
-        // What is left of it is of no use; that it may not even be there is no further news.
+        // The temporary file is useless. An error here, even that it does not exist, can be
+        // ignored.
         let _ = fs::remove_file(&beside);
         failed(reason)
     })

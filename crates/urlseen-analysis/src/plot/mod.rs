@@ -1,7 +1,7 @@
 //! Line plots as SVG files: several series over one pair of axes, each linear or logarithmic.
 //!
-//! The program that shows the file draws the text, so no font is needed here. The same plot gives
-//! the same bytes.
+//! The program that shows the file draws the text, so no font is needed here. Equal plots give
+//! equal bytes.
 
 mod axis;
 mod draw;
@@ -23,8 +23,8 @@ pub struct Plot {
     pub x: Axis,
     /// The axis from bottom to top.
     pub y: Axis,
-    /// The lines, in the order of the legend. One with no point that its axes have a place for is
-    /// in the legend alone, which says so.
+    /// The lines, in the order of the legend. If the axes can show no point of a line, the line
+    /// appears only in the legend, with a note.
     pub series: Vec<Series>,
 }
 
@@ -33,28 +33,28 @@ pub struct Plot {
 pub struct Series {
     /// Name of the line in the legend.
     pub name: String,
-    /// The number of its colour. After the last comes the first again.
+    /// Index of the colour. After the last colour the first one follows.
     pub colour: usize,
     /// Width of the drawn line.
     pub stroke: Stroke,
-    /// Its points, in the order in which they are joined. On a logarithmic axis, what is not above
-    /// its least value is left out.
+    /// Points of the line, in the order in which they are joined. On a logarithmic axis, values up
+    /// to its `least` are left out.
     pub points: Vec<(f64, f64)>,
 }
 
 /// Width of a line as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// For what was measured.
+    /// For measured values.
     Bold,
-    /// For what was computed.
+    /// For computed values.
     Thin,
 }
 
-/// Reason that there is no plot.
+/// Reason why there is no plot.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// A point has no place on the plot.
+    /// The plot cannot show a point.
     #[error("the plot has no place for ({x}, {y}) of {series}: numbers must be finite")]
     NotFinite {
         /// Name of the line with the point.
@@ -67,7 +67,7 @@ pub enum PlotError {
     /// The drawing itself failed.
     #[error("the plot could not be drawn: {0}")]
     Draw(String),
-    /// Something other than a file is there.
+    /// The path is not a file.
     #[error(
         "{} is no file, so no plot is written in its place; name a file that is new or may be \
          replaced", .0.display()
@@ -84,15 +84,15 @@ pub enum PlotError {
 }
 
 impl Plot {
-    /// Checks that a plot can be written to `path`, before the work that it is to show.
+    /// Checks that a plot can be written to `path`, before the work for the plot starts.
     ///
     /// # Errors
-    /// It cannot.
+    /// The plot cannot be written there.
     pub fn check(path: &Path) -> Result<(), PlotError> {
         file::check(path)
     }
 
-    /// The plot as the text of an SVG file.
+    /// Returns the plot as the text of an SVG file.
     ///
     /// # Errors
     /// A point is not finite.
@@ -106,8 +106,8 @@ impl Plot {
         draw::svg(self).map_err(PlotError::Draw)
     }
 
-    /// Writes it to a file, whole or not at all: a file of that name is replaced by the finished
-    /// one.
+    /// Writes the plot to a file, completely or not at all. An existing file of that name is
+    /// replaced by the finished one.
     ///
     /// # Errors
     /// A point is not finite, or the file cannot be written.

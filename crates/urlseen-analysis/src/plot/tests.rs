@@ -26,7 +26,7 @@ fn lines(svg: &str) -> Vec<Vec<(i32, i32)>> {
     drawn.map(|points| points.split_whitespace().map(point).collect()).collect()
 }
 
-/// Tags that are closed in order, and nothing in between that XML does not have.
+/// Checks that tags are closed in order, and that the text contains only valid XML.
 fn check_xml(svg: &str) {
     let mut open = Vec::new();
     for part in svg.split('<').skip(1) {
@@ -57,7 +57,7 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
     let svg = plot.svg().unwrap();
     check_xml(&svg);
     let [one, two] = &lines(&svg)[..] else { panic!("two lines: {svg}") };
-    // On the power of ten in the middle, as far from both ends.
+    // The point is on the middle power of ten, equally far from both ends.
     assert_eq!((one.len(), two.len()), (3, 1));
     assert!((2 * one[1].1 - one[0].1 - one[2].1).abs() <= 1, "{one:?}");
     assert!(one[0].0 < one[1].0 && one[0].1 > one[1].1, "{one:?}");

@@ -1,38 +1,38 @@
-//! Errors of a filter over the items that it was given.
+//! Errors of a filter, over the number of items that it has judged.
 
 use serde::Serialize;
 
-/// Most points of a curve. A longer one is thinned to half of them.
+/// Maximum number of points of a curve. When a curve gets longer, every second point is removed.
 const MOST: usize = 400;
 
-/// A point of a curve: all counts are from the start on.
+/// A point of a curve. All counts are since the start.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub struct Point {
     /// Number of items so far.
     pub items: u64,
     /// Fingerprints among them that were not seen before.
     pub(crate) new: u64,
-    /// Those of these that the filter took for seen.
+    /// Number of these new fingerprints that the filter reported as seen.
     pub(crate) wrong: u64,
-    /// Number of wrong ones by the computed error rate.
+    /// Expected number of wrong ones, by the computed error rate.
     pub(crate) expected: f64,
     /// Computed error rate at this point.
     pub(crate) error_rate_now: f64,
 }
 
 impl Point {
-    /// The share of new ones that the filter took for seen, as counted.
+    /// Returns the measured share of new fingerprints that the filter reported as seen.
     pub fn measured(&self) -> f64 {
         self.wrong as f64 / (self.new as f64).max(1.0)
     }
 
-    /// Share of new ones that the filter would take for seen, as computed.
+    /// Returns the computed share of new fingerprints that the filter would report as seen.
     pub fn computed(&self) -> f64 {
         self.expected / (self.new as f64).max(1.0)
     }
 }
 
-/// A curve that keeps its points evenly apart, however many items come.
+/// A curve with evenly spaced points, for any number of items.
 #[derive(Debug)]
 pub(super) struct Curve {
     points: Vec<Point>,
@@ -45,12 +45,12 @@ impl Curve {
         Self { points: Vec::new(), step: 1 }
     }
 
-    /// Returns true if a point is due at this number of items.
+    /// Returns true if the curve needs a point at this number of items.
     pub(super) fn wants(&self, items: u64) -> bool {
         items >= self.last().items + self.step
     }
 
-    /// The last point, or where a curve begins.
+    /// Returns the last point, or the start of an empty curve.
     pub(super) fn last(&self) -> Point {
         self.points.last().copied().unwrap_or_default()
     }
@@ -58,7 +58,7 @@ impl Curve {
     pub(super) fn push(&mut self, point: Point) {
         self.points.push(point);
         if self.points.len() >= MOST {
-            // Every second one stays, the last one too.
+            // Every second point stays, including the last one.
             let mut number = 0;
             self.points.retain(|_| {
                 number += 1;

@@ -1,4 +1,4 @@
-//! Why there is no replay, or no more of it.
+//! Reasons why a replay could not start, or ended early.
 
 use std::io;
 
@@ -9,7 +9,7 @@ use urlseen_engine::engine::StartError;
 use urlseen_engine::flow::driver::FlowError;
 use urlseen_engine::flow::feed::FeedError;
 
-/// Why there is no replay, or no more of it.
+/// Error that prevented a replay, or ended it early.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The input cannot be read.
@@ -18,7 +18,7 @@ pub enum ReplayError {
     /// The fingerprints that count as seen cannot be read.
     #[error("of what counts as seen: {0}")]
     Seen(FeedError),
-    /// Redis, or the way to it.
+    /// Redis or the connection to it failed.
     #[error(transparent)]
     Redis(#[from] LinkError),
     /// The key does not exist.
@@ -44,7 +44,7 @@ pub enum ReplayError {
         /// Type of the key in Redis.
         found: String,
     },
-    /// The machine has less memory.
+    /// The machine does not have enough memory.
     #[error(
         "this does not fit: the filters of the kinds take {:.2} GiB and the exact set {:.2} \
          GiB, and {:.2} GiB are available {}; replay fewer kinds (--kinds) or items (--count), \
@@ -54,7 +54,7 @@ pub enum ReplayError {
     TooLarge {
         /// Bytes that all filters take.
         filters: u64,
-        /// Bytes of the exact set, as far as it is known how many items come.
+        /// Bytes of the exact set, as far as the number of items is known.
         exact: u64,
         /// Available memory of the process.
         available: Available,
@@ -68,10 +68,10 @@ pub enum ReplayError {
     /// The engine cannot start.
     #[error(transparent)]
     Start(#[from] StartError),
-    /// A filter cannot be had.
+    /// A filter cannot be created.
     #[error(transparent)]
     Build(#[from] BuildError),
-    /// The system has no thread.
+    /// The system cannot start a thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
 }

@@ -15,7 +15,7 @@ use super::error::ReplayError;
 use super::lane::{Judgable, Lane, LaneSpec};
 use super::report::{LaneReport, Tally};
 
-/// Batches that wait for a lane.
+/// Maximum number of batches that wait for a lane.
 const WAITING: usize = 16;
 
 /// Lanes at work, and the counts of all items.
@@ -23,7 +23,7 @@ pub(super) struct Judging {
     lanes: Vec<Running>,
     tally: Tally,
     form: Form,
-    /// True if the fingerprints count as seen from the start.
+    /// True while the batches are fingerprints that count as seen from the start.
     pub(super) is_given: bool,
 }
 
@@ -36,7 +36,7 @@ impl Judging {
         Ok(Self { lanes, tally: Tally::default(), form, is_given: false })
     }
 
-    /// Returns true if a lane needs the fingerprints that came before.
+    /// Returns true if a lane needs the fingerprints that were already seen.
     pub(super) fn needs_seen(&self) -> bool {
         self.lanes.iter().any(|lane| lane.needs_seen)
     }
@@ -94,8 +94,8 @@ impl Running {
     }
 }
 
-/// Observer of a part of the replay. It is told malformed fingerprints, and the progress of items.
-/// Malformed items are in the report.
+/// Observer of a part of the replay. It is informed of malformed fingerprints and of the progress
+/// of items. Malformed items are in the report.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,

@@ -1,5 +1,5 @@
-//! Keys in Redis that hold items. They are read and never changed: a user who may only read will
-//! do.
+//! Redis keys that hold items. The replay reads and never changes them: a user with read permission
+//! is enough.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,11 +17,12 @@ use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::flow::source::List;
 use urlseen_engine::item::Items;
 
-/// About how many bytes a page has, and the most items: Redis serves no other client meanwhile.
+/// Approximate size of a page in bytes, and its maximum number of items. Redis serves no other
+/// client while it reads a page.
 const PAGE_BYTES: u64 = 1 << 20;
 const PAGE_ITEMS: u64 = 10_000;
 
-/// Items of the first page, before it is known how long they are.
+/// Number of items of the first page, because their lengths are still unknown.
 const FIRST: u64 = 100;
 
 /// Keys that were read, for the report.
@@ -29,7 +30,7 @@ const FIRST: u64 = 100;
 pub(super) struct Rows(Arc<Mutex<Vec<KeyRead>>>);
 
 impl Rows {
-    /// Takes the rows of the keys that reading has come to.
+    /// Takes the rows of the keys that the replay has reached.
     pub(super) fn take(&self) -> Vec<KeyRead> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -46,16 +47,16 @@ pub(super) struct Keys {
     runtime: Runtime,
     redis: Redis,
     keys: Vec<Key>,
-    /// Number of the key that is read.
+    /// Index of the key that is being read.
     turn: usize,
-    /// The keys that reading has come to.
+    /// Rows of the keys that the replay has reached.
     rows: Rows,
-    /// Items that may come yet, and items that came.
+    /// Number of items that may still come, and number of items read.
     left: u64,
     read: u64,
 }
 
-/// A server, and how it is read.
+/// A server, and the way of reading it.
 struct Redis {
     link: Link,
     list: List,
@@ -67,7 +68,7 @@ struct Key {
     row: KeyRead,
     kind: Kind,
     place: Position,
-    /// Bytes of an item, by the last page.
+    /// Mean length of an item in the last page, in bytes.
     item_bytes: u64,
 }
 
@@ -75,7 +76,7 @@ struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
-    /// In the order in which scrapy-redis takes requests: by score.
+    /// Sorted by score, the order in which scrapy-redis pops requests.
     Sorted,
     Set,
     Stream,
@@ -104,13 +105,13 @@ impl Kind {
     }
 }
 
-/// Position that reading of a key has come to.
+/// Position in a key that is being read.
 enum Position {
-    /// Behind so many items, by their number.
+    /// Number of items that were read.
     At(u64),
     /// Cursor of a set that is scanned.
     Cursor(u64),
-    /// Behind this entry of a stream.
+    /// Id of the entry of a stream that was read last.
     Behind(String),
     End,
 }
@@ -119,7 +120,7 @@ enum Position {
 type Entry = (String, HashMap<String, Vec<u8>>);
 
 impl Keys {
-    /// Connects, and looks at what the keys hold; `most` items are read at most.
+    /// Connects, and checks the contents of the keys. The replay reads at most `most` items.
     pub(super) fn open(
         config: &Config,
         names: Vec<String>,
@@ -154,12 +155,12 @@ impl Keys {
         Ok(Self { runtime, redis, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
 
-    /// Returns how many items come, by how long the keys are.
+    /// Returns the expected number of items, by the lengths of the keys.
     pub(super) fn expected(&self) -> u64 {
         self.keys.iter().map(|key| key.row.before).sum::<u64>().min(self.left)
     }
 
-    /// Returns the rows of the report, which are filled as the keys are read.
+    /// Returns the rows of the report. They are filled while the keys are read.
     pub(super) fn rows(&self) -> Rows {
         self.rows.clone()
     }
@@ -205,8 +206,8 @@ impl Iterator for Keys {
 }
 
 impl Redis {
-    /// The next items, in the order of taking; `None` once there are no more of those that there
-    /// were when the replay began, or no more at all.
+    /// Returns the next items, in the order in which crawlers would pop them. Returns `None` after
+    /// the items that existed when the replay began, or if there are no more.
     async fn page(&mut self, key: &mut Key, wanted: u64) -> Result<Option<Page>, LinkError> {
         let count = (PAGE_BYTES / key.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
         let page = match &key.place {
@@ -226,8 +227,8 @@ impl Redis {
         Ok((!is_end).then_some(page))
     }
 
-    /// So many items behind the first `from`. Of a list or queue that moves meanwhile some are
-    /// passed over or met twice: reading alone does not hold it still.
+    /// Returns `count` items after the first `from`. If other programs change a list or queue
+    /// meanwhile, some items are skipped or read twice, because reading does not lock the list.
     async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
         let count = count.min(key.row.before - from);
         if count == 0 {

@@ -1,4 +1,4 @@
-//! A kind that judges: a filter of its own, compared with the exact one.
+//! Lane of a replay: a filter of one kind, compared with the exact filter.
 
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::{
@@ -11,7 +11,7 @@ use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
 
-/// Filter that is to judge, and is not made yet.
+/// Filter of a lane before it is created.
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
@@ -23,7 +23,7 @@ impl LaneSpec {
     /// Checks that such a filter exists.
     ///
     /// # Errors
-    /// The kind cannot be that large.
+    /// The kind cannot have this size.
     pub fn new(spec: &FilterSpec) -> Result<Self, SpecError> {
         let parameters = spec.parameters.clone();
         let bytes = parameters.outlook(0)?.bytes[1];
@@ -45,11 +45,11 @@ pub(super) struct Judgable {
     pub(super) items: u64,
     /// Fingerprints that never came before, in order.
     pub(super) new: Vec<Fingerprint>,
-    /// Number of the fingerprints that are not among them.
+    /// Number of fingerprints that came before.
     pub(super) again: u64,
-    /// These others, if a lane needs them.
+    /// Fingerprints that came before, if a lane needs them.
     pub(super) seen: Vec<Fingerprint>,
-    /// True if they count as seen from the start.
+    /// True if the fingerprints count as seen from the start.
     pub(super) is_given: bool,
 }
 
@@ -59,31 +59,31 @@ pub(super) struct Lane {
     parameters: Parameters,
     filter: Filter,
     counts: Counts,
-    /// New fingerprints that the filter has a place for.
+    /// Number of new fingerprints that the filter can place.
     new: u64,
-    /// Those that it took for seen.
+    /// Number of new fingerprints that the filter reported as seen.
     wrong: u64,
     curve: Curve,
     stopped: Option<String>,
     full_after: Option<u64>,
     items: u64,
-    /// Different fingerprints that the filter was given and has a place for. One that it took for
-    /// seen would have set no bit.
+    /// Number of different fingerprints that the filter was given and can place. A fingerprint that
+    /// was reported as seen would have set no further bit.
     members: u64,
 }
 
-/// Filter of a lane, by where it lives.
+/// Filter of a lane, by its place.
 #[derive(Debug)]
 enum Filter {
     /// Filter in the memory of a daemon.
     Local(Box<dyn FilterKind>, KeyHasher),
     /// Filter in Redis, where scripts judge.
     Scripted(Box<dyn ScriptFilter>),
-    /// Exact filter, which judges as the one that it is compared with.
+    /// Exact filter, which judges like the one that the others are compared with.
     Exact,
 }
 
-/// Counts of fingerprints by what the filter took them for.
+/// Counts of fingerprints by the answer of the filter.
 #[derive(Debug, Default, Clone, Copy)]
 struct Counts {
     unseen: u64,
@@ -92,7 +92,7 @@ struct Counts {
 }
 
 impl Lane {
-    /// Takes the memory of the filter.
+    /// Allocates the memory of the filter.
     pub(super) fn start(spec: LaneSpec, seed: Seed) -> Result<Self, ReplayError> {
         let parameters = spec.parameters.reseeded(seed);
         let filter = match spec.scripted {
@@ -121,8 +121,8 @@ impl Lane {
         self.parameters.kind()
     }
 
-    /// Returns true if the filter may have no place for a fingerprint, so that it needs to know
-    /// those that came before.
+    /// Returns true if the filter may be unable to place a fingerprint. It then needs the
+    /// fingerprints that came before.
     pub(super) fn needs_seen(&self) -> bool {
         matches!(self.filter, Filter::Scripted(_))
     }
@@ -164,7 +164,7 @@ impl Lane {
     fn mark(&mut self) {
         let before = self.curve.last();
         let error_rate_now = self.error_rate();
-        // It grows in between: as it did at both ends, on average.
+        // The rate grows between the two points, so their mean is used.
         let rate = f64::midpoint(before.error_rate_now, error_rate_now);
         self.curve.push(Point {
             items: self.items,
@@ -209,7 +209,7 @@ impl Lane {
         }
     }
 
-    /// Share of unseen fingerprints that the filter takes for seen now.
+    /// Share of unseen fingerprints that the filter reports as seen now.
     fn error_rate(&self) -> f64 {
         match &self.filter {
             Filter::Local(filter, _) => filter.gauge().error_rate(),
@@ -229,8 +229,8 @@ impl Lane {
 }
 
 impl Filter {
-    /// Judges new fingerprints, and sets the unseen ones. A filter in memory tests them all before,
-    /// as a daemon does with a batch. A script tests and sets them one by one.
+    /// Judges new fingerprints, and sets the unseen ones. A filter in memory first tests all of
+    /// them, as a daemon does with a batch. A script tests and sets them one by one.
     fn judge_new(&mut self, fingerprints: &[Fingerprint]) -> Result<Counts, Full> {
         let all = fingerprints.len() as u64;
         Ok(match self {
@@ -252,7 +252,8 @@ impl Filter {
         })
     }
 
-    /// Judges fingerprints that were judged before. No kind forgets one that it has a place for.
+    /// Judges fingerprints that were judged before. No kind forgets a fingerprint that it can
+    /// place.
     fn judge_again(&mut self, batch: &Judgable) -> Counts {
         match self {
             Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),
@@ -263,7 +264,7 @@ impl Filter {
 
 /// Judges as the scripts of a filter in Redis do.
 fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
-    // Digits one after the other, and the end of those of each.
+    // Digits of all fingerprints in sequence, and the end of each fingerprint's digits.
     let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
     for fingerprint in fingerprints {
         digits.extend_from_slice(fingerprint.text(&mut room));

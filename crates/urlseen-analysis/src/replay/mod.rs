@@ -1,4 +1,5 @@
-//! A replay: what urlseen would do with a source, a file or a recorded stream, without doing it.
+//! Replay: shows the effect of urlseen on a source, a file or a recorded stream, without changing
+//! it.
 //!
 //! ```text
 //! feed -> engine with an exact filter -> a lane for each kind
@@ -6,7 +7,7 @@
 //!
 //! The items go through the driver, as those of a pipe do, with a filter of the kind `exact`. So
 //! the engine knows which fingerprints are new. Each lane is a thread with a filter of its kind in
-//! memory. It judges the same items, and counts the new ones that it takes for seen. Nothing is
+//! memory. It judges the same items, and counts the new ones that it reports as seen. Nothing is
 //! written anywhere: no lease, no key, no folder.
 
 mod curve;
@@ -44,7 +45,7 @@ use urlseen_engine::item::{Form, Options};
 /// Input and filters of a replay.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// The source, and how many items go together.
+    /// The source, and the number of items of a batch.
     pub config: &'a Config,
     /// Options for reading items.
     pub items: Options,
@@ -58,7 +59,7 @@ pub struct Setup<'a> {
     pub seen: Vec<Seen>,
     /// Items that are replayed.
     pub input: Input,
-    /// Most items that are replayed.
+    /// Maximum number of items that are replayed.
     pub most: Option<u64>,
 }
 
@@ -69,9 +70,9 @@ pub enum Input {
     Files(Vec<PathBuf>),
     /// Keys in Redis: lists, sorted sets, sets and streams.
     Keys {
-        /// Their names, in the order in which they are read.
+        /// Names of the keys, in the order in which they are read.
         keys: Vec<String>,
-        /// The field of a stream's entries that has the item.
+        /// Field of a stream's entries that contains the item.
         field: String,
     },
 }
@@ -85,10 +86,11 @@ pub enum Seen {
     Set(String),
 }
 
-/// Replays until the input ends, or until `stop` is set. The report is of the items that were read.
+/// Replays until the input ends, or until `stop` is set. The report covers the items that were
+/// read.
 ///
 /// # Errors
-/// The replay could not begin. The reason of a later end is in the report.
+/// The replay could not start. If it ends early later, the report states the reason.
 pub fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
@@ -99,7 +101,7 @@ pub fn run(
     let (feed, count) = match input {
         Input::Files(files) => {
             let feed = input::lines(files);
-            // The number of bytes of so many items is unknown.
+            // The size in bytes of `most` items is unknown.
             let expected = if most.is_none() { feed.expected } else { 0 };
             (Feed { expected, ..feed }, 0)
         }
@@ -147,7 +149,7 @@ pub fn run(
     })
 }
 
-/// Replay that is at work.
+/// Replay that is running.
 struct Replay<'a> {
     works: Works,
     judging: &'a mut Judging,
@@ -184,7 +186,7 @@ impl Replay<'_> {
         self.works.engine.read_as(options);
         self.judging.is_given = is_given;
         let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
-        // The page that is being read counts too.
+        // The page that is being read is counted, too.
         let pages =
             std::iter::from_fn(
                 move || {
@@ -224,7 +226,8 @@ fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> F
     Feed { expected, pages: Box::new(pages) }
 }
 
-/// Refuses a replay that the machine has no memory for, as far as that is known.
+/// Returns an error if the machine does not have enough memory for the replay, as far as that is
+/// known.
 fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
     match memory::available() {
         Some(available) if available.bytes < filters.saturating_add(exact) => {

@@ -1,4 +1,4 @@
-//! Report of a replay, without its words.
+//! Report of a replay, as numbers without text.
 
 use std::collections::BTreeMap;
 
@@ -12,28 +12,28 @@ use urlseen_engine::flow::feed::Page;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Unreadable};
 
-/// Most different reasons that are kept apart.
+/// Maximum number of different reasons that are counted separately.
 const REASONS: usize = 50;
 
-/// Bytes of an item that are kept, enough to know it by.
+/// Maximum number of bytes of an item that are kept, enough to recognize the item.
 const SHOWN: usize = 1 << 10;
 
 /// Results of a whole replay.
 #[derive(Debug)]
 pub struct Report {
-    /// Counts of the items, apart from any kind.
+    /// Counts of the items, independent of the kinds.
     pub tally: Tally,
-    /// Results of each kind, in the order in which they were named.
+    /// Results of each kind, in the order in which the user named the kinds.
     pub kinds: Vec<LaneReport>,
-    /// The keys that were read, if it was keys.
+    /// The keys that were read, if the input was keys.
     pub keys: Vec<KeyRead>,
     /// Fingerprints in the exact set.
     pub exact_keys: u64,
-    /// The memory that it took.
+    /// Memory of the exact set, in bytes.
     pub exact_bytes: u64,
     /// Duration of the replay in seconds.
     pub seconds: f64,
-    /// Reason that the replay ended.
+    /// Reason why the replay ended.
     pub ending: Ending,
 }
 
@@ -46,38 +46,39 @@ pub enum Ending {
     Stopped,
     /// The machine's memory was nearly used up.
     OutOfMemory,
-    /// The input could not be read on.
+    /// The rest of the input could not be read.
     Failed(ReplayError),
 }
 
-/// Counts of the items, apart from any kind.
+/// Counts of the items, independent of the kinds.
 #[derive(Debug, Default, Clone)]
 pub struct Tally {
     /// Number of items that were read.
     pub items: u64,
     /// Number of items of each form; an empty item has none.
     pub forms: BTreeMap<&'static str, u64>,
-    /// Those that are passed on unchecked.
+    /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
-    /// Of these, those that a rule lets pass, by its number.
+    /// Number of unchecked items that each rule lets pass, by the index of the rule.
     pub passed: Vec<u64>,
-    /// Those with a fingerprint that was there before.
+    /// Number of items whose fingerprint came before.
     pub again: u64,
-    /// Those with a fingerprint that was not.
+    /// Number of items whose fingerprint did not come before.
     pub new: u64,
-    /// Those that cannot be read.
+    /// Number of items that cannot be read.
     pub rejected: u64,
     /// Reasons, with the number of items of each.
     pub rejects: BTreeMap<String, Reason>,
-    /// Entries of streams without the field that has the item; they are among no other count.
+    /// Number of stream entries without the field that contains the item. No other count includes
+    /// them.
     pub without: u64,
-    /// Fingerprints that counted as seen from the start on, each once.
+    /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
-    /// Malformed entries among these.
+    /// Number of malformed entries in that input.
     pub given_bad: u64,
 }
 
-/// Why items cannot be read.
+/// Reason why items cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Reason {
     /// Number of items with this reason.
@@ -99,54 +100,54 @@ pub struct KeyRead {
     pub kind: String,
     /// Length of the key before the replay.
     pub before: u64,
-    /// And after; nothing where it was not read to its end.
+    /// Length of the key after the replay; `None` if the key was not read to its end.
     pub after: Option<u64>,
-    /// Number of items that were read from it.
+    /// Number of items that were read from the key.
     pub read: u64,
 }
 
 /// Results of one kind of filter.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct LaneReport {
-    /// Its kind, by its name in the configuration.
+    /// Name of the kind in the configuration.
     #[serde(rename = "kind")]
     pub name: &'static str,
     /// Kind as a value, for programs.
     #[serde(skip)]
     pub kind: Kind,
-    /// Number of items that it judged.
+    /// Number of items that the filter judged.
     pub items: u64,
-    /// Those that are unseen to it.
+    /// Number of items that the filter judged unseen.
     pub unseen: u64,
-    /// Those that are seen to it.
+    /// Number of items that the filter judged seen.
     pub seen: u64,
-    /// Of these, those that never came before: they would be lost to the crawl.
+    /// Number of items judged seen that never came before. The crawl would lose them.
     pub wrong: u64,
-    /// Those that it has no place for, which are rejected.
+    /// Number of items that the filter cannot place. They are rejected.
     pub no_place: u64,
-    /// Number of wrong ones by the computed error rates.
+    /// Expected number of wrong ones, by the computed error rates.
     pub wrong_computed: f64,
     /// The computed error rate at the end.
     pub error_rate_now: f64,
-    /// Fingerprints in the filter, those given at the start too.
+    /// Number of fingerprints in the filter, including those given at the start.
     pub keys: u64,
-    /// Number of fingerprints that it is made for, if it has one.
+    /// Number of fingerprints that the filter is made for, if it has such a number.
     pub capacity: Option<u64>,
-    /// After how many items it held as many as it is made for.
+    /// Number of items after which the filter reached its capacity.
     pub full_after: Option<u64>,
-    /// Memory of the filter, the least and the most.
+    /// Minimum and maximum of the filter's memory.
     #[serde(skip)]
     pub bytes: [u64; 2],
-    /// Why it judged no more, if so: a daemon would have ended there.
+    /// Reason why the filter stopped judging, if it did. A daemon would have ended there.
     pub stopped: Option<String>,
-    /// Why the filter cannot have the error rate that it is made for.
+    /// Reason why the filter cannot have the requested error rate.
     pub warning: Option<String>,
-    /// Points of the way to these results.
+    /// Points of the curve that leads to these results.
     pub curve: Vec<Point>,
 }
 
 impl LaneReport {
-    /// The share of fingerprints that never came before and were taken for seen.
+    /// Returns the share of fingerprints that never came before and were reported as seen.
     pub fn error_rate(&self) -> f64 {
         self.curve.last().map_or(0.0, Point::measured)
     }
@@ -194,7 +195,7 @@ impl Tally {
     }
 }
 
-/// A reason, without what differs from item to item.
+/// Returns a reason without the parts that differ from item to item.
 fn words(reason: &Unreadable) -> String {
     match reason {
         Unreadable::NotUtf8 { .. } => "the URL is not UTF-8".to_owned(),

@@ -1,4 +1,4 @@
-//! A replay in small, of files.
+//! Replays of small files.
 
 use std::io::Write;
 
@@ -32,7 +32,7 @@ fn config(set: &[&str]) -> Config {
     Config::load(Sources { file: None, env, set }).unwrap()
 }
 
-/// Replays these lines, by so many threads.
+/// Replays these lines with this number of threads.
 fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
@@ -74,7 +74,7 @@ fn however_many_threads_read_the_order_is_that_of_the_items() {
         assert_eq!((items, new, wrong), (5000, 3000, lane.wrong));
         assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
     }
-    // So small a native filter has far more bits than it is asked for.
+    // Such a small native filter has far more bits than requested.
     assert!(pyrebloom.wrong > 500, "{}", pyrebloom.wrong);
     assert_eq!((set.unseen, set.seen, set.wrong, set.keys), (3000, 2000, 0, 3000));
     assert_eq!((one.exact_keys, matches!(one.ending, Ending::Whole)), (3000, true));

@@ -18,8 +18,8 @@ pub(super) struct InFlight {
     batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
     groups: VecDeque<Vec<KeyHash>>,
-    /// Keys that are in these lists without being in the set, as they were forgotten meanwhile,
-    /// with the number of times. There is hardly ever one.
+    /// Keys that are in these lists but not in the set, because they were forgotten meanwhile, with
+    /// the number of times. This is usually empty.
     orphans: HashMap<u128, usize, Hashed>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
