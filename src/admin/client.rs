@@ -17,7 +17,7 @@ const TIMEOUT: Duration = Duration::from_secs(30);
 /// Bytes of an item in a request beside its own bytes, as a safe estimate.
 const OVERHEAD: usize = 32;
 
-/// Most bytes that JSON makes of one byte: a control character becomes `\u0000`.
+/// Maximum number of bytes that JSON uses for one byte: a control character becomes `\u0000`.
 const ESCAPED: usize = 6;
 
 /// Reason why there is no answer.

@@ -8,11 +8,11 @@ pub struct Limits {
     /// Most connections served at once at each address. A new one replaces the oldest that waits
     /// for its client.
     pub connections: usize,
-    /// Most bytes of the head of a request. Values under 8 KiB count as 8 KiB.
+    /// Maximum size of a request's head in bytes. Values under 8 KiB count as 8 KiB.
     pub head_bytes: usize,
     /// Time limit for the arrival of the head.
     pub head: Duration,
-    /// Most bytes of the body of a request.
+    /// Maximum size of a request's body in bytes.
     pub body_bytes: usize,
     /// Time limit for the arrival of the body.
     pub body: Duration,
@@ -27,7 +27,7 @@ pub struct Limits {
 impl Limits {
     /// Most items in one request under [`Limits::default`].
     pub(crate) const ITEMS: usize = 1000;
-    /// Most bytes of the body of a request under [`Limits::default`].
+    /// Maximum size of a request's body in bytes under [`Limits::default`].
     pub const BODY_BYTES: usize = 1 << 20;
 }
 

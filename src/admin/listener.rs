@@ -45,7 +45,7 @@ impl Listener {
         })
     }
 
-    /// Serves all clients that connect, for ever.
+    /// Serves all clients that connect, and never returns.
     pub(super) async fn serve(self, router: Router, limits: Limits) {
         let mut places = Places::new(limits.connections);
         loop {

@@ -23,7 +23,7 @@ const NEW: &str = "admin.sock.new";
 /// Longest path in `sockaddr_un`, without the zero after it (unix(7)).
 const PATH_MAX: usize = 107;
 
-/// Most connections that may wait to be accepted.
+/// Maximum number of connections that wait to be accepted.
 const BACKLOG: i32 = 64;
 
 /// Socket in a folder. Dropping it removes the socket if it is still there.

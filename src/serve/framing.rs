@@ -20,9 +20,9 @@ const LENGTH_MAX: usize = 32;
 /// Limits on the commands of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FramingLimits {
-    /// Most bytes of a command.
+    /// Maximum number of bytes in a command.
     pub(super) bytes: usize,
-    /// Most words of a command.
+    /// Maximum number of words in a command.
     pub(super) words: usize,
 }
 

@@ -28,7 +28,7 @@ pub use server::Server;
 use urlseen_engine::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::item::Options;
 
-/// Most words that a command may have, as in Redis.
+/// Maximum number of words in a command, as in Redis.
 const WORDS: usize = 1 << 20;
 
 /// State that all clients share.

@@ -61,7 +61,7 @@ impl Server {
         self.listener.local_addr()
     }
 
-    /// Serves all clients that connect, for ever.
+    /// Serves all clients that connect, and never returns.
     pub(crate) async fn run(self) {
         for id in 1.. {
             let (stream, peer) = loop {

@@ -24,7 +24,8 @@ pub struct Order<'a> {
     pub rejects: &'a Rejects,
     /// Cursor before the first item of the batch.
     pub before: Cursor,
-    /// Most rejects that the list may hold before the script drops the oldest; 0: no limit.
+    /// Maximum length of the rejects list. Above it the script drops the oldest rejects; 0: no
+    /// limit.
     pub rejects_max: u64,
 }
 
@@ -32,7 +33,7 @@ pub struct Order<'a> {
 /// Redis more than the transaction around a plain push.
 const SMALL_ITEMS: usize = 64;
 
-/// Most bytes that a script pushes to a list.
+/// Maximum number of bytes that a script pushes to a list.
 const SMALL_BYTES: usize = 64 << 10;
 
 /// Rejects of a batch, as JSON.

@@ -13,13 +13,13 @@ use urlseen_core::storage::Moment;
 /// to spare.
 const LEAST: Duration = Duration::from_mins(1);
 
-/// Most seconds that rounding adds to the start and the end of a save.
+/// Maximum number of seconds that rounding adds to the start and the end of a save.
 const SLACK: Duration = Duration::from_secs(2);
 
 /// Time for which a disconnected replica counts: it may still take over.
 const AWAY: Duration = Duration::from_hours(1);
 
-/// Most replicas that are remembered.
+/// Maximum number of replicas to remember.
 const REPLICAS_MAX: usize = 64;
 const OFFSETS_MAX: usize = 256;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-/// The share of unseen keys that a filter at capacity may take for seen: 1e-12 to 0.1.
+/// Share of unseen keys that a filter at capacity may report as seen: 1e-12 to 0.1.
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ErrorRate(f64);
 

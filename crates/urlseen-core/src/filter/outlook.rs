@@ -11,7 +11,7 @@ pub struct Outlook {
     pub hashes: u32,
     /// Bytes of memory, the least and the most.
     pub bytes: [u64; 2],
-    /// Share of unseen keys that the filter takes for seen.
+    /// Share of unseen keys that the filter reports as seen.
     pub error_rate: f64,
     /// Reason that the filter cannot have the error rate that it was made for.
     pub warning: Option<String>,

@@ -35,7 +35,7 @@ impl StringBits {
         Self::of(&bits)
     }
 
-    /// Builds strings of so many bits each.
+    /// Builds strings with this number of bits each.
     pub(super) fn of(bits: &[u64]) -> Self {
         let longest = *bits.iter().max().expect("a string");
         let region = longest.next_power_of_two().min(REGION);

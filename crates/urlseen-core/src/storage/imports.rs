@@ -19,7 +19,7 @@ use crate::filter::id::RandomId;
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "imports";
 
-/// Most sources that are remembered: those imported last.
+/// Maximum number of sources to remember: the most recently imported ones.
 pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
 /// Progress of the import of a source.

@@ -20,7 +20,7 @@ use crate::filter::id::RandomId;
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "lease";
 
-/// Most runs that are remembered, for restarts in quick succession.
+/// Maximum number of runs to remember, for restarts in quick succession.
 const RUNS_MAX: usize = 64;
 
 #[derive(Serialize, Deserialize)]

@@ -22,7 +22,7 @@ pub struct Retention {
     /// The folder keeps the newest snapshot known to be older than this, in addition to the newest
     /// three. `None` keeps the oldest.
     pub horizon: Option<Moment>,
-    /// Most bytes of all files together. This limit takes precedence over the horizon.
+    /// Maximum size of all files together, in bytes. This limit takes precedence over the horizon.
     pub horizon_bytes: u64,
 }
 

@@ -68,7 +68,7 @@ pub(super) fn feed<C: Cutter>(
 pub(super) struct Input {
     pub(super) file: PathBuf,
     reader: Box<dyn Read + Send>,
-    /// True if input goes on at once, because a person may be typing it.
+    /// True if input is passed on without delay, because a person may be typing it.
     is_live: bool,
     /// Bytes that were read so far, compressed as they are.
     consumed: Arc<AtomicU64>,

@@ -17,7 +17,7 @@ use crate::item::{Items, Unreadable};
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
-    /// Most bytes that Redis accepts of one item at once.
+    /// Maximum number of bytes that Redis accepts of one item.
     most: usize,
     stage: Stage,
 }
@@ -197,7 +197,7 @@ impl<Stage> Batch<Stage> {
         &self.items
     }
 
-    /// Most bytes that Redis accepts of one of the items.
+    /// Maximum number of bytes that Redis accepts of one of the items.
     pub fn most(&self) -> usize {
         self.most
     }

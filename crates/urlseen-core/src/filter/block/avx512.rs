@@ -101,7 +101,7 @@ fn shifts() -> __m512i {
     _mm512_setr_epi64(0, 9, 18, 27, 36, 45, 54, 0)
 }
 
-/// Returns the mask of the lanes that so many positions use.
+/// Returns the mask of the lanes that this number of positions uses.
 #[inline]
 fn lanes(positions: u8) -> u8 {
     (1 << positions) - 1

@@ -103,7 +103,7 @@ struct Registered {
     usual: &'static [(&'static str, &'static str)],
     /// Places that such a filter can live in.
     places: &'static [FilterPlace],
-    /// Reads what is chosen for a filter.
+    /// Reads the values that are configured for a filter.
     read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
 }
 
@@ -297,7 +297,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Memory and error rate of such a filter that holds so many keys.
+    /// Memory and error rate of such a filter with this number of keys.
     ///
     /// # Errors
     /// No such filter exists.

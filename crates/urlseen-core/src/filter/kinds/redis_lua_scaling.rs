@@ -149,7 +149,7 @@ impl Layer {
         })
     }
 
-    /// Returns the share of unseen texts that the layer takes for seen with so many items.
+    /// Returns the share of unseen texts that the layer reports as seen with this number of items.
     fn error_rate(self, items: f64) -> f64 {
         let hashes = f64::from(self.hashes);
         fill(hashes * items, self.bits as f64).powf(hashes)

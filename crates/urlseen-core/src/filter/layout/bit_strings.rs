@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::filter::redis_kind::Record;
 
-/// Most bits of a Redis string: 512 MiB of them.
+/// Maximum number of bits of a Redis string: 512 MiB.
 pub(in crate::filter) const LARGEST_STRING: u64 = 1 << 32;
 
 /// A filter layout whose bits are in Redis strings, which are numbered from 0, so that other

@@ -13,13 +13,13 @@ use crate::filter::{SHARDS, ShardId, Verdict};
 /// Keys whose memory is fetched before the first of them is looked at.
 const AHEAD: usize = 32;
 
-/// Bytes that a table leaves to the rest of the process when it grows.
+/// Number of bytes that a table leaves to the rest of the process when it grows.
 const SPARE: u64 = 64 << 20;
 
 /// Bytes of a table that is small: the tables of all shards take less than what is spared.
 const SMALL: u64 = SPARE / SHARDS as u64;
 
-/// Saved keys that are read at once.
+/// Number of saved keys that are read together.
 const PAGE: usize = 1024;
 
 /// Number of bytes of a saved key.
@@ -46,7 +46,7 @@ impl ExactShards {
         Self { owner, owners, tables, gauge, available: memory::available }
     }
 
-    /// Bytes of a filter with so many keys, spread evenly over the shards.
+    /// Bytes of a filter with this number of keys, spread evenly over the shards.
     pub(in crate::filter) fn bytes_at(keys: u64) -> u64 {
         let shards = SHARDS as u64;
         if keys == 0 { 0 } else { shards * slots_for(keys.div_ceil(shards)) * SLOT_BYTES }

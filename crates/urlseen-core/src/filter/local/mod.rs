@@ -1,4 +1,4 @@
-//! Filters in memory: what each kind does, in a file of its own.
+//! Filters in memory. Each kind has a file of its own.
 //!
 //! A thread has the shards of a filter that are its own as a `Box<dyn FilterKind>`. Calls are
 //! dispatched once a batch; loops over keys are inside of the kinds.
@@ -103,7 +103,7 @@ pub trait FilterKind: Any + Debug + Send {
     /// Adds the keys of a filter with the same parameters and layers.
     ///
     /// # Errors
-    /// The kind cannot do that, or this filter has no room for so many keys.
+    /// The kind does not support this, or this filter has no room for that number of keys.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
         self.reserve(&count_by_shard(&key_hashes))?;
@@ -274,16 +274,16 @@ pub enum Removal {
     Unsupported,
 }
 
-/// A filter cannot be had in memory.
+/// A filter cannot be created in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
     /// The machine has no memory for it.
     #[error(transparent)]
     TooLarge(#[from] Box<TooLarge>),
-    /// Its memory could not be had.
+    /// The memory of the filter could not be allocated.
     #[error(transparent)]
     Allocation(#[from] AllocationError),
-    /// A filter of RedisBloom cannot be had.
+    /// A filter of RedisBloom cannot be created.
     #[error(
         "the filter does not fit (half of the memory that is available is its limit, as its newest \
          layer is copied while a snapshot is taken); lower filter.capacity, raise \

@@ -95,7 +95,7 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns memory and error rate of a filter of this kind with so many keys.
+    /// Returns memory and error rate of a filter of this kind with this number of keys.
     fn outlook(&self, keys: u64) -> Outlook;
 
     /// Returns the functions that a script calls.

@@ -28,7 +28,7 @@ const HEAD: usize = 16;
 /// Bytes of a chunk after its data.
 const CRC: usize = 4;
 
-/// Most bytes of a filter's header: some 19,000 layers.
+/// Maximum size of a filter's header in bytes: some 19,000 layers.
 const MAX_HEADER: u64 = 1 << 20;
 
 /// Problem of a dump, with its place.
@@ -58,7 +58,7 @@ pub enum DumpFormatError {
     Length {
         /// Bytes that the chunk claims.
         found: u64,
-        /// Most bytes that can come.
+        /// Maximum number of bytes that can follow.
         allowed: u64,
     },
     /// Bytes follow the end of the dump.

@@ -53,7 +53,7 @@ pub(crate) enum FormatError {
     /// The filter is larger than the caller allows.
     #[error("the layers take over {limit} bytes, the limit that is set for them")]
     TooLarge {
-        /// Most bytes that are allowed.
+        /// Maximum number of bytes that are allowed.
         limit: u64,
     },
     /// The chunk has no data.
@@ -126,7 +126,7 @@ pub enum ReserveError {
     TooLarge {
         /// Capacity of the layer in items.
         capacity: u64,
-        /// Most bytes that are allowed.
+        /// Maximum number of bytes that are allowed.
         limit: u64,
     },
     /// The system gave no memory.

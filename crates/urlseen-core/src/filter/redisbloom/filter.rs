@@ -13,7 +13,7 @@ use super::loader::{FIRST, Loader};
 use super::rate::Rate;
 use crate::filter::UniteError;
 
-/// Most bytes of a written chunk, as servers write them. Larger chunks can be read.
+/// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
 
 /// Expansion of a filter that is reserved without one.
@@ -30,7 +30,7 @@ pub struct Filter {
     layers: Vec<Arc<Layer>>,
     /// Empty layers that will follow the last one.
     spare: VecDeque<Layer>,
-    /// Most bytes that the layers may take.
+    /// Maximum number of bytes that the layers may take.
     limit: u64,
 }
 

@@ -14,7 +14,7 @@ pub struct Forecast {
     pub hashes: u32,
     /// Bits of all layers together.
     pub bits: u64,
-    /// Share of unseen items that the filter takes for seen.
+    /// Share of unseen items that the filter reports as seen.
     pub rate: Rate,
 }
 
@@ -63,7 +63,7 @@ impl Forecast {
     }
 }
 
-/// Returns the rate of a layer with so many items, if each of their bits is equally likely.
+/// Returns the rate of a layer with this number of items, if each of their bits is equally likely.
 pub(super) fn rate_of(shape: &Shape, items: u64) -> Rate {
     let (hashes, bits) = (f64::from(shape.hashes), shape.modulus() as f64);
     let fill = -(items as f64 * hashes * (-1.0 / bits).ln_1p()).exp_m1();

@@ -98,7 +98,7 @@ pub(super) fn bits_per_item(error_rate: f64) -> f64 {
     (error_rate.ln() / LN_2_SQUARED).abs()
 }
 
-/// Returns the best number of hashes for so many bits an item.
+/// Returns the best number of hashes for this number of bits per item.
 pub(super) fn hashes(bits_per_item: f64) -> f64 {
     (LN_2 * bits_per_item).ceil()
 }
@@ -186,7 +186,7 @@ impl Layer {
         self.ones
     }
 
-    /// Returns the present share of unseen items that the layer takes for seen.
+    /// Returns the current share of unseen items that the layer reports as seen.
     pub(crate) fn rate_now(&self) -> Rate {
         self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
     }

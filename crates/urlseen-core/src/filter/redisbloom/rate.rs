@@ -24,7 +24,7 @@
 
 use super::header::Shape;
 
-/// Share of items never added that are taken for seen.
+/// Share of never added items that the filter reports as seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
     /// Share for all reasons together.
@@ -95,7 +95,7 @@ impl Progression {
         Self { hashes: shape.hashes, fill, modulus: modulus as f64, odd: modulus >> twos, twos }
     }
 
-    /// Returns the chance that so many random positions are all 1.
+    /// Returns the chance that this number of random positions are all 1.
     fn seen(&self, positions: u32) -> f64 {
         self.fill.powf(positions.into())
     }

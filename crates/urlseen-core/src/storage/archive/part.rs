@@ -46,7 +46,7 @@ const FORMAT: u32 = 1;
 const RUN: usize = 18;
 const TRAILER: usize = POSITION + 13;
 
-/// Most bytes of a run, about: a run is in memory as a whole.
+/// Approximate maximum size of a run in bytes. A run is completely in memory.
 const RUN_BYTES: usize = 1 << 20;
 
 /// A change of the filter.

@@ -42,7 +42,7 @@ pub struct StoragePolicy {
     /// Bytes by which the log grows before a snapshot is taken; an eighth of the filter's size if
     /// that is more.
     pub snapshot_bytes: u64,
-    /// Most bytes of all files together. It bounds the older states that are kept.
+    /// Maximum size of all files together, in bytes. It limits the older states that are kept.
     pub horizon_bytes: u64,
     /// True if fingerprints that leave the log are archived; `None` leaves that to the folder.
     pub archive: Option<bool>,

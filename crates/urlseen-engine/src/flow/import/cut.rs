@@ -2,7 +2,7 @@
 
 use crate::item::Items;
 
-/// Most characters of a malformed entry that are shown.
+/// Maximum number of characters of a malformed entry that are shown.
 const SHOWN: usize = 60;
 
 /// Most malformed entries of a page that are named; the rest is counted.
@@ -17,7 +17,7 @@ pub enum CutError {
         /// First bytes of it, escaped.
         shown: String,
     },
-    /// A line that goes on and on.
+    /// A line that does not end.
     #[error("a line of more than 512 KiB, which is passed over")]
     Endless,
     /// Bytes where a fingerprint's length should be.

@@ -19,7 +19,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Goes on behind so many frames.
+    /// Continues after this number of frames.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_lost: false }
     }

@@ -14,7 +14,7 @@ pub(super) struct LineCutter {
 }
 
 impl LineCutter {
-    /// Goes on behind so many lines.
+    /// Continues after this number of lines.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_passing: false }
     }

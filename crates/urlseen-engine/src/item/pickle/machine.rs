@@ -237,7 +237,7 @@ impl Machine {
         Some(top)
     }
 
-    /// Position of the topmost `count` values, if so many are after the last mark.
+    /// Position of the topmost `count` values, if the stack has that many after the last mark.
     fn last(&self, count: usize) -> Option<usize> {
         (self.marked() >= count).then(|| self.stack.len() - count)
     }
