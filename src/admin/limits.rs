@@ -16,7 +16,7 @@ pub struct Limits {
     pub body_bytes: usize,
     /// Time limit for the arrival of the body.
     pub body: Duration,
-    /// Most items in one request.
+    /// Maximum number of items in one request.
     pub items: usize,
     /// Time limit for a check, including its wait for the check before it.
     pub check: Duration,
@@ -25,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Most items in one request under [`Limits::default`].
+    /// Maximum number of items in one request under [`Limits::default`].
     pub(crate) const ITEMS: usize = 1000;
     /// Maximum size of a request's body in bytes under [`Limits::default`].
     pub const BODY_BYTES: usize = 1 << 20;

@@ -20,7 +20,7 @@ use urlseen_core::storage::descriptors;
 /// Wait after a connection could not be accepted, usually for want of descriptors.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Most headers in a request.
+/// Maximum number of headers in a request.
 const HEADERS: usize = 64;
 
 /// Smallest buffer that hyper accepts. The head of a request has to fit into the buffer.

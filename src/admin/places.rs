@@ -1,4 +1,4 @@
-//! Places for the connections that are served at once at an address.
+//! Places for the connections that are served at the same time at an address.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -7,7 +7,8 @@
 //! answered before. In a row means that no connection was lost without the commit in between:
 //! otherwise connections break for another reason. To find that out, the commit waits for a while
 //! on the next connections. Its items are then read and judged again, one by one. The item whose
-//! commit still breaks connections is set aside as a reject, together with the reason.
+//! commit still breaks connections is set aside: the item moves to the oversize list, and its
+//! reject describes it.
 
 use std::time::Duration;
 

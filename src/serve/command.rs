@@ -175,7 +175,7 @@ impl<'a> Command<'a> {
         }
     }
 
-    /// Returns true if the command runs at once even between `MULTI` and `EXEC`.
+    /// Returns true if the command runs immediately even between `MULTI` and `EXEC`.
     pub(super) fn is_for_transactions(&self) -> bool {
         matches!(self, Self::Multi | Self::Exec | Self::Discard | Self::Quit)
     }

@@ -15,7 +15,7 @@ const WRITE: Duration = Duration::from_secs(30);
 /// Time for the next bytes of a command that has begun.
 const REST: Duration = Duration::from_secs(30);
 
-/// Bytes that are read at once, and bytes of replies that are kept before they are sent.
+/// Number of bytes to read together, and bytes of replies that are kept before they are sent.
 pub(super) const BUFFER: usize = 64 << 10;
 
 /// Connection, with received bytes that are not yet parsed, and replies that are not yet sent.

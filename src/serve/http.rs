@@ -20,7 +20,7 @@ fn is_version(word: &[u8]) -> bool {
     after(word, b"http/").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Returns the rest of a word that starts with `prefix`, in any case.
+/// Returns the part of a word after `prefix`, in any case.
 fn after<'a>(word: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (begin, rest) = word.split_at_checked(prefix.len())?;
     begin.eq_ignore_ascii_case(prefix).then_some(rest)

@@ -13,7 +13,7 @@ use urlseen_engine::flow::source;
 const FIRST: usize = 16;
 const MOST: usize = 1000;
 
-/// Most bytes to read at once, estimated from the sizes read before.
+/// Maximum number of bytes to read together, estimated from the sizes read before.
 const BYTES: usize = 8 << 20;
 
 /// The rejects of a crawl.

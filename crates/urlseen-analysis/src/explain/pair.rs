@@ -14,7 +14,7 @@ use urlseen_engine::item::{Options, Outline, OwnedRequest};
 pub struct Pair {
     /// Comparison by each algorithm.
     pub verdicts: Vec<Verdict>,
-    /// The rules that made those parts equal, or were tried on them, in which the URLs differ.
+    /// The rules that made the differing parts of the URLs equal, or were tried on them.
     pub rules: Vec<RuleShown>,
     /// Other differences, which do not affect the fingerprint.
     pub also: Vec<&'static str>,

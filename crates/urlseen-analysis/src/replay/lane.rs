@@ -75,7 +75,7 @@ pub(super) struct Lane {
 /// Filter of a lane, by its place.
 #[derive(Debug)]
 enum Filter {
-    /// Filter in the memory of a daemon.
+    /// Filter in the memory of this process.
     Local(Box<dyn FilterKind>, KeyHasher),
     /// Filter in Redis, where scripts judge.
     Scripted(Box<dyn ScriptFilter>),

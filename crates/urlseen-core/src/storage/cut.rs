@@ -21,7 +21,7 @@ use super::record::{self, Kind};
 use super::segment;
 use crate::storage::head::{Head, Position};
 
-/// Bytes that are copied at once.
+/// Number of bytes to copy together.
 const COPY: usize = 1 << 20;
 
 /// Files and records to drop.

@@ -119,7 +119,7 @@ fn look_once(dir: &Dir, path: &Path) -> Result<Look, OpenError> {
     let failed = |reason| OpenError::unreadable(path, reason);
     let files = dir.list().map_err(failed)?;
     let header = read_header(dir, &files)?;
-    // Releases the lock at once, so that no other process finds the folder locked.
+    // Releases the lock immediately, so that no other process finds the folder locked.
     let busy = if files.iter().any(|file| file.name == LOCK) {
         dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
     } else {

@@ -323,7 +323,7 @@ impl Journal {
         Err(io::Error::other(format!("the log does not have {head} to be cut back to")))
     }
 
-    /// Ends the log: drops the batches after `head`, and syncs the rest.
+    /// Ends the log: drops the batches after `head`, and syncs the remaining ones.
     ///
     /// # Errors
     /// As [`Journal::cut`].

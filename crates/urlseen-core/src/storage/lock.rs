@@ -19,7 +19,7 @@ use super::{header, lease};
 /// Name of the locked file.
 pub(super) const LOCK: &str = "lock";
 
-/// Most attempts to make a folder that other processes remove.
+/// Maximum number of attempts to make a folder that other processes remove.
 const TRIES: usize = 10;
 
 /// Lock of a storage folder. When it is dropped, it removes a folder that was made for it and never

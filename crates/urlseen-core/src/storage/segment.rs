@@ -31,7 +31,7 @@ use crate::storage::head::Position;
 const MAGIC: &[u8; 8] = b"urlseenL";
 const PREFIX: &str = "log-";
 
-/// Bytes that are read at once, unless a record is longer.
+/// Number of bytes to read together, unless a record is longer.
 const READ: usize = 1 << 20;
 
 /// Returns the name of the file whose first record follows number `follows`.

@@ -44,7 +44,7 @@ struct Log {
     way: Way,
     /// The number of its last record.
     last: u64,
-    /// Number of shards whose keys are in memory at once.
+    /// Number of shards whose keys are in memory at the same time.
     group: usize,
     /// The first shard after those in memory.
     end: usize,

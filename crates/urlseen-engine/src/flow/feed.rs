@@ -46,7 +46,7 @@ pub struct Page {
     pub bad_count: u64,
     /// Amount of the input that is read with this page, in the unit of [`Feed::expected`].
     pub read: u64,
-    /// Cursor behind this page, for inputs that a later run can continue.
+    /// Cursor after this page, for inputs that a later run can continue.
     pub cursor: Option<Checkpoint>,
     /// Description of the cursor that the input continues from, on the first page after it.
     pub resumed: Option<String>,
@@ -165,7 +165,7 @@ impl Page {
         Place { name: Arc::clone(name), unit, number: number + index as u64 }
     }
 
-    /// Drops the items behind the first `most`.
+    /// Drops all items after the first `most`.
     #[must_use]
     pub fn truncated(self, most: usize) -> Self {
         let items = self.items.slice(0..self.items.len().min(most));
@@ -210,7 +210,7 @@ impl fmt::Display for Bad {
     }
 }
 
-/// Name of an input for messages: shows `-` as what it stands for.
+/// Name of an input for messages. Shows `-` as standard input.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputName<'a>(pub(super) &'a Path);
 

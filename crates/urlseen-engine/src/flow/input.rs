@@ -72,7 +72,8 @@ pub(super) struct Input {
     is_live: bool,
     /// Bytes that were read so far, compressed as they are.
     consumed: Arc<AtomicU64>,
-    /// Buffer of what is read. Longer than `filled`, so that it is not zeroed for each read.
+    /// Buffer for the bytes that are read. Longer than `filled`, so that it is not zeroed for each
+    /// read.
     buffer: Vec<u8>,
     filled: usize,
     /// Place in the decompressed input at which the buffer begins.
@@ -123,7 +124,7 @@ impl Input {
         }
     }
 
-    /// Returns what is read and not cut.
+    /// Returns the bytes that are read and not yet cut.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
@@ -189,7 +190,7 @@ impl Input {
         (self.filled, self.end) = (0, Some(Ok(())));
     }
 
-    /// Ends the cutting: fails if reading did, behind this place. Asked once more, it does not.
+    /// Ends the cutting. Fails once if reading failed after this place.
     pub(super) fn finish(&mut self, place: impl FnOnce(&Self) -> String) -> Result<(), FeedError> {
         match self.end.replace(Ok(())) {
             Some(Err(reason)) => Err(self.broken(place(self), reason)),

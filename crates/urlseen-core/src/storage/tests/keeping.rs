@@ -14,7 +14,7 @@ use crate::storage::head::{Head, Position};
 
 const START: Position = Position { number: 0, head: Head::START };
 
-/// Returns the moment so many seconds after the boot.
+/// Returns the moment this number of seconds after the boot.
 fn at(boot: &'static str, seconds: u64) -> Moment {
     Moment::new(boot, Duration::from_secs(seconds))
 }

@@ -5,7 +5,7 @@ use crate::item::Items;
 /// Maximum number of characters of a malformed entry that are shown.
 const SHOWN: usize = 60;
 
-/// Most malformed entries of a page that are named; the rest is counted.
+/// Maximum number of malformed entries of a page that are named. Further ones are only counted.
 const NAMED: usize = 20;
 
 /// Why something is no fingerprint.
@@ -74,7 +74,7 @@ impl Cut {
         self.ends.push(self.digests.len());
     }
 
-    /// Counts what is bad at this place of the bytes.
+    /// Counts a malformed entry at this place of the bytes.
     pub(super) fn bad(&mut self, at: usize, line: Option<u64>, reason: impl FnOnce() -> CutError) {
         if self.bad.len() < NAMED {
             self.bad.push((self.base + at as u64, line, reason()));

@@ -159,7 +159,7 @@ mod tests {
         }
     }
 
-    /// Scrapy, killed and started again, writes on behind the torn frame.
+    /// Scrapy, killed and started again, continues to write after the torn frame.
     #[test]
     fn a_torn_frame_in_the_middle_costs_no_whole_frame() {
         for torn in 1..22 {

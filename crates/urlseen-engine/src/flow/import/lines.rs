@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Fingerprint;
 pub(super) struct LineCutter {
     /// Lines so far, empty ones too.
     pub(super) count: u64,
-    /// True if the rest of a line that is too long is skipped.
+    /// True if the remaining bytes of a line that is too long are skipped.
     is_passing: bool,
 }
 

@@ -28,7 +28,7 @@ impl List {
         Self::new(End::Left)
     }
 
-    /// Reads `count` items behind the first `from`, in the order of taking.
+    /// Reads `count` items after the first `from`, in the order of taking.
     pub fn window(&self, list: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
         command.arg(list);

@@ -31,7 +31,7 @@ pub struct Cursor {
 pub enum ReadError {
     /// It is the reply to something else.
     Unexpected,
-    /// Another program changed the source; what it did, for people.
+    /// Another program changed the source. The text describes the change for people.
     Changed(String),
 }
 
