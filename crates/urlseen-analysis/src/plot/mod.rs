@@ -45,9 +45,9 @@ pub struct Series {
 /// Width of a line as it is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stroke {
-    /// For measured values.
+    /// Line for measured values.
     Bold,
-    /// For computed values.
+    /// Line for computed values.
     Thin,
 }
 
