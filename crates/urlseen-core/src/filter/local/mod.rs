@@ -31,13 +31,13 @@ pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
 
-/// The shards of a filter in memory that one owner has. Nothing in it is locked: all that is done
-/// to it is done by the thread that has it.
+/// The shards of a filter in memory that one owner has. It needs no locks, because only the owner's
+/// thread uses it.
 ///
 /// # Panics
 /// Methods that take keys or a shard panic if those belong to another owner.
 pub trait FilterKind: Any + Debug + Send {
-    /// Begins to fetch what a test of these keys looks at, for what is tested soon.
+    /// Prefetches the memory that a test of these keys will read, for a test that follows soon.
     fn prefetch(&self, key_hashes: &[KeyHash]) {
         let _ = key_hashes;
     }
@@ -57,29 +57,29 @@ pub trait FilterKind: Any + Debug + Send {
     /// Sets the keys: they are seen from now on.
     ///
     /// # Errors
-    /// The filter is full, and cannot grow. It never is for keys that [`FilterKind::reserve`] made
-    /// room for.
+    /// The filter is full, and cannot grow. This does not happen for keys that
+    /// [`FilterKind::reserve`] made room for.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
-    /// Takes a key out again, if the kind can do that.
+    /// Removes a key, if the kind supports that.
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
         let _ = key_hash;
         Removal::Unsupported
     }
 
-    /// Says how full it is, to any thread, from here on.
+    /// Publishes the fill to all threads from now on.
     fn gauge(&self) -> Arc<dyn Gauge>;
 
-    /// Saves a shard as it is now, to be written while the filter is worked with. May use the
-    /// memory of `buffer`.
+    /// Saves the current state of a shard. It can be written while the filter is in use. May use
+    /// the memory of `buffer`.
     fn save(&self, shard: ShardId, buffer: Vec<u8>) -> Box<dyn Blob>;
 
-    /// Puts what [`FilterKind::save`] gave, `len` bytes, in place of what the shard holds.
+    /// Replaces the contents of a shard by `len` bytes that [`FilterKind::save`] produced.
     ///
     /// # Errors
-    /// Where reading fails; [`io::ErrorKind::InvalidData`] where these are no bytes of such a
-    /// shard; [`io::ErrorKind::OutOfMemory`] where there is no memory for them. The shard is empty
-    /// then.
+    /// Reading fails; [`io::ErrorKind::InvalidData`] if these bytes are not a saved shard of this
+    /// kind; [`io::ErrorKind::OutOfMemory`] if there is not enough memory. After an error the shard
+    /// is empty.
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()>;
 
     /// Empties all shards of the owner.
@@ -90,7 +90,7 @@ pub trait FilterKind: Any + Debug + Send {
         None
     }
 
-    /// Returns the bits, part by part, if these alone tell which keys the filter has.
+    /// Returns the bits, part by part, if they alone determine the keys of the filter.
     fn bits(&self) -> Option<Vec<Bits<'_>>> {
         None
     }
@@ -110,13 +110,14 @@ pub trait FilterKind: Any + Debug + Send {
         Ok(self.insert(&key_hashes)?)
     }
 
-    /// Begins a generation: what is inserted from now on has this age. Kinds that keep no ages
-    /// ignore it.
+    /// Begins a generation. Keys that are inserted from now on have this age. Kinds that keep no
+    /// ages ignore the call.
     fn begin_generation(&mut self, generation: u32) {
         let _ = generation;
     }
 
-    /// Takes out what is of this generation or an older one. Kinds that keep no ages keep all.
+    /// Removes the keys of this generation and of older ones. Kinds that keep no ages keep all
+    /// keys.
     fn expire(&mut self, generation: u32) {
         let _ = generation;
     }
@@ -136,21 +137,21 @@ pub trait Blob: Debug + Send {
     /// Returns the number of keys in the shard.
     fn keys(&self) -> u64;
 
-    /// Returns the number of bytes that the shard is written in; 0 if nothing is in it.
+    /// Returns the number of bytes of the written shard; 0 if the shard is empty.
     fn len(&self) -> u64;
 
-    /// Returns true if nothing is in it.
+    /// Returns true if the shard is empty.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Writes it, piece by piece.
+    /// Writes the shard, piece by piece.
     ///
     /// # Errors
-    /// Where writing fails.
+    /// The writer fails.
     fn write(&self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// Gives its memory back, for the next one.
+    /// Returns the shard's memory, to be reused for the next one.
     fn into_buffer(self: Box<Self>) -> Vec<u8> {
         Vec::new()
     }
@@ -183,13 +184,13 @@ impl Blob for Saved {
     }
 }
 
-/// Shows to any thread how full the shards of an owner are, as of the last call that changed them.
+/// Gauge that shows to any thread the fill of an owner's shards, as of the last change.
 pub trait Gauge: Debug + Send + Sync {
     /// Returns the fill of the shards. Takes a few microseconds.
     fn fill(&self) -> Fill;
 
-    /// The share of unseen fingerprints that the filter takes for seen now, for those that fall on
-    /// these shards: the shares of all owners add up. Takes up to a millisecond.
+    /// Share of unseen fingerprints that the filter reports as seen now, as far as they fall into
+    /// these shards. The shares of all owners add up. The call takes up to a millisecond.
     fn error_rate(&self) -> f64;
 
     /// Sets the number of keys of each shard, by [`ShardId::index`]: those that were new.
@@ -199,25 +200,27 @@ pub trait Gauge: Debug + Send + Sync {
 /// Fill of a filter, or of the shards of an owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// Fingerprints in it; estimated from the bits that are set, where only those tell.
+    /// Number of fingerprints in the filter. It is estimated from the set bits if there is no other
+    /// source.
     pub keys: u64,
     /// Fingerprints that were new when they were set.
     pub counted: u64,
-    /// Fingerprints that it is made for; more once it has grown.
+    /// Number of fingerprints that the filter is made for. It increases when the filter grows.
     pub capacity: u64,
-    /// The memory that it takes.
+    /// Memory of the filter, in bytes.
     pub bytes: u64,
-    /// Its layers, where it grows by layers.
+    /// Number of layers, if the filter grows by layers.
     pub layers: usize,
 }
 
 impl Fill {
-    /// The share of what it is made for that it holds.
+    /// Returns the number of fingerprints divided by the capacity.
     pub fn share(&self) -> f64 {
         self.keys as f64 / self.capacity.max(1) as f64
     }
 
-    /// The same with the fingerprints that were new when they were set, instead of an estimate.
+    /// Returns the same share for the fingerprints that were new when they were set, instead of an
+    /// estimate.
     #[must_use]
     pub fn counted(self) -> Self {
         Self { keys: self.counted, ..self }
@@ -237,7 +240,7 @@ impl Sum for Fill {
     }
 }
 
-/// Two filters that cannot become one.
+/// Reason why two filters cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UniteError {
     /// The kind has no such operation.
@@ -268,16 +271,16 @@ pub enum UniteError {
 /// Result of removing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// It is not in the filter any more.
+    /// The key is not in the filter any more.
     Removed,
-    /// Such a filter cannot take keys out.
+    /// Such a filter cannot remove keys.
     Unsupported,
 }
 
 /// A filter cannot be created in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The machine has no memory for it.
+    /// The machine does not have enough memory for the filter.
     #[error(transparent)]
     TooLarge(#[from] Box<TooLarge>),
     /// The memory of the filter could not be allocated.
@@ -290,7 +293,7 @@ pub enum BuildError {
          filter.error_rate, or give the process more memory: {0}"
     )]
     Reserve(#[from] ReserveError),
-    /// It is of a kind that is never in memory.
+    /// The filter's kind is never in memory.
     #[error("the filter kind {0} is one of Redis alone")]
     InRedis(Kind),
 }
@@ -300,7 +303,7 @@ pub enum BuildError {
 #[error("{0}")]
 pub struct Full(pub(crate) String);
 
-/// Makes of fingerprints what a filter knows them by: once, for all that is done with them.
+/// Computes key hashes from fingerprints: once for each fingerprint, for all uses.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyHasher {
     seed: Seed,
