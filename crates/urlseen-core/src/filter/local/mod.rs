@@ -219,8 +219,8 @@ impl Fill {
         self.keys as f64 / self.capacity.max(1) as f64
     }
 
-    /// Returns the same share for the fingerprints that were new when they were set, instead of an
-    /// estimate.
+    /// Returns this fill with an exact count in place of an estimate: `keys` is the number of
+    /// fingerprints that were new when they were set.
     #[must_use]
     pub fn counted(self) -> Self {
         Self { keys: self.counted, ..self }
