@@ -1,5 +1,6 @@
-//! Time per URL for canonical form and fingerprint, beside parsing alone with the `url` crate. Also
-//! the time to read an item of each form. One thread with warm buffers does all.
+//! Measures the time per URL for canonical form and fingerprint, beside parsing alone with the
+//! `url` crate. Also measures the time to read an item of each form. One thread with warm buffers
+//! does all work.
 //!
 //! `--rounds N` sets the number of rounds, 25 by default.
 
@@ -19,7 +20,7 @@ mod rounds;
 
 use rounds::Rounds;
 
-/// Passes of a case over its texts in a round. The fastest pass counts: a round is short, and other
+/// Number of passes of a case over its texts in a round. The fastest pass counts, because other
 /// work of the machine only adds time.
 const PASSES: usize = 20;
 

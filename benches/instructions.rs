@@ -1,8 +1,9 @@
-//! Kernels on fixed input. `scripts/instructions` counts their instructions under callgrind, inside
-//! of [`counted`] alone. The counts before each call of [`report`] belong to the kernel that it
+//! Kernels with fixed input. `scripts/instructions` counts their instructions with callgrind, only
+//! inside [`counted`]. The counts before each call of [`report`] belong to the kernel that the call
 //! names.
 //!
-//! Prints the features of the processor, then a line per kernel: `{"kernel", "unit", "units"}`.
+//! Prints the features of the processor, then a line for each kernel: `{"kernel", "unit",
+//! "units"}`.
 
 use std::hint::black_box;
 use std::path::Path;
@@ -33,11 +34,12 @@ const OPTIONS: Options = Options::new(Form::Item(ItemForm::Auto), Algorithm::Scr
 #[inline(never)]
 fn counted(kernel: &mut dyn FnMut()) {
     kernel();
-    // Keeps the call above from becoming a jump, so that this function really returns.
+    // This keeps the compiler from turning the call into a jump, so that the function really
+    // returns.
     black_box(());
 }
 
-/// Runs a kernel twice, once to warm up its buffers and once to be counted.
+/// Runs a kernel twice: the first run warms up its buffers, and the second run is counted.
 fn count(name: &str, unit: &str, units: usize, mut kernel: impl FnMut()) {
     kernel();
     count_once(name, unit, units, kernel);
@@ -181,7 +183,7 @@ fn main() {
     urls("busy link", busy);
 
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
-    // Each link has a query of its own, so all fingerprints differ.
+    // Each link has a different query, so all fingerprints differ.
     let fingerprints: Vec<Fingerprint> = (0..2000)
         .map(|n| fingerprinter.fingerprint(&Request::get(&format!("http://example.com/?n={n}"))))
         .collect::<Result<_, _>>()

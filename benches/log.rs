@@ -6,7 +6,7 @@
 //! cargo bench --bench log [-- ITEMS ROUNDS]
 //! ```
 
-// A failure ends the program, as in a test.
+// A panic ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 mod rounds;
@@ -36,7 +36,7 @@ const STOCK: &str = "stock";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Kept(Fsync),
-    /// `fsync = "interval"`, with a snapshot under way all the time.
+    /// `fsync = "interval"`, while snapshots are written all the time.
     Snapshot,
 }
 
@@ -69,11 +69,11 @@ fn main() {
     log.run(rounds);
 }
 
-/// Pushes `items` items with ready fingerprints, 30 % of them new.
+/// Pushes `items` items with fingerprints. 30 % of them are new.
 fn fill(connection: &mut Connection, items: u64) {
     let mut state = 1_u64;
     let fingerprint = |number: u64| {
-        // Three finalizers of MurmurHash3 are as evenly spread as a digest.
+        // Three finalizers of MurmurHash3 give evenly spread values, like a digest.
         let mix = |seed: u64| {
             let mut word =
                 number.wrapping_mul(3).wrapping_add(seed).wrapping_mul(0x9e37_79b9_7f4a_7c15);

@@ -1,5 +1,6 @@
-//! The pipe's limit: movers that filter nothing. Each has one connection with several batches in
-//! flight. It waits for items in the source as the daemon does, and ends when the source is empty:
+//! The limit of the pipe: movers that filter nothing. A mover has one connection with several
+//! batches in flight. It waits for items in the source in the same way as the daemon, and ends when
+//! the source is empty:
 //!
 //! ```text
 //! mover plain SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED
@@ -7,11 +8,11 @@
 //! ```
 //!
 //! `plain` reads batches of the list, pushes the first `PUSHED` of each hundred items, and trims
-//! the batch, with plain commands. It has no crash safety. It only looks for the end of a reply,
-//! and sends the items byte for byte. `script` moves whole batches by a script inside of Redis.
-//! `lmove` sends one move per item.
+//! the batch, with plain commands. It has no crash safety. It only finds the end of a reply, and
+//! sends the items unchanged. `script` moves whole batches with a script in Redis. `lmove` sends
+//! one move for each item.
 
-// A failure ends the program, as in a test.
+// A panic ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Read, Write};
@@ -55,7 +56,7 @@ struct Mover<'a> {
     sink: &'a str,
     /// Number of items in a batch.
     batch: usize,
-    /// Batches that are in flight.
+    /// Number of batches that are in flight.
     in_flight: usize,
     /// Commands that the next `send` sends.
     out: Vec<u8>,
@@ -64,7 +65,8 @@ struct Mover<'a> {
 impl Mover<'_> {
     /// Waits for the first item, and returns the number of items in the source.
     fn wait_for_items(&mut self) -> usize {
-        // Moves an item to its own place. That changes nothing, and the command wakes at once.
+        // This command moves an item to its own place. It changes nothing, and returns as soon as
+        // there is an item.
         self.ask(&["BLMOVE", self.source, self.source, "LEFT", "LEFT", "0"]);
         self.ask(&["LLEN", self.source]);
         self.send();
@@ -72,10 +74,10 @@ impl Mover<'_> {
         self.wire.number(b':')
     }
 
-    /// Moves so many items with plain commands, `percent` of them to the sink.
+    /// Moves this number of items with plain commands. `percent` of them go to the sink.
     ///
-    /// Reads windows ahead: the batches in flight are at the head of the list, so the next window
-    /// begins after them.
+    /// Windows are read ahead: the batches in flight are at the start of the list, so the next
+    /// window starts after them.
     fn move_on(&mut self, items: usize, percent: usize) {
         let batches = items.div_ceil(self.batch);
         for ahead in 0..self.in_flight.min(batches) {
@@ -97,7 +99,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Asks for the batch that begins so many batches after the head of the list.
+    /// Asks for the batch that starts this number of batches after the start of the list.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);
@@ -106,7 +108,7 @@ impl Mover<'_> {
     /// Pushes the items of the next reply, and trims them off the source.
     fn push_and_trim(&mut self, percent: usize) {
         let (pushed, elements) = self.wire.array(|items| (items * percent).div_ceil(100));
-        // The protocol writes elements of replies and arguments of commands equally.
+        // In the protocol, elements of replies and arguments of commands have the same form.
         command(&mut self.out, pushed + 2, &["RPUSH", self.sink]);
         self.out.extend_from_slice(&self.wire.bytes[elements]);
         self.ask(&["LTRIM", self.source, &self.batch.to_string(), "-1"]);
@@ -118,7 +120,7 @@ impl Mover<'_> {
         assert_eq!(self.wire.line(b'+'), b"OK");
     }
 
-    /// Moves so many items by a script.
+    /// Moves this number of items with a script.
     fn have_moved(&mut self, items: usize) {
         let batch = self.batch.to_string();
         self.in_turn(
@@ -128,7 +130,7 @@ impl Mover<'_> {
         );
     }
 
-    /// Moves so many items, with a command for each.
+    /// Moves this number of items, with a command for each.
     fn move_one_by_one(&mut self, items: usize) {
         self.in_turn(
             items,
@@ -141,8 +143,8 @@ impl Mover<'_> {
         );
     }
 
-    /// Asks for batches of so many items together, and reads the answers of as many batches later
-    /// as are in flight.
+    /// Sends calls for all items, in batches. Reads the answers to a batch when the permitted
+    /// number of batches is in flight.
     fn in_turn(
         &mut self,
         items: usize,
@@ -194,7 +196,7 @@ impl Wire {
         Self { stream, bytes: vec![0; 1 << 20], begin: 0, end: 0 }
     }
 
-    /// Returns the next line, without the sign with which it must begin.
+    /// Returns the next line without its first byte, which must be `sign`.
     fn line(&mut self, sign: u8) -> &[u8] {
         let mut at = self.begin;
         loop {
@@ -223,8 +225,8 @@ impl Wire {
         self.begin = self.skip(self.begin);
     }
 
-    /// Reads an array. `wanted` gets its length, and returns how many elements to take. Returns
-    /// that number, and the range of these elements in `bytes`.
+    /// Reads an array. `wanted` gets its length, and returns the number of elements to take.
+    /// Returns this number, and the range of these elements in `bytes`.
     fn array(&mut self, wanted: impl Fn(usize) -> usize) -> (usize, Range<usize>) {
         // Makes room for the whole array in one piece.
         self.bytes.copy_within(self.begin..self.end, 0);
@@ -241,7 +243,7 @@ impl Wire {
         (wanted, begin..wanted_end)
     }
 
-    /// Returns the end of the element that begins at `at`.
+    /// Returns the end of the element that starts at `at`.
     fn skip(&mut self, at: usize) -> usize {
         let mut colon = at;
         loop {

@@ -1,18 +1,18 @@
-//! Other filters between two lists that Redis offers, at their best: with ready fingerprints,
-//! without crash safety, and with several batches in flight. `scripts/bench-peers` runs them beside
-//! the peers in Python:
+//! Other filters in Redis between two lists, under the best conditions: with precomputed
+//! fingerprints, without crash safety, and with several batches in flight. `scripts/bench-peers`
+//! runs them beside the peers in Python:
 //!
 //! ```text
 //! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes|pyrebloom:N:P
 //! ```
 //!
-//! The program reads a batch with `LRANGE`, and tests and sets its items in the key `FILTER`. It
-//! uses `BF.MADD` for RedisBloom. For a set it sends a `SADD` per item, as only that tells which
-//! items are new. For pyreBloom of capacity N and error rate P it sends a `SETBIT` per hash, which
-//! returns the old bit. New items go to `SINK`, and `LTRIM` removes the batch from `SOURCE`.
-//! `set-of-bytes` keeps fingerprints as 20 bytes, the others as 40 digits.
+//! The program reads a batch with `LRANGE`, and tests and sets its items in the key `FILTER`. For
+//! RedisBloom it uses `BF.MADD`. For a set it sends a `SADD` for each item, because only this
+//! command tells which items are new. For pyreBloom with capacity N and error rate P it sends a
+//! `SETBIT` for each hash, which returns the old bit. New items go to `SINK`, and `LTRIM` removes
+//! the batch from `SOURCE`. `set-of-bytes` keeps fingerprints as 20 bytes, the others as 40 digits.
 
-// A failure ends the program, as in a test.
+// A panic ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
 
 mod wire;
@@ -24,7 +24,7 @@ use urlseen_core::filter::kinds::PyreBloom;
 use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use wire::Wire;
 
-/// Hex digits of a fingerprint.
+/// Number of hex digits of a fingerprint.
 const DIGITS: usize = 40;
 
 fn main() {
@@ -64,7 +64,7 @@ fn main() {
     println!("{line}");
 }
 
-/// Test that tells unseen from seen.
+/// Filter that tests and sets items.
 enum Test {
     RedisBloom,
     Set,
@@ -89,18 +89,18 @@ struct Peer<'a> {
     test: Test,
     /// Start of the command for a single item. Empty if one command takes all items.
     sadd: Vec<u8>,
-    /// Buffers of finished batches, for new ones.
+    /// Buffers of finished batches, which new batches use.
     free: Vec<Batch>,
 }
 
-/// Items of a batch, one after the other, in the protocol's form.
+/// Items of a batch, one after the other, in the form of the protocol.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
 
-/// Reply that the server still owes.
+/// Expected reply of the server.
 enum Reply {
     Window,
     Verdicts(Batch),
@@ -108,10 +108,10 @@ enum Reply {
 }
 
 impl Peer<'_> {
-    /// Moves so many items, and returns the number of unseen ones.
+    /// Moves this number of items, and returns the number of unseen ones.
     ///
-    /// Each reply leads to the batch's next command. The next window is requested after a trim. The
-    /// other batches in flight then come before it in the list.
+    /// Each reply leads to the next command of its batch. After a trim, the next window is
+    /// requested. The other batches in flight are before this window in the list.
     fn filter(&mut self, items: usize, in_flight: usize) -> usize {
         let batches = items.div_ceil(self.batch);
         let mut awaited = VecDeque::new();
@@ -150,7 +150,7 @@ impl Peer<'_> {
         unseen
     }
 
-    /// Asks for the batch that begins so many batches after the head of the list.
+    /// Asks for the batch that starts this number of batches after the start of the list.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.wire.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);

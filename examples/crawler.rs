@@ -1,4 +1,4 @@
-//! A crawler of many tasks that fetches each page of a site once.
+//! Crawler with many tasks that fetches each page of a site once.
 //!
 //! ```text
 //! cargo run --example crawler                                        # a small site of its own
@@ -6,7 +6,7 @@
 //! cargo run --example crawler -- http://127.0.0.1:8000/ redis://127.0.0.1/   # with others
 //! ```
 //!
-//! With a Redis, crawlers on many machines share the filter, and one of them fetches each page.
+//! With a Redis, crawlers on many machines share the filter, so only one of them fetches each page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -21,7 +21,7 @@ use urlseen::{
     AsyncFilter, AsyncFilterExt, AsyncRedisFilter, FilterSpec, Fingerprinter, LocalFilter, Request,
 };
 
-/// Pages that are fetched at once.
+/// Number of pages that are fetched at once.
 const AT_ONCE: usize = 8;
 
 type Outcome<T> = Result<T, Box<dyn Error + Send + Sync>>;
@@ -48,8 +48,8 @@ async fn main() -> Outcome<()> {
     Ok(())
 }
 
-/// Fetches all pages of a host that links lead to from `start`. Returns each page with the number
-/// of its links.
+/// Fetches `start`, and all pages of the same host that can be reached by links. Returns each page
+/// with the number of its links.
 async fn crawl(start: &str, seen: Box<dyn AsyncFilter>) -> Outcome<BTreeMap<String, usize>> {
     let start = Url::parse(start)?;
     let crawl = Arc::new(Crawl {
@@ -73,7 +73,7 @@ async fn crawl(start: &str, seen: Box<dyn AsyncFilter>) -> Outcome<BTreeMap<Stri
     Ok(fetched)
 }
 
-/// State that all tasks share.
+/// State that all tasks of the crawler share.
 struct Crawl {
     client: Client,
     host: String,
@@ -96,7 +96,7 @@ impl Crawl {
         Ok(links.into_iter().zip(is_new).filter(|(_, is_new)| *is_new).map(|(it, _)| it).collect())
     }
 
-    /// Fetches a page. Returns it with the links on it.
+    /// Fetches a page. Returns the page with its links.
     async fn fetch(self: Arc<Self>, page: Url) -> Outcome<(Url, Vec<Url>)> {
         let _slot = self.slots.acquire().await?;
         let body = self.client.get(page.clone()).send().await?.error_for_status()?.text().await?;
@@ -105,7 +105,7 @@ impl Crawl {
     }
 }
 
-/// Returns the `href` of each anchor.
+/// Returns the `href` of each anchor in a page.
 fn links(html: &str) -> impl Iterator<Item = String> {
     Tokenizer::new(html).filter_map(|token| match token {
         Ok(Token::StartTag(tag)) if &**tag.name == b"a" => {
@@ -116,7 +116,7 @@ fn links(html: &str) -> impl Iterator<Item = String> {
     })
 }
 
-/// Small site on which the crawler can be tried.
+/// Small site for a trial of the crawler.
 mod site {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
@@ -128,7 +128,7 @@ mod site {
 
     use super::Outcome;
 
-    /// Pages besides the first one.
+    /// Number of pages, without the first one.
     pub(super) const PAGES: usize = 50;
 
     /// Serves the site on a free port, and returns its URL.
@@ -136,7 +136,7 @@ mod site {
         serve_counting(Arc::default()).await
     }
 
-    /// Does the same, and counts the requests for pages.
+    /// Serves the site, and counts the requests for pages.
     pub(super) async fn serve_counting(asked: Arc<AtomicUsize>) -> Outcome<String> {
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
         let address = listener.local_addr()?;
@@ -152,7 +152,7 @@ mod site {
         Ok(format!("http://{address}/"))
     }
 
-    /// Makes a page with links to others, each spelled in several ways.
+    /// Makes a page with links to other pages. Each link has several spellings.
     fn page(number: usize) -> String {
         let link = |step: usize| {
             let other = (number + step) % PAGES + 1;

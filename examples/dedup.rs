@@ -36,7 +36,7 @@ fn open(place: Option<&str>) -> Result<Box<dyn Filter>, urlseen::Error> {
     })
 }
 
-/// Writes the lines that are new to the filter. A line that is not a URL is named, and counts as
+/// Writes the lines that are new to the filter. A line that is not a URL is reported, and counts as
 /// new.
 fn dedup(
     lines: impl BufRead,

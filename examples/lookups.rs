@@ -4,8 +4,9 @@
 //! cargo run --release --example lookups
 //! ```
 //!
-//! Makes a database of users in a temporary folder, and looks up a million names. Most of them are
-//! not in the database. Does so without a filter, and with a filter of all names in the database.
+//! The program makes a database of users in a temporary folder, and looks up a million names. Most
+//! of them are not in the database. It measures the lookups without a filter, and with a filter of
+//! all names in the database.
 
 use std::error::Error;
 use std::time::Instant;
@@ -17,12 +18,12 @@ const USERS: TableDefinition<'_, &str, u64> = TableDefinition::new("users");
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Counts of some lookups.
+/// Counts of a run of lookups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
-    /// Names that the database has.
+    /// Number of names that the database has.
     names: u64,
-    /// Lookups in the database.
+    /// Number of lookups in the database.
     asked: u64,
 }
 
@@ -33,7 +34,7 @@ fn main() -> Outcome<()> {
     let filter = LocalFilter::new(&FilterSpec::native(200_000, 1e-4))?;
     filter.extend((0..200_000).map(name))?;
 
-    // One name of 20 is in the database.
+    // One of 20 names is in the database.
     let wanted: Vec<String> = (0..1_000_000).map(|number| name(number * 7 % 4_000_000)).collect();
     let begun = Instant::now();
     let without = look_up(&users, None, &wanted)?;
@@ -54,7 +55,7 @@ fn name(number: u64) -> String {
     format!("user-{number}")
 }
 
-/// Writes so many users to the database.
+/// Writes this number of users to the database.
 fn fill(database: &Database, users: u64) -> Outcome<ReadOnlyTable<&'static str, u64>> {
     let writing = database.begin_write()?;
     {
@@ -67,7 +68,8 @@ fn fill(database: &Database, users: u64) -> Outcome<ReadOnlyTable<&'static str, 
     Ok(database.begin_read()?.open_table(USERS)?)
 }
 
-/// Looks names up. Unseen is certain: a name that the filter does not know is not in the database.
+/// Looks names up. "Unseen" is certain, so a name that is unseen in the filter is not in the
+/// database.
 fn look_up(
     users: &ReadOnlyTable<&'static str, u64>,
     filter: Option<&dyn Filter>,

@@ -12,8 +12,9 @@ use super::limit::Limit;
 use super::rounds::Rounds;
 use super::{KEYS, ROUNDS, fingerprints};
 
-/// KiB that are read and written between two batches. A batch of 1000 items of 94 bytes touches
-/// about seven times its size: Redis's list, its reply, the sockets, and the same back.
+/// Numbers of KiB that are read and written between two batches. A batch of 1000 items of 94 bytes
+/// reads and writes about seven times its size: Redis's list, its reply, the sockets, and the way
+/// back.
 const OTHERS: [usize; 4] = [0, 256, 1024, 4096];
 
 /// Memory that the other work reads and writes.

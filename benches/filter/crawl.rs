@@ -1,12 +1,12 @@
-//! Keys that a crawl asks for: seven of ten were set before, three are new.
+//! Keys of a crawl: of ten keys, seven were set before and three are new.
 
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Keys of ten that were set before.
+/// Number of keys, of ten, that were set before.
 const SEEN_OF_TEN: u64 = 7;
 
 /// Position in an endless sequence of keys, each the number of a fingerprint. Two crawls with the
-/// same start continue equally, so each case gets the same keys.
+/// same start have the same sequence, so each case gets the same keys.
 #[derive(Debug, Clone)]
 pub struct Crawl {
     asked: u64,
@@ -19,7 +19,8 @@ impl Crawl {
         Self { asked: 0, set }
     }
 
-    /// Returns the next `count` keys: seen ones, drawn evenly from all set keys, and new ones.
+    /// Returns the next `count` keys: seen keys, which are drawn evenly from all set keys, and new
+    /// keys.
     pub fn keys(&mut self, count: usize) -> Vec<u64> {
         let mut key = || {
             self.asked += 1;
@@ -43,7 +44,7 @@ pub fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Returns the key's fingerprint: 20 bytes as good as random. [`mixed`] is the first 8.
+/// Returns the fingerprint of a key: 20 bytes that look random. The first 8 are those of [`mixed`].
 pub fn fingerprint(key: u64) -> Fingerprint {
     let mut raw = [0; 20];
     raw[..8].copy_from_slice(&mixed(key).to_le_bytes());

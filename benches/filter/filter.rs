@@ -1,4 +1,4 @@
-//! urlseen's filter, called as the engine calls it.
+//! urlseen's filter, called in the same way as by the engine.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::fingerprint;
 
-/// Keys that are tested together, and then set together.
+/// Number of keys that are tested together, and then set together.
 pub const BATCH: usize = 1000;
 
 /// Shards of one filter thread.
@@ -27,7 +27,7 @@ impl Filter {
         Self { native, shards, owner, owners }
     }
 
-    /// Sets the keys that fall into its shards.
+    /// Sets the keys that belong to the shards of this thread.
     pub fn fill(&mut self, keys: Range<u64>) {
         let (native, owner, owners) = (self.native, self.owner, self.owners);
         for first in keys.clone().step_by(BATCH) {
@@ -39,7 +39,7 @@ impl Filter {
         }
     }
 
-    /// Returns those of the keys that fall into its shards.
+    /// Returns the keys that belong to the shards of this thread.
     pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
         let is_own =
             |key: &&Fingerprint| self.native.key_hash(key).shard().owner(self.owners) == self.owner;
@@ -56,7 +56,7 @@ impl Filter {
         keys.chunks(BATCH).map(|batch| self.judge_batch(&self.key_hashes(batch))).sum()
     }
 
-    /// Does the same with key hashes.
+    /// Tests key hashes, sets the unseen ones, and returns their number.
     pub fn judge_key_hashes(&mut self, key_hashes: &[KeyHash]) -> usize {
         key_hashes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
     }
@@ -73,7 +73,7 @@ impl Filter {
         unseen.len()
     }
 
-    /// Returns the number of keys that the filter takes for seen. All processors test.
+    /// Returns the number of keys that the filter takes for seen. All processors test keys.
     pub fn seen(&self, keys: Range<u64>) -> usize {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {

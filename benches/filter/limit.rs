@@ -1,10 +1,11 @@
-//! The machine's limit: as many random lines in as much memory, without any computation.
+//! The machine's limit: the same number of random cache lines in the same amount of memory, without
+//! any computation.
 
 use memmap2::MmapMut;
 
 use super::crawl::mixed;
 
-/// Lines that are fetched ahead. The number is measured; half or twice as many are about as fast.
+/// Number of lines that are fetched ahead. Half or twice this number is about as fast.
 const AHEAD: usize = 64;
 
 /// Cache line of the memory.
@@ -12,7 +13,7 @@ const AHEAD: usize = 64;
 #[repr(C, align(64))]
 struct Line([u64; 8]);
 
-/// As much memory as a filter has, in huge pages if the system has them.
+/// Memory of the same size as a filter, in huge pages if the system has them.
 pub struct Limit {
     memory: MmapMut,
     asked: u64,
@@ -29,7 +30,7 @@ impl Limit {
         Self { memory, asked: 0 }
     }
 
-    /// Draws `count` places of lines evenly, for [`Limit::change`].
+    /// Draws `count` lines evenly, for [`Limit::change`].
     pub fn places(&mut self, count: usize) -> Vec<u32> {
         let lines = (self.memory.len() / size_of::<Line>()) as u64;
         let mut place = || {
@@ -55,7 +56,7 @@ impl Limit {
     }
 }
 
-/// Prefetches as the filter does.
+/// Prefetches in the same way as the filter.
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

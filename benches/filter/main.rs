@@ -24,10 +24,10 @@ use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
-/// Keys that a round judges.
+/// Number of keys that a round judges.
 const KEYS: usize = 500_000;
 const ROUNDS: usize = 15;
-/// Unseen keys that a full filter tests, so that its wrong verdicts are counted.
+/// Number of unseen keys that a full filter tests, to count its wrong verdicts.
 const UNSEEN: u64 = 500_000_000;
 
 fn main() {
@@ -47,7 +47,7 @@ fn main() {
     }
 }
 
-/// Measures the time per key of a half full filter, of its peers and of the machine's limit.
+/// Measures the time per key of a half-full filter, of its peers and of the machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     let capacity = sizing.capacity().get();
     let set = capacity / 2;
@@ -147,7 +147,7 @@ fn wrong_verdicts(sizing: Sizing) {
     rounds.run(1);
 }
 
-/// Returns the fingerprints that a crawl asks for in a round.
+/// Returns the fingerprints of a crawl for a round.
 fn fingerprints(crawl: &mut Crawl) -> Vec<Fingerprint> {
     crawl.keys(KEYS).into_iter().map(fingerprint).collect()
 }

@@ -10,14 +10,14 @@ use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::mixed;
 
-/// Returns the first 8 bytes of a key. They are as good as random, so neither peer hashes them
-/// again. No hash can cost less.
+/// Returns the first 8 bytes of a key. They look random, so no peer hashes them again. This is the
+/// cheapest possible hash.
 fn word(key: &Fingerprint) -> u64 {
     let first = key.as_bytes().first_chunk().expect("8 bytes of 20");
     u64::from_le_bytes(*first)
 }
 
-/// Filter of fastbloom with the same capacity and error rate. It gets 64-bit hashes.
+/// Filter of fastbloom with the same capacity and error rate. Its keys are 64-bit hashes.
 pub struct Fastbloom(BloomFilter);
 
 impl Fastbloom {
@@ -27,7 +27,8 @@ impl Fastbloom {
         Self(filter.seed(&1).expected_items(keys))
     }
 
-    /// Returns the same filter in huge pages, as urlseen's filter is. The crate itself offers none.
+    /// Returns the same filter in huge pages, like urlseen's filter. The crate itself does not
+    /// support this.
     pub fn in_huge_pages(sizing: Sizing) -> Self {
         let new = Self::new(sizing);
         #[cfg(target_os = "linux")]
@@ -58,7 +59,7 @@ impl Fastbloom {
     }
 }
 
-/// Asks the system for huge pages for `memory`, which has not been touched yet.
+/// Asks the system for huge pages for `memory`, which was not accessed yet.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code)]
 fn advise_huge_pages(memory: &[u64]) {

@@ -18,11 +18,11 @@ use serde::Serialize;
 
 const MILLION: u32 = 1_000_000;
 
-/// Unseen keys that a filter tests. They tell a rate of 1e-5 to a fifth, one of 1e-4 to a
-/// sixteenth.
+/// Number of unseen keys that a filter tests. They give a rate of 1e-5 within a fifth, and a rate
+/// of 1e-4 within a sixteenth.
 const UNSEEN: u64 = 10_000_000;
 
-/// Filled filter, and its size.
+/// Filter to fill, with its size.
 #[derive(Serialize)]
 struct Taken {
     #[serde(flatten)]
@@ -40,7 +40,7 @@ fn main() {
     }
 }
 
-/// The filters, by their names.
+/// Filters by their names.
 const FILTERS: [(&str, fn()); 4] = [
     ("pyrebloom", pyrebloom),
     ("scrapy-redis-bloomfilter", scrapy_redis_bloomfilter),
@@ -58,7 +58,7 @@ fn pyrebloom() {
 }
 
 fn scrapy_redis_bloomfilter() {
-    // A comment in its code says that it holds 178,956,970 keys.
+    // A comment in the code of this filter gives 178,956,970 keys as its limit.
     for keys in [20_000_000, 178_956_970] {
         count(Filter::ScrapyRedisBloomfilter { bit: 30, hash_number: 6 }, keys, UNSEEN);
     }
@@ -66,7 +66,7 @@ fn scrapy_redis_bloomfilter() {
 }
 
 fn block_cluster() {
-    // For these numbers of keys, 15 hashes are best.
+    // With these numbers of keys, 15 hashes are best.
     for (block_num, keys) in [(256, 50_000_000), (200, 39_000_000)] {
         count(Filter::BlockCluster { bit: 22, hash_number: 15, block_num }, keys, UNSEEN);
     }
@@ -77,9 +77,9 @@ fn imooc() {
     for (keys, asked) in [(million, 1e-6), (1000 * million, 1e-8), (2000 * million, 1e-7)] {
         print("blocks", &causes::blocks(keys, asked));
     }
-    // The default capacity of its class.
+    // This is the default capacity of the class.
     print("block", &causes::fullest_block(1000 * million, 1e-8, 5 * UNSEEN));
-    // The filter is too empty for any error among this many unseen keys.
+    // The filter is too empty for an error among this number of unseen keys.
     count(Filter::Imooc { capacity: 10 * million, error_rate: 1e-4 }, 10 * million, UNSEEN / 10);
 }
 

@@ -1,4 +1,4 @@
-//! Links that benchmarks take for usual ones.
+//! Links for benchmarks: real ones, and invented ones with parameters.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -33,7 +33,7 @@ pub fn busy() -> Vec<String> {
         .collect()
 }
 
-/// Pickles a request as scrapy-redis does: `Request.to_dict`, protocol 5.
+/// Returns the pickle of a request in the form of scrapy-redis: `Request.to_dict`, protocol 5.
 pub fn pickled(link: &str) -> Vec<u8> {
     const BEFORE: &[u8] = b"\x80\x05}\x94(\x8c\x03url\x94X";
     const BEHIND: &[u8] = b"\x94\x8c\x08callback\x94N\x8c\x07errback\x94N\x8c\x07headers\x94}\x94\

@@ -1,4 +1,4 @@
-//! Filters filled with sets of known overlap.
+//! Filters that are filled with sets of known overlap.
 
 use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::kinds::PyreBloom;
@@ -7,7 +7,7 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Cells, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Number of keys of A, which B has as well, and of the keys in both.
+/// Number of keys in each of A and B, and number of keys in both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets {
     pub(super) size: u64,
@@ -38,7 +38,8 @@ impl Filled {
         }
     }
 
-    /// Fills A and B. Returns the totals of their bits, and the size of A by the textbook.
+    /// Fills A and B. Returns the totals of their bits, and the size of A by the textbook's
+    /// formula.
     pub(super) fn totals(&self, trial: u64, Sets { size, common }: Sets) -> (Totals, f64) {
         let mut random = fastrand::Rng::with_seed(trial);
         let mut key = || {
@@ -82,7 +83,8 @@ impl Filled {
     }
 }
 
-/// Estimates the size of a set from the ones of its filter, by Swamidass and Baldi.
+/// Estimates the size of a set from the number of ones in its filter, by the formula of Swamidass
+/// and Baldi.
 fn textbook(bits: f64, hashes: f64, ones: u64) -> f64 {
     -(bits / hashes) * (-(ones as f64) / bits).ln_1p()
 }

@@ -1,13 +1,14 @@
-//! Estimates of the overlap of two filters, beside the truth. The program fills filters in memory
-//! with sets of known overlap, again and again. `scripts/overlap` keeps the counts in
-//! docs/design/compare.jsonl, and makes the table and the plots of docs/design/compare.md of them:
+//! Estimates of the overlap of two filters, beside the true overlap. The program fills many filters
+//! in memory with sets of known overlap. `scripts/overlap` writes the results to
+//! docs/design/compare.jsonl, and makes the table and the plots of docs/design/compare.md from
+//! them:
 //!
 //! ```text
 //! cargo run --example overlap                a line of JSON for each case
 //! cargo run --example overlap -- --plot      plots from docs/design/compare.jsonl
 //! ```
 //!
-//! Seeds are fixed, so the lines are the same every time.
+//! The seeds are fixed, so the lines are the same every time.
 
 mod draw;
 mod fill;
@@ -38,7 +39,7 @@ struct Case {
     /// Percent of A that is in B.
     share: u64,
     trials: u64,
-    /// Trials whose bounds hold the truth, for the sizes of A, of the union and of the overlap.
+    /// Number of trials whose bounds contain the true size: of A, of the union, and of the overlap.
     within: [u64; 3],
     /// Mean error of the same three estimates, in percent of A.
     bias: [f64; 3],

@@ -1,8 +1,8 @@
-//! Cases that are measured in turn, round after round. Other work of the machine then falls on all
-//! cases alike, and ratios within a round are valid on a noisy machine too.
+//! Cases that are measured in turn, round after round. So other work of the machine affects all
+//! cases equally, and ratios within a round are valid on a busy machine, too.
 //!
-//! Prints a line of JSON per case: `{"group", "case", "unit", "values"}`, with a value per round.
-//! `scripts/bench` makes tables of the lines.
+//! Prints a line of JSON for each case: `{"group", "case", "unit", "values"}`, with a value for
+//! each round. `scripts/bench` makes tables from the lines.
 
 use serde::Serialize;
 
@@ -13,7 +13,7 @@ pub struct Rounds<'a> {
     cases: Vec<(String, Box<dyn FnMut() -> f64 + 'a>)>,
 }
 
-/// Values of a case, as printed.
+/// Printed values of a case.
 #[derive(Serialize)]
 struct Line<'a> {
     group: &'a str,
@@ -28,7 +28,7 @@ impl<'a> Rounds<'a> {
         Self { group: group.into(), unit, cases: Vec::new() }
     }
 
-    /// Adds a case. `measure` does its work once and returns its figure.
+    /// Adds a case. `measure` does the work of the case once, and returns the figure.
     pub fn case(&mut self, name: impl Into<String>, measure: impl FnMut() -> f64 + 'a) {
         self.cases.push((name.into(), Box::new(measure)));
     }

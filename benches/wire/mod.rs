@@ -1,5 +1,5 @@
-//! Redis protocol for a benchmark that must not be the bottleneck. It writes commands into one
-//! buffer, does not copy replies, and parses only the requested part of a reply.
+//! Redis protocol for benchmarks that must not be the bottleneck. Commands go into one buffer.
+//! Replies are not copied, and only the requested part of a reply is parsed.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -67,12 +67,12 @@ impl Wire {
         (&self.bytes[begin..begin + length], &self.bytes[begin - header..self.begin])
     }
 
-    /// Returns the next line, without the sign with which it must begin.
+    /// Returns the next line without its first byte, which must be `sign`.
     fn line(&mut self, sign: u8) -> &[u8] {
         let mut looked = 0;
         loop {
             let bytes = &self.bytes[self.begin + looked..self.end];
-            // Most lines are short. A search that is optimised for long ones takes longer here.
+            // Most lines are short. A search that is optimised for long lines takes longer here.
             if let Some(found) = bytes.iter().position(|byte| *byte == b'\n') {
                 let (first, last) = (self.begin, self.begin + looked + found - 1);
                 self.begin = last + 2;
@@ -102,7 +102,7 @@ impl Wire {
     }
 }
 
-/// More bytes than the header of a string has.
+/// Number of bytes that are kept: more than the header of a string has.
 const KEPT: usize = 32;
 
 fn digits(text: &[u8]) -> usize {

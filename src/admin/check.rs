@@ -1,4 +1,4 @@
-//! Messages of a check, which asks whether items have been seen.
+//! Messages of a check: a client asks if items were seen.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +26,7 @@ pub(crate) enum ItemText {
 }
 
 impl ItemText {
-    /// Chooses the form for these bytes.
+    /// Represents an item in JSON: as text if it is UTF-8, else as base64.
     pub(crate) fn of(item: &[u8]) -> Self {
         match std::str::from_utf8(item) {
             Ok(text) => Self::Text(text.to_owned()),
@@ -34,7 +34,7 @@ impl ItemText {
         }
     }
 
-    /// Bytes of the item. `None` if they are not valid base64.
+    /// Returns the bytes of the item; `None` if the base64 is not valid.
     pub(crate) fn into_bytes(self) -> Option<Vec<u8>> {
         match self {
             Self::Text(text) => Some(text.into_bytes()),
@@ -54,7 +54,7 @@ pub(crate) struct Verdicts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "verdict", rename_all = "kebab-case")]
 pub enum Checked {
-    /// Item that was seen before or is in flight, or another item with its fingerprint was.
+    /// Item whose fingerprint was seen before or is in flight.
     Seen {
         /// Fingerprint of the item, as text.
         fingerprint: String,
@@ -64,7 +64,7 @@ pub enum Checked {
         /// Fingerprint of the item, as text.
         fingerprint: String,
     },
-    /// Item that asks not to be checked (`dont_filter`) and would pass.
+    /// Item that would pass unchecked, because it has `dont_filter` or matches a rule.
     Unfiltered,
     /// Item that would be rejected.
     Unreadable {
@@ -73,7 +73,7 @@ pub enum Checked {
     },
 }
 
-/// Reason why nothing can be checked now, as a sentence for people.
+/// Reason why no item can be checked now, as a sentence for people.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct CheckError(pub String);

@@ -17,7 +17,8 @@ use crate::admin::printable::printable;
 /// Number of columns of a refused host that the answer repeats.
 const SHOWN: usize = 100;
 
-/// Allowed names beside `localhost` and IP addresses, in lower case and without a trailing dot.
+/// Allowed host names in addition to `localhost` and IP addresses, in lower case and without a
+/// trailing dot.
 #[derive(Debug, Clone)]
 pub(super) struct Hosts(Arc<[String]>);
 
@@ -26,7 +27,7 @@ impl Hosts {
         Self(names.map(plain).collect())
     }
 
-    /// Answers a request for another host in place of the endpoint.
+    /// Refuses a request for a host that is not allowed. Passes on all other requests.
     pub(super) async fn guard(State(hosts): State<Self>, request: Request, next: Next) -> Response {
         match hosts.check(&request) {
             Ok(()) => next.run(request).await,
@@ -57,8 +58,8 @@ impl Hosts {
         }
     }
 
-    /// Returns true if a request for this host is answered. No name server leads an address
-    /// elsewhere, and names below `localhost` stay on the machine (RFC 6761).
+    /// Returns true if requests for this host are allowed. IP addresses need no name server, and
+    /// names below `localhost` stay on the machine (RFC 6761). So an attacker cannot redirect them.
     fn has(&self, host: &str) -> bool {
         let name = plain(host);
         host.starts_with('[')
@@ -69,12 +70,13 @@ impl Hosts {
     }
 }
 
-/// Normalises a name: removes all differences that do not matter.
+/// Normalises a name: removes a trailing dot, and makes letters lower case.
 fn plain(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Host of `host` or `host:port`: a name, an IPv4 address, or an IPv6 address in brackets.
+/// Returns the host in `host` or `host:port`: a name, an IPv4 address, or an IPv6 address in
+/// brackets.
 fn host_of(authority: &str) -> Option<&str> {
     let end = if authority.starts_with('[') { authority.find(']')? + 1 } else { 0 };
     let (host, port) = match authority[end..].find(':') {

@@ -5,8 +5,8 @@ use std::time::Duration;
 /// Bounds on connections, requests and time. A connection has one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most connections served at once at each address. A new one replaces the oldest that waits
-    /// for its client.
+    /// Maximum number of connections at each address at the same time. A new connection replaces
+    /// the oldest one that waits for its client.
     pub connections: usize,
     /// Maximum size of a request's head in bytes. Values under 8 KiB count as 8 KiB.
     pub head_bytes: usize,
@@ -18,9 +18,9 @@ pub struct Limits {
     pub body: Duration,
     /// Maximum number of items in one request.
     pub items: usize,
-    /// Time limit for a check, including its wait for the check before it.
+    /// Time limit for a check, including the wait for the end of the check before it.
     pub check: Duration,
-    /// Time limit for a connection, in every case.
+    /// Time limit for a whole connection, from its start to its end.
     pub connection: Duration,
 }
 

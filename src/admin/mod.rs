@@ -2,17 +2,18 @@
 //!
 //! | request | answer |
 //! |---|---|
-//! | `GET /` | this list |
-//! | `GET /healthz` | 200 while the process works; 503 with the reason once it has failed |
-//! | `GET /readyz` | 200 while it is recovered, connected and holds the lease; else 503 |
+//! | `GET /` | a list of the requests |
+//! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
+//! | `GET /readyz` | 200 while the daemon is recovered, connected and holds the lease; else 503 |
 //! | `GET /status` | a [`Status`] as JSON |
-//! | `GET /metrics` | the same as metrics, as Prometheus reads them |
-//! | `POST /check` | a `CheckQuery` as JSON; answers a `Verdicts` |
+//! | `GET /metrics` | the same values as metrics for Prometheus |
+//! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //!
-//! It listens on a Unix socket in the storage folder that only its owner can use. If `admin.listen`
-//! is set, it also listens there, and answers only requests for known hosts (`hosts.rs`). It sees
-//! the daemon only through a [`View`], and no answer changes anything. It has its own thread and
-//! runtime, so that it answers while the pipeline is busy or waits.
+//! The endpoint listens on a Unix socket in the storage folder that only its owner can use. If
+//! `admin.listen` is set, the endpoint also listens at that address, and answers only requests for
+//! known hosts (`hosts.rs`). The endpoint sees the daemon only through a [`View`], and no request
+//! changes anything. The endpoint has its own thread and runtime, so that it answers while the
+//! pipeline is busy or waits.
 
 mod check;
 mod client;
@@ -38,12 +39,14 @@ pub use limits::Limits;
 pub use server::{AdminServer, StartError};
 pub use socket::SOCKET;
 
-/// View of a daemon, as the endpoint sees it.
+/// Access of the endpoint to the daemon.
 pub trait View: Send + Sync + 'static {
-    /// Returns the current status. The endpoint's only thread calls this, so it must not wait.
+    /// Returns the current status. The endpoint's only thread calls this method, so the method must
+    /// not wait.
     fn status(&self) -> Status;
 
-    /// Returns for each item, in order, whether it has been seen, and sets nothing. It may wait for
-    /// the threads that own the filter. The endpoint makes one call at a time.
+    /// Looks up items without adding them to the filter. Returns one verdict for each item, in
+    /// order. This method may wait for the threads of the filter. The endpoint makes one call at a
+    /// time.
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
 }

@@ -1,4 +1,4 @@
-//! Configuration of a command, and the runtime that its calls to servers run on.
+//! Configuration of a command, and its runtime for calls to servers.
 
 use std::io;
 
@@ -11,12 +11,12 @@ use urlseen_engine::config::Config;
 
 use super::settings::Settings;
 
-/// Builds a runtime that works on the calling thread, while that thread blocks on it.
+/// Builds a runtime that works on the calling thread while the thread blocks on it.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Configuration and runtime, with which most commands begin.
+/// Configuration and runtime of a command.
 pub(super) struct Context {
     pub(super) config: Config,
     pub(super) runtime: Runtime,

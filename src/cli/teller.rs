@@ -8,27 +8,28 @@ use urlseen_engine::flow::feed::Bad;
 
 use super::bar::Bar;
 
-/// Most malformed entries that are named; the others are only counted.
+/// Maximum number of malformed entries that the command prints. The command only counts all further
+/// malformed entries.
 const NAMED: usize = 10;
 
-/// Shows a flow as a bar, and names the first malformed entries above it.
+/// Shows the progress of a flow as a bar. Above the bar, it prints the first malformed entries.
 pub(super) struct Teller {
     bar: Bar,
-    /// Draws the bar at each progress.
+    /// Draws the bar at each step of progress.
     draw: fn(&Bar, &Progress),
-    /// Items that were read, as of the last progress.
+    /// Number of items that the flow had read at the last step of progress.
     pub(super) read: u64,
     named: Vec<Bad>,
 }
 
 impl Teller {
-    /// Returns a teller that shows the flow with this bar.
+    /// Returns a teller that shows a flow with the given bar.
     pub(super) fn new(bar: Bar, draw: fn(&Bar, &Progress)) -> Self {
         Self { bar, draw, read: 0, named: Vec::new() }
     }
 
-    /// Clears the bar, and prints the number of malformed entries that were not named. Returns
-    /// those that were.
+    /// Clears the bar, and prints the number of malformed entries that were only counted. Returns
+    /// the malformed entries that were named.
     pub(super) fn end(self, bad: u64, are: &str) -> Vec<Bad> {
         drop(self.bar);
         let named = self.named.len() as u64;

@@ -1,4 +1,4 @@
-//! A crawl in Redis: its commit protocol and its rejects.
+//! State of a crawl in Redis: commit protocol, rejects, and repairs.
 
 pub mod protocol;
 pub mod rejects;

@@ -22,7 +22,7 @@ pub struct Report {
     pub(crate) asked: Asked,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Items that wait in the source, when last seen.
+    /// Items that wait in the source, as last seen.
     pub(crate) source: u64,
     /// Items that are claimed and not committed.
     pub(crate) processing: u64,
@@ -36,7 +36,7 @@ pub struct Report {
 pub(crate) struct Live {
     /// Everything except the remaining time of the lease.
     pub(crate) status: Status,
-    /// Time at which the lease counts as lost unless it is renewed; `None` if it is not held.
+    /// Time at which the lease counts as lost unless it is renewed; `None` without a lease.
     pub(crate) lease_until: Option<Instant>,
 }
 
@@ -54,7 +54,7 @@ impl Board {
         Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }
     }
 
-    /// State of the run for watchers.
+    /// Returns the state of the run, which watchers can follow.
     pub(super) fn watch(&self) -> watch::Receiver<Live> {
         self.published.subscribe()
     }
@@ -63,7 +63,7 @@ impl Board {
         &mut self.now.status.counts
     }
 
-    /// Counts committed batches. If Redis judged them, `unseen` is the number of their unseen
+    /// Counts committed batches. If Redis has judged them, `unseen` is the number of their unseen
     /// items.
     pub(super) fn count<'a>(
         &mut self,
@@ -85,12 +85,13 @@ impl Board {
         lists.source.get_or_insert(0);
     }
 
-    /// Notes the contents of the folder.
+    /// Notes the summary of the folder's contents.
     pub(super) fn keep_footprint(&mut self, footprint: Footprint) {
         self.now.status.storage = Some(footprint.into());
     }
 
-    /// Returns true if anything except the filter has changed since the state was published.
+    /// Returns true if the state has changed since the last publication. Ignores the state of the
+    /// filter.
     pub(super) fn has_news(&self) -> bool {
         *self.published.borrow() != self.now
     }

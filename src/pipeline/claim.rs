@@ -11,16 +11,16 @@ use urlseen_engine::engine::store::Storage;
 #[derive(Debug)]
 pub(super) struct Claim {
     run: RandomId,
-    /// Earlier runs that the folder knows, once it was asked. They have ended.
+    /// Earlier runs that the folder lists, after this run was announced. All of them have ended.
     dead: Option<Vec<RandomId>>,
-    /// True if the lease was requested. The run may then hold it.
+    /// True if the run has asked for the lease. The run may then hold the lease.
     pub(super) is_made: bool,
     /// Holder of the lease that the last message named.
     told: Option<String>,
 }
 
 impl Claim {
-    /// Draws the id of a new run.
+    /// Makes the claim of a new run, with a random id.
     pub(super) fn new() -> Self {
         Self { run: RandomId::random(), dead: None, is_made: false, told: None }
     }
@@ -30,10 +30,10 @@ impl Claim {
         Token::new(self.run)
     }
 
-    /// Announces the run in the folder, once, and returns the earlier runs. The folder knows the
-    /// run before Redis does. So the next run that holds the folder's lock can prove that this run
-    /// has ended. All runs that the folder knows have ended. This matters if Redis returns with
-    /// older data, because the lease in it may belong to any of them.
+    /// Records the run in the folder, once, and returns the earlier runs that the folder lists. All
+    /// earlier runs have ended, because this process holds the lock of the folder. If Redis came
+    /// back with older data, any of them may hold the lease there. The folder lists this run before
+    /// Redis does. So a later run with the lock can prove that this run has ended.
     pub(super) async fn announce(
         &mut self,
         storage: Option<&Storage>,
@@ -50,7 +50,7 @@ impl Claim {
         Ok(self.dead.insert(dead))
     }
 
-    /// Returns the name of the lease's holder. Logs once that the run waits for it.
+    /// Returns the name of the lease's holder. Logs that the run waits, once for each holder.
     pub(super) fn wait_for(&mut self, holder: Option<&LeaseHolder>) -> String {
         let name =
             holder.map_or_else(|| "a program other than urlseen".to_owned(), ToString::to_string);

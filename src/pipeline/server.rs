@@ -1,4 +1,4 @@
-//! Server that a pipeline works with.
+//! Redis server of a pipeline.
 
 use std::pin::Pin;
 
@@ -17,13 +17,14 @@ pub trait Server: Send + Sync {
     /// Opens a connection and logs in.
     fn connect(&self) -> Awaited<'_, Result<Link, LinkError>>;
 
-    /// Checks that the server has and permits everything that a crawl needs. Returns its version.
+    /// Checks that the server has and permits everything that a crawl needs. Returns the version of
+    /// the server.
     fn check<'a>(
         &'a self,
         needs: &'a Needs,
     ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>>;
 
-    /// Draws a random number that spreads attempts to connect.
+    /// Returns a random number, so that many daemons do not reconnect at the same time.
     fn jitter(&self) -> u64 {
         id::random()
     }

@@ -1,4 +1,4 @@
-//! Filter in Redis, as used by a run.
+//! Filter in Redis, as a run uses it.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use urlseen_core::redis_filter::opening::{Opened, RedisOpenError, Sample, Sample
 use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::MismatchError;
 
-/// Filter in Redis, and its fill.
+/// Filter in Redis, with the samples of its fill.
 pub struct Shared {
     wanted: Wanted,
     opened: Opened,
@@ -24,7 +24,7 @@ pub struct Shared {
 }
 
 impl Shared {
-    /// Takes the filter that was opened according to `wanted`.
+    /// Wraps the filter that was opened according to `wanted`.
     pub(crate) fn new(wanted: Wanted, opened: Opened) -> Self {
         let samples = Samples::new(&opened.filter);
         Self { wanted, opened, samples, unseen: 0 }
@@ -54,17 +54,17 @@ impl Shared {
         }
     }
 
-    /// Memory that the complete filter takes in Redis.
+    /// Returns the memory that the complete filter takes in Redis, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.opened.bytes()
     }
 
-    /// Fill and error rate, estimated from the last samples.
+    /// Returns the fill and the error rate, estimated from the last samples.
     pub(crate) fn estimate(&self) -> Estimate {
         self.samples.estimate(&self.opened.filter)
     }
 
-    /// Makes the request for the fill of one of the keys.
+    /// Builds the command that asks for the fill of the next key to sample.
     pub(super) fn ask(&mut self) -> (Sample, Cmd) {
         self.samples.ask(&self.opened.filter)
     }
@@ -92,7 +92,7 @@ impl Shared {
         Ok(self.samples.look(link, &self.opened.filter).await?)
     }
 
-    /// Counts the items that commits have found unseen since the last note.
+    /// Returns the number of unseen items in commits that [`Self::note_unseen`] has not counted.
     pub(super) fn unseen_at(&self, standing: Standing) -> u64 {
         standing.unseen.saturating_sub(self.unseen)
     }
@@ -102,7 +102,7 @@ impl Shared {
         self.unseen += more;
     }
 
-    /// Notes the position of the crawl that the run continues from.
+    /// Notes the position of the crawl from which the run continues.
     pub(super) fn begin_at(&mut self, standing: Standing) {
         self.unseen = standing.unseen;
     }

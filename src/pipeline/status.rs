@@ -1,4 +1,4 @@
-//! State of a daemon at some moment, as shown to other programs.
+//! State of a daemon at some moment, for other programs.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 
-/// State that the endpoint reports for a daemon. A value that is unknown (yet) is `None`.
+/// State of a daemon, as its endpoint reports it. A value that is not known (yet) is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Status {
     /// Name of the crawl, `crawl.name`.
@@ -31,16 +31,16 @@ pub struct Status {
     pub phase: Phase,
     /// Address of Redis, without the password.
     pub redis: String,
-    /// The last batch committed.
+    /// The last committed batch.
     pub head: Option<Head>,
-    /// Number of seconds for which the lease is still held unless it is renewed.
+    /// Seconds until the lease ends, unless it is renewed before.
     pub lease_seconds: Option<f64>,
-    /// Counts of the crawl since the start.
+    /// Counts since the start of the daemon.
     pub counts: Counts,
-    /// Items that passed by each rule; empty if there are no rules.
+    /// Number of items that passed by each rule; empty if there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Passed>,
-    /// Queries since the start, from `serve.listen` and from `forget.key`.
+    /// Counts of queries since the start, from `serve.listen` and from `forget.key`.
     #[serde(default)]
     pub asked: Asked,
     /// Lengths of the lists in Redis.
@@ -83,7 +83,7 @@ impl Status {
 pub struct Head {
     /// Number of the last commit.
     pub seq: u64,
-    /// Id of that commit, 16 hex digits.
+    /// Id of the last commit, 16 hex digits.
     pub commit_id: String,
 }
 
@@ -98,7 +98,7 @@ impl From<urlseen_core::storage::Head> for Head {
 pub struct Passed {
     /// Name of the `[[pass]]` rule.
     pub rule: String,
-    /// Items that passed by it.
+    /// Number of items that the rule let pass.
     pub items: u64,
 }
 
@@ -107,7 +107,7 @@ pub struct Passed {
 pub struct Lists {
     /// Items that wait to be claimed.
     pub source: Option<u64>,
-    /// Items claimed and not committed.
+    /// Items that are claimed and not committed.
     pub processing: Option<u64>,
     /// Unseen items that wait for crawlers.
     pub sink: Option<u64>,
@@ -124,7 +124,7 @@ pub struct FilterStatus {
     pub capacity: u64,
     /// Number of keys divided by the capacity.
     pub fill: f64,
-    /// The share of unseen items that the filter reports as seen now, computed from its fill.
+    /// Share of unseen items that the filter takes for seen, computed from its fill.
     pub error_rate: f64,
     /// Memory of the filter, in bytes.
     pub bytes: u64,
@@ -134,7 +134,7 @@ pub struct FilterStatus {
 }
 
 impl FilterStatus {
-    /// Returns the state of a filter of which `forgotten` keys are forgotten.
+    /// Returns the state of a filter with this fill and with `forgotten` tombstones.
     pub(super) fn new(fill: Fill, error_rate: f64, forgotten: usize) -> Self {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
@@ -153,7 +153,7 @@ impl From<&Arc<Gauges>> for FilterStatus {
 pub struct Storage {
     /// Path of the folder, `storage.dir`.
     pub dir: PathBuf,
-    /// Syncing of the log, `storage.fsync`.
+    /// Rule for syncing the log, `storage.fsync`.
     pub fsync: String,
     /// Number of snapshots in the folder.
     pub snapshots: u64,
@@ -162,7 +162,7 @@ pub struct Storage {
     pub last_snapshot: Option<SystemTime>,
     /// Size of the log in the folder, in bytes.
     pub log_bytes: u64,
-    /// Bytes written to the log since the start.
+    /// Number of bytes written to the log since the start of the daemon.
     pub written_bytes: u64,
     /// Archive of the folder, if it has one.
     #[serde(default)]
@@ -178,7 +178,7 @@ impl From<Footprint> for Storage {
     }
 }
 
-/// The archive of the fingerprints that were let through.
+/// Archive of the fingerprints that were emitted or imported.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Archive {
     /// Size of the archive, in bytes.

@@ -1,23 +1,24 @@
-//! Number of items to read together.
+//! Window: the items that are read together.
 
 use urlseen_engine::item::Items;
 
-/// Maximum number of items of the first window, because their sizes are still unknown.
+/// Maximum number of items of the first window. The window is small, because the sizes of its items
+/// are unknown.
 const FIRST_WINDOW: usize = 16;
 
 /// Limits the items that are read together, by count and by bytes.
 ///
-/// The sizes of a list's items are known only once the items are read. So a window has as many
-/// items as fit if all are as large as the largest recent one. The window starts small, and doubles
-/// as long as the items are small. If items are larger than all before, one window can be larger
-/// than intended. Then it is split before it is passed on.
+/// The sizes of a list's items are known only after the items are read. So a window has as many
+/// items as fit if each is as large as the largest recent item. The first window is small. Windows
+/// double as long as the items are small. If items are larger than all recent ones, a window can
+/// exceed its bytes. Then the window is split into several batches.
 #[derive(Debug)]
 pub(crate) struct Window {
     items_max: usize,
     bytes_max: usize,
     /// Size of the largest recent item, in bytes.
     item: usize,
-    /// True while windows double, because no limit was reached yet.
+    /// True while windows double, because no window has reached a limit yet.
     is_starting: bool,
     /// True until the first window is read.
     is_blind: bool,
@@ -38,13 +39,15 @@ impl Window {
         Self { alone: count, ..self }
     }
 
-    /// Returns the number of windows to request before the first of them is read. It is one while
-    /// the sizes of items are unknown, so that at most one window of large items is in memory.
+    /// Returns the number of windows to request before the first of them is read. While the sizes
+    /// of items are unknown, the number is one, so that at most one window of large items is in
+    /// memory.
     pub(crate) fn at_once(&self, most: usize) -> usize {
         if self.is_blind { 1 } else { most }
     }
 
-    /// Returns the number of items to request next. It is at least one, even if items are large.
+    /// Returns the number of items to request next: at least one, even if a single item exceeds the
+    /// bytes.
     pub(crate) fn items(&self) -> u64 {
         if self.alone > 0 {
             return 1;
@@ -52,14 +55,14 @@ impl Window {
         (self.bytes_max / self.item).clamp(1, self.items_max) as u64
     }
 
-    /// Learns from the items that were read, and splits them if they are larger than a batch may
-    /// be. An item that is too large by itself is a batch of one.
+    /// Adapts to the sizes of the items that were read. Splits the items if they exceed the bytes
+    /// of a batch. An item that alone exceeds the bytes is a batch of one item.
     pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
         self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.largest();
         self.is_starting &= self.items() < self.items_max as u64;
-        // A large item is remembered for a while, because large items seldom come alone.
+        // The size of a large item fades slowly, because large items seldom come alone.
         let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };
         self.is_starting &= largest < faded;
         self.item = largest.max(faded).max(1);

@@ -1,4 +1,4 @@
-//! Connection of one client: bytes in both directions, and the time limits for each.
+//! Connection of one client: bytes in both directions, with time limits.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,23 +9,23 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::time::{Instant, timeout_at};
 
-/// Time that a client has to read its replies before it is dropped.
+/// Time limit for a client to read its replies.
 const WRITE: Duration = Duration::from_secs(30);
 
-/// Time for the next bytes of a command that has begun.
+/// Time limit for the next bytes of a command that has begun.
 const REST: Duration = Duration::from_secs(30);
 
-/// Number of bytes to read together, and bytes of replies that are kept before they are sent.
+/// Maximum number of bytes in one read. Replies of this many bytes are sent at once.
 pub(super) const BUFFER: usize = 64 << 10;
 
 /// Connection, with received bytes that are not yet parsed, and replies that are not yet sent.
 pub(super) struct Connection {
     stream: TcpStream,
-    /// Address of the client, as the system reports it. It holds no text of the client.
+    /// Address of the client, as the system reports it. The client cannot choose its text.
     pub(super) peer: SocketAddr,
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
-    /// Time at which the client must have greeted; `None` once it has.
+    /// Time limit for the greeting; `None` after the greeting.
     greeting_end: Option<Instant>,
 }
 
@@ -40,8 +40,8 @@ impl Connection {
         }
     }
 
-    /// Ends the limit for the greeting. The client has sent a command, and the password if there is
-    /// one. From now on it may be silent between commands.
+    /// Ends the time limit for the greeting. The client has sent a command, and the password if one
+    /// is set. After that, the client may be silent between commands.
     pub(super) fn greeted(&mut self) {
         self.greeting_end = None;
     }
@@ -56,11 +56,11 @@ impl Connection {
 
     /// Receives more bytes. Returns 0 at the end of the stream.
     pub(super) async fn receive(&mut self) -> io::Result<usize> {
-        // A client that always has more to read would otherwise never reach this limit.
+        // Without this check, a client that always sends more bytes would never reach the limit.
         if self.greeting_end.is_some_and(|end| end <= Instant::now()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
-        // There is no limit between commands once the client has greeted.
+        // Between commands, only the time for the greeting is limited.
         let end =
             if self.received.is_empty() { self.greeting_end } else { Some(self.end_of(REST)) };
         match end {
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> io::Result<usize> {
-        // A connection that is always readable would keep the thread from all others.
+        // Without this, a connection that is always readable would block all other connections.
         tokio::task::coop::consume_budget().await;
         loop {
             if self.received.is_empty() {
@@ -92,7 +92,7 @@ impl Connection {
         self.stream.shutdown().await
     }
 
-    /// Returns the end of `time` from now, or of the greeting if that is earlier.
+    /// Returns the moment after `time`, or the end of the greeting if that comes earlier.
     fn end_of(&self, time: Duration) -> Instant {
         let end = Instant::now() + time;
         self.greeting_end.map_or(end, |greeting| greeting.min(end))

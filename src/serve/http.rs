@@ -1,12 +1,12 @@
-//! Detection of HTTP on the port of the Redis protocol. No client of Redis speaks HTTP. Any web
-//! page can make a browser send it to this machine, with commands as the body.
+//! Detection of HTTP on the port of the Redis protocol. No client of Redis speaks HTTP. But any web
+//! page can make a browser send HTTP to this machine, with commands as the body.
 
 /// Methods of HTTP, and the first word of HTTP/2.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "PRI"];
 
 /// Returns true if the line is a request, a response or a `Host` header of HTTP. A browser can send
-/// methods of any name, so the version at the end of the line counts as well.
+/// methods of any name, so a version at the end of the line is enough.
 pub(super) fn is_http(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(first) = words.next() else { return false };
@@ -20,7 +20,7 @@ fn is_version(word: &[u8]) -> bool {
     after(word, b"http/").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Returns the part of a word after `prefix`, in any case.
+/// Removes a prefix from a word, and ignores the case of the prefix.
 fn after<'a>(word: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (begin, rest) = word.split_at_checked(prefix.len())?;
     begin.eq_ignore_ascii_case(prefix).then_some(rest)

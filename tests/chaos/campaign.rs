@@ -1,4 +1,4 @@
-//! Campaign: rounds, one after the other, until there are enough for a verdict.
+//! Campaign: rounds, one after the other, until enough faults and items are counted.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -12,7 +12,7 @@ use crate::plan::{Kind, Plan, Scenario};
 use crate::round::{Outcome, Round};
 use crate::tally::Tally;
 
-/// Least counts before a campaign may pass.
+/// Minimum counts for a campaign to pass.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
     pub(crate) daemon_kills: u64,
@@ -39,7 +39,7 @@ pub(crate) struct Campaign {
     pub(crate) seed: u64,
     /// Exact number of rounds, regardless of the counts.
     pub(crate) rounds: Option<u64>,
-    /// Time after which no round begins.
+    /// Time after which no new round starts.
     pub(crate) time: Duration,
     pub(crate) needs: Needs,
     pub(crate) scenario: Option<Scenario>,
@@ -108,8 +108,8 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    /// Returns true if a round shows the oracle the fault. Checks that the sound program passes the
-    /// same round.
+    /// Returns true if the oracle detects the fault in a round. Checks that the sound program
+    /// passes the same round.
     fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
             let plan = broken.plan(self.seed.wrapping_add(round));
@@ -125,7 +125,7 @@ impl Campaign {
         Ok(false)
     }
 
-    /// Command that runs a round again.
+    /// Returns the command that repeats a round.
     fn again(&self, plan: &Plan) -> String {
         let mut words = vec![format!("scripts/chaos --seed {} --rounds 1", plan.seed)];
         if self.place == FilterPlace::Redis {
@@ -145,7 +145,7 @@ impl Campaign {
     }
 }
 
-/// Runs one round in its own folder. `again` is the command that repeats it.
+/// Runs one round in its own folder. `again` is the command that repeats the round.
 fn run_round(plan: &Plan, program: &Path, keep: bool, again: &str) -> Result<Outcome> {
     let started = Instant::now();
     let mut folder = tempfile::Builder::new().prefix("urlseen-chaos-").tempdir()?;

@@ -13,9 +13,9 @@ use rustix::process::Signal;
 
 use crate::process::{Process, SOON};
 
-/// Output each time the filter has caught up with Redis and work begins.
+/// Output of the daemon each time its filter has reached the state of Redis and its work starts.
 const READY: &str = "the lease is taken";
-/// Output while the daemon waits for its turn.
+/// Output of the daemon while it waits for the lease or the lock.
 const STANDING_BY: &str = "standing by";
 
 /// Keys of the crawl in Redis.
@@ -26,7 +26,7 @@ pub(crate) const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
 pub(crate) const STATE: &str = "urlseen:{demo:discovered}:state";
 pub(crate) const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
-/// Place that holds the filter.
+/// Place where the filter is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum FilterPlace {
     /// in the daemon's memory and a storage folder
@@ -35,7 +35,7 @@ pub(crate) enum FilterPlace {
     Redis,
 }
 
-/// Kinds of a filter in Redis, each large enough that errors practically never occur.
+/// Kinds of a filter in Redis, each so large that practically no errors occur.
 const LAYOUTS: [&[&str]; 4] = [
     NATIVE,
     &["filter.kind=pyrebloom", "filter.error_rate=1e-12"],
@@ -45,10 +45,10 @@ const LAYOUTS: [&[&str]; 4] = [
 
 const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
 
-/// Kind without a capacity.
+/// Kind of filter that has no capacity.
 const SET: &[&str] = &["filter.kind=scrapy-redis"];
 
-/// Settings of a list as source, and of streams.
+/// Settings of a list as source.
 pub(crate) const LIST: &[&str] = &["source.kind=list"];
 pub(crate) const STREAMS: [&[&str]; 3] = [
     &["source.kind=stream", "source.after_commit=keep"],
@@ -56,7 +56,7 @@ pub(crate) const STREAMS: [&[&str]; 3] = [
     &["source.kind=stream", "source.after_commit=trim"],
 ];
 
-/// Configuration of the daemon: all values that a round varies.
+/// Configuration of the daemon: all values that differ between rounds.
 #[derive(Debug, Clone)]
 pub(crate) struct Settings {
     pub(crate) batch: u64,
@@ -76,7 +76,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Draws the settings. The capacity follows from the items later.
+    /// Draws the settings. The capacity is set later, from the number of items.
     pub(crate) fn draw(random: &mut Rng, place: FilterPlace) -> Self {
         Self {
             place,
@@ -95,7 +95,7 @@ impl Settings {
         .with_layout(random)
     }
 
-    /// Draws the settings that only a filter in Redis has.
+    /// Draws the settings of a filter in Redis.
     fn with_layout(mut self, random: &mut Rng) -> Self {
         if self.place == FilterPlace::Redis {
             self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
@@ -115,7 +115,7 @@ impl Settings {
         self.source != LIST
     }
 
-    /// Describes the source and the filter in a few words.
+    /// Returns a short description of the source and the filter.
     pub(crate) fn kept(&self) -> String {
         let source = self.source.join(", ");
         match self.place {
@@ -124,7 +124,7 @@ impl Settings {
         }
     }
 
-    /// Redis command of the feeder that matches the source.
+    /// Returns the Redis command with which the feeder pushes to the source.
     pub(crate) fn push(&self) -> &'static str {
         match self.take_from {
             _ if self.is_stream() => "XADD",
@@ -157,10 +157,10 @@ impl Settings {
     }
 }
 
-/// Runner of daemons, with the place and the settings for all of them.
+/// Starter of daemons. All of them have the same folder and the same settings.
 pub(crate) struct Runner {
     pub(crate) program: PathBuf,
-    /// Folder for the output of the daemons and for the storage folder.
+    /// Folder that has the output of the daemons and the storage folder.
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
@@ -188,7 +188,7 @@ impl Runner {
         self.moves += 1;
     }
 
-    /// Starts a daemon. It may not be ready when this function returns.
+    /// Starts a daemon. The daemon may not be ready yet when the function returns.
     pub(crate) fn start(&self, options: &[&str]) -> Result<Daemon> {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(options.iter().map(ToString::to_string));
@@ -196,7 +196,7 @@ impl Runner {
         Ok(self.daemon(Process::start(&self.program, arguments, &self.folder)?))
     }
 
-    /// Starts a daemon whose flushes fail from the `first` one on.
+    /// Starts a daemon whose syncs fail, starting with number `first`.
     pub(crate) fn start_with_failing_syncs(&self, first: u64) -> Result<Daemon> {
         // The tracer is detached, so that the daemon is the child.
         let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e"];
@@ -207,18 +207,18 @@ impl Runner {
         Ok(self.daemon(Process::start(Path::new("strace"), arguments, &self.folder)?))
     }
 
-    /// Writes a line between the outputs of the daemons.
+    /// Writes a line to the log with the outputs of the daemons.
     pub(crate) fn note(&self, line: fmt::Arguments<'_>) -> Result<()> {
         let mut log = OpenOptions::new().create(true).append(true).open(self.log())?;
         Ok(writeln!(log, "=== {line}")?)
     }
 
-    /// Path of the log with the outputs of all daemons.
+    /// Returns the path of the log with the outputs of all daemons.
     pub(crate) fn log(&self) -> PathBuf {
         log_in(&self.folder)
     }
 
-    /// Runs `urlseen storage` with this command and waits for its end.
+    /// Runs `urlseen storage` with this command, and waits until it has ended.
     pub(crate) fn storage_command(&self, command: &str) -> Result<()> {
         let mut arguments = vec!["storage".to_owned(), command.to_owned()];
         arguments.extend(self.set());
@@ -239,17 +239,17 @@ impl Runner {
     }
 }
 
-/// Path of the log with the outputs of all daemons of a round in `folder`.
+/// Returns the path of the log with the outputs of all daemons of the round in `folder`.
 pub(crate) fn log_in(folder: &Path) -> PathBuf {
     folder.join("daemon.log")
 }
 
-/// Running daemon. Once it has ended, `daemon.log` holds its output.
+/// Running daemon. After its end, `daemon.log` has its output.
 pub(crate) struct Daemon {
     process: Process,
     log: PathBuf,
     is_told: bool,
-    /// Number of times that it began to work before it last had to go back.
+    /// Number of times that the daemon had started to work before its last rollback.
     readies_before: usize,
 }
 
@@ -258,12 +258,12 @@ impl Daemon {
         self.process.id()
     }
 
-    /// Returns true if the daemon works, and has not found since that it must go back.
+    /// Returns true if the daemon works, and has not noticed a rollback of Redis since then.
     pub(crate) fn is_ready(&self) -> bool {
         self.readies() > self.readies_before
     }
 
-    /// Records that Redis has come back with older data, so that the filter must follow it.
+    /// Records that Redis came back with older data, so that the filter must follow.
     pub(crate) fn goes_back(&mut self) {
         self.readies_before = self.readies();
     }
@@ -280,7 +280,7 @@ impl Daemon {
         self.process.said()
     }
 
-    /// Exit status, if the daemon has ended.
+    /// Returns the exit status, if the daemon has ended.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.process.ended()?;
         if status.is_some() {
@@ -289,7 +289,7 @@ impl Daemon {
         Ok(status)
     }
 
-    /// Waits for the end of the daemon.
+    /// Waits until the daemon has ended.
     pub(crate) fn wait(&mut self) -> Result<ExitStatus> {
         let status = self.process.wait(SOON)?;
         self.tell()?;

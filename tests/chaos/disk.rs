@@ -1,7 +1,9 @@
-//! Disk that can become full: a small file system in memory, if this program may mount one.
+//! Disk that can become full: a small file system in memory, if this program has permission to
+//! mount one.
 //!
-//! Root may mount it. Other users may if the kernel permits them a user namespace. The mounts are
-//! in this program's own mount namespace, so they disappear with it.
+//! Root may mount a file system. Other users may mount one if the kernel permits them a user
+//! namespace. The mounts are in this program's own mount namespace, so they disappear with the
+//! program.
 
 use std::env;
 use std::fs;
@@ -21,7 +23,8 @@ const MARK: &str = "CHAOS_MOUNTS";
 /// Size of the disk when it is not full.
 const SIZE: u64 = 1 << 30;
 
-/// Runs this program again with its own mounts. Returns if that is impossible or already done.
+/// Runs this program again in its own mount namespace. Returns if that is impossible or was done
+/// already.
 pub(crate) fn enter_namespace() -> Result<()> {
     if env::var_os(MARK).is_some() {
         return Ok(());
@@ -59,7 +62,7 @@ impl Disk {
 
     /// Shrinks the disk until at most this many bytes are free.
     pub(crate) fn fill(&self, free: u64) -> Result<()> {
-        // The kernel refuses that if more was written meanwhile.
+        // The kernel refuses to shrink the disk if more was written meanwhile.
         wait_for("full disk", SOON, || {
             let facts = statvfs(&self.0)?;
             let used = (facts.f_blocks - facts.f_bfree) * facts.f_frsize;
@@ -67,7 +70,7 @@ impl Disk {
         })
     }
 
-    /// Restores the full size.
+    /// Restores the full size of the disk.
     pub(crate) fn free(&self) -> Result<()> {
         self.resize(SIZE)
     }

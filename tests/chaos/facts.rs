@@ -6,8 +6,8 @@ use redis::Connection;
 use crate::daemon::{PROCESSING, SOURCE, STATE};
 use crate::feeder::FED;
 
-/// Script that answers the number of waiting items, `seq` and `commit_id`. In a stream all items
-/// that were fed wait, except the committed ones.
+/// Script that returns the number of waiting items, `seq` and `commit_id`. In a stream, all fed
+/// items that are not committed wait.
 const LOOK: &str = "
     local found = redis.call('HMGET', KEYS[3], 'seq', 'commit_id', 'entries')
     local waiting
@@ -29,7 +29,7 @@ pub(crate) struct Facts {
 }
 
 impl Facts {
-    /// Reads all facts at one moment.
+    /// Reads the state of the crawl at one moment.
     pub(crate) fn read(connection: &mut Connection) -> Result<Self> {
         let mut look = redis::cmd("EVAL");
         look.arg(LOOK).arg(4).arg(&[SOURCE, PROCESSING, STATE, FED]);

@@ -1,5 +1,5 @@
-//! Feeder of items, which keeps its account in Redis itself. If Redis loses data, the account shows
-//! exactly which items it kept.
+//! Feeder of items. It keeps its account in the same Redis. If Redis loses data, the account shows
+//! exactly the items that Redis kept.
 
 use anyhow::{Context, Result};
 use redis::{Commands, Connection};
@@ -7,9 +7,10 @@ use redis::{Commands, Connection};
 use crate::items::{Generation, Items};
 use crate::server::Server;
 
-/// Key of the number of fed items.
+/// Redis key of the number of fed items.
 pub(crate) const FED: &str = "chaos:fed";
-/// Key of the list of generations, each as `FIRST NUMBER`: the first item, and the generation.
+/// Redis key of the list of generations. Each element is `FIRST NUMBER`: the first item, and the
+/// number of the generation.
 const GENERATIONS: &str = "chaos:generations";
 
 /// Number of items in one transaction.
@@ -21,25 +22,26 @@ pub(crate) struct Feeder {
     fed: u64,
     /// Last generation that ever existed.
     generation: u64,
-    /// True if Redis does not know of that generation yet.
+    /// True if Redis has no entry of the last generation yet.
     is_generation_new: bool,
     push: &'static str,
 }
 
 impl Feeder {
-    /// Feeds the items of `seed` to that end of the source that the daemon does not take from.
+    /// Makes a feeder for the items of `seed`. `push` pushes to the end of the source from which
+    /// the daemon does not take.
     pub(crate) fn new(seed: u64, new_percent: u8, push: &'static str) -> Self {
         let history = vec![Generation { first: 0, number: 0 }];
         let items = Items { seed, new_percent, history };
         Self { items, fed: 0, generation: 0, is_generation_new: true, push }
     }
 
-    /// Number of items that Redis keeps, as last read.
+    /// Returns the number of items that Redis has, as last read.
     pub(crate) fn fed(&self) -> u64 {
         self.fed
     }
 
-    /// Items that Redis keeps, as last read.
+    /// Returns the items that Redis has, as last read.
     pub(crate) fn items(&self) -> &Items {
         &self.items
     }
@@ -82,8 +84,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Reads the account that Redis kept after a crash. Returns true if Redis lost items; later
-    /// items are then of a new generation.
+    /// Reads the account that Redis kept after a crash. Returns true if Redis lost items. Later
+    /// items then have a new generation.
     pub(crate) fn resume(&mut self, server: &Server) -> Result<bool> {
         let mut connection = server.connection()?;
         let fed: u64 = connection.get::<_, Option<u64>>(FED)?.unwrap_or_default();

@@ -1,6 +1,6 @@
-//! Fault injection: kills, cuts and rolls back the environment of urlseen at random. At the end it
-//! compares the content of Redis with the expected content. `scripts/chaos --help` explains the
-//! options.
+//! Fault injection: random kills, cut connections and rollbacks while urlseen works. At the end,
+//! the program compares the content of Redis with the expected content. `scripts/chaos --help`
+//! explains the options.
 
 mod broken;
 mod campaign;
@@ -32,59 +32,59 @@ use campaign::{Campaign, Needs};
 use daemon::FilterPlace;
 use plan::{Kind, Scenario};
 
-/// Counts that a long run must reach before it may pass.
+/// Counts that a long run must reach to pass.
 const LONG: Needs =
     Needs { daemon_kills: 300, redis_kills: 60, rollbacks: 60, cuts: 300, items: 5_000_000 };
 
-/// Counts that a short run must reach.
+/// Counts that a short run must reach to pass.
 const SHORT: Needs =
     Needs { daemon_kills: 80, redis_kills: 25, rollbacks: 20, cuts: 25, items: 300_000 };
 
 /// Seed of the short run. Its first rounds cover all scenarios.
 const SHORT_SEED: u64 = 20_260_321;
 
-/// Kills, cuts and rolls back the environment of urlseen while it works, and checks that no item is
-/// lost and none repeated.
+/// Kills urlseen and Redis, cuts connections and rolls data back while urlseen works. Checks that
+/// no item is lost or repeated.
 ///
-/// Rounds go on until enough faults struck and enough items were fed. Each round has its own Redis
-/// server and its own crawl. A fault counts only if a batch, a snapshot or a recovery was in
-/// progress. The exit status is 0 only if there was no error and enough was counted.
+/// Rounds continue until enough faults had an effect and enough items were fed. Each round has its
+/// own Redis server and its own crawl. A fault counts only if a batch, a snapshot or a recovery was
+/// in progress. The exit status is 0 only if there was no error and the counts were reached.
 #[derive(Debug, Parser)]
 #[command(name = "scripts/chaos")]
 struct Args {
-    /// Number from which everything is drawn; round R has the seed N + R
+    /// Seed of all random numbers; round R has the seed N + R
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// A fixed seed, and a run of under two minutes
+    /// Use a fixed seed, and run for less than two minutes
     #[arg(long, conflicts_with_all = ["rounds", "minutes", "items", "faults", "broken"])]
     short: bool,
     /// Exact number of rounds, regardless of the counts
     #[arg(long, value_name = "R")]
     rounds: Option<u64>,
-    /// No new round after this many minutes
+    /// Start no new round after this number of minutes
     #[arg(long, value_name = "M", default_value_t = 30)]
     minutes: u64,
-    /// Least number of items to feed
+    /// Minimum number of items to feed
     #[arg(long, value_name = "N", default_value_t = LONG.items)]
     items: u64,
     /// Number of faults in a round
     #[arg(long, value_name = "N", default_value_t = 40)]
     steps: usize,
-    /// Strike only with these kinds of faults
+    /// Inject only these kinds of faults
     #[arg(long, value_name = "KIND", value_delimiter = ',')]
     faults: Vec<Kind>,
     /// Run only this scenario
     #[arg(long, value_name = "NAME")]
     scenario: Option<Scenario>,
-    /// Place that holds the filter
+    /// Place where the filter is
     #[arg(long, value_name = "STORE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
     place: FilterPlace,
-    /// Path of the urlseen to test
+    /// Path of the program to test
     #[arg(long, value_name = "FILE")]
     program: PathBuf,
-    /// Build urlseen with this fault, or with each one for `all`, and check that the oracle detects
-    /// it
+    /// Build urlseen with this fault, or with each fault for `all`, and check that the oracle
+    /// detects it
     #[arg(long, value_name = "NAME", value_parser = Choice::parse)]
     broken: Option<Choice>,
     /// Keep the folders of rounds with an error

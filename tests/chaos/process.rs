@@ -1,4 +1,4 @@
-//! Child programs of a round, and their output.
+//! Child processes of a round, and their output.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read};
@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Time between two looks.
+/// Time between two looks at a condition.
 pub(crate) const POLL: Duration = Duration::from_micros(500);
 
-/// Time limit for anything that should happen at once, on a busy machine.
+/// Time limit for events that should happen at once, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_mins(1);
 
-/// Waits until `look` finds a value and returns it. Fails after `deadline`.
+/// Waits until `look` returns a value, and returns this value. Fails after `deadline`.
 pub(crate) fn wait_for<T>(
     what: &str,
     deadline: Duration,
@@ -36,8 +36,8 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// Child process. It is killed with its group when dropped, and by the kernel when this program
-/// ends.
+/// Child process. It is killed with its group when it is dropped, and by the kernel when this
+/// program ends.
 pub(crate) struct Process {
     child: Child,
     /// Standard output and error so far, in whole lines.
@@ -83,12 +83,12 @@ impl Process {
         self.child.id()
     }
 
-    /// Output of the child so far.
+    /// Returns the output of the child so far.
     pub(crate) fn said(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Exit status, if the child has ended. Its output is complete then.
+    /// Returns the exit status, if the child has ended. Its output is complete then.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.child.try_wait().context("a child cannot be waited for")?;
         if status.is_some() {
@@ -99,7 +99,7 @@ impl Process {
         Ok(status)
     }
 
-    /// Waits for the end of the child.
+    /// Waits until the child has ended.
     pub(crate) fn wait(&mut self, deadline: Duration) -> Result<ExitStatus> {
         wait_for("end of a process", deadline, || self.ended())
     }
@@ -108,8 +108,8 @@ impl Process {
         kill_process(Pid::from_child(&self.child), signal).context("a child takes no signal")
     }
 
-    /// Kills the child and its children, as a crash of the machine would, and waits until they are
-    /// gone.
+    /// Kills the child and its children, as in a crash of the machine, and waits until they have
+    /// ended.
     pub(crate) fn kill(&mut self) -> Result<()> {
         if self.child.try_wait()?.is_none() {
             kill_process_group(Pid::from_child(&self.child), Signal::KILL)

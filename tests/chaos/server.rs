@@ -1,4 +1,4 @@
-//! Redis server that crashes, and comes back with the data that its persistence kept.
+//! Redis server that can crash. It comes back with the data that its persistence kept.
 
 use std::collections::VecDeque;
 use std::fs::{self, OpenOptions};
@@ -16,18 +16,20 @@ use crate::process::{Process, SOON, wait_for};
 /// Persistence of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Persistence {
-    /// Append-only file, flushed before every answer. A crash loses nothing.
+    /// Append-only file, synced before every answer. A crash loses no data.
     Always,
-    /// Append-only file, flushed every second. A crash of the machine loses a second or two.
+    /// Append-only file, synced every second. A crash of the machine loses the data of a second or
+    /// two.
     EverySecond,
-    /// Saves from time to time, as Debian installs it. A crash loses all data since the last save.
+    /// Saves from time to time, as in Debian's configuration. A crash loses all data since the last
+    /// save.
     Saves,
 }
 
-/// Age of the writes to the append-only file that a crash of the machine may lose.
+/// Maximum age of writes to the append-only file that a crash of the machine may lose.
 const UNFLUSHED: Duration = Duration::from_secs(2);
 
-/// Greatest age of a copy that is restored. The daemon's log always reaches back further.
+/// Maximum age of a copy that is restored. The daemon's log always reaches back further.
 const COPY_AGE: Duration = Duration::from_secs(45);
 
 /// Redis server in its own folder.
@@ -54,7 +56,7 @@ enum Kept {
 }
 
 impl Server {
-    /// Starts a server in `folder`, which is empty or was left by a server.
+    /// Starts a server in `folder`, which is empty or has the data of an earlier server.
     pub(crate) fn start(folder: &Path, persistence: Persistence) -> Result<Self> {
         fs::create_dir_all(folder)?;
         let mut server = Self {
@@ -108,7 +110,7 @@ impl Server {
         self.note_length()
     }
 
-    /// Treats the current data as saved, and drops all copies, so that the data never goes back
+    /// Treats the present data as saved, and drops all copies, so that the data never goes back
     /// further.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.lengths.clear();
@@ -117,7 +119,7 @@ impl Server {
         self.copy()
     }
 
-    /// Records the current length of the append-only file. The caller does that from time to time.
+    /// Records the present length of the append-only file. Call it regularly.
     pub(crate) fn note_length(&mut self) -> Result<()> {
         if self.persistence == Persistence::EverySecond {
             self.lengths.push_back((Instant::now(), fs::metadata(self.append_only()?)?.len()));
@@ -128,7 +130,7 @@ impl Server {
         Ok(())
     }
 
-    /// Takes a copy of the data, to be restored later.
+    /// Takes a copy of the data, which can be restored later.
     pub(crate) fn copy(&mut self) -> Result<()> {
         let kept = if self.persistence == Persistence::Saves {
             Kept::Dump(self.dump()?)
@@ -139,10 +141,10 @@ impl Server {
         Ok(())
     }
 
-    /// Saved data of a server whose persistence is saves.
+    /// Saves the data, and returns the saved file.
     pub(crate) fn dump(&self) -> Result<Vec<u8>> {
         let mut connection = self.connection()?;
-        // Redis refuses that while another save is running.
+        // Redis refuses a save while another save runs.
         wait_for("save", SOON, || Ok(redis::cmd("SAVE").exec(&mut connection).ok()))?;
         Ok(fs::read(self.dump_file())?)
     }
@@ -153,17 +155,17 @@ impl Server {
         Ok(fs::write(self.dump_file(), dump)?)
     }
 
-    /// Saves the data, as Redis does by itself if it is configured so.
+    /// Saves the data, as in an automatic save of Redis.
     pub(crate) fn save(&self) -> Result<()> {
         if self.persistence == Persistence::Saves {
             let mut connection = self.connection()?;
-            // Redis refuses that while another save is running.
+            // Redis refuses a save while another save runs.
             wait_for("save", SOON, || Ok(redis::cmd("BGSAVE").exec(&mut connection).ok()))?;
         }
         Ok(())
     }
 
-    /// Kills the server. The data that a crash loses is gone.
+    /// Kills the server, and removes the data that a crash would lose.
     pub(crate) fn crash(&mut self, random: &mut Rng) -> Result<()> {
         self.kill()?;
         if self.persistence == Persistence::EverySecond && random.bool() {
@@ -192,7 +194,7 @@ impl Server {
             Kept::Length(length) => self.truncate(*length)?,
             Kept::Dump(dump) => fs::write(self.dump_file(), dump)?,
         }
-        // Later copies belong to a history that no longer exists.
+        // Later copies belong to a history that does not exist any more.
         self.copies.truncate(index + 1);
         Ok(())
     }
@@ -207,15 +209,15 @@ impl Server {
     }
 
     /// Cuts an incomplete transaction off the end of the append-only file. If the file ends within
-    /// a command, Redis 7.0 keeps the beginning of the transaction. It appends to that, and runs
-    /// the result at the start after the next.
+    /// a command, Redis 7.0 keeps the start of the transaction and appends to it. The start after
+    /// the next would execute the result.
     fn repair(&self) -> Result<()> {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
         let mut command = Command::new("redis-check-aof");
         command.arg("--fix").arg(manifest).stdin(Stdio::piped());
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         if let Some(mut pipe) = process.stdin.take() {
-            // The tool asks for permission only if there is something to cut off.
+            // The tool asks for a confirmation only if it must cut the file.
             drop(pipe.write_all(b"y\n"));
         }
         let output = process.wait_with_output()?;
@@ -232,7 +234,7 @@ impl Server {
         self.folder.join("dump.rdb")
     }
 
-    /// Growing file of the append-only folder.
+    /// Returns the file of the append-only folder to which Redis appends.
     fn append_only(&self) -> Result<PathBuf> {
         let entries = fs::read_dir(self.folder.join("appendonlydir"))?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,6 +1,6 @@
-//! Storage folder between two runs, which the tests copy, damage and restore.
+//! Contents of the storage folder between two runs. The tests copy, damage and restore it.
 //!
-//! They leave `lock` in its place: its inode distinguishes a folder from a copy of it.
+//! The file `lock` is not copied or replaced, because its inode distinguishes a folder from a copy.
 
 use std::fs::{self, OpenOptions};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use fastrand::Rng;
 
-/// Content of a folder, by file name.
+/// Contents of the files of a folder, by name.
 #[derive(Debug, Clone)]
 pub(crate) struct Contents(Vec<(String, Vec<u8>)>);
 
 impl Contents {
-    /// Reads all files except the lock and the lease. Without a folder there are none.
+    /// Reads all files except the lock and the lease. Returns no files if the folder does not
+    /// exist.
     pub(crate) fn read(folder: &Path) -> Result<Self> {
         let mut files = Vec::new();
         for path in files_of(folder)? {
@@ -35,7 +36,7 @@ impl Contents {
         Ok(())
     }
 
-    /// Copies the content, with the log's last file cut to `length` bytes.
+    /// Returns a copy of the content in which the log's last file is cut to `length` bytes.
     pub(crate) fn with_log_cut(&self, length: usize) -> Result<Self> {
         let mut cut = self.clone();
         let (_, bytes) = cut.last_log().context("there is a log")?;
@@ -43,7 +44,7 @@ impl Contents {
         Ok(cut)
     }
 
-    /// Name and length of the log's last file.
+    /// Returns the name and the length of the log's last file.
     pub(crate) fn log_length(&self) -> Option<(&str, usize)> {
         let logs = self.0.iter().filter(|(name, _)| is_log(name));
         logs.max_by_key(|(name, _)| name).map(|(name, bytes)| (name.as_str(), bytes.len()))
@@ -64,7 +65,7 @@ pub(crate) struct Flipped {
 }
 
 impl Flipped {
-    /// Flips a random bit of a log or a snapshot. Returns `None` if there is none.
+    /// Flips a random bit of a log file or a snapshot. Returns `None` if there is no such file.
     pub(crate) fn at_random(folder: &Path, random: &mut Rng) -> Result<Option<Self>> {
         let mut files = files_of(folder)?;
         files.retain(|path| is_log(&name_of(path)) || is_snapshot(&name_of(path)));
@@ -73,7 +74,7 @@ impl Flipped {
         }
         let path = &files[random.usize(0..files.len())];
         let length = fs::metadata(path)?.len();
-        // Headers at both ends are hit as often as all other bytes.
+        // The headers at both ends are damaged as often as all other bytes together.
         let offset = match random.u8(0..4) {
             0 => random.u64(0..length.clamp(1, 64)),
             1 => length.saturating_sub(random.u64(1..=64)),
@@ -84,9 +85,8 @@ impl Flipped {
         Ok(Some(flipped))
     }
 
-    /// Flips the bit back if the file is unchanged except for this bit and for appended bytes. A
-    /// bit that did not matter when the daemon started would matter once the daemon has to go back
-    /// further.
+    /// Flips the bit back if the rest of the file is unchanged, except for appended bytes. A bit
+    /// that had no effect at the start could have an effect when the daemon goes back further.
     pub(crate) fn mend(&self, folder: &Path, right: &Contents) -> Result<()> {
         let Some((_, right)) = right.0.iter().find(|(name, _)| *name == self.file) else {
             return Ok(());
@@ -110,7 +110,8 @@ impl Flipped {
     }
 }
 
-/// Cuts at most `most` bytes off the end of the log. Returns the name of the file, if there is one.
+/// Cuts at most `most` bytes off the end of the log. Returns the name of the log file, if there is
+/// one.
 pub(crate) fn tear_log(folder: &Path, most: u64, random: &mut Rng) -> Result<Option<String>> {
     let mut files = files_of(folder)?;
     files.retain(|path| is_log(&name_of(path)));
@@ -121,20 +122,20 @@ pub(crate) fn tear_log(folder: &Path, most: u64, random: &mut Rng) -> Result<Opt
     Ok(Some(name_of(path)))
 }
 
-/// Returns true if a snapshot is being written, or was when its writer was killed.
+/// Returns true if the folder has an unfinished snapshot.
 pub(crate) fn has_unfinished_snapshot(folder: &Path) -> bool {
     let files = files_of(folder).unwrap_or_default();
     let is_unfinished = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "tmp");
     files.iter().any(|path| name_of(path).starts_with("snapshot") && is_unfinished(path))
 }
 
-/// Files that hold the filter, ordered by name.
+/// Returns the files of the filter, ordered by name.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {
         let entry = entry?;
         let name = entry.file_name();
-        // A file that has disappeared meanwhile is skipped.
+        // A file that was deleted meanwhile is skipped.
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && name != "lock" && name != "lease" {
             paths.push(entry.path());

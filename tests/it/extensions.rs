@@ -1,10 +1,10 @@
-//! Cost of an extension, counted: the files that name an example of what CONTRIBUTING says how to
-//! add. Tests, pages and config.toml are outside of the count.
+//! Cost of an extension: the number of files that name an existing example. CONTRIBUTING.md tells
+//! how to add such extensions. Tests, pages and config.toml do not count.
 
 use crate::tidy::report;
 use crate::util::sources::{Source, rust_files};
 
-/// An example of an extension: its words, and the number of files that may have one of them.
+/// Example of an extension: its words, and the number of files that may contain one of them.
 struct Example {
     what: &'static str,
     words: &'static [&'static str],
@@ -60,7 +60,7 @@ fn problems(example: &Example, files: &[Source]) -> Option<String> {
     }
 }
 
-/// The code of a file, without its comments and the tests at its end.
+/// Returns the code of a file without comments and without the tests at its end.
 fn code(text: &str) -> String {
     let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();
     code.lines()
@@ -69,8 +69,7 @@ fn code(text: &str) -> String {
         .join("\n")
 }
 
-/// Returns true if `word` stands in the code with nothing before and after it that belongs to a
-/// name.
+/// Returns true if the code contains `word` as a whole name.
 fn has_word(code: &str, word: &str) -> bool {
     let is_name = |character: char| character.is_alphanumeric() || character == '_';
     code.match_indices(word).any(|(start, _)| {

@@ -1,4 +1,4 @@
-//! Requests as scrapy-redis queues them, read as Scrapy and scrapy-redis read them.
+//! Pickled requests of scrapy-redis, read in the same way as by Scrapy and scrapy-redis.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -18,7 +18,7 @@ struct Header {
     vectors: usize,
 }
 
-/// A pickle and Python's reading of it: see `scripts/vectors-pickles`.
+/// Pickle with its contents according to Python: see `scripts/vectors-pickles`.
 #[derive(Deserialize)]
 pub(crate) struct Vector {
     pub(crate) pickle: String,
@@ -97,9 +97,9 @@ fn check(vector: &Vector, algorithm: Algorithm, identity: &Identity) {
     }
 }
 
-/// Changes, removes, doubles and joins bytes of real pickles. The result must be read or refused,
-/// without any other effect. `FUZZ_SEED` sets another seed, `FUZZ_COUNT` another count than
-/// 200,000.
+/// Changes, removes, doubles and joins bytes of real pickles. Each result must be read or refused,
+/// without any other effect. `FUZZ_SEED` sets the seed, and `FUZZ_COUNT` the number of pickles
+/// (200,000).
 #[test]
 fn mutated_pickles_are_read_or_refused() {
     let number = |name, otherwise| {

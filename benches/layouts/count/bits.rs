@@ -1,4 +1,4 @@
-//! Bits of Redis strings, in memory.
+//! Bits of Redis strings, kept in memory.
 
 use std::ops::Range;
 use std::thread;
@@ -9,29 +9,29 @@ use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use super::Fill;
 use super::keys::{Digits, fingerprint};
 
-/// Positions that are drawn before any of them is set. With this number, each region of the largest
-/// string gets enough of them for one pass over it.
+/// Number of positions that are computed before they are set. With this number, each region of the
+/// largest string gets enough positions for one pass.
 const DRAWN: usize = 1 << 26;
 
-/// Strings of a filter, in memory.
+/// Strings of a filter, kept in memory.
 pub struct Bits<'a> {
     layout: &'a Layout,
     keys: u64,
-    /// Selects the keys that the filter is filled with and tests.
+    /// Selects the keys with which the filter is filled and tested.
     has: Box<dyn Fn(&Digits) -> bool + Sync + 'a>,
     held: StringBits,
 }
 
-/// Bit positions of a filter.
+/// Layout of a filter's bits.
 type Layout = dyn BitStrings + Sync;
 
 impl<'a> Bits<'a> {
-    /// Returns strings without a bit.
+    /// Returns empty strings for all keys.
     pub fn new(layout: &'a Layout) -> Self {
         Self::of_keys(layout, |_| true)
     }
 
-    /// Returns strings for the keys that `has` selects, to count a part of a filter.
+    /// Returns empty strings for the keys that `has` selects. They are a part of a filter.
     pub fn of_keys(layout: &'a Layout, has: impl Fn(&Digits) -> bool + Sync + 'a) -> Self {
         Self { layout, keys: 0, has: Box::new(has), held: StringBits::new(layout) }
     }
@@ -47,7 +47,7 @@ impl<'a> Bits<'a> {
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// Returns the number of these keys that have all bits set at the positions of another layout.
+    /// Returns the number of these keys whose bits are all set, at the positions of another layout.
     pub fn seen_by(&self, layout: &Layout, keys: Range<u64>) -> u64 {
         let of_part = |keys: Part| {
             let mut positions = Vec::new();
@@ -60,7 +60,7 @@ impl<'a> Bits<'a> {
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// Computes the bits of these keys, by region.
+    /// Computes the positions of the bits of these keys, for each region.
     fn draw(&self, keys: Part) -> Vec<Vec<u32>> {
         let regions = self.held.regions();
         let expected = keys.size_hint().0 * self.layout.hashes() as usize / regions;
@@ -79,7 +79,8 @@ impl<'a> Bits<'a> {
 }
 
 impl Fill for Bits<'_> {
-    /// Sets the bits region by region. In the order of the keys, each bit would be a cache miss.
+    /// Sets the bits of these keys, region by region. In the order of the keys, each bit would be a
+    /// cache miss.
     fn fill(&mut self, keys: Range<u64>) {
         let chunk = DRAWN / self.layout.hashes() as usize;
         for first in keys.clone().step_by(chunk) {

@@ -19,19 +19,19 @@ pub enum Filter {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     pub strings: u32,
-    /// Strings that ever get a bit.
+    /// Number of strings that get a bit.
     pub used: usize,
     pub k: u32,
-    /// Bytes to which those strings grow.
+    /// Bytes of these strings when they have their full length.
     pub bytes: u64,
     /// Requested error rate, or the computed one if the settings have none.
     pub promised: f64,
-    /// Bytes that `native` needs for this error rate.
+    /// Number of bytes that `native` needs for this error rate.
     pub native_bytes: u64,
 }
 
 impl Filter {
-    /// Returns the layout of its bits.
+    /// Returns the layout of the filter's bits.
     pub fn layout(self) -> Box<dyn BitStrings + Sync> {
         match self {
             Self::Imooc { capacity, error_rate } => made(Imooc::new(capacity, error_rate)),
@@ -53,7 +53,7 @@ impl Filter {
         }
     }
 
-    /// Returns its size, if it is made for so many keys.
+    /// Returns the size of the filter for this number of keys.
     pub fn size(self, made_for: u64) -> Size {
         let layout = self.layout();
         let used = layout.used_strings();
@@ -70,7 +70,8 @@ impl Filter {
         }
     }
 
-    /// Returns the best geometry of `native` for so many keys in no more memory than this filter.
+    /// Returns the best geometry of `native` for this number of keys, with at most the memory of
+    /// this filter.
     pub fn native(self, capacity: u64) -> Geometry {
         let fitting = Geometry::fitting(self.size(capacity).bytes, capacity);
         fitting.expect("these filters have room for a line in each shard").0

@@ -1,6 +1,6 @@
-//! Keys: fingerprints as good as random.
+//! Keys: fingerprints that look random.
 
-/// Hex digits of a fingerprint.
+/// Number of hex digits of a fingerprint.
 const DIGITS: usize = 40;
 
 /// Fingerprint in the form of other projects.

@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Fingerprint;
 use super::Fill;
 use super::keys::fingerprint;
 
-/// Keys that are set or tested at once.
+/// Number of keys that are set or tested at once.
 const BATCH: u64 = 1 << 12;
 
 /// Filter in memory, with a fixed seed.

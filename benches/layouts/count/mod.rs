@@ -1,8 +1,8 @@
-//! Counts the errors of a filter: fills it in memory, and tests keys that were never set. `native`
-//! gets the same keys, and no more bits.
+//! Counts the errors of a filter: fills the filter in memory, and tests keys that were never set.
+//! `native` gets the same keys, and at most the same number of bits.
 //!
-//! The program that counts for docs/design/layouts.md includes this by path, and so does a test
-//! that counts small filters.
+//! The program that counts for docs/design/layouts.md includes this module by its path. A test that
+//! counts small filters also includes it.
 
 pub mod bits;
 pub mod filter;
@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 /// Fill at each test of unseen keys, in percent of the capacity.
 pub const PERCENT: [u64; 4] = [50, 100, 150, 200];
 
-/// First of the unseen keys. No filter gets so many keys.
+/// Number of the first unseen key. No filter gets as many keys.
 pub const UNSEEN: u64 = 1 << 40;
 
 /// Filter that can be filled and tested.
@@ -50,14 +50,14 @@ pub struct Count {
     pub native: bool,
     pub percent: u64,
     pub keys: u64,
-    /// Error rate by the layout's formula.
+    /// Error rate according to the layout's formula.
     pub computed: f64,
-    /// Number of the unseen keys that were taken for seen.
+    /// Number of unseen keys that were taken for seen.
     pub wrong: u64,
 }
 
 impl Case {
-    /// Fills the filter and then `native`, and passes each count to `each`.
+    /// Fills the filter and then `native`. Passes each count to `each`.
     pub fn count(self, mut each: impl FnMut(Count)) {
         let layout = self.filter.layout();
         self.count_in(Bits::new(&*layout), false, &mut each);

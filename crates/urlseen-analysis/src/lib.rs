@@ -1,5 +1,4 @@
-//! Analysis of filters and crawls, independent of the daemon: plan, replay, compare, explain and
-//! plots.
+//! Analysis of filters and crawls without the daemon: plan, replay, compare, explain and plots.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -10,12 +10,13 @@ use urlseen_core::fingerprint::Fingerprint;
 /// Future of a call to an [`AsyncFilter`].
 pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// [`Filter`] for tasks that must not block: each call returns a future. [`AsyncFilterExt`] has the
-/// methods for keys of any type.
+/// Filter for tasks, which must not block. Each call returns a future.
 ///
-/// Tasks share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at the same
-/// time. A [`LocalFilter`] answers without waiting; with a folder it first writes to its log. For
-/// tests there is [`ExactFilter`].
+/// The methods are those of [`Filter`]. [`AsyncFilterExt`] has methods for keys of any type. Tasks
+/// share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at the same time.
+///
+/// A [`LocalFilter`] answers without waiting, except that a filter with a folder writes to its log.
+/// Tests can use an [`ExactFilter`].
 ///
 /// If a future is dropped before it is ready, its keys may have been added.
 ///
@@ -33,38 +34,40 @@ pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + S
 /// # Ok::<(), Error>(())
 /// ```
 pub trait AsyncFilter: Send + Sync {
-    /// Adds keys: see [`Filter::add_all`].
+    /// Adds keys. Returns true for each key that is new, in the order of `keys`: see
+    /// [`Filter::add_all`].
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
     fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
 
-    /// Tests keys: see [`Filter::test_all`].
+    /// Tests keys without adding them. Returns true for each seen key, in the order of `keys`: see
+    /// [`Filter::test_all`].
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
     fn test_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
 
-    /// Returns the Redis keys: see [`Filter::keys`].
+    /// Returns the names of all Redis keys of the filter: see [`Filter::keys`].
     fn keys(&self) -> Vec<String>;
 
-    /// Returns the number of bits: see [`Filter::bits`].
+    /// Returns the number of bits of the filter. For an exact set, the number is 0.
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits that a key sets: see [`Filter::hashes`].
+    /// Returns the number of bits that a key sets. For an exact set, the number is 0.
     fn hashes(&self) -> u32;
 
-    /// Deletes all keys: see [`Filter::delete`].
+    /// Deletes all keys permanently. The empty filter can still be used.
     ///
     /// # Errors
     /// The same errors as [`Filter::delete`].
     fn delete(&self) -> FilterFuture<'_, ()>;
 }
 
-/// Methods of every [`AsyncFilter`], including `dyn AsyncFilter`, for keys of any type. They are
-/// the same as those of [`FilterExt`](crate::FilterExt).
+/// Methods of all [`AsyncFilter`]s for keys of any type. The methods are those of
+/// [`FilterExt`](crate::FilterExt).
 pub trait AsyncFilterExt: AsyncFilter {
-    /// Adds keys: see [`Filter::add_all`].
+    /// Adds keys of any type. Returns true for each key that is new: see [`Filter::add_all`].
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -76,7 +79,7 @@ pub trait AsyncFilterExt: AsyncFilter {
         async move { self.add_all(&keys).await }
     }
 
-    /// Tests keys: see [`Filter::test_all`].
+    /// Tests keys of any type without adding them. Returns true for each seen key.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -88,7 +91,7 @@ pub trait AsyncFilterExt: AsyncFilter {
         async move { self.test_all(&keys).await }
     }
 
-    /// Adds a key. Returns true if it is new.
+    /// Adds one key of any type. Returns true if the key is new.
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -97,7 +100,7 @@ pub trait AsyncFilterExt: AsyncFilter {
         async { Ok(added.await? == [true]) }
     }
 
-    /// Returns true if a key is seen.
+    /// Tests one key of any type without adding it. Returns true if the key is seen.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -112,7 +115,7 @@ pub trait AsyncFilterExt: AsyncFilter {
 
 impl<F: AsyncFilter + ?Sized> AsyncFilterExt for F {}
 
-/// Implements [`AsyncFilter`] for filters that never wait.
+/// Implements [`AsyncFilter`] for filters whose calls never wait.
 macro_rules! ready_at_once {
     ($($Filter:ident),+) => { $(
         impl AsyncFilter for $Filter {

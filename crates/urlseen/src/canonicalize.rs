@@ -4,12 +4,14 @@ use urlseen_core::fingerprint::canonical::{
     Buffers, CanonicalizeError, Fragments, push_request_url,
 };
 
-/// Returns the canonical form of a URL that Scrapy uses in the fingerprint of a request. The result
-/// equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte.
+/// Returns the canonical form of a URL, which Scrapy hashes for the fingerprint of a request.
 ///
-/// URLs have the same canonical form if they differ only in the order of their query, in their
-/// escapes or in the case of their host. A [`Fingerprinter`](crate::Fingerprinter) computes the
-/// canonical form itself. For many URLs it is faster.
+/// The result equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte. URLs
+/// have the same canonical form if they differ only in the order of their query, in their escapes
+/// or in the case of their host. `fragments` states whether the part after the `#` stays.
+///
+/// A [`Fingerprinter`](crate::Fingerprinter) computes the canonical form by itself. For many URLs,
+/// a [`Fingerprinter`](crate::Fingerprinter) is faster than this function.
 ///
 /// # Errors
 /// Scrapy or w3lib would refuse the URL. The error states the reason.

@@ -4,24 +4,26 @@ use std::fmt;
 
 type Source = Box<dyn std::error::Error + Send + Sync>;
 
-/// Error of a filter or a consumer. Its text says what failed and what to do now. [`Error::kind`]
-/// lets a program choose the remedy.
+/// Error of a filter or a consumer.
+///
+/// The text of an error states the failure and the remedy. A program can choose the remedy by
+/// [`Error::kind`].
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,
     source: Source,
 }
 
-/// Kind of an [`Error`], for programs.
+/// Kind of an [`Error`], by which a program can choose the remedy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// A spec, an option or an address is not valid.
     Spec,
-    /// The filter does not fit into memory, or the system has no thread for a heartbeat.
+    /// The filter does not fit into memory, or the system cannot start a thread for heartbeats.
     Memory,
-    /// The folder or the key in Redis has a filter with another spec, or the crawl's record is of
-    /// another version.
+    /// The folder or the key in Redis has a filter with another spec, or the record of the crawl
+    /// has another version. Also a delivery that another consumer popped.
     Mismatch,
     /// The filter's [`Kind`](crate::Kind) cannot place a key.
     Placement,
@@ -31,7 +33,7 @@ pub enum ErrorKind {
     Limit,
     /// The storage folder or its disk failed.
     Storage,
-    /// Redis or the connection to it failed. Repeating the call did not help.
+    /// Redis or the connection to Redis failed, also after all retries.
     Redis,
 }
 

@@ -1,15 +1,15 @@
-//! Filters with their methods, for threads.
+//! Trait of all filters and the methods of filters, for programs with threads.
 
 use super::Error;
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A compact, approximate set of keys. It answers: was this key added before?
+/// Compact, approximate set of keys. A filter tells whether a key was added before.
 ///
 /// A key is a [`Fingerprint`]. Any text can be a key, too; 32, 40 or 64 hex digits stand for the
 /// bytes of a digest. [`FilterExt`] has methods for keys of any type.
 ///
-/// A filter reports a small share of the unseen keys as seen: its error rate. If it reports a key
-/// as unseen, that key was never added.
+/// A filter reports a small share of the unseen keys as seen. This share is the error rate of the
+/// filter. A key that the filter reports as unseen was never added.
 ///
 /// All methods take `&self`, and threads share a filter as `Arc<dyn Filter>`. If several threads
 /// add the same key at the same time, the filter reports it as new to exactly one of them.
@@ -35,41 +35,44 @@ use urlseen_core::fingerprint::Fingerprint;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Filter: Send + Sync {
-    /// Adds keys. Returns true for each key that is new: unseen before, and not equal to an earlier
-    /// element of `keys`. One call for many keys is much faster than one call for each key.
+    /// Adds keys. Returns true for each key that is new, in the order of `keys`.
+    ///
+    /// A key is new if the filter has not seen the key before, and no earlier element of `keys`
+    /// equals the key. One call for many keys is much faster than one call for each key.
     ///
     /// # Errors
-    /// The filter may have added some of the unseen keys. A second call would then return false for
-    /// them. [`RedisFilter`](crate::RedisFilter) repeats a failed call itself, and returns the
-    /// answer of the first try.
+    /// The filter is full, its storage failed, or Redis failed. Some of the new keys may have been
+    /// added. A second call would return false for the added keys. A
+    /// [`RedisFilter`](crate::RedisFilter) repeats a failed call itself. The repeated call returns
+    /// the answer of the first try.
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
-    /// Tests keys without adding them. Returns true for each seen key.
+    /// Tests keys without adding them. Returns true for each seen key, in the order of `keys`.
     ///
     /// # Errors
-    /// No key was tested.
+    /// Redis failed, or the filter's kind cannot place a key.
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
-    /// Returns the Redis keys that the filter uses now or may use after growth. Empty if the filter
-    /// is not in Redis.
+    /// Returns the names of all Redis keys of the filter, including keys that the filter uses only
+    /// after it has grown. The result is empty if the filter is not in Redis.
     fn keys(&self) -> Vec<String>;
 
-    /// Returns the number of bits of the filter; 0 for an exact set.
+    /// Returns the number of bits of the filter. For an exact set, the number is 0.
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits that a key sets; 0 for an exact set.
+    /// Returns the number of bits that a key sets. For an exact set, the number is 0.
     fn hashes(&self) -> u32;
 
-    /// Deletes all keys permanently. The filter can still be used.
+    /// Deletes all keys permanently. The empty filter can still be used.
     ///
     /// # Errors
-    /// Some keys may be deleted.
+    /// The storage or Redis failed. Some keys may have been deleted.
     fn delete(&self) -> Result<(), Error>;
 }
 
-/// Methods of every [`Filter`], including `dyn Filter`, for keys of any type.
+/// Methods of all [`Filter`]s for keys of any type.
 ///
-/// The names are the same as in pyreBloom and in luw2007's `bloomfilter`.
+/// The methods have the names that pyreBloom and luw2007's `bloomfilter` use.
 ///
 /// ```
 /// use urlseen::{Error, Filter, FilterExt, FilterSpec, LocalFilter};
@@ -86,7 +89,7 @@ pub trait Filter: Send + Sync {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait FilterExt: Filter {
-    /// Adds keys: see [`Filter::add_all`].
+    /// Adds keys of any type. Returns true for each key that is new: see [`Filter::add_all`].
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -97,7 +100,7 @@ pub trait FilterExt: Filter {
         self.add_all(&fingerprints(keys))
     }
 
-    /// Tests keys: see [`Filter::test_all`].
+    /// Tests keys of any type without adding them. Returns true for each seen key.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -108,7 +111,7 @@ pub trait FilterExt: Filter {
         self.test_all(&fingerprints(keys))
     }
 
-    /// Adds a key. Returns true if it is new, as a `HashSet` does.
+    /// Adds one key of any type. Returns true if the key is new.
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -116,7 +119,7 @@ pub trait FilterExt: Filter {
         Ok(self.extend([key])? == [true])
     }
 
-    /// Returns true if a key is seen.
+    /// Tests one key of any type without adding it. Returns true if the key is seen.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].

@@ -1,8 +1,8 @@
-//! Filter for the requests of a crawl: has this request been seen before?
+//! Filters that tell whether a request of a crawl has been seen before.
 //!
-//! A filter remembers fingerprints of requests, in a few bytes for each. The fingerprint is the
-//! same as Scrapy's, bit for bit. So `http://a/?y&x` and `http://A:/?x=&y=#top` are the same
-//! request:
+//! A filter stores the fingerprints of requests, in a few bytes for each request. The fingerprints
+//! equal those of Scrapy, bit for bit. So `https://example.com/?b=2&a=1` and
+//! `https://EXAMPLE.com?a=1&b=2#x` are the same request:
 //!
 //! ```
 //! use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
@@ -20,10 +20,10 @@
 //! | any filter, for tasks | [`AsyncFilter`], and its verbs in [`AsyncFilterExt`] |
 //! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
 //! | a filter in this process's memory | [`LocalFilter::new`] |
-//! | a filter in memory that is kept in a folder | [`LocalFilter::open`] |
+//! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
-//! | requests that the daemon found unseen, held until they are finished | [`Consumer`] |
-//! | a double for tests | [`ExactFilter`] |
+//! | requests that the daemon found unseen, held until a program finishes them | [`Consumer`] |
+//! | a filter for tests | [`ExactFilter`] |
 //! | keys | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |
 //!
@@ -35,7 +35,7 @@
 //! | `storage` | [`LocalFilter::open`] |
 //! | `redis` | [`RedisFilter`], [`Consumer`] |
 //! | `tokio` | [`AsyncRedisFilter`] |
-//! | `tls` | `rediss://` for both |
+//! | `tls` | addresses with `rediss://` |
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

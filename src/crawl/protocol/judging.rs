@@ -1,10 +1,11 @@
-//! The server's needs for a daemon that judges by a filter in Redis.
+//! Keys and commands that a server must permit for a filter in Redis.
 
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::redis_kind::Content;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Adds the keys and commands that judging needs of the server.
+/// Adds to `needs` the keys and commands that the server must permit for judging by a filter in
+/// Redis.
 pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let used = filter.used();
     for &number in &used {

@@ -9,31 +9,31 @@ use std::time::Duration;
 
 use urlseen_core::storage::Moment;
 
-/// Least age of the horizon: covers an append-only file that Redis flushes every second, with room
-/// to spare.
+/// Minimum age of the horizon. This age is enough, with a large reserve, for an append-only file
+/// that Redis flushes every second.
 const LEAST: Duration = Duration::from_mins(1);
 
 /// Maximum number of seconds that rounding adds to the start and the end of a save.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Time for which a disconnected replica counts: it may still take over.
+/// Time for which a replica counts after it was last connected, because it may still take over.
 const AWAY: Duration = Duration::from_hours(1);
 
-/// Maximum number of replicas to remember.
+/// Maximum number of replicas that are remembered.
 const REPLICAS_MAX: usize = 64;
 const OFFSETS_MAX: usize = 256;
 
 /// Saves and replicas of a Redis server, from its answers so far.
 #[derive(Debug, Default)]
 pub(crate) struct Persistence {
-    /// Redis process that the other fields describe.
+    /// Id of the Redis process that the other fields describe.
     run_id: String,
     /// Lead of the server's clock over the time since boot, at the last answer.
     ahead: Option<Duration>,
     save: Option<Save>,
     /// Replication offsets, oldest first, each with the time since boot.
     offsets: Vec<(u64, Duration)>,
-    /// Replicas by address: the offset of each, and the time at which it was last heard.
+    /// Replicas by address: the offset of each, and the time since boot of its last report.
     replicas: BTreeMap<String, (u64, Duration)>,
 }
 
@@ -46,14 +46,14 @@ struct Save {
 }
 
 impl Persistence {
-    /// Reads an answer to `INFO`. Returns the moment of the oldest data that Redis may come back
-    /// with; `None` if the answer does not tell. `asked` is a moment before the question was sent.
+    /// Reads an answer to `INFO`. Returns the moment of the oldest data with which Redis may come
+    /// back; `None` if that moment is unknown. `asked` is a moment before `INFO` was sent.
     ///
-    /// With an append-only file, that is about the last second. Without one, it is the moment at
-    /// which the last completed save (`rdb_last_save_time`) began. A server without a save so far
-    /// gives its own start instead. It then comes back with the data that it started with, or with
-    /// none. A replica that lags and takes over has the data of an earlier moment: the primary then
-    /// had its offset.
+    /// With an append-only file, the moment is about a second ago. Without such a file, the moment
+    /// is the start of the last completed save (`rdb_last_save_time`). A server without any save
+    /// reports its own start in place of a save. Such a server comes back with the data that it
+    /// started with, or with no data. A replica that lags may take over. Then the moment is the
+    /// time at which the primary had the offset of that replica.
     pub(crate) fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
         let info = Info(info);
         let run_id = info.text("run_id").unwrap_or_default();
@@ -61,7 +61,7 @@ impl Persistence {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
         let now = asked.since_boot();
-        // Asks for both before it returns: each of them learns from the answer.
+        // Both calls come before the return, because each stores facts from the answer.
         let ages = (self.save_age(&info, now), self.replica_age(&info, now));
         asked.before(LEAST.max(ages.0?).max(ages.1?))
     }
@@ -72,7 +72,8 @@ impl Persistence {
         let at = Duration::from_secs(info.number("rdb_last_save_time")?);
         let before = self.ahead.replace(ahead).unwrap_or(ahead);
         if self.save.as_ref().is_none_or(|save| save.at != at) {
-            // Saved since the last answer, by the clock of then, of now, or of in between.
+            // Redis saved after the last answer. Its clock then had the lead of the last answer, of
+            // this answer, or one in between.
             let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
             self.save = Some(Save { at, ahead });
         }
@@ -90,7 +91,7 @@ impl Persistence {
         let mut is_known = true;
         for replica in info.replicas() {
             match (replica.address(), replica.number("offset")) {
-                // A replica that is being filled may have any data.
+                // A replica in its first synchronisation may have any data.
                 (Some(address), Some(offset)) if replica.text("state") == Some("online") => {
                     self.replicas.insert(address, (offset, now));
                 }
@@ -108,7 +109,7 @@ impl Persistence {
         // Only an unknown replica could come back with older data.
         self.offsets.drain(..reached.unwrap_or(0));
         if self.offsets.len() > OFFSETS_MAX {
-            // Drops the newest: the next one proves the same a little later.
+            // Drops the newest offset. The next offset proves the same a little later.
             self.offsets.pop();
         }
         let (_, at) = self.offsets.first().filter(|_| reached.is_some() && is_known)?;

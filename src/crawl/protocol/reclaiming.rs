@@ -1,9 +1,9 @@
-//! The needs of a daemon that reclaims held requests.
+//! Keys and commands that a server must permit for reclaiming held requests.
 
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::preflight::{KeyKind, KeyOwner, Needs};
 
-/// Adds the keys and commands that reclaiming needs of the server.
+/// Adds the keys and commands that the server must permit for reclaiming held requests.
 pub(super) fn add(calls: &Calls, needs: &mut Needs) {
     let (keys, record) = (calls.keys(), calls.record());
     let (consumers, requeues) = (keys.consumers.as_str(), keys.requeues.as_str());

@@ -1,4 +1,4 @@
-//! The crawl record that the daemon publishes.
+//! Crawl record, which the daemon publishes in Redis for producers and consumers.
 
 use urlseen_core::fingerprint::Fingerprinter;
 use urlseen_core::fingerprint::request::Request;
@@ -7,7 +7,7 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_engine::config::{Config, End, FilterPlace};
 use urlseen_engine::flow::source;
 
-/// Builds the record of the configured crawl.
+/// Builds the crawl record from the configuration.
 pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
     let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);

@@ -1,4 +1,4 @@
-//! States of a session before it works. Each contains the results of the state before.
+//! States of a session before its work. Each state contains the results of the previous state.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::pipeline::{Pipeline, RunError};
 use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::link::Link;
 
-/// State with two connections only.
+/// State with two open connections, without the lease.
 pub(super) struct Connected {
     link: Link,
     /// A second connection, which waits for an idle source.
@@ -30,8 +30,9 @@ pub(super) struct Recovered {
     pub(super) link: Link,
     pub(super) waiter: Link,
     pub(super) lease: Lease,
-    /// Items in the sink, and on the rejects list.
+    /// Number of items in the sink.
     pub(super) sink_length: u64,
+    /// Number of items on the rejects list.
     pub(super) rejected_length: u64,
 }
 
@@ -40,8 +41,8 @@ impl Connected {
         pipeline.filter.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
         let server = Arc::clone(&pipeline.parts.server);
         let link = pipeline.meanwhile(server.connect()).await??;
-        // Connected before it is needed: while a server does not answer, no other work would be
-        // done.
+        // The second connection is opened before it is needed. Later, the wait for a server that
+        // does not answer would stop all other work.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if !pipeline.is_recovered {
             let version = server.check(&pipeline.parts.protocol.needs()).await;
@@ -51,11 +52,10 @@ impl Connected {
         Ok(Self { link, waiter })
     }
 
-    /// Takes the lease under a new token, and only then reads the position of the crawl.
+    /// Takes the lease under a new token, and then reads the position of the crawl.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
-        // All items that were read on the last connection must be ready before the queue is
-        // settled.
+        // All batches of the last session must be queued before the queue is settled.
         pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
         let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));
@@ -72,7 +72,7 @@ impl Connected {
 }
 
 impl Owned {
-    /// Settles the batches in flight, and recovers the filter to the position of Redis.
+    /// Settles the queued batches, and recovers the filter to the position of Redis.
     pub(super) async fn recover(mut self, pipeline: &mut Pipeline) -> Result<Recovered, RunError> {
         pipeline.ask_limits(&mut self.link).await?;
         pipeline.filter.reopen(&mut self.link).await?;

@@ -31,8 +31,8 @@ impl Line {
         self.pending.is_empty()
     }
 
-    /// Returns true if a request of this kind waits for its reply. Periodic requests are not
-    /// repeated then: requests to a slow server must not pile up.
+    /// Returns true if a request of this kind waits for its reply. Then a periodic request is not
+    /// repeated, so that requests to a slow server do not pile up.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
         self.pending
             .iter()
@@ -59,19 +59,19 @@ impl Line {
     pub(super) async fn answer(&mut self) -> Result<(Pending, Reply), LinkError> {
         loop {
             let reply = self.link.receive().await?;
-            // The server sends replies to requests only.
+            // The server sends no reply without a request.
             if let Some(pending) = self.pending.pop_front() {
                 return Ok((pending, reply));
             }
         }
     }
 
-    /// Sends a request and waits for its reply. No other request may be waiting.
+    /// Sends a request and waits for its reply. No other request may be pending.
     pub(super) async fn call(&mut self, command: &Cmd) -> Result<Value, LinkError> {
         self.link.call(command).await
     }
 
-    /// Returns the connection. No request may be waiting for its reply.
+    /// Returns the connection. No request may be pending.
     pub(super) fn link(&mut self) -> &mut Link {
         &mut self.link
     }

@@ -1,13 +1,13 @@
-//! The short wait before a claim, so that items that arrive slowly form a batch.
+//! The short wait before a claim, so that items that arrive one by one form a batch.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Number of items that justifies a claim without any wait.
+/// Minimum number of items in a claim after which the next claim comes without a wait.
 const ENOUGH: u64 = 64;
 
-/// Delays a claim while only a few items arrive at a time.
+/// Delays claims while each claim finds only few items.
 #[derive(Debug)]
 pub(super) struct Linger {
     span: Duration,
@@ -17,12 +17,12 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Waits for `span` before each claim while items arrive slowly.
+    /// Waits for `span` before each claim while claims find only few items.
     pub(super) fn new(span: Duration) -> Self {
         Self { span, is_trickle: true, until: None }
     }
 
-    /// Begins the wait, because the source has its first item.
+    /// Begins the wait. Call it when the first item has arrived in the source.
     pub(super) fn begin(&mut self) {
         if self.is_trickle && !self.span.is_zero() {
             self.until = Some(Instant::now() + self.span);
@@ -39,7 +39,7 @@ impl Linger {
         self.until.is_none()
     }
 
-    /// Waits until the end of the wait, and ends it.
+    /// Sleeps until the end of the wait. Never returns if no wait has begun.
     pub(super) async fn end(&mut self) {
         match self.until {
             Some(until) => sleep_until(until).await,
@@ -53,7 +53,7 @@ impl Linger {
 mod tests {
     use super::*;
 
-    /// Rule C4. The trap: a source that has enough items for a batch waits for more.
+    /// Rule C4. Catches a wait for more items although the source has enough for a batch.
     #[test]
     fn only_a_trickle_is_waited_for() {
         let mut linger = Linger::new(Duration::from_secs(1));

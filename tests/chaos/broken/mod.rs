@@ -1,7 +1,8 @@
 //! Builds of urlseen that are broken on purpose. The oracle must detect each of them.
 //!
-//! Each build is the source tree with a patch of `tests/chaos/broken/`. All of them share one
-//! target folder of their own.
+//! Each build is the source tree with a patch of `tests/chaos/broken/`. All broken builds share one
+//! separate target folder. `scripts/simulate --broken` builds all patches that change code in Rust,
+//! also those that are not listed here.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,19 +19,19 @@ use crate::plan::{Kind, Plan, Scenario};
 /// Fault of a broken build.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Broken {
-    /// a batch is logged after it is committed
+    /// a batch is logged after its commit
     LogAfterCommit,
-    /// two histories with the same number of batches are taken for one
+    /// two histories with the same number of batches are not distinguished
     NoCommitId,
-    /// committed batches are not told from others
+    /// committed batches are not distinguished from others
     NoSeq,
-    /// bits are set when a batch is judged
+    /// bits are set before the commit
     BitsBeforeCommit,
     /// the cursor of a stream moves when its entries are read
     CursorBeforePush,
 }
 
-/// Most rounds that a broken build may pass before one round shows its fault.
+/// Maximum number of rounds that a broken build may pass before one round shows its fault.
 pub(crate) const ROUNDS: u64 = 5;
 
 /// Number of faults in a round.
@@ -58,7 +59,8 @@ impl Broken {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Plans a round in which this fault does harm, and in which the sound program does none.
+    /// Plans a round in which this fault loses or repeats items. The sound program must pass the
+    /// same round.
     pub(crate) fn plan(self, seed: u64) -> Plan {
         let with_place =
             |kinds: &[Kind], place| Plan::draw(seed, Some(Scenario::Faults), STEPS, kinds, place);
@@ -71,7 +73,7 @@ impl Broken {
         match self {
             Self::LogAfterCommit => {
                 let mut plan = faults(&[Kind::KillDaemon]);
-                // Without that setting the daemon would not start again, because the log lacks a
+                // Without this setting the daemon would not start again, because the log lacks a
                 // batch.
                 plan.settings.on_rollback = "emit-again";
                 plan
@@ -85,7 +87,7 @@ impl Broken {
         }
     }
 
-    /// Returns true if a verdict shows the harm of the fault.
+    /// Returns true if the verdict shows the fault.
     pub(crate) fn is_seen_in(verdict: &Verdict) -> bool {
         verdict.count(Wrong::Lost) + verdict.count(Wrong::Repeated) > 0
     }
@@ -113,8 +115,8 @@ impl Broken {
             .arg(patches.join(format!("{name}.patch")))
             .current_dir(&tree))
         .with_context(|| format!("the patch {name} does not fit the sources any more"))?;
-        // cargo takes a file that is older than the last build for unchanged. The last build had
-        // another of the patches, so all files that any of them changes are new.
+        // cargo treats a file that is older than the last build as unchanged. The last build had
+        // another patch, so all files that any patch changes get a new time.
         for patch in fs::read_dir(&patches)? {
             let patch = fs::read_to_string(patch?.path())?;
             for file in patch.lines().filter_map(|line| line.strip_prefix("+++ b/")) {

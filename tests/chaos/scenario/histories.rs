@@ -1,4 +1,4 @@
-//! Two histories of a crawl with the same number of batches, which share the first of them.
+//! Two histories of a crawl with the same number of batches. The first batches are the same.
 
 use anyhow::{Result, ensure};
 
@@ -11,8 +11,8 @@ use crate::storage::Contents;
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// Leads the daemon from one history into the other, once while it runs and once at its start.
-    /// Both times it must notice that and stop, although the numbers agree.
+    /// Switches the daemon from one history to the other, once while it runs and once at its start.
+    /// Both times it must notice this and stop, although the numbers of batches agree.
     pub(super) fn histories(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         self.stop_daemon()?;
@@ -42,13 +42,13 @@ impl Round {
             Ok((ended || self.facts()?.waiting == 0).then_some(ended))
         })?;
         if !ended || self.refusal()?.is_none() {
-            // The oracle finds the harm of that later.
+            // If the daemon misses the switch, the oracle finds the errors later.
             self.note_stop("led into another history while it ran, and went on")?;
             self.daemon.kill()?;
             return self.start_daemon();
         }
 
-        // Switches at the start: the folder has one history, and Redis the other.
+        // Switches the history at the start: the folder has one history, and Redis has the other.
         self.start_daemon()?;
         if self.refusal()?.is_none() {
             self.note_stop("started with the folder of another history, and went on")?;
@@ -60,7 +60,7 @@ impl Round {
         self.commit(BATCHES)
     }
 
-    /// Puts other data into Redis, and feeds from there.
+    /// Loads other data into Redis. The feeder continues from there.
     pub(super) fn load(&mut self, dump: &[u8]) -> Result<()> {
         self.server.put(dump)?;
         self.server.revive()?;

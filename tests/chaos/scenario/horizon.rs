@@ -1,4 +1,4 @@
-//! Redis comes back with data from before all that the folder may keep.
+//! Redis comes back with data that is older than all data that the folder may keep.
 
 use anyhow::Result;
 
@@ -6,8 +6,8 @@ use crate::daemon::SOURCE;
 use crate::process::{SOON, wait_for};
 use crate::round::{Outcome, Round};
 
-/// Items after the copy of the data of Redis. Their fingerprints take more than the folder may
-/// keep.
+/// Number of items after the copy of Redis's data. Their fingerprints take more space than the
+/// folder may use.
 const ITEMS: u64 = 200_000;
 /// Number of items that are fed at once, so that the daemon takes snapshots in between.
 const PART: u64 = 10_000;
@@ -16,9 +16,9 @@ const PART: u64 = 10_000;
 const FIRST_SNAPSHOT: &str = "snapshot-00000000000000000000";
 
 impl Round {
-    /// Checks that the daemon reports that it cannot go back so far, and stops. With the setting to
-    /// emit again it goes on. No item is lost. Items that Redis still knows are repeated, as the
-    /// daemon announced.
+    /// Checks that the daemon reports that it cannot go back so far, and stops. With `on_rollback =
+    /// "emit-again"`, the daemon must continue and lose no item. It may emit items a second time
+    /// that Redis still has, because its messages announce such repetitions.
     pub(super) fn horizon(mut self) -> Result<Outcome> {
         self.commit(1)?;
         let redis_before = self.server.dump()?;
@@ -26,8 +26,7 @@ impl Round {
             self.feeder.feed(&self.server, SOURCE, PART)?;
             self.wait_until_done()?;
         }
-        // The snapshot from which the copy could be recovered is dropped once a later one is
-        // finished.
+        // The daemon deletes the necessary snapshot when a later one is finished.
         let first = self.runner.state().join(FIRST_SNAPSHOT);
         wait_for("end of a snapshot", SOON, || Ok((!first.exists()).then_some(())))?;
         self.proxy.open(false);

@@ -1,4 +1,4 @@
-//! A folder that lacks batches of Redis, and the remedy that the daemon names.
+//! A folder that lacks batches that Redis has committed, and the remedies that the daemon names.
 
 use anyhow::Result;
 
@@ -9,9 +9,10 @@ use crate::storage::Contents;
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// Restores an old copy of the folder and keeps nothing else. The daemon must stop. It goes on
-    /// after `urlseen storage adopt`, or with the setting to emit again. No item is lost. Items
-    /// that the folder lacks are repeated, as the daemon announced.
+    /// Replaces the folder with an old copy. The daemon must stop. After `urlseen storage adopt`,
+    /// or with `on_rollback = "emit-again"`, the daemon must continue. In both cases, the daemon
+    /// must lose no item. It may emit the items that the old copy lacks a second time, because its
+    /// messages announce such repetitions.
     pub(super) fn lacking(mut self) -> Result<Outcome> {
         let folder = self.runner.state();
         for way in ["adopt", "emit-again"] {

@@ -1,5 +1,5 @@
-//! Rounds with a fixed story instead of drawn faults. Each leads the crawl to a state that chance
-//! would hardly reach.
+//! Rounds with a fixed sequence of events instead of random faults. Each leads to a state that
+//! random faults would seldom reach.
 
 mod histories;
 mod horizon;
@@ -13,7 +13,7 @@ use crate::plan::{Plan, Scenario};
 use crate::round::{Outcome, Round};
 
 impl Round {
-    /// Runs the plan's scenario after the start.
+    /// Runs the scenario of the plan.
     pub(crate) fn tell(mut self, plan: &Plan) -> Result<Outcome> {
         match plan.scenario {
             Scenario::Faults => self.faults(&plan.steps)?,
@@ -25,7 +25,7 @@ impl Round {
         self.end()
     }
 
-    /// Lets the daemon commit this many batches, one after the other.
+    /// Lets the daemon commit this number of batches, one after the other.
     fn commit(&mut self, batches: u64) -> Result<()> {
         for _ in 0..batches {
             self.feeder.feed(&self.server, SOURCE, self.runner.settings.batch)?;

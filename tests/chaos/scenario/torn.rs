@@ -1,17 +1,17 @@
-//! The last record of the log, cut at every byte.
+//! The last record of the log, cut off at every byte.
 
 use anyhow::{Context, Result};
 
 use crate::round::Round;
 use crate::storage::Contents;
 
-/// Number of batches before the torn one.
+/// Number of batches before the incomplete one.
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// Checks two cases. If Redis does not know the torn batch, the daemon goes on correctly for
-    /// any cut. If Redis knows it, the daemon reports that it lacks the batch, unless the record is
-    /// whole.
+    /// Checks two cases. If Redis does not have the incomplete batch, the daemon must continue
+    /// correctly with any cut. If Redis has it, the daemon must report that it lacks the batch,
+    /// except if the record is complete.
     pub(super) fn torn(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         let folder = self.runner.state();
@@ -53,7 +53,7 @@ impl Round {
     }
 }
 
-/// Name and length of the log's last file.
+/// Returns the name and the length of the log's last file.
 fn length(contents: &Contents) -> Result<(String, usize)> {
     let (name, length) = contents.log_length().context("the folder has no log")?;
     Ok((name.to_owned(), length))

@@ -14,21 +14,21 @@ use crate::round::Round;
 use crate::storage::{self, Contents, Flipped};
 use crate::tally::Phase;
 
-/// Time that a daemon may go on working with a disk that fails.
+/// Maximum time that a daemon may continue with a disk that fails.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Number of batches that the log is never ahead of Redis, because fewer are in flight.
+/// Number of batches. The log is never as far ahead of Redis, because fewer batches are in flight.
 const IN_FLIGHT: u64 = 16;
 
-/// Storage folder at an earlier moment.
+/// Copy of the storage folder at an earlier moment.
 pub(crate) struct OldFolder {
     contents: Contents,
     seq: u64,
 }
 
 impl Round {
-    /// Kills the daemon, damages its folder, and starts it again. Then it either goes on, and the
-    /// oracle checks the result, or it reports the damage and stops.
+    /// Kills the daemon, damages its folder, and starts the daemon again. It must either continue,
+    /// and the oracle checks the result, or report the damage and stop.
     pub(super) fn damage(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let (folder, random) = (self.runner.state(), &mut self.random);
@@ -54,8 +54,8 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
-    /// Copies the folder while no daemon runs, to be restored later. Keeps an earlier copy if there
-    /// is one.
+    /// Copies the folder while no daemon runs, so that it can be restored later. Keeps an earlier
+    /// copy if there is one.
     pub(super) fn remember_folder(&mut self, facts: &Facts) -> Result<()> {
         if self.old_folder.is_none() {
             let contents = Contents::read(&self.runner.state())?;
@@ -90,7 +90,7 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
-    /// Fills the disk for a while. The daemon may stop if it reports the reason.
+    /// Fills the disk for some time. The daemon may stop if it reports the reason.
     pub(super) fn fill_disk(&mut self, step: &Step) -> Result<()> {
         let Some(disk) = &self.disk else {
             self.tally.strike(step.kind, Phase::Idle, &[]);
@@ -103,7 +103,7 @@ impl Round {
         self.restart_if_ended()
     }
 
-    /// Starts a daemon whose flushes fail from some moment on.
+    /// Starts a daemon whose syncs fail after some time.
     pub(super) fn fail_syncs(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let daemon = self.runner.start_with_failing_syncs(1 + step.draw % 8)?;
@@ -117,7 +117,7 @@ impl Round {
         self.start_daemon()
     }
 
-    /// Feeds while the disk fails, and waits until the daemon has ended or has done all items.
+    /// Feeds while the disk fails, and waits until the daemon has ended or has judged all items.
     fn outlast(&mut self, step: &Step, phase: Phase) -> Result<()> {
         self.tally.strike(step.kind, phase, &[]);
         self.feeder.feed(&self.server, crate::daemon::SOURCE, step.feed)?;
@@ -141,7 +141,7 @@ impl Round {
     }
 }
 
-/// Most bytes to tear off, either of one record or of many.
+/// Returns the maximum number of bytes to cut off: those of one record, or of many.
 fn most_torn(random: &mut Rng) -> u64 {
     1 << random.u32(3..14)
 }

@@ -1,4 +1,4 @@
-//! Faults of a round, one function each.
+//! Faults of a round, one function for each.
 
 mod folder;
 mod pair;
@@ -17,11 +17,11 @@ use crate::round::Round;
 use crate::tally::{Effect, Phase};
 pub(crate) use folder::OldFolder;
 
-/// Time that a fault waits for its moment within the strike.
+/// Maximum time that a fault waits for its moment after its start.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Round {
-    /// Runs the fault of a step, and restarts all that it has killed.
+    /// Injects the fault of a step, and restarts all processes that it has killed.
     pub(crate) fn strike(&mut self, step: &Step) -> Result<()> {
         match step.kind {
             Kind::KillDaemon => self.kill_and_start(step.kind),
@@ -85,7 +85,7 @@ impl Round {
         self.kill_and_start(kind)
     }
 
-    /// Kills, sometimes, the daemon that has found Redis with older data.
+    /// Sometimes kills the daemon when it has noticed that Redis has older data.
     fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
         if !step.draw.is_multiple_of(4) {
             return Ok(());
@@ -103,8 +103,8 @@ impl Round {
         Ok(())
     }
 
-    /// Kills Redis, and the daemon if `with_daemon` is set. Redis comes back with the data that it
-    /// kept, or with older data.
+    /// Kills Redis, and also the daemon if `with_daemon` is true. Redis comes back with the data
+    /// that it kept, or with older data.
     fn crash(&mut self, kind: Kind, with_daemon: bool) -> Result<()> {
         let before = self.facts()?;
         let daemon_first = with_daemon && (kind == Kind::RollBackDown || self.random.bool());
@@ -130,7 +130,7 @@ impl Round {
         if has_forgotten_items || self.facts()?.seq() < before.seq() {
             effects.push(Effect::RolledBack);
             self.daemon.goes_back();
-            // The batch number no longer shows whether the copy is behind Redis.
+            // The number of the batch does not show any more if the copy is older than Redis.
             self.old_folder = None;
         }
         self.proxy.open(true);
@@ -156,7 +156,7 @@ impl Round {
     fn meddle(&mut self, step: &Step) -> Result<()> {
         let phase = self.phase(&self.facts()?);
         if self.runner.settings.is_stream() {
-            // What others trim was committed.
+            // Another daemon trims only committed items.
             let mut connection = self.server.connection()?;
             let cursor: Option<String> = connection.hget(STATE, "cursor")?;
             let cursor = cursor.unwrap_or_else(|| "0-0".to_owned());
@@ -165,7 +165,7 @@ impl Round {
         } else {
             self.feeder.feed(&self.server, PROCESSING, 1 + step.draw % 3)?;
         }
-        // An idle daemon checks the claimed items only when it claims, so feed one item.
+        // An idle daemon checks the claimed items only when it claims, so one item is fed.
         self.feeder.feed(&self.server, SOURCE, 1)?;
         self.tally.strike(step.kind, phase, &[]);
         Ok(())

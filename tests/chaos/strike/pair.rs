@@ -1,4 +1,4 @@
-//! Faults that need two daemons.
+//! Faults with two daemons.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::round::Round;
 use crate::storage::Contents;
 use crate::tally::{Effect, Phase};
 
-/// Lifetime of a lease, and a little more.
+/// Time after which a lease has ended for certain.
 const LEASE_ENDS: Duration = Duration::from_secs(25);
 
 impl Round {
-    /// Starts a second daemon on the same folder. It must stop without harm to the first.
+    /// Starts a second daemon with the same folder. It must stop, and must not disturb the first.
     pub(super) fn second_daemon(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         let phase = self.phase(&self.facts()?);
@@ -30,7 +30,7 @@ impl Round {
         Ok(())
     }
 
-    /// Lets a daemon that stands by take over from one that dies or is stopped.
+    /// Lets a standby take over from a daemon that is killed or stopped.
     pub(super) fn take_over(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         let mut second = self.runner.start(&["--standby"])?;
@@ -46,7 +46,7 @@ impl Round {
             let phase = self.phase(&self.facts()?);
             self.tally.strike(step.kind, phase, &[Effect::DaemonKilled]);
             if self.runner.settings.place == FilterPlace::Redis {
-                // Only time shows that the holder is dead.
+                // Only the end of the lease shows that the holder is dead.
                 self.forget_lease()?;
             }
         }
@@ -54,8 +54,8 @@ impl Round {
         Ok(())
     }
 
-    /// Pauses the daemon until its lease has ended, and wakes it again. It is alone then, or
-    /// another daemon with a copy of its folder has taken over the processing list.
+    /// Pauses the daemon until its lease has ended, and then continues it. Meanwhile, another
+    /// daemon with a copy of its folder may have taken over the processing list.
     pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         self.daemon.signal(Signal::STOP)?;
@@ -79,8 +79,8 @@ impl Round {
             Ok(self.daemon.is_ready().then_some(()))
         })?;
         first.signal(Signal::CONT)?;
-        // The daemon stops, or stands by if it was started so. In both cases it names the holder of
-        // the lease.
+        // The daemon stops, or waits if it was started as a standby. In both cases it names the
+        // holder of the lease.
         let holder = format!("(process {} on ", self.daemon.id());
         wait_for("word of a daemon behind another", SOON, || {
             Ok((first.ended()?.is_some() || first.said().contains(&holder)).then_some(()))
@@ -90,7 +90,7 @@ impl Round {
         if !said.contains(&holder) || first.ended()?.is_some_and(|it| it.code() != Some(3)) {
             self.note_stop(&format!("woke up behind another: {said}"))?;
         }
-        // The small disk, if there is one, is no longer below the folder.
+        // The new folder is not on the small disk any more.
         self.disk = None;
         Ok(())
     }

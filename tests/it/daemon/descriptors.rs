@@ -1,4 +1,4 @@
-//! Daemons without free file descriptors.
+//! Daemons that have no free file descriptors.
 
 use redis::Commands;
 
@@ -26,7 +26,7 @@ fn without_descriptors_a_lost_connection_is_opened_again_later() {
     assert_eq!(stop(daemon).counts(), (200, [150, 50, 0, 0]));
 }
 
-/// The daemon has to cut the log, but has descriptors for its connections alone.
+/// The daemon must cut the log, but has file descriptors only for its connections.
 #[test]
 fn without_descriptors_the_log_is_cut_later_and_nothing_is_lost() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");

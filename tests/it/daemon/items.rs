@@ -1,10 +1,10 @@
-//! Random items of every form, each with its expected outcome.
+//! Random items of every form, each with the expected outcome.
 
 use std::env;
 
 use super::Bytes;
 
-/// Seeds of a random test: `TEST_SEED` alone if it is set.
+/// Returns the seeds of a random test: only `TEST_SEED`, if that variable is set.
 pub(crate) fn seeds(fixed: &[u64]) -> Vec<u64> {
     match env::var("TEST_SEED") {
         Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],
@@ -58,7 +58,8 @@ pub(crate) struct Item {
     pub(crate) identity: Identity,
 }
 
-/// Makes a random item out of `keys` keys a form. One in a thousand has a megabyte.
+/// Makes a random item with one of `keys` keys for each form. One item in a thousand has a
+/// megabyte.
 pub(crate) fn item(random: &mut Random, keys: usize) -> Item {
     let padding = if random.below(1000) == 0 { 1 << 20 } else { random.below(20) };
     let padding = "x".repeat(padding);
@@ -100,7 +101,8 @@ fn url(random: &mut Random, number: usize) -> String {
     }
 }
 
-/// Makes a ready fingerprint of any length and case: bare, with a payload or in JSON.
+/// Makes an item from a fingerprint of random length and case. The item is the fingerprint alone,
+/// the fingerprint and a payload, or JSON with the fingerprint.
 fn fingerprint(random: &mut Random, number: usize, padding: &str) -> Item {
     let length = [32, 40, 64][random.below(3)];
     let parts = [0, 1, 2, 3].map(|part| format!("{:016x}", mix(number as u64 * 4 + part)));

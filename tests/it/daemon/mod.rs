@@ -1,4 +1,4 @@
-//! The daemon, `urlseen run`, against real servers.
+//! The daemon, `urlseen run`, with real Redis servers.
 
 mod bounds;
 mod descriptors;
@@ -50,16 +50,16 @@ const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
-/// Words of the daemon once it works.
+/// Part of the log line that the daemon writes when it works.
 const READY: &str = "the lease is taken";
 
 type Bytes = Vec<u8>;
 
-/// Crawl with the default names, on a server of its own.
+/// Crawl with the default names, on its own server.
 pub(crate) struct Crawl {
     pub(crate) server: RedisServer,
     settings: Vec<String>,
-    /// ACL user of the daemon, if not the default one.
+    /// ACL user of the daemon, if it is not the default user.
     user: Option<&'static str>,
 }
 
@@ -67,7 +67,7 @@ pub(crate) struct Crawl {
 const PASSWORD: &str = "a-secret-word";
 
 impl Crawl {
-    /// Makes a crawl on a fresh server, with a small filter that practically never errs.
+    /// Makes a crawl on a new server, with a small filter that makes practically no errors.
     pub(crate) fn new() -> Self {
         Self::on(RedisServer::start())
     }
@@ -77,7 +77,7 @@ impl Crawl {
         Self { server, settings: settings.map(str::to_owned).to_vec(), user: None }
     }
 
-    /// Gives the daemon a user of its own, who may do everything so far.
+    /// Gives the daemon its own user, who has all permissions at first.
     fn with_user(mut self, user: &'static str) -> Self {
         let password = format!(">{PASSWORD}");
         self.server.cli(&["acl", "setuser", user, "on", &password, "~*", "&*", "+@all"]);
@@ -102,7 +102,7 @@ impl Crawl {
         }
     }
 
-    /// Prepares `urlseen run` with another address of the server.
+    /// Prepares `urlseen run` with another URL of the server.
     fn run_at(&self, url: &str, arguments: &[&str]) -> Run {
         self.command_at("run", url, arguments)
     }
@@ -125,7 +125,7 @@ impl Crawl {
         arguments.iter().fold(run, Run::arg)
     }
 
-    /// Runs until the source is empty.
+    /// Runs the daemon until the source is empty, and returns its summary.
     #[track_caller]
     pub(crate) fn drain(&self) -> Summary {
         Summary::of(self.run(&["--drain", "--json"]).output())
@@ -139,7 +139,7 @@ impl Crawl {
         daemon
     }
 
-    /// Storage folder of all runs.
+    /// Returns the storage folder of all runs.
     pub(crate) fn storage_dir(&self) -> PathBuf {
         self.server.folder().join("storage")
     }
@@ -170,7 +170,7 @@ impl Crawl {
         len(&mut self.connection(), key)
     }
 
-    /// The rejects as JSON, oldest first.
+    /// Returns the rejects as JSON, oldest first.
     fn rejects(&self) -> Vec<Value> {
         self.list(REJECTED).iter().map(|json| serde_json::from_slice(json).unwrap()).collect()
     }
@@ -184,8 +184,7 @@ impl Crawl {
         });
     }
 
-    /// Waits until nothing waits in the source, nothing is claimed, and the daemon knows that: only
-    /// then does it wait for more.
+    /// Waits until the source is empty, no item is claimed, and the daemon waits for more items.
     #[track_caller]
     fn wait_until_idle(&self) {
         let mut connection = self.connection();
@@ -196,7 +195,7 @@ impl Crawl {
         });
     }
 
-    /// Every key with its value, as `DUMP` gives it, without the lease, which comes and goes.
+    /// Returns every key with its value from `DUMP`, except the lease, which changes by itself.
     pub(crate) fn dump(&self) -> BTreeMap<String, Bytes> {
         let mut connection = self.connection();
         let keys: Vec<String> = connection.keys("*").unwrap();
@@ -213,7 +212,7 @@ fn is_sorted(connection: &mut Connection, key: &str) -> bool {
     kind == "zset"
 }
 
-/// Length of a list or a sorted set.
+/// Returns the length of a list or a sorted set.
 fn len(connection: &mut Connection, key: &str) -> usize {
     // Its type may change between the two commands.
     connection.llen(key).or_else(|_| connection.zcard(key)).unwrap()
@@ -243,7 +242,7 @@ impl Summary {
         usize::try_from(value).unwrap()
     }
 
-    /// Number of items, then of unseen, seen, unfiltered and rejected ones.
+    /// Returns the number of items, then of unseen, seen, unfiltered and rejected items.
     #[track_caller]
     pub(crate) fn counts(&self) -> (usize, [usize; 4]) {
         let fates = ["unseen", "seen", "unfiltered", "rejected"].map(|name| self.count(name));
@@ -255,7 +254,7 @@ impl Summary {
     }
 }
 
-/// Ends the daemon as a service manager would, and returns its summary.
+/// Ends the daemon with SIGTERM, and returns its summary.
 #[track_caller]
 pub(crate) fn stop(daemon: Daemon) -> Summary {
     daemon.signal(Signal::TERM);
@@ -264,7 +263,7 @@ pub(crate) fn stop(daemon: Daemon) -> Summary {
     summary
 }
 
-/// Stops the process (SIGSTOP), and waits until it stands still.
+/// Stops the process (SIGSTOP), and waits until it has stopped.
 fn stop_process(daemon: &Daemon) {
     daemon.signal(Signal::STOP);
     wait_until(SOON, "stopped process", || {

@@ -15,10 +15,10 @@ use tempfile::TempDir;
 use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 
-/// Name of scrapy-redis's set.
+/// Key of scrapy-redis's set of seen requests.
 const SET: &str = "demo:dupefilter";
 
-/// Crawl with the default names and a small filter that practically never errs.
+/// Crawl with the default names, and a small filter that makes practically no errors.
 struct Crawl {
     server: RedisServer,
     folder: TempDir,
@@ -44,17 +44,17 @@ impl Crawl {
         self.path("storage")
     }
 
-    /// Path of a file in the crawl's folder.
+    /// Returns the path of a file in the folder of the crawl.
     fn path(&self, name: &str) -> String {
         self.folder.path().join(name).to_str().unwrap().to_owned()
     }
 
-    /// Writes a file in the crawl's folder.
+    /// Writes a file in the folder of the crawl.
     fn write(&self, name: &str, bytes: impl AsRef<[u8]>) {
         std::fs::write(self.folder.path().join(name), bytes).unwrap();
     }
 
-    /// Imports, and returns the summary.
+    /// Runs an import, and returns its summary.
     #[track_caller]
     fn import(&self, arguments: &[&str]) -> Imported {
         Imported::of(self.command("import", &["--json"]).args(arguments).output())
@@ -106,12 +106,12 @@ impl Imported {
         Self { code: output.code(), summary, stderr: output.stderr }
     }
 
-    /// Number of read, new, earlier seen and bad fingerprints.
+    /// Returns the numbers of read, new, already seen and bad fingerprints.
     fn counts(&self) -> [u64; 4] {
         ["read", "new", "seen", "bad"].map(|name| self.summary[name].as_u64().unwrap())
     }
 
-    /// Checks that all went well and without a message.
+    /// Checks that the import succeeded without a message.
     #[track_caller]
     fn check(&self, counts: [u64; 4]) {
         assert_eq!((self.counts(), self.stderr.as_str()), (counts, ""));
@@ -119,24 +119,24 @@ impl Imported {
     }
 }
 
-/// Prepares `urlseen import --storage` for a folder of its own.
+/// Prepares `urlseen import --storage` with this folder.
 fn import_to(state: &Path, arguments: &[&str]) -> Run {
     urlseen(["import", "--json", "--storage"]).arg(state).args(arguments)
 }
 
-/// Makes different URLs, by their numbers.
+/// Makes different URLs with these numbers.
 fn urls(numbers: std::ops::Range<u32>) -> Vec<String> {
     numbers.map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Fingerprints of URLs in hex, as this project computes them.
+/// Returns the fingerprints of URLs in hex digits, as computed by urlseen.
 fn fingerprints(urls: &[String]) -> Vec<String> {
     let input: String = urls.iter().map(|url| format!("{url}\n")).collect();
     let output = urlseen(["fingerprint"]).stdin(input).output();
     output.text().lines().map(str::to_owned).collect()
 }
 
-/// Makes raw bytes of fingerprints that no URL here has.
+/// Makes raw fingerprints that no URL of these tests has.
 fn raw(numbers: std::ops::Range<u64>) -> impl Iterator<Item = [u8; 20]> {
     numbers.map(|number| {
         let mut bytes = [0; 20];
@@ -149,7 +149,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Writes `requests.seen` as Scrapy 2.19 does.
+/// Returns a `requests.seen` in the format of Scrapy 2.19.
 fn frames(digests: impl Iterator<Item = [u8; 20]>) -> Vec<u8> {
     digests.flat_map(|digest| [0, 20].into_iter().chain(digest)).collect()
 }

@@ -1,4 +1,4 @@
-//! Public API of the library, compared with `tests/api.txt`, so that every change shows there.
+//! Comparison of the library's public API with `tests/api.txt`, so that each change is visible.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use public_api::Builder;
 
-/// Public API of the library without the command, one item a line.
+/// Returns the public API of the library, one item a line.
 fn now() -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("api");
@@ -14,7 +14,7 @@ fn now() -> String {
     rustdoc.args(["rustdoc", "--quiet", "--locked", "--package", "urlseen", "--lib"]);
     rustdoc.args(["--features", "storage,tokio", "--target-dir"]).arg(&target);
     rustdoc.args(["--", "-Z", "unstable-options", "--output-format", "json"]);
-    // This output of rustdoc is not stable; the variable makes the stable compiler write it.
+    // This output of rustdoc is unstable. The variable makes the stable compiler write it.
     let output = rustdoc.env("RUSTC_BOOTSTRAP", "1").current_dir(root).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let json = Builder::from_rustdoc_json(target.join("doc/urlseen.json"));

@@ -1,4 +1,4 @@
-//! The library's filters beside the command's.
+//! The library and the command share filters.
 
 use tempfile::TempDir;
 use urlseen::{FilterExt, Fingerprinter, LocalFilter, RedisFilter, Request};

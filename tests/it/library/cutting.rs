@@ -1,4 +1,4 @@
-//! Proxy that loses answers on their way, or cuts its clients off.
+//! Proxy that loses answers, or closes the connections of its clients.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex};
 
 use crate::util::redis::RedisServer;
 
-/// Proxy between clients and a server.
+/// Proxy between clients and a Redis server.
 pub(super) struct Cutting {
     port: u16,
     lose: Arc<AtomicUsize>,
     clients: Arc<Mutex<Clients>>,
 }
 
-/// Connected clients, unless the connection is cut.
+/// Connected clients, or `None` while the proxy refuses clients.
 struct Clients(Option<Vec<TcpStream>>);
 
 impl Cutting {
-    /// Starts the proxy for a server, until the test ends.
+    /// Starts the proxy for a server. It runs until the end of the test.
     pub(super) fn before(server: &RedisServer) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
@@ -43,30 +43,30 @@ impl Cutting {
         format!("redis://127.0.0.1:{}/", self.port)
     }
 
-    /// Loses this number of answers, each with its connection.
+    /// Loses the next answers, each together with its connection.
     pub(super) fn lose_next(&self, answers: usize) {
         self.lose.store(answers, Ordering::SeqCst);
     }
 
-    /// Cuts all clients off until [`Cutting::mend`].
+    /// Closes all connections, and refuses new ones until [`Cutting::mend`].
     pub(super) fn cut(&self) {
         for client in self.clients.lock().unwrap().0.take().into_iter().flatten() {
             let _ = client.shutdown(Shutdown::Both);
         }
     }
 
-    /// Lets clients in again.
+    /// Accepts clients again.
     pub(super) fn mend(&self) {
         self.clients.lock().unwrap().0 = Some(Vec::new());
     }
 
-    /// Number of answers that are still to be lost.
+    /// Returns the number of answers that will be lost.
     pub(super) fn to_lose(&self) -> usize {
         self.lose.load(Ordering::SeqCst)
     }
 }
 
-/// Passes bytes on in both directions until an answer is lost, or either end closes.
+/// Passes bytes on in both directions until an answer is lost or one end closes.
 fn pass(client: TcpStream, server: UnixStream, lose: &AtomicUsize) {
     let (mut from_client, mut to_server) =
         (client.try_clone().unwrap(), server.try_clone().unwrap());

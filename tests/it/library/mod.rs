@@ -1,4 +1,4 @@
-//! The crate as a library: its filters in Redis beside others, and its promises to programs.
+//! The library: its filters in Redis, and its promises to programs.
 
 mod api;
 mod beside;
@@ -10,7 +10,7 @@ mod tasks;
 
 use urlseen::{FilterSpec, Kind, RedisOptions};
 
-/// Settings of a configuration for a small filter of each kind that Redis holds.
+/// Settings of a small filter in Redis, for each kind.
 const KINDS: [&[&str]; 9] = [
     &["filter.kind=native", "filter.capacity=10000", "filter.error_rate=1e-9"],
     &["filter.kind=imooc", "filter.capacity=10000", "filter.error_rate=1e-9"],
@@ -28,7 +28,7 @@ const KINDS: [&[&str]; 9] = [
     &["filter.kind=scrapy-redis"],
 ];
 
-/// Specs of the same filters, each with its settings.
+/// Returns the specs of the same filters, each with its settings.
 fn kinds() -> impl Iterator<Item = (FilterSpec, &'static [&'static str])> {
     KINDS.into_iter().map(|settings| (spec(settings), settings))
 }
@@ -50,18 +50,18 @@ fn spec(settings: &[&str]) -> FilterSpec {
     settings.iter().fold(FilterSpec::new(Kind::NATIVE), set)
 }
 
-/// Spec for tests about something else.
+/// Returns the spec of a filter whose kind does not matter.
 fn native() -> FilterSpec {
     spec(KINDS[0])
 }
 
-/// Digests in hex, which every kind accepts.
+/// Returns keys of hex digits, which every kind accepts.
 fn digests(range: std::ops::Range<u32>) -> Vec<String> {
     let digest = |number: u32| format!("{:08x}", number.wrapping_mul(0x9e37_79b9)).repeat(5);
     range.map(digest).collect()
 }
 
-/// Options that give up soon.
+/// Returns options with which a call fails soon.
 fn impatient() -> RedisOptions {
     RedisOptions { retries: 1, ..RedisOptions::default() }
 }

@@ -1,9 +1,9 @@
-//! The benchmark's own proof that its tools print the same.
+//! The check of a benchmark that its tools print the same lines.
 
 use crate::util::binary::Run;
 use crate::util::sources::root;
 
-/// Makes a small run that measures nothing.
+/// Runs the check with few lines, and measures nothing.
 #[test]
 fn urlseen_and_awk_print_the_same_canonical_lines() {
     let program = env!("CARGO_BIN_EXE_urlseen");

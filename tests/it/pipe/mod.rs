@@ -1,4 +1,4 @@
-//! `urlseen filter`: lines in, unseen lines out.
+//! `urlseen filter`: it reads lines and prints the unseen ones.
 
 mod agreement;
 mod crawl;
@@ -16,7 +16,7 @@ use flate2::write::GzEncoder;
 
 use crate::util::binary::{Output, Run, urlseen};
 
-/// Prepares `urlseen filter` with a small filter that practically never errs.
+/// Prepares `urlseen filter` with a small filter that makes practically no errors.
 fn filter(arguments: &[&str]) -> Run {
     urlseen(["filter", "--capacity", "100000", "--error-rate", "1e-12"].iter().chain(arguments))
 }
@@ -36,7 +36,7 @@ fn zstandard(text: &[u8]) -> Vec<u8> {
     zstd::encode_all(text, 1).unwrap()
 }
 
-/// Joins these lines, each with its line feed.
+/// Joins these lines, each with a line feed.
 fn joined<'a>(lines: impl IntoIterator<Item = &'a str>) -> String {
     lines.into_iter().flat_map(|line| [line, "\n"]).collect()
 }

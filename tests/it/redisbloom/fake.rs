@@ -1,6 +1,6 @@
-//! Fake server with the part of RedisBloom that moves a filter: `BF.SCANDUMP` and `BF.LOADCHUNK`,
-//! which take and give chunks unchanged. The module itself is no free software;
-//! `scripts/move-redisbloom` runs the same with it.
+//! Substitute for a server with RedisBloom. It has `BF.SCANDUMP` and `BF.LOADCHUNK`, and does not
+//! change chunks. The module itself is not free software. `scripts/move-redisbloom` runs the same
+//! tests with the module.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -13,7 +13,7 @@ use tempfile::TempDir;
 /// Chunks by key, in the order of their iterators.
 type Keys = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
-/// The fake server. Its connections end with their clients.
+/// Substitute for a server. Its connections end with their clients.
 pub(super) struct Fake {
     folder: TempDir,
     state: Arc<Mutex<State>>,
@@ -22,15 +22,15 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct State {
     keys: Keys,
-    /// Failure in place of the chunk of this number, from 0.
+    /// Failure instead of the chunk with this number, counted from 0.
     failure: Option<(usize, RunError)>,
-    /// Set if a filter changes while it is dumped.
+    /// True if the filter changes during a dump.
     is_busy: bool,
 }
 
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum RunError {
-    /// The server answers an error.
+    /// The server answers with an error.
     Error,
     /// The server closes the connection.
     Closed,
@@ -72,7 +72,7 @@ impl Fake {
     }
 }
 
-/// Answers until either side closes the connection.
+/// Answers commands until one side closes the connection.
 fn serve(stream: &UnixStream, state: &Mutex<State>) {
     let mut reader = BufReader::new(stream);
     while let Some(command) = command(&mut reader) {
@@ -100,7 +100,7 @@ fn command(reader: &mut impl BufRead) -> Option<Vec<Vec<u8>>> {
     (0..count).map(argument).collect()
 }
 
-/// Answers a command. `None` closes the connection.
+/// Returns the answer to a command. `None` closes the connection.
 fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
     let text = |at: usize| String::from_utf8_lossy(&command[at]).into_owned();
     let iterator = || text(2).parse::<i64>().unwrap();
@@ -120,7 +120,7 @@ fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
             let next = chunks.iter().find(|(at, _)| *at > iterator()).cloned();
             let (next, data) = next.unwrap_or_default();
             if state.is_busy && next == 0 {
-                // One more item, which shows in the header.
+                // The header has one more item.
                 chunks[0].1[0] ^= 1;
             }
             let mut answer = format!("*2\r\n:{next}\r\n${}\r\n", data.len()).into_bytes();

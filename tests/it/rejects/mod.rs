@@ -1,4 +1,4 @@
-//! `urlseen rejects`, against real servers.
+//! `urlseen rejects` with real servers.
 
 mod listing;
 mod oversize;
@@ -18,13 +18,13 @@ const SOURCE: &str = "demo:discovered";
 const REJECTED: &str = "demo:rejected";
 const ASIDE: &str = "urlseen:{demo:discovered}:rejects";
 
-/// Words of two of the reasons.
+/// Words that two of the reasons contain.
 const NO_TAB: &str = "no tab";
 const EMPTY: &str = "empty";
 
 type Bytes = Vec<u8>;
 
-/// Server with the lists of a crawl.
+/// Redis server with the lists of a crawl.
 struct Lists {
     server: RedisServer,
     connection: Connection,
@@ -51,7 +51,7 @@ impl Lists {
         }
     }
 
-    /// Adds rejects as the daemon does, a second apart.
+    /// Adds rejects in the form of the daemon, with times a second apart.
     fn reject(&mut self, items: &[(&[u8], Unreadable)]) {
         let first = self.len(REJECTED);
         let json = |(number, (item, reason)): (usize, &(&[u8], Unreadable))| {
@@ -62,7 +62,7 @@ impl Lists {
         self.push(REJECTED, rejects.iter().map(Vec::as_slice));
     }
 
-    /// Adds a reject for each number, with two reasons by turns.
+    /// Adds a reject for each number, with two alternating reasons.
     fn reject_numbers(&mut self, numbers: impl IntoIterator<Item = usize>) {
         let items = numbers.into_iter().map(|number| number.to_string()).collect::<Vec<_>>();
         let reason = |number: usize| match number % 2 {
@@ -83,7 +83,7 @@ impl Lists {
         self.connection.llen(key).unwrap()
     }
 
-    /// Items of all rejects as text, with those set aside.
+    /// Returns the items of all rejects as text, including those of an interrupted command.
     fn rejected_items(&mut self) -> Vec<String> {
         let rejects = [self.list(ASIDE), self.list(REJECTED)].concat();
         rejects
@@ -95,14 +95,14 @@ impl Lists {
             .collect()
     }
 
-    /// Items of the source, as text.
+    /// Returns the items of the source as text.
     fn source_items(&mut self) -> Vec<String> {
         let items = self.list(SOURCE).into_iter();
         items.map(|item| String::from_utf8(item).unwrap()).collect()
     }
 }
 
-/// Numbers as text, in order of size.
+/// Returns the numbers as text, in ascending order.
 fn numbers(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
     numbers.into_iter().map(|number| number.to_string()).collect()
 }

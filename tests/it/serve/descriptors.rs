@@ -1,4 +1,4 @@
-//! Clients do not take the file descriptors that the log and snapshots need.
+//! Clients cannot take the file descriptors that the log and snapshots need.
 
 use std::fs;
 use std::os::unix::fs::MetadataExt;
@@ -11,7 +11,7 @@ use crate::util::binary::Run;
 use crate::util::descriptors::{forbid, leave, raise_own, restore};
 use crate::util::wait::{SOON, wait_until};
 
-/// Number of URLs added at once: too few for the log to grow to a snapshot.
+/// Number of URLs that are added at once. They are too few for a snapshot.
 const SOME: usize = 1000;
 
 /// Prepares the daemon with a soft and a hard limit on file descriptors.
@@ -22,13 +22,13 @@ fn limited(served: &Served, limits: &str) -> Run {
     served.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// Identity of the snapshot, which differs from that of a later one.
+/// Returns the identity of the latest snapshot. Each snapshot has another identity.
 fn snapshot(served: &Served) -> Option<u64> {
     let file = served.storage_dir().join("snapshot-00000000000000000000");
     fs::metadata(file).ok().map(|file| file.ino())
 }
 
-/// Adds more URLs, all of them new, while the filter has room.
+/// Adds further URLs, all of them new. The filter must have room.
 fn add(client: &mut Connection, added: &mut usize) {
     if *added == 50_000 {
         return;
@@ -38,7 +38,7 @@ fn add(client: &mut Connection, added: &mut usize) {
     *added += SOME;
 }
 
-/// Kills the daemon, and checks with another one that all URLs were kept.
+/// Kills the daemon, and checks with another daemon that all URLs are seen.
 #[track_caller]
 fn assert_kept(served: &Served, mut running: Running, added: usize) {
     running.daemon.signal(Signal::KILL);
@@ -89,7 +89,7 @@ fn more_clients_than_the_hard_limit_allows_are_refused_before_anything_starts() 
     }
     assert_eq!(count, "2 problems in the configuration, nothing was started");
     assert!(!served.storage_dir().exists());
-    // As many clients as the message permits.
+    // The daemon starts with the number of clients that the message permits.
     let room = clients.rsplit(' ').find_map(|word| word.parse::<u64>().ok()).unwrap();
     let start = |clients: u64| {
         let served = Served::new("demo").set(&format!("serve.max_clients={clients}"));

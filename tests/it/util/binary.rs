@@ -1,4 +1,4 @@
-//! The built `urlseen` program, run to its end or in the background.
+//! Runs of the built program `urlseen`, to the end or in the background.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::dies_with_us;
 use super::wait::{SOON, poll};
 
-/// Result of a run to the end.
+/// Result of a run that has ended.
 #[derive(Debug)]
 pub(crate) struct Output {
     pub(crate) status: ExitStatus,
@@ -23,24 +23,24 @@ pub(crate) struct Output {
 }
 
 impl Output {
-    /// Exit status. `None` if a signal ended it.
+    /// Returns the exit status. `None` if a signal ended the run.
     pub(crate) fn code(&self) -> Option<i32> {
         self.status.code()
     }
 
-    /// Standard output as text.
+    /// Returns the standard output as text.
     ///
     /// # Panics
-    /// If it is not UTF-8.
+    /// If the output is not UTF-8.
     pub(crate) fn text(&self) -> &str {
         std::str::from_utf8(&self.stdout).expect("text on standard output")
     }
 }
 
-/// A run to prepare: its arguments, environment, folder and standard input.
+/// Prepared run: arguments, environment, folder and standard input.
 ///
-/// By default it runs in an empty folder of its own, reads nothing, and sees no `URLSEEN_` variable
-/// of the tests' environment.
+/// By default, the program runs in a new, empty folder, with empty input and without the `URLSEEN_`
+/// variables of the test process.
 pub(crate) struct Run {
     command: Command,
     name: String,
@@ -89,16 +89,16 @@ impl Run {
         self
     }
 
-    /// Sets the bytes for standard input.
+    /// Sets the bytes of standard input.
     pub(crate) fn stdin(mut self, input: impl Into<Vec<u8>>) -> Self {
         self.input = Some(input.into());
         self
     }
 
-    /// Runs to the end, which must come within a minute.
+    /// Runs the program to its end, which must come within a minute.
     ///
     /// # Panics
-    /// If the end does not come, with the output so far.
+    /// If the program does not end. The message has the output so far.
     pub(crate) fn output(self) -> Output {
         self.start().output(Duration::from_mins(1))
     }
@@ -114,7 +114,7 @@ impl Run {
             .spawn()
             .expect("setpriv of util-linux is on every Debian");
         if let (Some(mut pipe), Some(input)) = (process.stdin.take(), self.input) {
-            // A program that ends before it has read everything reports that by its status.
+            // A program may end before it has read everything. Its status then shows the reason.
             thread::spawn(move || drop(pipe.write_all(&input)));
         }
         let mut pipe = process.stdout.take().expect("standard output is piped");
@@ -132,27 +132,29 @@ impl Run {
     }
 }
 
-/// Program that runs in the background, killed when dropped.
+/// Program that runs in the background. It is killed when dropped.
 pub(crate) struct Daemon {
     process: Child,
     name: String,
-    /// Standard error so far, whole lines.
+    /// Standard error so far, in whole lines.
     said: Arc<Mutex<String>>,
-    /// `None` once the output is taken.
+    /// `None` after the output was taken.
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: JoinHandle<()>,
     _folder: TempDir,
 }
 
 impl Daemon {
-    /// First line on standard error that contains `part`, from the start of the program.
+    /// Waits for a line on standard error that contains `part`. Returns the first such line since
+    /// the start of the program.
     ///
     /// # Panics
-    /// If there is none within `deadline`, or the program ends without it; with its output.
+    /// If no such line appears within `deadline`. The message has the output.
     #[track_caller]
     pub(crate) fn wait_for_line(&mut self, part: &str, deadline: Duration) -> String {
         let found = poll(deadline, || {
-            // In this order: the output of an ended program is complete once its pipe is closed.
+            // The order matters: the output of an ended program is complete when its pipe is
+            // closed.
             let ended = self.stderr.is_finished();
             let line = self.stderr().lines().find(|line| line.contains(part)).map(str::to_owned);
             if line.is_some() || ended { Some(line) } else { None }
@@ -164,30 +166,30 @@ impl Daemon {
         }
     }
 
-    /// Returns the id of its process.
+    /// Returns the process id of the program.
     pub(crate) fn id(&self) -> u32 {
         self.process.id()
     }
 
-    /// Standard error so far, as text.
+    /// Returns standard error so far, as text.
     pub(crate) fn stderr(&self) -> String {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Sends a signal: `Signal::TERM`, `Signal::INT`, `Signal::KILL`, `Signal::STOP`, …
+    /// Sends a signal to the program, for example `Signal::TERM`.
     pub(crate) fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.process), signal).expect("a running process of ours");
     }
 
-    /// Returns true if it has not ended yet.
+    /// Returns true if the program has not ended yet.
     pub(crate) fn is_running(&mut self) -> bool {
         self.process.try_wait().expect("a child can be waited for").is_none()
     }
 
-    /// Waits for its end.
+    /// Waits until the program has ended.
     ///
     /// # Panics
-    /// If the end does not come within `deadline`, with its output.
+    /// If the program does not end within `deadline`. The message has its output.
     #[track_caller]
     pub(crate) fn wait(&mut self, deadline: Duration) -> ExitStatus {
         let status = poll(deadline, || self.process.try_wait().expect("a child of ours"));
@@ -196,15 +198,15 @@ impl Daemon {
         })
     }
 
-    /// Waits for its end, and returns its whole output.
+    /// Waits until the program has ended, and returns its whole output.
     ///
     /// # Panics
-    /// If the end does not come within `deadline`, with its output.
+    /// If the program does not end within `deadline`. The message has its output.
     #[track_caller]
     pub(crate) fn output(mut self, deadline: Duration) -> Output {
         let status = self.wait(deadline);
         let stdout = self.stdout.take().expect("the output is taken once");
-        // The pipes end with the program, unless it left children that hold them.
+        // The pipes end with the program, if no child process still holds them.
         poll(SOON, || (stdout.is_finished() && self.stderr.is_finished()).then_some(()))
             .unwrap_or_else(|| panic!("{} left children that hold its output", self.name));
         let (stdout, stderr) = (stdout.join().expect("a reader that ended"), self.stderr());
@@ -214,7 +216,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        // Fails only for a process that has ended already.
+        // This can fail only if the process has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

@@ -1,4 +1,4 @@
-//! Limit on file descriptors of this process and of running daemons.
+//! Limits on the file descriptors of this process and of daemons.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -7,21 +7,22 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use super::binary::Daemon;
 
-/// Raises the limit of this process as far as possible, as tests open many connections.
+/// Raises the limit of this process as far as possible, because tests open many connections.
 pub(crate) fn raise_own() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();
 }
 
-/// Lowers the limit of a daemon until it can open `free` more.
+/// Lowers the limit of a daemon, so that it can open only `free` more descriptors.
 pub(crate) fn leave(daemon: &Daemon, free: usize) {
     let open = open(daemon);
     let unused = (0..).filter(|number| !open.contains(number));
-    // The limit is the first number that may not be used.
+    // The limit is the first number that is not permitted.
     limit(daemon, unused.take(free + 1).last().unwrap());
 }
 
-/// Lowers the limit of a daemon so that it can open none, not even in place of a closed one.
+/// Lowers the limit of a daemon, so that it can open no descriptor, not even after it has closed
+/// one.
 pub(crate) fn forbid(daemon: &Daemon) {
     limit(daemon, 0);
 }
@@ -31,7 +32,7 @@ pub(crate) fn restore(daemon: &Daemon) {
     limit(daemon, u64::MAX);
 }
 
-/// Numbers of all open descriptors of a daemon.
+/// Returns the numbers of all open descriptors of a daemon.
 fn open(daemon: &Daemon) -> BTreeSet<u64> {
     let names = fs::read_dir(format!("/proc/{}/fd", daemon.id())).unwrap();
     names.map(|name| name.unwrap().file_name().to_str().unwrap().parse().unwrap()).collect()

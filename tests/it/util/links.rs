@@ -1,4 +1,4 @@
-//! The bundled crawl. `tests/data/README.md` has its origin.
+//! Links of the bundled crawl. `tests/data/README.md` has their origin.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -6,17 +6,19 @@ use std::path::PathBuf;
 
 use flate2::read::GzDecoder;
 
-/// Links that the crawl discovered, one a line, with duplicates: 164,289.
+/// Returns the 164,289 links that the crawl discovered, one a line, with duplicates.
 pub(crate) fn discovered() -> String {
     unpack("python-docs-links.txt.gz")
 }
 
-/// Lines of [`discovered`] that Scrapy's fingerprint and an exact set call unseen, in order.
+/// Returns the lines of [`discovered`] that are unseen by Scrapy's fingerprints and an exact set,
+/// in order.
 pub(crate) fn unseen() -> String {
     unpack("python-docs-unseen.txt.gz")
 }
 
-/// Lines of [`discovered`] that Scrapy makes no request of: number, from 1, and link.
+/// Returns the lines of [`discovered`] from which Scrapy makes no request: the number, from 1, and
+/// the link.
 pub(crate) fn refused() -> Vec<(usize, String)> {
     let text = fs::read_to_string(file("python-docs-refused.txt")).expect("a bundled file");
     text.lines()

@@ -1,4 +1,4 @@
-//! Real Redis server of a test's own.
+//! Real Redis server of one test.
 
 use std::fs::{self, File};
 use std::mem;
@@ -14,11 +14,11 @@ use tempfile::TempDir;
 use super::dies_with_us;
 use super::wait::{SOON, poll};
 
-/// A `redis-server` on a Unix socket in a folder of its own, killed when dropped.
+/// Redis server on a Unix socket in its own folder. It is killed when dropped.
 ///
-/// It keeps nothing on disk and opens no TCP port unless told to.
+/// By default, it keeps nothing on disk and opens no TCP port.
 pub(crate) struct RedisServer {
-    /// Dropped, and so removed, after the server.
+    /// The folder is dropped and removed after the server.
     folder: TempDir,
     arguments: Vec<String>,
     process: Option<Child>,
@@ -30,11 +30,11 @@ impl RedisServer {
         Self::start_with(&[])
     }
 
-    /// Starts a server with arguments after the harness's own, which they override:
-    /// `&["--appendonly", "yes"]`, `&["--bind", "127.0.0.1", "--port", &free_port()]`.
+    /// Starts a server with these arguments, for example `&["--appendonly", "yes"]`. They override
+    /// the arguments of the harness.
     ///
     /// # Panics
-    /// If it answers nothing in time, with its log.
+    /// If the server does not answer in time. The message has its log.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
         let folder = TempDir::with_prefix("urlseen-redis-").expect("a temporary folder");
         let arguments = arguments.iter().map(ToString::to_string).collect();
@@ -43,7 +43,7 @@ impl RedisServer {
         server
     }
 
-    /// Kills the server, as a crash would: nothing is saved.
+    /// Kills the server, as in a crash. It saves no data.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {
             process.kill().expect("a process of ours can be killed");
@@ -54,7 +54,7 @@ impl RedisServer {
     /// Kills the server if it runs, and starts it again on the same folder, socket and arguments.
     pub(crate) fn restart(&mut self) {
         self.kill();
-        // The log of the earlier run would look like this one's.
+        // The log of the earlier run would be mistaken for the new one.
         let _ = fs::remove_file(self.log_file());
         self.spawn();
     }
@@ -65,7 +65,7 @@ impl RedisServer {
         self.restart();
     }
 
-    /// Stops the process (SIGSTOP): connections stay open, and nothing is answered.
+    /// Stops the process (SIGSTOP). Its connections stay open, and get no answers.
     pub(crate) fn pause(&self) {
         self.signal(Signal::STOP);
     }
@@ -75,17 +75,17 @@ impl RedisServer {
         self.signal(Signal::CONT);
     }
 
-    /// Folder of its socket, log, and saved files.
+    /// Returns the folder with the socket, the log and the saved files.
     pub(crate) fn folder(&self) -> &Path {
         self.folder.path()
     }
 
-    /// Address for the configuration and for `redis::Client`, without user and password.
+    /// Returns the URL for the configuration and for `redis::Client`, without user and password.
     pub(crate) fn url(&self) -> String {
         format!("unix://{}", self.socket().display())
     }
 
-    /// Address with a user and a password.
+    /// Returns the URL with a user and a password.
     pub(crate) fn url_as(&self, user: &str, password: &str) -> String {
         format!("{}?user={user}&pass={password}", self.url())
     }
@@ -98,7 +98,7 @@ impl RedisServer {
         connect(&self.url()).expect("a running server accepts connections")
     }
 
-    /// Output of `redis-cli`, without the end of the last line.
+    /// Runs `redis-cli`, and returns its output without the end of the last line.
     ///
     /// # Panics
     /// If `redis-cli` fails or the server answers with an error.
@@ -165,8 +165,8 @@ impl Drop for RedisServer {
     }
 }
 
-/// Reserves a TCP port on loopback for a server of the tests, as text. As long as this process
-/// lives, the kernel gives it to no other: it is bound, though nothing listens there.
+/// Reserves a TCP port on loopback for a server of the tests. Returns it as text. The port is bound
+/// by this process, so the kernel gives it to no other program.
 pub(crate) fn free_port() -> String {
     let claim = Socket::new(Domain::IPV4, Type::STREAM, None).expect("a socket");
     claim.set_reuse_address(true).expect("a server may listen on a bound port");
@@ -181,7 +181,7 @@ pub(crate) fn connect(url: &str) -> redis::RedisResult<Connection> {
     Client::open(url)?.get_connection_with_timeout(SOON)
 }
 
-/// Returns true if the server takes commands, or asks for a password first.
+/// Returns true if the server accepts commands or requires a password.
 fn answers(url: &str) -> bool {
     match connect(url).and_then(|mut connection| redis::cmd("PING").exec(&mut connection)) {
         Ok(()) => true,

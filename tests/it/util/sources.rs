@@ -1,4 +1,4 @@
-//! The project's own files, for the tests that read them.
+//! Source files of the project, for tests that read them.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -17,14 +17,14 @@ pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Every Rust file, `crates` first, each folder in the order of names.
+/// Returns every Rust file: `crates` first, each folder in the order of names.
 pub(crate) fn rust_files() -> Vec<Source> {
     let mut files = files_below(&["crates", "src", "tests", "benches", "examples"]);
     files.retain(|path| path.extension().is_some_and(|ending| ending == "rs"));
     files.iter().map(|path| read(path)).collect()
 }
 
-/// Every script: the files that have no name ending, or are executable.
+/// Returns every script: the files without a suffix, and the executable ones.
 pub(crate) fn scripts() -> Vec<Source> {
     let files = files_below(&["scripts", ".ci"]);
     let scripts = files.iter().filter(|path| path.extension().is_none() || is_executable(path));
@@ -38,7 +38,7 @@ pub(crate) fn pages() -> Vec<Source> {
     pages.map(|path| read(path)).collect()
 }
 
-/// Sources, scripts and the documented configuration, which name pages to readers.
+/// Returns sources, scripts and config.toml, which name pages.
 pub(crate) fn texts() -> Vec<Source> {
     let mut files = files_below(&["src", "tests/it", "benches", "scripts", "integrations"]);
     files.push(root().join("config.toml"));
@@ -72,8 +72,8 @@ fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
     }
 }
 
-/// Returns true for a folder of built or installed files: `.git`, `.venv`, `target`, and Python's
-/// cache beside imported scripts.
+/// Returns true for folders of built or installed files: `.git`, `.venv`, `target`, and Python's
+/// caches.
 fn is_generated(folder: &Path) -> bool {
     let name = folder.file_name().unwrap_or_default().to_string_lossy();
     matches!(&*name, "__pycache__" | "target" | "node_modules") || name.starts_with('.')

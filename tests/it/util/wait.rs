@@ -1,24 +1,25 @@
-//! Waiting for a condition, never for a time.
+//! Functions that wait for a condition.
 
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-/// Time limit, on a busy machine, for anything that should happen at once.
+/// Time limit for events that should happen at once, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Pause between two looks.
+/// Pause between two looks at the condition.
 const POLL: Duration = Duration::from_millis(2);
 
-/// Returns once `condition` holds.
+/// Waits until `condition` returns true.
 ///
 /// # Panics
-/// If it does not hold within `deadline`; the message names `what` was waited for.
+/// If the condition is still false after `deadline`. The message contains `what`.
 #[track_caller]
 pub(crate) fn wait_until(deadline: Duration, what: &str, mut condition: impl FnMut() -> bool) {
     assert!(poll(deadline, || condition().then_some(())).is_some(), "no {what} in {deadline:?}");
 }
 
-/// Returns the first result of `look`, or `None` after `deadline`. It looks at least once.
+/// Returns the first result of `look`, or `None` after `deadline`. The function calls `look` at
+/// least once.
 pub(crate) fn poll<T>(deadline: Duration, mut look: impl FnMut() -> Option<T>) -> Option<T> {
     let end = Instant::now() + deadline;
     loop {

@@ -4,9 +4,9 @@
 //! bits of A and B, page by page -> Ones -> Totals (by the Cells of each part) -> Overlap
 //! ```
 //!
-//! If the bits of A and B are combined by OR, the result is a filter in which the keys of both were
-//! set. So its size is estimated in the same way as that of A and of B. The number of common keys
-//! follows: |A| + |B| - |A or B| (Swamidass and Baldi, "Mathematical correction for fingerprint
+//! The OR of the bits of A and B is a filter in which all keys of A and of B were set. So its
+//! number of keys is estimated in the same way as those of A and of B. The number of common keys is
+//! then |A| + |B| - |A or B| (Swamidass and Baldi, "Mathematical correction for fingerprint
 //! similarity measures to improve chemical retrieval", J. Chem. Inf. Model. 47, 2007).
 //!
 //! This module uses no files and no network.

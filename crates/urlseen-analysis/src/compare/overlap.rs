@@ -8,7 +8,7 @@ use urlseen_core::filter::Cells;
 /// Number of standard deviations to each side that contains 95 % of a normal distribution.
 const WITHIN_95: f64 = 1.959_964;
 
-/// An estimate, and bounds that contain the true value in 95 of 100 cases.
+/// Estimate, with bounds that contain the true value in 95 of 100 cases.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Interval {
     /// Most likely value of the number.
@@ -32,7 +32,7 @@ impl Interval {
     }
 }
 
-/// Keys of two filters, together and in common: numbers and shares.
+/// Keys of two filters A and B, and their common keys: numbers and shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overlap {
     /// Number of keys of A, estimated.
@@ -43,9 +43,9 @@ pub struct Overlap {
     pub union: Interval,
     /// Number of keys of A and B, estimated.
     pub intersection: Interval,
-    /// The share of A that is in B.
+    /// Share of the keys of A that are in B; `None` if A is empty.
     pub a_in_b: Option<Interval>,
-    /// The share of B that is in A.
+    /// Share of the keys of B that are in A; `None` if B is empty.
     pub b_in_a: Option<Interval>,
     /// Jaccard index: the intersection divided by the union.
     pub jaccard: Option<Interval>,
@@ -67,14 +67,13 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds a part. `cells` describes how keys choose its bits.
+    /// Adds a part of both filters. `cells` is the distribution of the bits that keys choose.
     pub fn add(&mut self, cells: &Cells, ones: Ones) {
         let [a, b, union] = [ones.a, ones.b, ones.union].map(|ones| cells.keys(ones));
         for (sum, keys) in self.keys.iter_mut().zip([a, b, union]) {
             *sum += keys;
         }
-        // Limited to possible values, because the variances would otherwise not be those of real
-        // sets.
+        // Limited to possible values: for impossible values, the variances would have no meaning.
         let common = (a + b - union).clamp(0.0, a.min(b));
         for (sum, keys) in self.variances.iter_mut().zip([a, b, a + b - common]) {
             *sum += cells.covariance(keys);
@@ -83,7 +82,7 @@ impl Totals {
         self.is_full |= cells.is_full(ones.union);
     }
 
-    /// Adds a part whose numbers of keys are known: those of A, of B, and the common ones.
+    /// Adds a part with known numbers of keys: of A, of B, and common keys.
     pub fn add_exact(&mut self, a: u64, b: u64, common: u64) {
         for (sum, keys) in self.keys.iter_mut().zip([a, b, a + b - common]) {
             *sum += keys as f64;
@@ -120,8 +119,8 @@ impl Totals {
         }
     }
 
-    /// Returns the variance of a value that depends on A, B, and A or B by these slopes. A set and
-    /// the union have the set in common.
+    /// Returns the variance of a value by its slopes: by the estimates of A, of B, and of A or B.
+    /// The common keys of a set and the union are the set itself.
     fn variance(&self, [by_a, by_b, by_union]: [f64; 3]) -> f64 {
         let [a, b, union] = self.variances;
         by_a * by_a * a

@@ -6,16 +6,17 @@ use super::text::grouped;
 use super::{parameters, variants};
 use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 
-/// First point of the lines, last point and distance of the points, in percent of capacity.
+/// First point and last point of the lines, and the distance between points, in percent of
+/// capacity.
 const FROM: u64 = 10;
 const TO: u64 = 300;
 const STEP: usize = 5;
 
-/// Error rates up to this one are not drawn.
+/// Error rate up to which points are not drawn.
 const LEAST: f64 = 1e-16;
 
-/// Draws a line for each kind, or for each of its variants. A kind that cannot be built has no
-/// line.
+/// Makes the plot of error rates by fill, with a line for each kind or for each variant of a kind.
+/// A kind that has no such filter has no line.
 pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let keys = capacity.get();
     let mut series = Vec::new();

@@ -1,5 +1,5 @@
-//! Sizing: the resources that a filter needs for a capacity and an error rate, and those that a
-//! crawl needs of a machine, Redis and the network.
+//! Sizing: the memory of a filter for a capacity and an error rate, and the resources that a crawl
+//! needs of machines, Redis and the network.
 
 mod amount;
 mod costs;
@@ -21,8 +21,8 @@ pub use fits::{FitQuestion, Fits};
 pub use needs::{Machine, Needs, Traffic, TrafficItem};
 pub use text::{grouped, size};
 
-/// Parameters of a filter of this kind. All other parameters have the defaults of the kind's
-/// project, or else those of an empty configuration.
+/// Returns the parameters of a filter of this kind. All other parameters have the defaults of the
+/// kind's project, or else those of an empty configuration.
 fn parameters(
     kind: Kind,
     capacity: u64,
@@ -42,7 +42,7 @@ fn parameters(
     })
 }
 
-/// Filters of all variants of a kind, for the same keys.
+/// Returns the parameters of all variants of a filter, for the same keys.
 fn variants(made: &Parameters) -> Vec<Parameters> {
     let variants = made.variants();
     if variants.is_empty() { vec![made.clone()] } else { variants }

@@ -1,4 +1,4 @@
-//! Axis of a plot: the values that it can show, their places, and its ticks.
+//! Axis of a plot: the values that the axis can show, their places, and the ticks.
 
 use std::ops::Range;
 
@@ -26,18 +26,18 @@ pub enum Scale {
     },
 }
 
-/// An axis with the range for given values.
+/// Axis with a range that includes some values.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ruler {
     /// Range of places on the axis.
     pub(super) range: Range<f64>,
-    /// The places of its ticks.
+    /// Places of the ticks on the axis.
     pub(super) ticks: Vec<f64>,
     scale: Scale,
 }
 
 impl Scale {
-    /// Returns the place of a value; `None` if it has none.
+    /// Returns the place of a value on the axis; `None` if the scale cannot show the value.
     pub(super) fn place(self, value: f64) -> Option<f64> {
         match self {
             Self::Linear => Some(value),
@@ -103,7 +103,7 @@ impl Ruler {
     }
 }
 
-/// Returns multiples of `each` from `first` up to `last`, or to the next one after it.
+/// Returns multiples of `each` from `first` up to `last`, or up to the first multiple after `last`.
 fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
     let all = ((last - first) / each).ceil();
     // The number of ticks is small.

@@ -10,7 +10,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use super::axis::Ruler;
 use super::{Plot, Series, Stroke};
 
-/// Eight colours that people with any kind of sight tell apart (Okabe and Ito, "Color Universal
+/// Eight colours that colour-blind people can also tell apart (Okabe and Ito, "Color Universal
 /// Design", 2008).
 pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(0, 114, 178),
@@ -35,7 +35,7 @@ const FONT: &str = "sans-serif";
 
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
-/// Returns the text of the file.
+/// Returns the text of the SVG file.
 pub(super) fn svg(plot: &Plot) -> Result<String, String> {
     let mut text = String::new();
     let root = SVGBackend::with_string(&mut text, (SIZE.0 + LEGEND, SIZE.1)).into_drawing_area();
@@ -111,7 +111,7 @@ impl ValueFormatter<f64> for Ruler {
     }
 }
 
-/// Returns the places of those points of a line that have one.
+/// Returns the places of the points of a line. A point that the axes cannot show is left out.
 fn placed(plot: &Plot, series: &Series) -> Vec<(f64, f64)> {
     let place = |&(x, y): &(f64, f64)| Some((plot.x.scale.place(x)?, plot.y.scale.place(y)?));
     series.points.iter().filter_map(place).collect()

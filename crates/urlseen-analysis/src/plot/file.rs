@@ -1,4 +1,4 @@
-//! Writing of a file so that it exists completely or not at all.
+//! Writing of a file, completely or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -14,7 +14,8 @@ pub(super) fn check(path: &Path) -> Result<(), PlotError> {
     File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Returns the path at which the file is written first. Refuses to replace anything except a file.
+/// Returns the temporary path at which the file is written first. Refuses a path at which something
+/// other than a file exists.
 fn place(path: &Path) -> Result<PathBuf, PlotError> {
     // A folder or a device must not be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {
@@ -34,8 +35,7 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };
     let written = write(&beside, bytes).and_then(|()| fs::rename(&beside, path));
     written.map_err(|reason| {
-        // The temporary file is useless. An error here, even that it does not exist, can be
-        // ignored.
+        // If the temporary file cannot be removed, the first error is still the one to report.
         let _ = fs::remove_file(&beside);
         failed(reason)
     })
@@ -47,7 +47,7 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Returns a name in the same folder that no other process uses.
+/// Returns a path in the same folder that no other process uses.
 fn beside(path: &Path) -> Option<PathBuf> {
     let mut name = OsString::from(".");
     name.push(path.file_name()?);

@@ -14,7 +14,7 @@ pub struct Point {
     pub(crate) new: u64,
     /// Number of these new fingerprints that the filter reported as seen.
     pub(crate) wrong: u64,
-    /// Expected number of wrong ones, by the computed error rate.
+    /// Expected number of new fingerprints reported as seen, by the computed error rate.
     pub(crate) expected: f64,
     /// Computed error rate at this point.
     pub(crate) error_rate_now: f64,

@@ -94,8 +94,9 @@ impl Running {
     }
 }
 
-/// Observer of a part of the replay. It is informed of malformed fingerprints and of the progress
-/// of items. Malformed items are in the report.
+/// Audience of one feed of the replay. It passes on malformed fingerprints, but only of the
+/// fingerprints that count as seen, and the progress of the items. Malformed items are in the
+/// report.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,

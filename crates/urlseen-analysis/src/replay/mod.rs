@@ -5,10 +5,10 @@
 //! feed -> engine with an exact filter -> a lane for each kind
 //! ```
 //!
-//! The items go through the driver, as those of a pipe do, with a filter of the kind `exact`. So
-//! the engine knows which fingerprints are new. Each lane is a thread with a filter of its kind in
-//! memory. It judges the same items, and counts the new ones that it reports as seen. Nothing is
-//! written anywhere: no lease, no key, no folder.
+//! The driver judges the items by a filter of the kind `exact`, so the engine knows which
+//! fingerprints are new. Each lane is a thread with a filter of one kind in memory. A lane judges
+//! the same items, and counts the new fingerprints that it reports as seen. A replay writes no
+//! lease, no Redis key and no folder.
 
 mod curve;
 mod error;
@@ -45,7 +45,7 @@ use urlseen_engine::item::{Form, Options};
 /// Input and filters of a replay.
 #[derive(Debug)]
 pub struct Setup<'a> {
-    /// The source, and the number of items of a batch.
+    /// Configuration with the source and the number of items of a batch.
     pub config: &'a Config,
     /// Options for reading items.
     pub items: Options,
@@ -66,7 +66,7 @@ pub struct Setup<'a> {
 /// Items that are replayed.
 #[derive(Debug, Clone)]
 pub enum Input {
-    /// The lines of files, or of standard input if there are none.
+    /// Lines of these files, or of standard input if the list is empty.
     Files(Vec<PathBuf>),
     /// Keys in Redis: lists, sorted sets, sets and streams.
     Keys {
@@ -226,8 +226,8 @@ fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> F
     Feed { expected, pages: Box::new(pages) }
 }
 
-/// Returns an error if the machine does not have enough memory for the replay, as far as that is
-/// known.
+/// Checks that a replay fits into the available memory. `filters` and `exact` are the bytes of the
+/// filters and of the exact set. If the available memory is unknown, the replay counts as fitting.
 fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
     match memory::available() {
         Some(available) if available.bytes < filters.saturating_add(exact) => {

@@ -125,7 +125,7 @@ pub struct LaneReport {
     pub wrong: u64,
     /// Number of items that the filter cannot place. They are rejected.
     pub no_place: u64,
-    /// Expected number of wrong ones, by the computed error rates.
+    /// Expected value of `wrong`, by the computed error rates.
     pub wrong_computed: f64,
     /// The computed error rate at the end.
     pub error_rate_now: f64,

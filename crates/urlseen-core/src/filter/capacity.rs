@@ -5,33 +5,33 @@ use std::str::FromStr;
 
 use super::number::{CountError, parse_count};
 
-/// The number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
+/// Number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
 ///
-/// It is read from text in the forms that people use: `100000000`, `100_000_000`, `1e8`, `2.5e9`,
-/// `100M` (also `k`, `G`, `T`: powers of a thousand).
+/// Text for a capacity may be written as `100000000`, `100_000_000`, `1e8`, `2.5e9` or `100M`. The
+/// suffixes `k`, `M`, `G` and `T` are powers of a thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Capacity(NonZeroU64);
 
-/// Reason for which a capacity is refused.
+/// Reason why a capacity is refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CapacityError {
-    /// Zero keys, or a negative number.
+    /// The number of keys is 0 or negative.
     #[error("capacity {0} holds no key; give at least 1")]
     None(String),
-    /// More than one filter can index.
+    /// The number of keys is over [`Capacity::MAX`].
     #[error(
         "capacity {0} is more than the {max:e} keys that one filter can index",
         max = Capacity::MAX
     )]
     TooLarge(String),
-    /// Not a whole number in any of the accepted forms.
+    /// The text is not a whole number in any of the accepted forms.
     #[error("capacity {0:?} is not a whole number such as 1e9, 100_000_000 or 10M")]
     NotANumber(String),
 }
 
 impl Capacity {
-    /// The largest capacity. At the smallest error rate and one block a key, each part of a shard
-    /// has 1.2e9 blocks then. 32 bits can number them.
+    /// Largest capacity of a filter. At the smallest error rate and with one block for each key,
+    /// each part of a shard then has 1.2e9 blocks, whose index fits into 32 bits.
     pub const MAX: u64 = 1_000_000_000_000;
 
     /// Checks a number of keys.

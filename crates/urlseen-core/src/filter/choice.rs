@@ -10,10 +10,10 @@ pub trait Choice: Copy + 'static {
     const LATER: &'static [&'static str];
 }
 
-/// Reason for which a word is not a choice. The text lists the allowed words.
+/// Reason why a word is not a choice. The text lists the allowed words.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
-    /// The word has no meaning for this key.
+    /// The word is not one of the choices of this key.
     #[error("{found:?} is not known; allowed: {allowed}")]
     Unknown {
         /// The word that was given.
@@ -21,7 +21,7 @@ pub enum ChoiceError {
         /// All words that are allowed, separated by commas.
         allowed: String,
     },
-    /// The word gets its meaning in a later version.
+    /// The word is reserved for a later version.
     #[error("{found:?} is not in this version yet; allowed now: {allowed}")]
     NotYet {
         /// The word that was given.

@@ -6,10 +6,10 @@ use std::str::FromStr;
 #[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
 pub struct ErrorRate(f64);
 
-/// Reason for which an error rate is refused.
+/// Reason why an error rate is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ErrorRateError {
-    /// The rate is too low or too high to be of use.
+    /// The rate is below [`ErrorRate::MIN`], or above 0.1.
     #[error("error rate {0} is not between 1e-12 and 0.1")]
     OutOfRange(String),
     /// The text is not a number.
@@ -18,12 +18,13 @@ pub enum ErrorRateError {
 }
 
 impl ErrorRate {
-    /// The smallest rate. Below it, a set of the fingerprints themselves is hardly larger.
+    /// Smallest error rate of a filter. At a lower rate, a set of the fingerprints themselves takes
+    /// hardly more memory.
     pub const MIN: f64 = 1e-12;
-    /// The largest rate of a filter.
+    /// Largest error rate of a filter.
     pub(crate) const MAX: f64 = 0.1;
 
-    /// Checks a rate: a share of one, not a percentage.
+    /// Checks an error rate. It is a share, not a percentage.
     pub fn new(rate: f64) -> Result<Self, ErrorRateError> {
         if (Self::MIN..=Self::MAX).contains(&rate) {
             Ok(Self(rate))
@@ -32,13 +33,13 @@ impl ErrorRate {
         }
     }
 
-    /// Returns the rate as a share of one.
+    /// Returns the error rate as a share.
     pub fn get(self) -> f64 {
         self.0
     }
 
-    /// Returns the fewest bits a key with which a plain Bloom filter can have this rate: log2(1/p)
-    /// / ln 2.
+    /// Returns the minimum number of bits for each key of a plain Bloom filter with this error rate
+    /// p: log2(1/p) / ln 2.
     ///
     /// See Bloom 1970, and Broder and Mitzenmacher, "Network applications of Bloom filters", 2004.
     pub fn optimal_bits_per_key(self) -> f64 {

@@ -1,16 +1,16 @@
-//! Chooses the geometry with the lowest error rate for given memory and keys.
+//! Choice of the geometry with the lowest error rate for a given memory and number of keys.
 
 use super::geometry::BLOCK_BITS;
 use super::sizing::WORTH;
 use super::{Blocks, Geometry, SHARDS};
 
 impl Geometry {
-    /// Returns the best geometry within `bytes` for `keys` keys, and its error rate then. Returns
-    /// `None` if there is no room for one block in each part.
+    /// Returns the best geometry of at most `bytes` bytes for `keys` keys, and its error rate with
+    /// this number of keys. Returns `None` if the memory is too small for one block in each part.
     ///
-    /// It chooses as [`Sizing::new`](super::Sizing::new) does. It takes the fewest blocks whose
-    /// bits are within 1.16 of those of a plain Bloom filter, with their best k. Below an error
-    /// rate of about 1e-12 the figure is only a rough one.
+    /// As in [`Sizing::new`](super::Sizing::new), the number of blocks is the smallest one at which
+    /// the filter has at most 1.16 times the bits of a plain Bloom filter. Error rates below about
+    /// 1e-12 are only rough.
     pub fn fitting(bytes: u64, keys: u64) -> Option<(Self, f64)> {
         let mut best: Option<(Self, f64)> = None;
         for blocks in Blocks::ALL {
@@ -26,9 +26,9 @@ impl Geometry {
         best
     }
 
-    /// Finds the bits a block with the lowest error rate, for a number of blocks. There is one
-    /// minimum. It is not above the k of a plain Bloom filter, because blocks with many keys fill
-    /// up sooner, and not far below.
+    /// Finds the number of bits for each block with the lowest error rate. The error rate has one
+    /// minimum. The minimum is at or a little below the k of a plain Bloom filter, because blocks
+    /// with many keys fill up sooner.
     fn best_k(bytes: u64, keys: u64, blocks: Blocks) -> Option<(Self, f64)> {
         let part = u64::from(blocks.get() * BLOCK_BITS) * SHARDS as u64 / 8;
         let blocks_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);
@@ -68,14 +68,15 @@ mod tests {
                 let shape = |of: Geometry| (of.blocks(), of.k());
                 assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");
                 assert!(geometry.bytes() <= sized.bytes(), "{rate:e} {capacity}");
-                // Blocks are whole, which shows if there are few.
+                // The rounding to whole blocks matters if the number of blocks is small.
                 assert!((0.94 * rate..=rate).contains(&found), "{rate:e} {capacity}: {found:e}");
             }
         }
     }
 
-    /// Compares with geometries of as many blocks if these are worth it, and otherwise with all.
-    /// With very few or very many bits, no number of blocks comes close to a plain Bloom filter.
+    /// Compares with geometries of the same number of blocks if the limit of 1.16 holds, and
+    /// otherwise with all geometries. With very few or very many bits, no number of blocks comes
+    /// close to a plain Bloom filter.
     #[test]
     fn no_other_geometry_is_wrong_less_often() {
         for (bytes, keys, of_any) in [

@@ -2,28 +2,29 @@
 
 use super::SHARDS;
 
-/// Bits of a block. A block is one cache line, the unit in which a processor fetches memory.
+/// Number of bits of a block. A block is one cache line, the unit in which a processor fetches
+/// memory.
 pub const BLOCK_BITS: u32 = 512;
 
-/// Bytes that a block takes.
+/// Number of bytes of a block.
 pub const BLOCK_BYTES: u32 = BLOCK_BITS / 8;
 
-/// Number of blocks that a key has its bits in, one in each part of its shard. More blocks need
-/// fewer bits a key and cost more fetches.
+/// Number of blocks that hold the bits of a key: one block in each part of its shard. With more
+/// blocks, a key needs fewer bits but more fetches from memory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blocks {
-    /// One block: enough down to about 1e-4.
+    /// One block, for error rates down to about 1e-4.
     One,
-    /// Two blocks: down to 1e-8.
+    /// Two blocks, for error rates down to about 1e-8.
     Two,
-    /// Four blocks: down to lower rates.
+    /// Four blocks, for lower error rates.
     Four,
-    /// Eight blocks: as good as a filter without blocks at 1e-12.
+    /// Eight blocks: at 1e-12 as good as a filter without blocks.
     Eight,
 }
 
 impl Blocks {
-    /// All numbers of blocks that sizing chooses from, fewest first.
+    /// All possible numbers of blocks, in ascending order.
     pub const ALL: [Self; 4] = [Self::One, Self::Two, Self::Four, Self::Eight];
 
     /// Returns the number of blocks.
@@ -37,9 +38,9 @@ impl Blocks {
     }
 }
 
-/// The division of a filter's bits. Each shard has `blocks` equal parts, and each part has
-/// `blocks_per_part` blocks. A key sets `bits_per_block` bits, which may coincide, in one block of
-/// each part of its shard.
+/// Division of a filter's bits. Each shard has `blocks` equal parts, and each part has
+/// `blocks_per_part` blocks. A key chooses one block in each part of its shard. In each of its
+/// blocks, the key sets `bits_per_block` bits, which may coincide.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Geometry {
     blocks: Blocks,
@@ -48,23 +49,23 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Most bits that a key may set in one block. With more, blocks fill up before they tell keys
-    /// apart.
+    /// Maximum number of bits that a key sets in one block. With more bits, blocks would fill up
+    /// too soon.
     pub(crate) const MAX_BITS_PER_BLOCK: u8 = 32;
 
-    /// Checks the counts of a geometry. Returns `None` if one is zero or out of range.
+    /// Creates a geometry. Returns `None` if a count is zero or out of range.
     pub fn new(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Option<Self> {
         let possible =
             (1..=Self::MAX_BITS_PER_BLOCK).contains(&bits_per_block) && blocks_per_part > 0;
         possible.then(|| Self::of(blocks, bits_per_block, blocks_per_part))
     }
 
-    /// Builds a geometry whose counts are known to be possible.
+    /// Creates a geometry without checking its counts.
     pub(super) fn of(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Self {
         Self { blocks, bits_per_block, blocks_per_part }
     }
 
-    /// Returns the number of blocks that a key has its bits in.
+    /// Returns the number of blocks that hold the bits of a key.
     pub fn blocks(&self) -> Blocks {
         self.blocks
     }
@@ -79,7 +80,7 @@ impl Geometry {
         self.blocks_per_part
     }
 
-    /// Returns the number of bits that a key sets in all: the k of Bloom filters.
+    /// Returns k, the number of bits that a key sets in all blocks together.
     pub fn k(&self) -> u32 {
         self.blocks.get() * u32::from(self.bits_per_block)
     }
@@ -94,12 +95,12 @@ impl Geometry {
         self.shard_blocks() * u64::from(BLOCK_BITS)
     }
 
-    /// Returns the number of bits in the whole filter: the m of Bloom filters.
+    /// Returns m, the number of bits of the whole filter.
     pub fn bits(&self) -> u64 {
         self.shard_bits() * SHARDS as u64
     }
 
-    /// Returns the bytes of memory that the whole filter takes.
+    /// Returns the memory of the whole filter in bytes.
     pub fn bytes(&self) -> u64 {
         self.bits() / 8
     }

@@ -19,12 +19,12 @@ impl RandomId {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
     }
 
-    /// Wraps an id that was kept as a number.
+    /// Restores an id from the number of [`RandomId::get`].
     pub const fn new(id: u64) -> Self {
         Self(id)
     }
 
-    /// Returns the number, to be kept.
+    /// Returns the id as a number, to be stored.
     pub const fn get(self) -> u64 {
         self.0
     }

@@ -1,4 +1,4 @@
-//! The filter: has this fingerprint been seen before?
+//! Filters, which tell whether a fingerprint has been seen before.
 //!
 //! ```text
 //! capacity, error rate -> Sizing -> Geometry ┐
@@ -7,9 +7,8 @@
 //!                                            └-> FillWatch (fill and present error rate)
 //! ```
 //!
-//! This module has no threads and no clock. It reads no files except for [`memory`], which reads
-//! the size of the machine's memory. A [`Shards`] belongs to one thread; it has no locks and no
-//! atomics.
+//! This module starts no threads and reads no clock. Only [`memory`] reads files, to learn the size
+//! of the machine's memory. One thread owns a [`Shards`], which has no locks.
 
 mod block;
 mod capacity;

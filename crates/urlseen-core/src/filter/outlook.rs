@@ -1,24 +1,24 @@
-//! Memory and error rate of a filter by the number of its keys, without making one.
+//! Computed memory and error rate of a filter with a given number of keys.
 
-/// A filter that holds some number of keys.
+/// Computed size and error rate of a filter that holds some number of keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outlook {
-    /// Strings or layers that get bits; 0 for a set of keys.
+    /// Number of strings or layers that have bits; 0 for a set of keys.
     pub strings: usize,
-    /// Bits of these; 0 for a set of keys.
+    /// Number of bits of the strings or layers; 0 for a set of keys.
     pub bits: u64,
-    /// Bits that a key sets, in the newest layer; 0 for a set of keys.
+    /// Number of bits that a key sets in the newest layer; 0 for a set of keys.
     pub hashes: u32,
-    /// Bytes of memory, the least and the most.
+    /// Minimum and maximum of the memory in bytes.
     pub bytes: [u64; 2],
     /// Share of unseen keys that the filter reports as seen.
     pub error_rate: f64,
-    /// Reason that the filter cannot have the error rate that it was made for.
+    /// Reason why the filter cannot have the requested error rate.
     pub warning: Option<String>,
 }
 
 impl Outlook {
-    /// Outlook of strings of these lengths in Redis.
+    /// Computes the outlook of Redis strings with these lengths in bytes.
     pub(super) fn of_strings(
         lengths: impl ExactSizeIterator<Item = u64>,
         bits: u64,
@@ -30,17 +30,18 @@ impl Outlook {
         Self { strings, bits, hashes, bytes, error_rate, warning: None }
     }
 
-    /// Outlook of an exact set that takes this memory.
+    /// Makes the outlook of an exact set. The arguments are the minimum and maximum of its memory
+    /// in bytes.
     pub(super) fn of_set(bytes: [u64; 2]) -> Self {
         Self { strings: 0, bits: 0, hashes: 0, bytes, error_rate: 0.0, warning: None }
     }
 }
 
-/// Memory that Redis takes for a string, with the string's header. Redis allocates with jemalloc,
-/// which has four sizes from one power of two to the next. A string below a mebibyte may take more,
-/// because Redis lets it grow to twice its length.
+/// Returns the memory that Redis takes for a string of this length, in bytes. Redis allocates with
+/// jemalloc, which has four sizes from one power of two to the next. A string below a mebibyte may
+/// take more, because Redis reserves up to twice the length.
 fn allocated(bytes: u64) -> u64 {
-    // Flags, lengths and the zero after the last byte; far below the distance of two sizes.
+    // Upper bound for the flags, the lengths and the zero after the last byte.
     const HEADER: u64 = 32;
     let taken = bytes + HEADER;
     taken.next_multiple_of(taken.next_power_of_two() / 8)

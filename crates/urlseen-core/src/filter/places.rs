@@ -1,4 +1,4 @@
-//! Places of keys' blocks in the region of one owner.
+//! Indices of the blocks of keys in the region of one owner.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -10,43 +10,43 @@ use super::layout::native::{KeyHash, Native};
 use super::prefetch::prefetch;
 use super::{SHARDS, ShardId};
 
-/// Number of keys that are fetched ahead of the visited one. It was measured; half or twice as many
-/// are about as fast.
+/// Number of keys whose blocks are fetched ahead of the visited key. In measurements, half or twice
+/// this number was about as fast.
 const AHEAD: usize = 64;
 
-/// Slot of a shard that belongs to another owner.
+/// Marks a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
 
-/// Places of one owner's shards in its region, and of keys' blocks in these shards.
+/// Places of the shards of one owner in its region.
 #[derive(Debug)]
 pub struct Places {
     pub(super) native: Native,
-    /// Place of each shard in the region; [`FOREIGN`] for shards of other owners.
+    /// Number of each shard in the region; [`FOREIGN`] for shards of other owners.
     slots: [u16; SHARDS],
     shard_blocks: usize,
 }
 
 impl Places {
-    /// Places the shards of `owner`, one of `owners`. Returns the number of these shards, too.
+    /// Places the shards of `owner`, one of `owners`. Also returns the number of these shards.
     pub(super) fn new(native: Native, owner: usize, owners: usize) -> (Self, usize) {
         let mut slots = [FOREIGN; SHARDS];
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
-        // If that does not fit, the region is refused.
+        // If the number does not fit, the allocation of the region fails.
         let shard_blocks = usize::try_from(native.geometry().shard_blocks()).unwrap_or(usize::MAX);
         (Self { native, slots, shard_blocks }, held)
     }
 
-    /// Returns true if the shard is this owner's.
+    /// Returns true if this owner has the shard.
     #[inline]
     pub(super) fn has(&self, shard: ShardId) -> bool {
         self.slots[shard.index()] != FOREIGN
     }
 
-    /// Returns the place of a shard in the region, counted in shards.
+    /// Returns the number of a shard in the region.
     ///
     /// # Panics
-    /// If another owner has it.
+    /// Panics if another owner has the shard.
     #[inline(always)]
     pub(super) fn slot(&self, shard: ShardId) -> usize {
         let slot = self.slots[shard.index()];
@@ -54,23 +54,23 @@ impl Places {
         usize::from(slot)
     }
 
-    /// Returns the places of a shard's blocks.
+    /// Returns the indices of a shard's blocks in the region.
     ///
     /// # Panics
-    /// As [`Places::slot`].
+    /// Panics if another owner has the shard.
     pub(super) fn range(&self, shard: ShardId) -> Range<usize> {
         let first = self.slot(shard) * self.shard_blocks;
         first..first + self.shard_blocks
     }
 
-    /// Returns the places of the key's blocks. Their number must be `BLOCKS`.
+    /// Returns the indices of a key's blocks in the region. Their number must be `BLOCKS`.
     #[inline(always)]
     fn of<const BLOCKS: usize>(&self, key_hash: KeyHash) -> [usize; BLOCKS] {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
         std::array::from_fn(|part| first + self.native.block(key_hash, part))
     }
 
-    /// Begins to fetch all blocks of the key.
+    /// Begins to fetch all blocks of a key from memory.
     #[inline]
     pub(super) fn fetch(&self, blocks: &[Block], key_hash: KeyHash) {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
@@ -79,8 +79,8 @@ impl Places {
         }
     }
 
-    /// Calls `visit` with each key in turn and the places of its blocks in `blocks`. By then these
-    /// blocks are on their way from memory, and those of the next keys, too.
+    /// Calls `visit` for each key, with the indices of its blocks in `blocks`. Before each call,
+    /// the fetch of these blocks from memory has begun, and also that of the next keys' blocks.
     #[inline(always)]
     pub(super) fn visit<Region: AsRef<[Block]>, const BLOCKS: usize>(
         &self,

@@ -1,7 +1,7 @@
 //! Prefetch of memory ahead of its use, with `unsafe` code.
 
-/// Begins to fetch the cache line that `value` starts in. It only changes the time of the next
-/// access. Does nothing on processors other than x86-64.
+/// Begins to fetch the cache line in which `value` starts. This makes the next access to `value`
+/// faster. Does nothing on processors other than x86-64.
 #[inline]
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 pub(super) fn prefetch<T>(value: &T) {

@@ -1,12 +1,13 @@
-//! Zeroed memory for a filter's blocks, mapped straight from the system.
+//! Zeroed memory for a filter's blocks, mapped directly from the system.
 
 use memmap2::MmapMut;
 
 use super::block::Block;
 
-/// A contiguous region of blocks, zeroed at first. The system backs all of it with memory from the
-/// start, so that no page fault comes later. It uses huge pages if the system has them. Otherwise a
-/// random access to a large region would also miss the address cache (TLB).
+/// Contiguous region of blocks, which are zeroed at first. The system backs the whole region with
+/// memory from the start, so that no page fault comes later. The region uses huge pages if the
+/// system has them. With small pages, a random access to a large region would also miss the
+/// address cache (TLB).
 #[derive(Debug)]
 pub(super) struct Region {
     map: MmapMut,
@@ -38,7 +39,7 @@ pub enum AllocationError {
 }
 
 impl Region {
-    /// Maps `blocks` zeroed blocks.
+    /// Maps the memory of `blocks` zeroed blocks.
     pub(super) fn zeroed(blocks: u64) -> Result<Self, AllocationError> {
         let bytes = blocks.saturating_mul(size_of::<Block>() as u64);
         let bytes = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
@@ -75,7 +76,7 @@ impl Region {
     }
 }
 
-/// Writes to every page, for systems that have no call to back them with memory.
+/// Writes to each page, for systems without a call that backs pages with memory.
 fn touch(map: &mut [u8]) {
     /// The smallest page of any system.
     const PAGE: usize = 4096;

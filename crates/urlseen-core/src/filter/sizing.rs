@@ -1,20 +1,22 @@
-//! Chooses a geometry for a capacity and an error rate.
+//! Choice of a geometry for a capacity and an error rate.
 
 use super::geometry::BLOCK_BITS;
 use super::rate::BlockRate;
 use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 
-/// Factor by which a geometry may exceed the optimal bits for the sake of fewer blocks.
+/// Maximum factor between the bits of a geometry with fewer blocks and the optimal number of bits.
 pub(super) const WORTH: f64 = 1.16;
 
-/// Blocks of a part for the comparison of bits a key. With so many, neither whole numbers nor
-/// uneven shards matter.
+/// Number of blocks of a part at which numbers of blocks are compared. At this size, neither the
+/// rounding to whole blocks nor uneven shards matter.
 const LARGE_PART: u32 = 1 << 20;
 
-/// Most keys a block that the search considers: at the largest error rate, eight blocks hold 710.
+/// Maximum mean number of keys in a block that the search considers. At the largest error rate and
+/// with eight blocks, a block holds 710 keys.
 const MOST_KEYS_PER_BLOCK: u64 = 1024;
 
-/// A capacity and an error rate, and the smallest geometry that keeps the rate up to the capacity.
+/// Capacity and error rate, with the smallest geometry that keeps the error rate up to the
+/// capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
     capacity: Capacity,
@@ -23,12 +25,12 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    /// Chooses the fewest blocks that keep a large filter within 1.16 of
-    /// [`ErrorRate::optimal_bits_per_key`], with their best k. Takes no more blocks than the true
-    /// error rate needs. Takes some milliseconds.
+    /// Chooses a geometry. A key gets the smallest number of blocks at which a large filter has at
+    /// most 1.16 times the bits of [`ErrorRate::optimal_bits_per_key`]. The parts get as few blocks
+    /// as the true error rate allows. Takes some milliseconds.
     ///
-    /// A filter below about a million keys has few blocks a shard, and takes more bits a key.
-    /// Blocks are whole there, and shards differ more.
+    /// A filter for less than about a million keys needs more bits for each key: its parts have
+    /// only few blocks, and its shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();
         let mut rates = BlockRates::default();
@@ -41,20 +43,20 @@ impl Sizing {
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// Restores a sizing that was chosen before and recorded.
+    /// Restores a recorded sizing, without choosing a geometry.
     pub fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
         Self { capacity, error_rate, geometry }
     }
 
-    /// Sizes with a given number of blocks, regardless of the bits that it takes.
+    /// Chooses a geometry with this number of blocks for each key.
     pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
         let mut rates = BlockRates::default();
         let packing = Packing::best(&mut rates, blocks, error_rate);
         Self::packed(capacity, error_rate, packing, &mut rates)
     }
 
-    /// Finds the fewest blocks a part that keep the error rate. It searches near the packing's
-    /// number, because the rate falls with every block.
+    /// Finds the smallest number of blocks of a part that keeps the error rate. The search starts
+    /// at the number of the packing, because the error rate falls with each further block.
     fn packed(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -69,7 +71,7 @@ impl Sizing {
         // At most 1.2e9, as `Capacity::MAX` says.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let near = (capacity.get() as f64 / SHARDS as f64 / keys_per_block) as u32;
-        // Invariant: `too_few` does not keep it (or is 0), `enough` does.
+        // Invariant: `too_few` blocks (unless 0) do not keep the error rate, `enough` blocks do.
         let (mut too_few, mut enough, mut step) = (near - near / 1024, near + 1, 1);
         while too_few > 0 && keeps(too_few) {
             enough = too_few;
@@ -93,7 +95,7 @@ impl Sizing {
         Self { capacity, error_rate, geometry: geometry(enough) }
     }
 
-    /// Returns the number of keys up to which the filter keeps the error rate.
+    /// Returns the capacity: the number of keys up to which the filter keeps the error rate.
     pub fn capacity(&self) -> Capacity {
         self.capacity
     }
@@ -123,7 +125,7 @@ struct Packing {
 }
 
 impl Packing {
-    /// Finds the densest packing for a number of blocks, with the best k.
+    /// Finds the densest packing for a number of blocks, by trying all numbers of bits.
     fn best(rates: &mut BlockRates, blocks: Blocks, error_rate: ErrorRate) -> Self {
         let mut best = Self { blocks, bits_per_block: 1, keys_per_block: 0.0 };
         for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
@@ -132,20 +134,19 @@ impl Packing {
             if keys_per_block > best.keys_per_block {
                 best = Self { blocks, bits_per_block, keys_per_block };
             } else if keys_per_block < 0.9 * best.keys_per_block {
-                break; // There is one maximum, and it is behind.
+                break; // There is only one maximum, and it was before.
             }
         }
         best
     }
 
-    /// Returns the bits that a key takes.
+    /// Returns the mean number of bits for each key.
     fn bits_per_key(&self) -> f64 {
         f64::from(BLOCK_BITS * self.blocks.get()) / self.keys_per_block
     }
 }
 
-/// Returns the most keys a block, on average, at which all of a key's blocks together keep the
-/// error rate.
+/// Returns the maximum mean number of keys in a block at which the filter keeps the error rate.
 fn densest(block: &BlockRate, blocks: Blocks, error_rate: ErrorRate) -> f64 {
     let allowed = error_rate.get().powf(1.0 / f64::from(blocks.get()));
     let (mut kept, mut exceeded) = (0, MOST_KEYS_PER_BLOCK * u64::from(LARGE_PART));

@@ -1,8 +1,8 @@
 //! Exact set of keys of 128 bits: a table with open addressing.
 //!
-//! A key stands in its home slot or after it, and the keys of a run are in the order of their homes
-//! (Robin Hood hashing). So a search ends at the first key whose home is later, and a key that is
-//! removed leaves no mark: the run after it moves up by a slot.
+//! A key is stored in its home slot or in a slot after it. The keys of a run are in the order of
+//! their home slots (Robin Hood hashing). So a search ends at the first key whose home slot is
+//! later. When a key is removed, the rest of its run moves up by one slot.
 
 use super::block::Block;
 use super::prefetch::prefetch;
@@ -11,13 +11,13 @@ use super::region::{AllocationError, Region};
 /// Number of bytes of a slot.
 pub(super) const SLOT_BYTES: u64 = size_of::<u128>() as u64;
 
-/// Slots of the smallest table: a page of memory.
+/// Number of slots of the smallest table, which takes one page of memory.
 const LEAST: u64 = 256;
 
 /// Content of an empty slot.
 const EMPTY: u128 = 0;
 
-/// Set of keys. It takes no memory while it is empty.
+/// Exact set of keys. A new set takes no memory.
 #[derive(Debug, Default)]
 pub(super) struct Table {
     region: Option<Region>,
@@ -25,7 +25,7 @@ pub(super) struct Table {
 }
 
 impl Table {
-    /// Maps the memory of an empty table with this number of slots, which [`slots_for`] returned.
+    /// Maps the memory of an empty table. `slots` is a result of [`slots_for`].
     pub(super) fn allocate(slots: u64) -> Result<Self, AllocationError> {
         let blocks = slots * SLOT_BYTES / size_of::<Block>() as u64;
         Ok(Self { region: Some(Region::zeroed(blocks)?), len: 0 })
@@ -36,12 +36,12 @@ impl Table {
         self.len
     }
 
-    /// Number of slots, a power of two, or 0 before the first key.
+    /// Returns the number of slots: a power of two, or 0 before the first key.
     pub(super) fn slots(&self) -> u64 {
         self.table().len() as u64
     }
 
-    /// Begins to fetch the memory that a search for the key looks at first.
+    /// Begins to fetch the home slot of a key from memory.
     #[inline]
     pub(super) fn fetch(&self, key: u128) {
         let table = self.table();
@@ -56,7 +56,7 @@ impl Table {
         self.len > 0 && find(self.table(), stored(key)).is_ok()
     }
 
-    /// Adds a key, and returns true if it is new. The table must have room for it.
+    /// Adds a key, and returns true if it is new. The table must have room for the key.
     pub(super) fn insert(&mut self, key: u128) -> bool {
         let table = self.table_mut();
         let mut key = stored(key);
@@ -69,7 +69,7 @@ impl Table {
         true
     }
 
-    /// Removes a key, and returns true if it was there.
+    /// Removes a key, and returns true if the set had it.
     pub(super) fn remove(&mut self, key: u128) -> bool {
         if self.len == 0 {
             return false;
@@ -89,7 +89,7 @@ impl Table {
         true
     }
 
-    /// All keys, in the order of their slots.
+    /// Iterates over all keys, in the order of their slots.
     pub(super) fn keys(&self) -> impl Iterator<Item = u128> {
         self.table().iter().copied().filter(|&key| key != EMPTY)
     }
@@ -104,13 +104,13 @@ impl Table {
     }
 }
 
-/// Most keys that a table with this number of slots holds: 7 in 8 slots, or 18.3 bytes a key. With
-/// more, runs grow long.
+/// Returns the maximum number of keys in a table with this number of slots: 7 in 8 slots, or 18.3
+/// bytes for each key. With more keys, runs would grow long.
 pub(super) fn most_keys(slots: u64) -> u64 {
     slots / 8 * 7
 }
 
-/// Number of slots that this number of keys needs.
+/// Returns the number of slots that this number of keys needs.
 pub(super) fn slots_for(keys: u64) -> u64 {
     let mut slots = LEAST;
     while most_keys(slots) < keys {
@@ -119,15 +119,15 @@ pub(super) fn slots_for(keys: u64) -> u64 {
     slots
 }
 
-/// Replaces the key that an empty slot looks like.
+/// Returns the stored form of a key. The value of an empty slot is replaced.
 fn stored(key: u128) -> u128 {
     if key == EMPTY { 1 } else { key }
 }
 
-/// First slot that is looked at for a key.
+/// Returns the home slot of a key.
 #[inline]
 fn home(table: &[u128], key: u128) -> usize {
-    // The lower half of a hash is a hash, and the mask keeps it within the table.
+    // The lower half of a hash is a hash, too. The mask keeps the slot within the table.
     #[allow(clippy::cast_possible_truncation)]
     let hash = key as usize;
     hash & (table.len() - 1)
@@ -137,7 +137,8 @@ fn after(table: &[u128], slot: usize) -> usize {
     (slot + 1) & (table.len() - 1)
 }
 
-/// Returns the slot of a key, or else the slot that it belongs in. The table has an empty slot.
+/// Returns the slot of a key, or as error the slot in which the key would belong. The table must
+/// have an empty slot.
 #[inline]
 fn find(table: &[u128], key: u128) -> Result<usize, usize> {
     let (mut slot, mut distance) = (home(table, key), 0);
@@ -179,13 +180,14 @@ mod tests {
         table.fetch(7);
     }
 
-    /// Key whose home is at the end of the smallest table, or wraps around to its start.
+    /// Returns a key whose home slot is near the end of the smallest table, so that runs wrap
+    /// around.
     fn key(home: u128, rest: u128) -> u128 {
         (rest << 64) | ((home + 252) % 256)
     }
 
     proptest! {
-        /// The homes are few, so runs are long.
+        /// The keys have few home slots, so runs are long.
         #[test]
         fn a_table_agrees_with_a_set(
             steps in prop::collection::vec((any::<bool>(), 0..8u128, 0..40u128), 0..600),

@@ -1,11 +1,11 @@
 //! Verdict of a filter on a key.
 
-/// The answer of a URL-seen test.
+/// Answer of a filter about a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Verdict {
-    /// The key was certainly never set.
+    /// The key was never set.
     Unseen,
-    /// The key was set, or the filter takes it for seen wrongly, at its error rate.
+    /// The key was set. At the error rate of the filter, this answer is wrong.
     Seen,
 }
 

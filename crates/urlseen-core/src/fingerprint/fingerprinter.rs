@@ -1,4 +1,4 @@
-//! Computation of fingerprints, one after another.
+//! Computation of fingerprints, one after the other.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,10 @@ use super::{Algorithm, Fingerprint, RequestParts, Text, Verbatim};
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
 
-/// Computes fingerprints with one algorithm. It reuses its buffers from one request to the next, so
-/// each thread needs its own.
+/// Computes the fingerprints of requests with one algorithm.
+///
+/// A fingerprinter reuses its buffers from one request to the next. So each thread needs its own
+/// fingerprinter.
 ///
 /// ```
 /// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
@@ -29,8 +31,8 @@ pub struct Fingerprinter {
 }
 
 impl Fingerprinter {
-    /// Creates a fingerprinter. With `keep_fragments`, URLs that differ only in their fragments are
-    /// different requests.
+    /// Creates a fingerprinter for an algorithm. If `keep_fragments` is true, URLs that differ only
+    /// after the `#` have different fingerprints.
     pub fn new(algorithm: Algorithm, keep_fragments: bool) -> Self {
         Self {
             algorithm,
@@ -41,17 +43,17 @@ impl Fingerprinter {
         }
     }
 
-    /// Returns the fingerprint of a request. It is always a [`Fingerprint::Raw20`].
+    /// Returns the fingerprint of a request, always a [`Fingerprint::Raw20`].
     ///
     /// # Errors
-    /// Returns an error if Scrapy refuses the URL.
+    /// Scrapy would refuse the URL. The error states the reason.
     pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(self.finish(request))
     }
 
-    /// Returns the fingerprint of a request for which [`Fingerprinter::canonical`] has just
-    /// succeeded.
+    /// Returns the fingerprint of a request. The call before must have been
+    /// [`Fingerprinter::canonical`] for the same request, and successful.
     #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
@@ -60,11 +62,11 @@ impl Fingerprinter {
         Fingerprint::Raw20(self.text.finish())
     }
 
-    /// Returns the URL as it goes into the fingerprint. The URL is canonical. The exception is a
-    /// verbatim request with an algorithm that keeps verbatim URLs as they are.
+    /// Returns the URL that is hashed for the fingerprint. This is the canonical URL, except for a
+    /// verbatim request with an algorithm that hashes verbatim URLs unchanged.
     ///
     /// # Errors
-    /// Returns an error if Scrapy refuses the URL.
+    /// Scrapy would refuse the URL. The error states the reason.
     pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(&self.url)
@@ -91,14 +93,14 @@ impl Fingerprinter {
     }
 }
 
-/// Scrapy's fingerprints, without fragments.
+/// Creates a fingerprinter for Scrapy's fingerprints, without fragments.
 impl Default for Fingerprinter {
     fn default() -> Self {
         Self::new(Algorithm::default(), false)
     }
 }
 
-/// Converts a method to upper case as Scrapy does: by Unicode, and without trimming or checking.
+/// Converts a method to upper case by Unicode, as Scrapy does, without trimming or checking it.
 fn upper_case(method: &str) -> Cow<'_, str> {
     if method.bytes().all(|byte| byte.is_ascii_uppercase()) {
         Cow::Borrowed(method)

@@ -4,11 +4,11 @@ use wide::{i16x8, u8x16};
 
 use crate::fingerprint::lanes::{Lanes, hex_digits, within};
 
-/// Number of bytes that one block makes out of twice as many digits.
+/// Number of bytes of one block. A block is decoded from two digits for each byte.
 const BYTES: usize = 16;
 
-/// Decodes two hex digits a byte into `N` bytes, at least 16. Returns `None` if any character is
-/// not a hex digit.
+/// Decodes hex digits, two for each byte, into `N` bytes. `N` is at least 16. Returns `None` if a
+/// character is not a hex digit.
 #[inline]
 pub(super) fn decode<const N: usize>(text: &[u8]) -> Option<[u8; N]> {
     debug_assert_eq!(text.len(), 2 * N);

@@ -1,16 +1,18 @@
-//! The fingerprint as a value.
+//! Fingerprint of a request: a digest or a plain-text key.
 
 use super::hex;
 
-/// Identity of a request, given by a crawler or computed from the request.
+/// Identity of a request. A crawler gives it, or a [`Fingerprinter`](super::Fingerprinter) computes
+/// it from the request.
 ///
-/// Crawlers pass fingerprints as the hex digits of a digest: 40 (SHA-1, as Scrapy computes it), 32
-/// or 64. These are kept as raw bytes. Any other text is a key by itself and is kept unchanged.
+/// Crawlers write fingerprints as the hex digits of a digest: 40 digits (SHA-1, as Scrapy computes
+/// it), 32 or 64. A fingerprint stores such a digest as raw bytes. Any other text is a plain-text
+/// key, which is stored unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fingerprint {
     /// Digest of 16 raw bytes, shown as 32 hex digits.
     Raw16([u8; 16]),
-    /// Digest of 20 raw bytes, shown as 40 hex digits. Scrapy computes these.
+    /// Digest of 20 raw bytes, shown as 40 hex digits. Scrapy computes such digests.
     Raw20([u8; 20]),
     /// Digest of 32 raw bytes, shown as 64 hex digits.
     Raw32([u8; 32]),
@@ -19,14 +21,15 @@ pub enum Fingerprint {
 }
 
 impl Fingerprint {
-    /// Reads a key as an item carries it. 32, 40 or 64 hex digits of either case stand for raw
-    /// bytes. Any other text stands for itself.
+    /// Reads a key from its text. 32, 40 or 64 hex digits of either case become a digest. Any other
+    /// text becomes a plain-text key.
     #[inline]
     pub fn from_text(text: &[u8]) -> Self {
         Self::from_hex(text).unwrap_or_else(|| Self::Text(text.into()))
     }
 
-    /// Reads 32, 40 or 64 hex digits of either case. Returns `None` for anything else.
+    /// Reads a digest from 32, 40 or 64 hex digits of either case. Returns `None` for any other
+    /// text.
     #[inline]
     pub fn from_hex(text: &[u8]) -> Option<Self> {
         match text.len() {
@@ -37,7 +40,7 @@ impl Fingerprint {
         }
     }
 
-    /// Takes the raw bytes of a digest: 16, 20 or 32 of them. Returns `None` for any other length.
+    /// Makes a digest of its 16, 20 or 32 raw bytes. Returns `None` for any other length.
     #[inline]
     pub fn from_raw(bytes: &[u8]) -> Option<Self> {
         match bytes.len() {
@@ -48,7 +51,7 @@ impl Fingerprint {
         }
     }
 
-    /// Bytes that the filter hashes: the raw bytes of a digest, or the text itself.
+    /// Returns the bytes that a filter hashes: the raw bytes of a digest, or plain text unchanged.
     pub fn as_bytes(&self) -> &[u8] {
         match self {
             Self::Raw16(raw) => raw,
@@ -60,8 +63,8 @@ impl Fingerprint {
 }
 
 impl Fingerprint {
-    /// Text that crawlers exchange. For a digest it is the lower-case hex digits, written into
-    /// `room`. Plain text is returned unchanged.
+    /// Returns the text that crawlers exchange: the lower-case hex digits of a digest, or plain
+    /// text unchanged. The digits are written into `room`.
     pub fn text<'a>(&'a self, room: &'a mut [u8; 64]) -> &'a [u8] {
         if let Self::Text(text) = self {
             return text;
@@ -102,7 +105,7 @@ impl From<&Self> for Fingerprint {
     }
 }
 
-/// Shows [`Fingerprint::text`] and replaces bytes that are not UTF-8.
+/// Shows [`Fingerprint::text`]. Bytes that are not UTF-8 are shown as U+FFFD.
 impl std::fmt::Display for Fingerprint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(&String::from_utf8_lossy(self.text(&mut [0; 64])))

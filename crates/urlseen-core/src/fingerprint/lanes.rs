@@ -1,11 +1,10 @@
-//! Search in bytes, sixteen at a time.
+//! Search in bytes, in steps of sixteen bytes.
 //!
-//! A predicate is a function from `Lanes` to lanes. Each resulting lane is 255 if the predicate
-//! holds for that byte, and 0 if not. Predicates are built of `equal`, `within` and bit
-//! operations.
+//! A predicate is a function from `Lanes` to `Lanes`. A resulting lane is 255 if the predicate
+//! holds for its byte, and 0 if not. Predicates consist of `equal`, `within` and bit operations.
 //!
-//! The texts here are short. A search that the compiler inlines, with vectors that every processor
-//! has, is therefore faster than a call to a search with wider vectors.
+//! The searched texts are short. So an inlined search with vectors of sixteen bytes, which every
+//! processor has, is faster than a call to a search with wider vectors.
 
 use wide::u8x16;
 
@@ -39,7 +38,7 @@ pub fn hex_digits(lanes: Lanes) -> Lanes {
     within(lanes, b'0', b'9') | within(lanes, b'A', b'F') | within(lanes, b'a', b'f')
 }
 
-/// Position of the first byte for which `is` holds.
+/// Returns the position of the first byte for which `is` holds.
 #[inline]
 pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
     let first = |chunk| Some(is(u8x16::new(chunk)).to_bitmask()).filter(|&marks| marks != 0);
@@ -57,13 +56,13 @@ pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
     }
 }
 
-/// Returns true if `is` holds for any byte.
+/// Returns true if `is` holds for at least one byte.
 #[inline]
 pub fn any(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> bool {
     position(bytes, is).is_some()
 }
 
-/// Returns true if `next` follows directly after `one` anywhere.
+/// Returns true if `next` directly follows `one` anywhere in the bytes.
 #[inline]
 pub(crate) fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
     let Some((_, behind)) = bytes.split_first() else { return false };

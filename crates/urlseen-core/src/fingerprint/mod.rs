@@ -1,7 +1,7 @@
 //! Fingerprints, and the algorithms that compute them.
 //!
-//! An algorithm is one file here and one line in the registry below. The file defines how the
-//! algorithm treats the URL and what it hashes.
+//! Each algorithm has one file in this folder, and one line in the registry below. The file defines
+//! the treatment of the URL and the hashed text.
 
 pub mod canonical;
 mod fingerprinter;
@@ -20,9 +20,9 @@ use text::{RequestParts, Text};
 struct AlgorithmDefinition {
     /// Name in configurations and on command lines.
     name: &'static str,
-    /// Packages and versions whose fingerprints this algorithm reproduces. It changes whenever the
-    /// fingerprints change: fingerprints stored under another version must not be compared with new
-    /// ones.
+    /// Packages and versions whose fingerprints this algorithm reproduces. This text changes
+    /// whenever the fingerprints change. Fingerprints stored under another version must not be
+    /// compared with new ones.
     version: &'static str,
     /// Treatment of the URL of a request whose `verbatim_url` is set.
     verbatim: Verbatim,
@@ -30,7 +30,7 @@ struct AlgorithmDefinition {
     write: fn(&RequestParts<'_>, &mut Text),
 }
 
-/// Treatment of a URL that is sent as it is. Such a URL is never made safe.
+/// Treatment of a URL that the crawler sends unchanged. Such a URL is never made safe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verbatim {
     /// Hashes the URL unchanged, with its fragment.
@@ -77,13 +77,14 @@ algorithms! {
 }
 
 impl Algorithm {
-    /// Name in configurations and on command lines: `scrapy`, `scrapy-2.6`, `scrapy-redis`.
+    /// Returns the name in configurations and on command lines: `scrapy`, `scrapy-2.6` or
+    /// `scrapy-redis`.
     pub fn name(self) -> &'static str {
         self.definition().name
     }
 
-    /// Packages and versions whose fingerprints this algorithm reproduces. Storage for fingerprints
-    /// keeps this string and compares it before use.
+    /// Returns the packages and versions whose fingerprints this algorithm reproduces. Storage for
+    /// fingerprints records this text, and compares it before the fingerprints are used.
     pub fn version(self) -> &'static str {
         self.definition().version
     }
@@ -96,7 +97,7 @@ impl std::fmt::Display for Algorithm {
     }
 }
 
-/// Error for a name that no algorithm has.
+/// Error of a name that no fingerprint algorithm has.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no fingerprint algorithm `{name}`; use one of {}", names())]
 pub struct UnknownAlgorithmError {

@@ -1,20 +1,21 @@
-//! Request: the parts from which a fingerprint is computed.
+//! Request of a crawler: the parts from which a fingerprint is computed.
 
-/// Request of a crawler, reduced to its identity.
+/// Request of a crawler: the parts that determine its fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
-    /// HTTP method as the producer wrote it. The fingerprinter converts it to upper case.
+    /// HTTP method in any case. The fingerprinter converts the method to upper case.
     pub method: &'a str,
-    /// URL as discovered: neither safe nor canonical yet.
+    /// URL as it was discovered. The fingerprinter makes the URL canonical.
     pub url: &'a str,
     /// Bytes of the body; empty if there is none.
     pub body: &'a [u8],
-    /// Scrapy's `meta.verbatim_url`: the URL is sent unchanged. `scrapy` also hashes it unchanged.
+    /// Scrapy's `meta.verbatim_url`: true if the crawler sends the URL unchanged. The algorithm
+    /// `scrapy` then also hashes the URL unchanged.
     pub verbatim_url: bool,
 }
 
 impl<'a> Request<'a> {
-    /// Makes a GET request without a body, the meaning of a bare URL.
+    /// Creates a GET request without a body.
     pub fn get(url: &'a str) -> Self {
         Self { method: "GET", url, body: &[], verbatim_url: false }
     }

@@ -1,4 +1,4 @@
-//! Text to be hashed, and its SHA-1.
+//! Text that is hashed for a fingerprint, and its SHA-1.
 
 use sha1::block_api::compress;
 
@@ -13,14 +13,14 @@ pub(super) struct RequestParts<'a> {
     pub(super) body: &'a [u8],
 }
 
-/// Text on its way into SHA-1. A short text is gathered, padded in place and hashed at once. Of a
-/// long text, at most one part is in memory.
+/// Text that is hashed with SHA-1. A short text is collected, padded in place and hashed in one
+/// step. A long text is hashed part by part, so that only one part is in memory.
 #[derive(Debug)]
 pub(super) struct Text {
     pending: Vec<u8>,
-    /// Number of bytes hashed before `pending`, always whole blocks.
+    /// Number of bytes that were hashed before `pending`, always a number of whole blocks.
     hashed: u64,
-    /// State of SHA-1 after those blocks.
+    /// State of SHA-1 after these bytes.
     state: [u32; 5],
 }
 
@@ -37,7 +37,7 @@ impl Default for Text {
 }
 
 impl Text {
-    /// Number of bytes that are gathered before they are hashed.
+    /// Maximum number of bytes that are collected before they are hashed.
     const PART: usize = 4096;
 
     /// Appends bytes unchanged.
@@ -52,7 +52,7 @@ impl Text {
         }
     }
 
-    /// Hashes the pending bytes if they and `more` bytes exceed one part.
+    /// Hashes the pending bytes, if they and `more` further bytes exceed one part.
     fn make_room(&mut self, more: usize) {
         if self.pending.len() + more > Self::PART {
             let (blocks, rest) = self.pending.as_chunks::<BLOCK>();
@@ -74,9 +74,9 @@ impl Text {
         }
     }
 
-    /// Appends the inside of a JSON string as Python's `json.dumps` writes it by default: in ASCII.
-    /// Characters without a shorter escape become `\u` and four lower-case digits; DEL is one of
-    /// them.
+    /// Appends the content of a JSON string in the form of Python's `json.dumps` with its default
+    /// settings. A character that is not printable ASCII becomes `\u` and four lower-case digits,
+    /// unless it has a shorter escape.
     pub(super) fn push_json(&mut self, text: &str) {
         if !lanes::any(text.as_bytes(), escaped) {
             return self.push(text.as_bytes());
@@ -99,7 +99,7 @@ impl Text {
         }
     }
 
-    /// Returns the hash of all that was appended, and empties the text.
+    /// Returns the hash of the text, and empties the text.
     pub(super) fn finish(&mut self) -> [u8; 20] {
         let bits = 8 * (self.hashed + self.pending.len() as u64);
         // Padding: one bit, zeros up to the end of a block, and the length as its last bytes.

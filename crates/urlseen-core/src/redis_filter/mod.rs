@@ -1,4 +1,4 @@
-//! A filter in Redis: its parameters, the scripts that judge, and opening it.
+//! Filters in Redis: their definitions, the scripts that judge, and the opening of a filter.
 
 pub mod definition;
 pub mod judge;

@@ -1,18 +1,18 @@
-//! Moments by which snapshots existed: the file `ages`.
+//! File `ages`: a moment at which each snapshot already existed.
 //!
 //! ```text
 //! {"boot":"5f6…b1 time:[4026531834]","known":[[17,"2b1d9f0c66a1e4d7",93000]]}
 //! 89abcdef
 //! ```
 //!
-//! `boot` names the boot of the machine, and the time namespace, whose clock counts. `known` has an
+//! `boot` names the boot of the machine and the time namespace of the clock. `known` has an
 //! entry for each snapshot: the number and the `commit_id` of its last record, and a time. By that
 //! time, in milliseconds since the boot, the filter had reached the record. The last line is the
 //! CRC-32C of all before it.
 //!
 //! The file has no time of day, because that clock can be set. A snapshot may be missing from the
-//! file, or have a time of another boot. Then this program can only prove that it exists now. Such
-//! snapshots seem younger than they are, and stay for longer.
+//! file, or have a time of another boot. Then the snapshot counts as made now, seems younger than
+//! it is, and stays for longer.
 
 use std::time::Duration;
 
@@ -33,8 +33,8 @@ struct Ages {
     known: Vec<(u64, RandomId, u64)>,
 }
 
-/// Returns for each snapshot of `all` a moment at which it existed. Those that the note lacks are
-/// recorded as of `now`.
+/// Returns a moment at which each snapshot of `all` existed. A snapshot without a recorded moment
+/// gets `now`.
 pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let known = note::read::<Ages>(dir, NAME).filter(|ages| ages.boot == now.boot());
     let known = known.map(|ages| ages.known).unwrap_or_default();
@@ -42,11 +42,11 @@ pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let age = |Summary { last, .. }: &Summary| {
         let (number, commit_id) = (last.number, last.head.commit_id);
         let found = known.iter().find(|&&(other, id, _)| (other, id) == (number, commit_id));
-        // A clock that stands before that was not this one.
+        // If this clock is earlier, the recorded moment came from another clock.
         (number, commit_id, found.map_or(milliseconds, |&(.., at)| milliseconds.min(at)))
     };
     let ages = Ages { boot: now.boot().to_owned(), known: all.iter().map(age).collect() };
-    // Snapshots that are not recorded seem younger to the next process.
+    // After a failure, snapshots seem younger to the next process.
     let _ = note::write(dir, NAME, &ages);
     let moment =
         |(.., at): (u64, RandomId, u64)| Moment::new(now.boot(), Duration::from_millis(at));

@@ -8,8 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 use super::disk;
 use crate::filter::id;
 
-/// A moment, by the time since the boot of the machine (`CLOCK_BOOTTIME`), with its time asleep.
-/// Setting the time of day does not change it. Only moments of the same boot can be compared.
+/// Time since the boot of the machine (`CLOCK_BOOTTIME`), including the time asleep. Setting the
+/// time of day does not change it. Only moments of the same boot can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     boot: &'static str,
@@ -20,8 +20,8 @@ impl Moment {
     /// Returns the present moment.
     pub fn now() -> Self {
         static BOOT: OnceLock<String> = OnceLock::new();
-        // Without the boot's id, an id of this process alone: moments of other processes then never
-        // compare as earlier.
+        // Without the id of the boot, this process uses a random id. Then no moment of another
+        // process counts as earlier.
         let unknown = |_| format!("{:016x}", id::random());
         let boot = BOOT.get_or_init(|| disk::boot().unwrap_or_else(unknown));
         let time = clock_gettime(ClockId::Boottime);

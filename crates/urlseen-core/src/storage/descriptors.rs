@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// The first wait between two attempts, and the longest.
+/// The first wait between two attempts, and the longest wait.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
 
@@ -30,7 +30,8 @@ pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Adds the attempted operation before the system's error, and the remedy after it if there is one.
+/// Adds the attempted operation before the error of the system, and a remedy after the error if one
+/// is known.
 pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     match remedy(error) {
         Some(remedy) => {
@@ -40,8 +41,9 @@ pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     }
 }
 
-/// Returns true if an error, [explained] or as the system gave it, is for lack of file descriptors.
-/// It ends once other files or connections are closed, or the limit is raised.
+/// Returns true if the cause of an error is a lack of file descriptors. The error may be
+/// [explained] or come from the system. The lack ends when other files or connections are closed,
+/// or when the limit is raised.
 pub fn are_exhausted(error: &io::Error) -> bool {
     let is_explained = matches!(error.get_ref(), Some(inner) if inner.is::<DescriptorsError>());
     is_explained || remedy(error).is_some()

@@ -1,4 +1,4 @@
-//! Comparison of a folder's spec with the wanted one.
+//! Comparison of a folder's spec with the wanted spec.
 
 use std::fmt;
 
@@ -36,7 +36,8 @@ impl Header {
     }
 }
 
-/// Difference between a folder's spec and the wanted one. Its text has both values and the remedy.
+/// Difference between a folder's spec and the wanted spec. The text of the difference has both
+/// values and the remedy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference(pub SpecDifference);
 

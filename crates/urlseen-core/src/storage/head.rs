@@ -4,26 +4,26 @@ use std::fmt;
 
 use crate::filter::id::RandomId;
 
-/// The number and the id of a committed batch, or of the one about to be committed.
+/// Number and id of a batch that is committed or will be committed.
 ///
-/// The number counts the batches of a history, and the id tells histories apart. Two histories that
-/// parted after a restore may share a number, but never a number and an id.
+/// The number counts the batches of a history, and the id distinguishes histories. Two histories
+/// that parted after a restore may share a number, but never a number and an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
     /// Number of batches committed since the crawl's state began.
     pub seq: u64,
-    /// The random id of the last of them.
+    /// Random id of the last batch.
     pub commit_id: RandomId,
 }
 
-/// Position in a log, or of a shard that has the records up to there.
+/// Position of a record in a log, or of a shard that has all records up to that record.
 ///
 /// Records of every kind are numbered from 1; only batches change the head. So two positions may
 /// share a head and differ in the adds since. Of two positions in one history, the higher number is
 /// the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Position {
-    /// The number of the last record, 0 before the first.
+    /// Number of the last record; 0 before the first record.
     pub number: u64,
     /// The last batch at or before that record.
     pub head: Head,

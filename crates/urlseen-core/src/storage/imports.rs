@@ -5,8 +5,8 @@
 //! 89abcdef
 //! ```
 //!
-//! The last line is the CRC-32C of all before it. Checkpoints of another filter, or that cannot be
-//! read, are ignored: the import then starts from the beginning, which only costs time.
+//! The last line is the CRC-32C of all before it. Checkpoints of another filter and unreadable
+//! checkpoints are ignored. The import then starts from the beginning, and only takes longer.
 
 use std::io;
 
@@ -19,7 +19,7 @@ use crate::filter::id::RandomId;
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "imports";
 
-/// Maximum number of sources to remember: the most recently imported ones.
+/// Maximum number of sources to remember. Only the most recently imported sources are kept.
 pub(super) const CHECKPOINTS_MAX: usize = 1000;
 
 /// Progress of the import of a source.
@@ -27,11 +27,11 @@ pub(super) const CHECKPOINTS_MAX: usize = 1000;
 pub struct Checkpoint {
     /// Name of the imported source.
     pub source: String,
-    /// Version of the source, to tell it from other content under the same name.
+    /// Version of the source. It distinguishes the source from other content of the same name.
     pub version: String,
     /// Place in the source: everything before it is in the log.
     pub at: u64,
-    /// Number of elements before that place.
+    /// Number of elements of the source before `at`.
     pub count: u64,
 }
 

@@ -4,10 +4,10 @@
 //! {"lock":131090,"runs":["2b1d9f0c66a1e4d7","…"],"crc":"89abcdef"}
 //! ```
 //!
-//! `lock` is the inode of the folder's file `lock`. A process that holds that lock knows that these
-//! runs are dead, but only if it is the very file that they locked. In a copy of the folder they
-//! prove nothing. The CRC-32C is that of the inode in decimal and the ids in hex, with a space
-//! after each.
+//! `lock` is the inode of the folder's file `lock`. A process that holds the lock of the same file
+//! knows that these runs have ended. In a copy of the folder, the lock is another file and proves
+//! nothing. The CRC-32C is that of the inode in decimal and the ids in hex, with a space after
+//! each.
 
 use std::io;
 
@@ -29,14 +29,15 @@ struct Lease {
     runs: Vec<RandomId>,
 }
 
-/// Returns the ids recorded for the lock with this inode. Without them, the lease is waited for.
+/// Returns the ids recorded for the lock with this inode. Without these ids, a new run waits until
+/// the lease ends.
 pub(super) fn read(dir: &Dir, inode: u64) -> Vec<u64> {
     let note = note::read::<Lease>(dir, NAME).filter(|note| note.lock == inode);
     note.map(|note| note.runs.into_iter().map(RandomId::get).collect()).unwrap_or_default()
 }
 
-/// Records the ids, newest first, for the lock with this inode. They are on the disk when this
-/// returns.
+/// Records the ids, newest first, for the lock with this inode. The ids are on the disk when the
+/// function returns.
 pub(super) fn write(dir: &Dir, inode: u64, runs: &[u64]) -> io::Result<()> {
     let runs = runs.iter().take(RUNS_MAX).map(|&run| RandomId::new(run)).collect();
     note::write(dir, NAME, &Lease { lock: inode, runs })?;

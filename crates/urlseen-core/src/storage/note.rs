@@ -1,7 +1,7 @@
 //! Notes: the small files `ages`, `imports` and `lease` beside log and snapshots.
 //!
-//! Each is a line of JSON, and a line with the CRC-32C of all before it in hex. A note that is
-//! missing, damaged or of another kind counts as none.
+//! A note has a line of JSON, and a line with the CRC-32C of the first line in hex. Reading a
+//! missing or damaged note returns `None`.
 
 use std::io;
 
@@ -18,7 +18,7 @@ pub(super) fn read<T: DeserializeOwned>(dir: &Dir, name: &str) -> Option<T> {
     (crc == crc_line(content).as_bytes()).then(|| serde_json::from_slice(content).ok())?
 }
 
-/// Writes a note in place of an earlier one of this name.
+/// Writes a note, and replaces an earlier note of this name.
 pub(super) fn write(dir: &Dir, name: &str, note: &impl Serialize) -> io::Result<()> {
     let mut bytes = serde_json::to_vec(note)?;
     bytes.push(b'\n');

@@ -11,7 +11,7 @@ use crate::storage::head::Position;
 pub struct Section {
     /// Id of the section's shard.
     pub shard: ShardId,
-    /// The last record in the shard.
+    /// Position of the last record whose changes are in the shard.
     pub at: Position,
     /// Number of keys in the shard.
     pub keys: u64,
@@ -19,9 +19,9 @@ pub struct Section {
     pub len: u64,
 }
 
-/// A filter that a recovery restores. The recovery clears it, loads each shard of a snapshot once,
-/// and then adds the changes since. If the snapshot turns out to be damaged, the recovery starts
-/// again with another one.
+/// A filter that a recovery restores. The recovery clears the filter, loads each shard of a
+/// snapshot once, and then applies the log. If the snapshot is damaged, the recovery starts again
+/// with another snapshot.
 pub trait Restore {
     /// Removes everything: all shards are empty.
     fn clear(&mut self);
@@ -31,8 +31,8 @@ pub trait Restore {
     /// # Errors
     /// As [`FilterKind::load`](crate::filter::FilterKind::load).
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()>;
-    /// Loads a tombstone of a snapshot: the fingerprint passes once more. `id` is the 128 bits that
-    /// the filter makes of it. Tombstones come after all shards.
+    /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
+    /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
     /// Adds the fingerprints of the record at `at` in the log.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);

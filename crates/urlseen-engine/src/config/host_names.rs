@@ -5,7 +5,7 @@ use super::value::Texts;
 /// Maximum length of a host name in bytes (RFC 1035).
 const LONGEST: usize = 253;
 
-/// Values of a key that lists host names.
+/// Rule of a key that lists host names.
 pub(super) const HOST_NAMES: Texts = Texts {
     count: 0..=100,
     is_good: is_name,

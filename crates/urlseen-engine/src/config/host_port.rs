@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-/// Host and port to listen on. Only the syntax is checked; names are not resolved yet.
+/// Host and port to listen on. Only the syntax is checked: a name is not resolved yet.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostPort {
-    /// Name or address of the host. An IPv6 address has no brackets, as `ToSocketAddrs` needs it.
+    /// Name or address of the host. An IPv6 address has no brackets here.
     pub host: String,
-    /// Port number; with 0 the system chooses a port.
+    /// Port number; for 0 the system chooses a port.
     pub port: u16,
 }
 
-/// Syntax that [`HostPort::parse`] accepts.
+/// Description of the syntax that [`HostPort::parse`] accepts.
 pub(super) const ALLOWED: &str =
     "host:port, like 127.0.0.1:9090 for this machine alone, 0.0.0.0:9090 or [::]:9090 for all";
 

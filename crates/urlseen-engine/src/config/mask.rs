@@ -2,7 +2,7 @@
 
 use urlseen_core::redis::RedisAddress;
 
-/// Returns true if a URL contains a password, as far as this can be told of a malformed URL.
+/// Returns true if a URL contains a password. For a malformed URL this is a guess.
 pub(super) fn carries_password(text: &str) -> bool {
     match RedisAddress::parse(text) {
         Ok(address) => address.password().is_some(),
@@ -19,7 +19,8 @@ pub(super) fn masked(text: &str) -> String {
         _ => (String::new(), text),
     };
     let (user, server) = match rest.rsplit_once('@') {
-        // An `@` after a `?` may be part of a password in the query, or end the login of the URL.
+        // An `@` after a `?` may be part of a password in the query, or the end of user and
+        // password.
         Some((before, _)) if before.contains('?') => return format!("{scheme}***"),
         Some((_, server)) => ("***@", server),
         None => ("", rest),

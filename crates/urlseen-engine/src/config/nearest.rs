@@ -1,7 +1,7 @@
 //! Search for the known word nearest to a misspelt one.
 
-/// Finds the word of `known` that `word` was probably meant to be: the one with the fewest edits,
-/// if these are at most a third of its length.
+/// Finds the word of `known` that differs from `word` by the fewest edits. The edits may be at most
+/// a third of the length of the known word.
 pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     known
         .into_iter()

@@ -5,12 +5,12 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-/// Origin of a value. Later variants override earlier ones.
+/// Origin of a value. A value with a later variant overrides a value with an earlier variant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ValueOrigin {
     /// Default value, because no layer sets the key.
     Default,
-    /// Configuration file, and the place in it if there is one.
+    /// Configuration file, and the place in the file if that is known.
     File(Arc<Path>, Option<FilePlace>),
     /// Environment variable of this name.
     Environment(String),
@@ -58,8 +58,7 @@ impl fmt::Display for ValueOrigin {
 pub struct ConfigError {
     /// Origin of the faulty value.
     pub(crate) origin: ValueOrigin,
-    /// Fault, which states in one line the value found and the allowed values. It never shows a
-    /// password: the value was masked before.
+    /// Fault in one line: the value found and the allowed values. Passwords in it are masked.
     pub(crate) fault: String,
 }
 
@@ -69,8 +68,8 @@ impl fmt::Display for ConfigError {
     }
 }
 
-/// All problems of a configuration, at least one. `Display` writes a line for each, ordered by
-/// origin, and a last line with their number.
+/// All problems of a configuration, at least one. `Display` writes a line for each problem, ordered
+/// by origin, and a last line with the number of problems.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Problems(Vec<ConfigError>);
 

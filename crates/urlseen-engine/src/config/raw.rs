@@ -1,10 +1,10 @@
-//! Values as they were found, before they have a type.
+//! Values as found in a layer, before they are converted to a type.
 
 use toml::de::DeValue;
 
-/// Value as found in a layer. It may hold a password, so only the rule of its key may format it.
+/// Value as found in a layer. A value may be a password, so only the rule of its key may show it.
 pub(super) enum Raw {
-    /// Text of the environment or of `--set`. The type of the key decides how it is read.
+    /// Text from the environment or from `--set`. The rule of the key decides how to read the text.
     Text(String),
     /// String of a TOML file.
     String(String),
@@ -14,7 +14,7 @@ pub(super) enum Raw {
     Bool(bool),
     /// Array of strings of a TOML file.
     List(Vec<String>),
-    /// Description of a value that no key accepts.
+    /// Value of a type that no key accepts, by the name of the type.
     Other(&'static str),
 }
 
@@ -40,7 +40,7 @@ impl Raw {
         }
     }
 
-    /// Type of the value, for a message about a wrong type.
+    /// Returns the type of the value in words, for a message about a wrong type.
     pub(super) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -52,7 +52,7 @@ impl Raw {
         }
     }
 
-    /// Text of the value on one line, shortened.
+    /// Returns the value as text on one line, shortened if the text is long.
     pub(super) fn shown(&self) -> String {
         const LONGEST: usize = 80;
         match self {
@@ -67,7 +67,7 @@ impl Raw {
         }
     }
 
-    /// Text of the value, for a key that accepts text.
+    /// Returns the text of the value, for a key that accepts text.
     pub(super) fn text(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::String(text) => Ok(text),
@@ -75,7 +75,7 @@ impl Raw {
         }
     }
 
-    /// Digits of the value, for a key that accepts a number.
+    /// Returns the digits of the value, for a key that accepts a number.
     pub(super) fn number(&self) -> Result<&str, ValueError> {
         match self {
             Self::Text(text) | Self::Number(text) => Ok(text),
@@ -87,13 +87,13 @@ impl Raw {
 /// Reason why a value is refused.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum ValueError {
-    /// Value of another type.
+    /// Value of a type that the key does not accept.
     Type,
-    /// Value of the right type that is not allowed.
+    /// Value of the right type that is not among the allowed values.
     Value,
-    /// Value that is refused for this reason. The reason also states the remedy.
+    /// Value with a special reason for the refusal. The text also says what to do.
     Because(String),
-    /// Value that a later version will accept.
+    /// Value that only a later version will accept.
     NotYet,
 }
 

@@ -1,4 +1,4 @@
-//! Secrets that are never shown.
+//! Passwords that no message ever shows.
 
 use std::fmt;
 
@@ -14,13 +14,13 @@ impl Secret {
         Self(text)
     }
 
-    /// Text of the password, to be sent to a server that requires it.
+    /// Returns the text of the password, for a server that requires the password.
     pub fn reveal(&self) -> &str {
         &self.0
     }
 
-    /// Checks a guess. It compares digests of equal length in constant time. The time therefore
-    /// shows neither how much of the guess was right nor how long the password is.
+    /// Checks a guess. The comparison of two digests takes constant time. So an attacker cannot
+    /// learn from the time how much of the guess was right, or how long the password is.
     pub fn is(&self, guess: &[u8]) -> bool {
         let digest = |text: &[u8]| <[u8; 20]>::from(Sha1::digest(text));
         digest(self.0.as_bytes()).ct_eq(&digest(guess)).into()

@@ -1,5 +1,5 @@
-//! Table of all keys: section, name, type, allowed values and default. It generates the structs,
-//! the list of known keys and the names of the environment variables.
+//! Table of all keys: section, name, type, allowed values and default. A macro generates the
+//! structs and the list of known keys from the table.
 
 use super::check::Taker;
 use super::host_names::HOST_NAMES;
@@ -59,15 +59,15 @@ macro_rules! sections {
             }
         )+
 
-        /// Checked configuration. This version can run with each value and with their combination.
+        /// Checked configuration. This version of urlseen can run with the combination of values.
         /// The default is the configuration of an empty file.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Config {
             $( $(#[doc = $doc])+ pub $section: $Section, )+
-            /// Password that clients of the server must give. It comes only from the environment.
+            /// Password that clients of `serve` must give. It comes only from the environment.
             pub serve_password: Option<Secret>,
-            /// Rules for pages that always pass. They live as long as the process, because each
-            /// thread reads them.
+            /// Rules that let items pass unchecked. The rules live as long as the process, because
+            /// each thread reads them.
             pub pass: &'static [PassRule],
         }
 
@@ -97,7 +97,7 @@ pub(crate) const CAPACITY: RangeInclusive<u64> = 1..=1_000_000_000_000;
 pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 /// Largest expansion that RedisBloom accepts.
 const EXPANSION: u64 = 32_768;
-/// Largest limit for the length of a Redis list.
+/// Largest value of a key that limits the length of a Redis list.
 const LONGEST_LIST: u64 = u32::MAX as u64;
 /// Maximum number of threads that own shards.
 const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
@@ -125,7 +125,7 @@ sections! {
         take_from: End = Word, |_| End::Left;
         /// Field of a stream's entry that contains the item.
         field: String = FIELD, |_| "item".to_owned();
-        /// Treatment of a stream's entries after their commit.
+        /// Fate of a stream's entries after their commit.
         after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;
@@ -143,15 +143,15 @@ sections! {
     fingerprint: Fingerprint {
         /// Algorithm, named after the package whose fingerprints it reproduces.
         algorithm: Algorithm = Word, |_| Algorithm::Scrapy;
-        /// True if URLs that differ only after the `#` are different.
+        /// True if URLs that differ only after the `#` have different fingerprints.
         keep_fragments: bool = Flag, |_| false;
     }
 
-    /// Filter that knows the fingerprints seen before.
+    /// Filter that holds the fingerprints seen before.
     filter: Filter {
         /// Kind of the filter, which maps fingerprints to bit positions.
         kind: Kind = Word, |_| NATIVE;
-        /// Place of the filter's bits.
+        /// Place of the filter: memory of the daemon, or Redis.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
         capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
@@ -162,22 +162,23 @@ sections! {
         expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;
         /// Seed of the filter's hash.
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
-        /// Reaction once more than `capacity` fingerprints are held.
+        /// Reaction when the filter holds more than `capacity` fingerprints.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
         /// Bits of a string as a power of two, like `BLOOMFILTER_BIT`, for the kinds
         /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
         bit: u32 = WholeNumber(1..=32, ""), |_| 30;
-        /// Number of hashes, like `BLOOMFILTER_HASH_NUMBER`, for the same kinds.
+        /// Number of hashes, like `BLOOMFILTER_HASH_NUMBER`, for the kinds
+        /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
         hash_number: u32 = WholeNumber(1..=100, ""), |_| 6;
         /// Number of strings, like `BLOOMFILTER_BLOCK_NUM`, for
         /// `scrapy-redis-bloomfilter-block-cluster`.
         block_num: u32 = WholeNumber(1..=4096, ""), |_| 1;
-        /// Number of seen fingerprints that a daemon remembers to avoid asking Redis for them
-        /// again. It applies to a filter in Redis. Each takes 8 bytes.
+        /// Number of seen fingerprints that a daemon caches if the filter is in Redis. It does not
+        /// ask Redis about cached fingerprints. Each fingerprint takes 8 bytes.
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
-        /// Redis key of a filter in Redis, or the prefix of all its keys.
+        /// Key of a filter in Redis, or the prefix of all keys of that filter.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");
-        /// Number of threads that own shards; 0 depends on the machine: see [`Filter::owners`].
+        /// Number of threads that own shards; 0 means one thread per core ([`Filter::owners`]).
         threads: usize = WholeNumber(0..=MOST_THREADS.get() as u64, ""), |_| 0;
     }
 
@@ -191,8 +192,7 @@ sections! {
         push_to: End = Word, |_| End::Right;
         /// Content of an item that is pushed to the sink.
         emit: Emit = Word, |_| Emit::Item;
-        /// Number of items in the sink at which urlseen stops taking items from the source; 0 for
-        /// no limit.
+        /// Number of items in the sink at which the daemon stops claiming items; 0 for no limit.
         max_len: u64 = WholeNumber(0..=LONGEST_LIST, ""), |_| 0;
     }
 
@@ -202,15 +202,15 @@ sections! {
         key: String = REDIS_KEY, |crawl| format!("{crawl}:rejected");
         /// Maximum number of rejects to keep; at least [`Source::batch`].
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
-        /// Reaction when the list has that many rejects.
+        /// Reaction when the list has `max_len` rejects.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
     }
 
-    /// Fingerprints that are to pass again.
+    /// Fingerprints to forget, so that their items pass again.
     forget: Forget {
-        /// Redis list of the fingerprints, or of items that have them.
+        /// Redis list of fingerprints or items to forget.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:forget");
-        /// Maximum number of fingerprints that were forgotten and have not passed again.
+        /// Maximum number of forgotten fingerprints whose items have not passed again.
         max_len: usize = WholeNumber(1..=100_000_000, ""), |_| 1_000_000;
     }
 
@@ -227,14 +227,14 @@ sections! {
     serve: Serve {
         /// Address to listen on; `None` for no server.
         listen: Option<HostPort> = Address, |_| None;
-        /// Redis keys that the server answers for. All of them stand for the same filter.
+        /// Redis keys that clients may use. All these keys mean the same filter.
         keys: Vec<String> = REDIS_KEYS,
             |crawl| vec![crawl.to_owned(), format!("{crawl}:dupefilter")];
         /// Form of the items that clients ask about.
         item: ItemForm = Word, |_| ItemForm::Auto;
         /// Maximum number of clients that are connected at the same time.
         max_clients: usize = WholeNumber(1..=100_000, ""), |_| 1000;
-        /// Time that a new client has for its first command, and for the password if there is one.
+        /// Time limit for a new client to send its first command, and the password if one is set.
         greeting_timeout: Duration =
             DurationRange(Duration::from_millis(100)..=Duration::from_hours(24)),
             |_| Duration::from_secs(30);
@@ -244,16 +244,16 @@ sections! {
         allow_delete: bool = Flag, |_| false;
     }
 
-    /// Storage on this machine.
+    /// Storage folder on this machine.
     storage: Storage {
-        /// Folder that contains the files.
+        /// Path of the storage folder.
         dir: PathBuf = FOLDER, |crawl| PathBuf::from("storage").join(crawl);
         /// Policy for flushing the log to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
-        /// Number of bytes that the log grows by before a snapshot of the whole filter. If an
-        /// eighth of the filter's size is more, that is used instead.
+        /// Growth of the log in bytes after which the daemon writes a snapshot of the filter. An
+        /// eighth of the filter's size is used instead if that is more.
         snapshot_bytes: u64 = WholeNumber(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
-        /// Maximum size in bytes of all files together. It limits how far recovery can go back.
+        /// Maximum size in bytes of all files together. This limits how far recovery can go back.
         horizon_bytes: u64 = WholeNumber(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;
         /// True if every fingerprint that passed as unseen, or was imported, is archived.
         archive: bool = Flag, |_| false;
@@ -265,7 +265,7 @@ sections! {
     admin: Admin {
         /// Address to listen on in addition to the Unix socket in the storage folder.
         listen: Option<HostPort> = Address, |_| None;
-        /// Host names that requests to that address may have, in addition to `localhost`.
+        /// Allowed host names in requests to `listen`, in addition to `localhost`.
         hosts: Vec<String> = HOST_NAMES, |_| Vec::new();
     }
 
@@ -275,7 +275,7 @@ sections! {
         level: Level = Word, |_| Level::Info;
         /// Format of each log line.
         format: LogFormat = Word, |_| LogFormat::Text;
-        /// Time between lines about the progress; `None` for no such lines.
+        /// Time between log lines about the progress; `None` for no such lines.
         progress: Option<Duration> =
             DurationRange(Duration::from_secs(1)..=Duration::from_hours(24)),
             |_| Some(Duration::from_secs(10));
@@ -289,8 +289,8 @@ impl Default for Config {
 }
 
 impl Filter {
-    /// Number of threads that own shards on a machine with this number of cores. It is the
-    /// configured number, or else the number of cores.
+    /// Returns the number of threads that own shards: the configured number, or else the number of
+    /// cores of the machine.
     pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
         NonZeroUsize::new(self.threads).unwrap_or(cores).min(MOST_THREADS)
     }

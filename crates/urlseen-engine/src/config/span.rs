@@ -1,4 +1,4 @@
-//! Durations as people write them, always with a unit: `10s`, `500ms`.
+//! Durations in the configuration, always with a unit: `10s`, `500ms`.
 
 use std::time::Duration;
 

@@ -14,10 +14,10 @@ use urlseen_core::redis::RedisAddress;
 
 /// Rule of a key: its allowed values, and the conversion to a `T`.
 pub(super) trait Rule<T> {
-    /// Converts a found value.
+    /// Converts a value that was found in a layer.
     fn read(&self, raw: &Raw) -> Result<T, ValueError>;
 
-    /// Describes the allowed values, as the end of a sentence.
+    /// Describes the allowed values, for the end of a message.
     fn allowed(&self) -> String;
 
     /// Shows a value in a message, without any secret in it.
@@ -26,7 +26,7 @@ pub(super) trait Rule<T> {
     }
 }
 
-/// Integer in a range, and the noun for the things that it counts.
+/// Integer in a range, and the words for the counted things.
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
@@ -42,7 +42,7 @@ impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
     }
 }
 
-/// Number in a range, not always an integer.
+/// Number in a range, which may have a fraction.
 pub(super) struct Number(pub(super) RangeInclusive<f64>);
 
 impl Rule<f64> for Number {
@@ -73,7 +73,7 @@ impl Rule<bool> for Flag {
     }
 }
 
-/// One word of a fixed list.
+/// Word out of a fixed list of words.
 pub(super) struct Word;
 
 impl<T: Choice> Rule<T> for Word {
@@ -89,7 +89,7 @@ impl<T: Choice> Rule<T> for Word {
     }
 }
 
-/// Text that passes a test, with the description of such texts.
+/// Text that passes a test: a description of the allowed texts, and the test.
 pub(super) struct Text(&'static str, fn(&str) -> bool);
 
 impl<T: for<'a> From<&'a str>> Rule<T> for Text {
@@ -189,7 +189,7 @@ impl Rule<RedisAddress> for Redis {
     }
 }
 
-/// Address to listen on, or `""` for none.
+/// Address to listen on; `""` means that no server is started.
 pub(super) struct Address;
 
 impl Rule<Option<HostPort>> for Address {
@@ -220,7 +220,7 @@ impl Rule<Duration> for DurationRange {
     }
 }
 
-/// Duration in a range, or `0s` for never.
+/// Duration in a range; `0s` means that the function is off.
 impl Rule<Option<Duration>> for DurationRange {
     fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
         match parse_span(raw.text()?) {
@@ -241,7 +241,7 @@ impl Rule<SeedChoice> for Seed {
     fn read(&self, raw: &Raw) -> Result<SeedChoice, ValueError> {
         match raw {
             Raw::Text(word) | Raw::String(word) if word == "random" => Ok(SeedChoice::Random),
-            // This is a number in quotes, or a misspelt word.
+            // The value is a number in quotes, or a misspelt word.
             Raw::String(_) => Err(ValueError::Value),
             _ => WholeNumber(0..=u64::from(u32::MAX), "").read(raw).map(SeedChoice::Fixed),
         }

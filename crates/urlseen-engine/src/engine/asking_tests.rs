@@ -1,4 +1,4 @@
-//! Questions beside batches.
+//! Tests of questions that the engine answers while it judges batches.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -44,7 +44,7 @@ async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
     engine.submit(batch(&urls(0..3)));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([2]));
     remember(&mut engine, &mut asked);
-    // A batch in flight counts as seen, too; a dropped batch does not.
+    // A batch in flight counts as seen, too. An aborted batch does not.
     let test = questions(Wanted::Test, 0..4);
     let seen = [Answer::Seen, Answer::Seen, Answer::Seen, Answer::Unseen];
     assert_eq!(ask(&mut engine, &test, &mut asked).await, seen);
@@ -96,7 +96,7 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().tombstones(), 2);
     engine.submit(batch(&urls([0, 0, 2])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
-    // The batch is dropped, so the key passes again; then it is committed.
+    // The batch is aborted, so the key passes again. The next batch with that key is committed.
     engine.abort();
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
@@ -109,8 +109,8 @@ async fn what_is_forgotten_passes_once() {
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
-/// Model of the seen fingerprints, by their numbers. For a fingerprint that is not committed, the
-/// model names the batch in flight that contains it.
+/// Model of the seen fingerprints, by their numbers. If a fingerprint is not committed yet, the
+/// model has the batch in flight that contains it.
 #[derive(Default)]
 struct Model {
     seen: HashMap<u32, Option<u64>>,

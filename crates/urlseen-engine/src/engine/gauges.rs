@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
-/// Gauges that the owners update after every commit. Their counts lag by at most one batch.
+/// Gauges that the owners update after every commit. The counts lag by at most one batch.
 #[derive(Debug)]
 pub struct Gauges {
     owners: Vec<Arc<dyn Gauge>>,
@@ -23,19 +23,19 @@ impl Gauges {
         self.tombstones.load(Ordering::Relaxed)
     }
 
-    /// Fill of the whole filter.
+    /// Returns the fill of the whole filter.
     pub fn fill(&self) -> Fill {
         self.owners.iter().map(|owner| owner.fill()).sum()
     }
 
-    /// Share of unseen fingerprints that the filter reports as seen now. The call takes up to a
-    /// millisecond.
+    /// Returns the share of unseen fingerprints that the filter reports as seen now. The call takes
+    /// up to a millisecond.
     pub fn error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
     }
 
-    /// Counts the fingerprints that were set in each shard. A filter in one piece counts all of
-    /// them in the first shard.
+    /// Counts the fingerprints that were set in each shard. A filter that is not split into shards
+    /// counts all of them in the first one.
     pub fn keys(&self) -> [u64; SHARDS] {
         let mut keys = [0; SHARDS];
         self.owners.iter().for_each(|owner| owner.keys(&mut keys));

@@ -5,12 +5,12 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS};
 
-/// Set of keys by the 128 bits that the filter computes from a fingerprint. The filter uses no
-/// other part of the fingerprint.
+/// Set of keys. A key is the 128 bits that the filter computes from a fingerprint, the only part of
+/// a fingerprint that the filter uses.
 pub(super) type Keys = HashSet<u128, Hashed>;
 
-/// Exact set of the keys that were found unseen and are not set. Keys of batches are set at the
-/// commit. Keys of single questions are set once they are in the log.
+/// Exact set of the keys that were found unseen and are not set yet. Keys of batches are set at the
+/// commit. Keys of single questions are set after the log has them.
 #[derive(Debug, Default)]
 pub(super) struct InFlight {
     keys: Keys,
@@ -18,8 +18,8 @@ pub(super) struct InFlight {
     batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
     groups: VecDeque<Vec<KeyHash>>,
-    /// Keys that are in these lists but not in the set, because they were forgotten meanwhile, with
-    /// the number of times. This is usually empty.
+    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`, with the
+    /// number of times. This map is usually empty.
     orphans: HashMap<u128, usize, Hashed>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
@@ -36,7 +36,7 @@ impl Default for ShardCounts {
 }
 
 impl InFlight {
-    /// Number of keys of each shard that will be set, by [`ShardId::index`].
+    /// Returns the number of keys of each shard that will be set, by [`ShardId::index`].
     ///
     /// [`ShardId::index`]: urlseen_core::filter::ShardId::index
     pub(super) fn by_shard(&self) -> &[u64; SHARDS] {
@@ -54,7 +54,7 @@ impl InFlight {
         is_new
     }
 
-    /// Takes back an [`InFlight::insert`].
+    /// Undoes an [`InFlight::insert`].
     pub(super) fn take_back(&mut self, key_hash: KeyHash) {
         self.take(key_hash);
     }
@@ -66,7 +66,8 @@ impl InFlight {
         was_there
     }
 
-    /// Forgets a key. It may be found unseen again, while its batch is still in flight.
+    /// Forgets a key. The next item with the key is unseen again, even while an earlier batch with
+    /// the key is still in flight.
     pub(super) fn remove(&mut self, key_hash: KeyHash) {
         if self.take(key_hash) {
             *self.orphans.entry(key_hash.id()).or_default() += 1;
@@ -91,8 +92,8 @@ impl InFlight {
         self.groups.pop_front()
     }
 
-    /// Removes a key of a list that was popped. Returns false if the key was forgotten after it was
-    /// found unseen.
+    /// Removes a key of a popped list from the set. Returns false if the key must not be set,
+    /// because it was forgotten after it was found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
         if !self.orphans.is_empty()

@@ -28,7 +28,7 @@ pub(super) fn pieces() -> (Feed, Pieces) {
 }
 
 impl Feed {
-    /// Passes everything on. Ends early if the reading end was dropped.
+    /// Sends all bytes of `from`. Ends early, without an error, if the reading end was dropped.
     pub(super) fn all(self, from: &mut dyn Read) -> io::Result<()> {
         loop {
             let mut piece = Vec::new();

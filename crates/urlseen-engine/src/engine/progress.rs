@@ -7,8 +7,8 @@ use super::owner::Readings;
 use crate::item::Items;
 use crate::item::batch::{Batch, Claimed, Findings};
 
-/// Batch that several threads read and judge at the same time. The last of them merges the
-/// findings.
+/// Batch that several threads read and judge at the same time. The thread that finishes last merges
+/// the findings.
 #[derive(Debug)]
 pub(super) struct Progress {
     number: u64,
@@ -16,7 +16,7 @@ pub(super) struct Progress {
     parts: usize,
     threads: usize,
     keeps_seen: bool,
-    /// Findings of the threads that have finished. Each thread locks this once, at the end.
+    /// Findings of the threads that have finished. Each thread locks this list once, at its end.
     found: Mutex<Vec<Found>>,
 }
 
@@ -41,34 +41,34 @@ impl Progress {
         Self { number, batch, parts, threads, keeps_seen, found: Mutex::default() }
     }
 
-    /// Number of the batch, in the order of submission.
+    /// Returns the number of the batch, in the order of submission.
     pub(super) fn number(&self) -> u64 {
         self.number
     }
 
-    /// Number of parts in which the items are read.
+    /// Returns the number of parts in which the items are read.
     pub(super) fn parts(&self) -> usize {
         self.parts
     }
 
-    /// All items of the batch.
+    /// Returns all items of the batch.
     pub(super) fn items(&self) -> &Items {
         self.batch.items()
     }
 
-    /// Maximum number of bytes of an item that are passed on.
+    /// Returns the maximum size in bytes of an item that is passed on.
     pub(super) fn most(&self) -> usize {
         self.batch.most()
     }
 
-    /// Places of the items of a part.
+    /// Returns the places of the items of a part.
     pub(super) fn range(&self, part: usize) -> Range<usize> {
         let len = self.items().len();
         part * len / self.parts..(part + 1) * len / self.parts
     }
 
-    /// Takes the findings of a thread that has finished the batch. If the thread is the last one,
-    /// returns the findings of all threads.
+    /// Adds the findings of a thread that has finished the batch. If all threads have finished,
+    /// returns the findings of all of them.
     pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
@@ -85,7 +85,8 @@ impl Progress {
             readings.extend(found.readings);
         }
         readings.sort_by_key(|&(part, _)| part);
-        // Each thread found its items in order, but only those of its own shards.
+        // Each thread lists the unseen items of its own shards in order. The joined list is not in
+        // order yet.
         unseen.sort();
         let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();

@@ -1,4 +1,4 @@
-//! Filter at work, for a task that must not wait for threads or for the disk.
+//! Judging threads, folder's thread and queries, combined for a task that must not wait for them.
 
 use std::io;
 
@@ -21,7 +21,7 @@ pub struct Works {
     pub engine: Engine,
     /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,
-    /// Reason why nothing is judged any more: the filter has no room.
+    /// Error of a filter that has no more room. After this error, no further batch is judged.
     full: Option<Full>,
 }
 
@@ -32,11 +32,12 @@ pub enum Event {
     Judged(Batch<Judged>),
     /// A batch of the crawl is in the log.
     Ready(Batch<Ready>),
-    /// The new keys of a batch that belongs to no crawl are in the log. The filter gets them next.
+    /// The new keys of a batch that belongs to no crawl are in the log. The threads set these keys
+    /// next.
     Added,
     /// A batch was compared with the cache of a filter in Redis.
     Sifted(Batch<Sifted>),
-    /// The filter has no room for unseen items. Nothing is judged any more.
+    /// The filter has no room for unseen items. No further batch is judged.
     Full(Full),
     /// A query was accepted or answered.
     Asked,
@@ -44,7 +45,7 @@ pub enum Event {
     SnapshotDue,
     /// A snapshot is finished.
     Snapshot(Finished),
-    /// No snapshot could be taken.
+    /// A snapshot could not be begun or finished.
     NoSnapshot(io::Error),
     /// The contents of the folder have changed.
     Footprint(Footprint),
@@ -73,7 +74,8 @@ impl Works {
         Self { storage, engine, dispatcher, full: None }
     }
 
-    /// Returns the reason why nothing is judged any more, if the filter has no room.
+    /// Returns the error of a filter that has no more room. After this error, no further batch is
+    /// judged.
     pub fn full(&self) -> Option<&Full> {
         self.full.as_ref()
     }
@@ -83,18 +85,18 @@ impl Works {
         self.engine.has_room_to_ask()
     }
 
-    /// Counts the batches that were submitted and are neither ready nor added.
+    /// Counts the submitted batches that are not yet in the log.
     pub fn in_progress(&self) -> usize {
         let judging = if self.full.is_some() { 0 } else { self.engine.in_progress() };
         judging + self.writing()
     }
 
-    /// Counts the batches that are not in the log yet.
+    /// Counts the batches that were passed to the log and are not written yet.
     pub fn writing(&self) -> usize {
         self.storage.as_ref().map_or(0, Storage::batches)
     }
 
-    /// Logs a batch of the crawl, as the successor of the last one.
+    /// Logs a batch of the crawl after the last logged batch.
     pub fn log(&mut self, batch: Batch<Judged>) {
         if let Some(storage) = &mut self.storage {
             storage.write(batch);
@@ -114,7 +116,7 @@ impl Works {
         self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers() > 0)
     }
 
-    /// Returns the next event; waits forever if there can be none. Accepts new queries only if
+    /// Returns the next event, or waits forever if no event can come. Accepts new queries only if
     /// `may_ask` is true. Nothing is lost when the future is dropped.
     ///
     /// # Errors
@@ -162,16 +164,16 @@ impl Works {
         }
     }
 
-    /// Carries out the other requests of queries. The filter is emptied once all earlier questions
-    /// are answered; no batch may be judged then.
+    /// Carries out the further requests of queries whose questions are answered. The filter is
+    /// emptied only after all earlier questions are answered. No batch may be in progress then.
     ///
     /// # Errors
-    /// The filter is lost, or cannot be emptied.
+    /// A thread has ended, or the filter cannot be emptied.
     pub async fn do_extras(&mut self) -> Result<(), WorksError> {
         while !(self.dispatcher.is_emptying() && self.is_asked())
             && let Some(waiting) = self.dispatcher.next_extra()
         {
-            // After this, the filter contains the earlier additions.
+            // Waits until the filter contains the earlier additions.
             self.engine.settled().await?;
             let fill = self.engine.gauges().fill().counted();
             if waiting.extra() == Extra::Empty {
@@ -182,8 +184,8 @@ impl Works {
         Ok(())
     }
 
-    /// Empties the filter, in memory and in the folder. If the process has no free file descriptor,
-    /// waits for one.
+    /// Empties the filter, in memory and in the folder. Waits for a free file descriptor if the
+    /// process has none.
     async fn empty(&mut self) -> Result<(), WorksError> {
         let threads = self.engine.restoring();
         let Some(storage) = &self.storage else {

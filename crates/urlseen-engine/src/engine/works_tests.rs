@@ -1,4 +1,4 @@
-//! Filter at work with a disk that does not answer.
+//! Tests of [`Works`] while the disk does not answer.
 
 use crossbeam_channel::bounded;
 use tempfile::TempDir;
@@ -38,7 +38,7 @@ pub(crate) fn question(wanted: Wanted, number: u32) -> Question {
     Question { wanted, fingerprint }
 }
 
-/// Logs a judged batch. No batch may become ready.
+/// Logs a judged batch. Panics if a batch is already ready.
 fn log(works: &mut Works, event: Result<Event, WorksError>) {
     match event.unwrap() {
         Event::Judged(batch) => works.log(batch),
@@ -47,7 +47,7 @@ fn log(works: &mut Works, event: Result<Event, WorksError>) {
     }
 }
 
-/// Works until `answer` is ready. No batch may become ready before.
+/// Processes events until `answer` is ready. Panics if a batch becomes ready before that.
 async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
     let mut answer = std::pin::pin!(answer);
     loop {
@@ -58,8 +58,8 @@ async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
     }
 }
 
-/// (4) Logged before committed. The trap: while the disk does not answer, the task waits for the
-/// disk, or continues without the log.
+/// (4) Logged before committed. Catches two errors: a task that waits for a disk that does not
+/// answer, and a task that continues without the log.
 #[test]
 fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();
@@ -77,7 +77,7 @@ fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
         let reply =
             answered(&mut works, asker.ask(vec![question(Wanted::Test, 99)], Extra::Nothing)).await;
         assert_eq!(reply.unwrap().answers, [Answer::Unseen]);
-        // An addition is answered once it is in the log.
+        // An addition is answered after the log has it.
         let adding = asker.ask(vec![question(Wanted::Add, 50)], Extra::Nothing);
         let mut adding = std::pin::pin!(adding);
         while works.storage.as_ref().unwrap().answers() == 0 {

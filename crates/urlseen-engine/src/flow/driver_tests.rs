@@ -1,4 +1,4 @@
-//! A flow, and a disk that does not answer.
+//! Tests of a flow while the disk does not answer.
 
 use std::io;
 use std::sync::{Arc, Mutex};
@@ -13,7 +13,7 @@ use crate::engine::works_tests::{question, works};
 use crate::engine::{Answer, Wanted};
 use crate::item::batch::{Batch, Judged};
 
-/// Numbers of unseen items of the batches that had an effect.
+/// Number of unseen items in each batch whose effect has happened, in order.
 #[derive(Debug, Default, Clone)]
 struct Effects(Arc<Mutex<Vec<usize>>>);
 
@@ -30,7 +30,7 @@ impl Effect for Effects {
     }
 }
 
-/// Audience that expects no message.
+/// Audience that accepts no message.
 struct Silent;
 
 impl Audience for Silent {
@@ -50,7 +50,8 @@ fn page(numbers: std::ops::Range<u32>) -> Page {
     Page { items: urls.iter().map(String::as_bytes).collect(), ..Page::default() }
 }
 
-/// The traps: the flow waits for the disk, or has effects of which the log knows nothing.
+/// Catches two errors: a flow that waits for the disk, and a flow with effects of batches that the
+/// log does not have.
 #[test]
 fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
     let folder = tempfile::tempdir().unwrap();
@@ -58,7 +59,7 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
         let (answer, hang) = bounded::<()>(0);
-        // Blocks the thread of the folder, as a disk that does not answer.
+        // Blocks the folder's thread, like a disk that does not answer.
         let hanging = works.storage.as_ref().unwrap().call(move |_| hang.recv());
         let (feed, receiver) = mpsc::channel(8);
         for numbers in [0..10, 5..15, 10..20] {
@@ -74,7 +75,8 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
             audience: &mut Silent,
         };
         let clients = async {
-            // What changes nothing needs no disk. The engine answers after it judged the pages.
+            // A test changes nothing, so it needs no disk. The engine answers after it has judged
+            // the pages.
             let mut is_seen = false;
             while !is_seen {
                 let reply = asker.ask(vec![question(Wanted::Test, 19)], Extra::Nothing).await;

@@ -1,4 +1,4 @@
-//! Files and standard input, plain or compressed; and their lines as a feed.
+//! Files and standard input, plain or compressed, and a feed of their lines.
 
 use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
@@ -11,26 +11,27 @@ use flate2::bufread::MultiGzDecoder;
 use super::feed::{Feed, FeedError, InputName, Page, Place, STANDARD_INPUT};
 use crate::item::Items;
 
-/// Bytes that are handed on together, if that many are there.
+/// Initial size of an input's buffer in bytes. A longer line makes the buffer grow.
 pub(super) const BLOCK: usize = 1 << 19;
 
-/// The longest line that is read, in bytes: as much as Redis takes as one item.
+/// Maximum length of a line in bytes: the maximum size of an item in Redis.
 const LINE_MAX: usize = 512 << 20;
 
 /// Cuts an input into pages.
 pub(super) trait Cutter: Send + 'static {
-    /// Returns the next page; `None` at the end.
+    /// Returns the next page, or `None` at the end of the input.
     fn next(&mut self, input: &mut Input) -> Result<Option<Page>, FeedError>;
 }
 
-/// Returns the lines of `files` one after the other; of standard input where there are none or
-/// where one is `-`. What is compressed with gzip or Zstandard is decompressed. A last line
-/// without a line feed is a line like any other.
+/// Returns a feed of the lines of all `files`, in order. Reads standard input if `files` is empty,
+/// and in place of a file named `-`. Input that is compressed with gzip or Zstandard is
+/// decompressed. The last line of a file needs no line feed.
 pub fn lines(files: Vec<PathBuf>) -> Feed {
     feed(files, |file| LineCutter { name: InputName(file).to_string().into(), line: 1, begun: 0 })
 }
 
-/// Returns the pages of `files` one after the other, each opened once the one before is read.
+/// Returns a feed of the pages of all `files`, in order. Each file is opened after the previous one
+/// was read to its end.
 pub(super) fn feed<C: Cutter>(
     files: Vec<PathBuf>,
     cutter: impl Fn(&Path) -> C + Send + 'static,
@@ -40,7 +41,7 @@ pub(super) fn feed<C: Cutter>(
         let file = fs::metadata(name).ok().filter(fs::Metadata::is_file)?;
         Some(file.len())
     };
-    // The length of anything but a file is unknown.
+    // Only regular files have a known length.
     let expected = files.iter().map(size).sum::<Option<u64>>().unwrap_or(0);
     let (mut files, mut current, mut before) = (files.into_iter(), None::<(Input, C)>, 0);
     let mut next = move || loop {
@@ -64,21 +65,23 @@ pub(super) fn feed<C: Cutter>(
     Feed { expected, pages: Box::new(std::iter::from_fn(move || next().transpose())) }
 }
 
-/// An input, plain or compressed, and what was read of it and is not cut yet.
+/// An input, plain or compressed, with a buffer of the bytes that no page has yet.
 pub(super) struct Input {
     pub(super) file: PathBuf,
     reader: Box<dyn Read + Send>,
-    /// True if input is passed on without delay, because a person may be typing it.
+    /// True for standard input. Its bytes are passed on without delay, because a person may be
+    /// typing.
     is_live: bool,
-    /// Bytes that were read so far, compressed as they are.
+    /// Bytes read so far from the file, before decompression.
     consumed: Arc<AtomicU64>,
-    /// Buffer for the bytes that are read. Longer than `filled`, so that it is not zeroed for each
-    /// read.
+    /// Buffer for the bytes that are read. The buffer is longer than `filled`, so that a read need
+    /// not fill it with zeros first.
     buffer: Vec<u8>,
     filled: usize,
-    /// Place in the decompressed input at which the buffer begins.
+    /// Offset of the start of the buffer in the decompressed input.
     pub(super) offset: u64,
-    /// End of the input, if it has come: told once all before is cut.
+    /// Result at the end of the input, or the error of a failed read; `None` while there is more to
+    /// read. The error is reported after all earlier bytes are cut.
     end: Option<io::Result<()>>,
 }
 
@@ -97,8 +100,6 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl Input {
-    /// Opens a file, or standard input for `-`. What is compressed with gzip or Zstandard is
-    /// decompressed.
     fn open(file: PathBuf) -> Result<Self, FeedError> {
         let is_live = file.as_os_str() == STANDARD_INPUT;
         let consumed = Arc::<AtomicU64>::default();
@@ -107,8 +108,8 @@ impl Input {
                 if is_live { Box::new(io::stdin()) } else { Box::new(File::open(&file)?) };
             let counted = Counted { reader, consumed: Arc::clone(&consumed) };
             let mut plain = BufReader::with_capacity(1 << 17, counted);
-            // The first bytes tell (RFC 1952, RFC 8878): a text of URLs or JSON begins with
-            // neither.
+            // The first bytes identify the compression (RFC 1952, RFC 8878). A text of URLs or JSON
+            // begins with neither of the two sequences.
             Ok(match plain.fill_buf()? {
                 [0x1f, 0x8b, ..] => Box::new(MultiGzDecoder::new(plain)),
                 [0x28, 0xb5, 0x2f, 0xfd, ..] => Box::new(zstd::Decoder::with_buffer(plain)?),
@@ -124,23 +125,24 @@ impl Input {
         }
     }
 
-    /// Returns the bytes that are read and not yet cut.
+    /// Returns the bytes that were read and that no page has yet.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.buffer[..self.filled]
     }
 
-    /// Returns true if nothing comes after [`Input::bytes`], and false before the end and where
-    /// reading failed.
+    /// Returns true if [`Input::bytes`] is the last part of the input. Returns false before the end
+    /// of the input, and after a failed read.
     pub(super) fn is_end(&self) -> bool {
         matches!(self.end, Some(Ok(())))
     }
 
-    /// Returns true once nothing more is read.
+    /// Returns true if no more bytes will be read: the input has ended, or a read has failed.
     pub(super) fn has_ended(&self) -> bool {
         self.end.is_some()
     }
 
-    /// Fills the buffer, or reads what there is. An interrupted call is made again.
+    /// Fills the buffer, or returns after one read if the input is live. Repeats an interrupted
+    /// read.
     pub(super) fn fill(&mut self) {
         while self.end.is_none() && self.filled < self.buffer.len() {
             match self.reader.read(&mut self.buffer[self.filled..]) {
@@ -155,19 +157,19 @@ impl Input {
         }
     }
 
-    /// Drops bytes that are cut off the front.
+    /// Drops this number of bytes from the front of the buffer.
     pub(super) fn drop_front(&mut self, bytes: usize) {
         self.buffer.copy_within(bytes..self.filled, 0);
         self.filled -= bytes;
         self.offset += bytes as u64;
         if self.filled < BLOCK && self.buffer.len() > BLOCK {
-            // The room that a long line took.
+            // Gives back the memory that a long line needed.
             self.buffer.truncate(BLOCK);
             self.buffer.shrink_to_fit();
         }
     }
 
-    /// Passes over all before this place.
+    /// Skips all bytes before the offset `at`.
     pub(super) fn skip_to(&mut self, at: u64) -> Result<(), FeedError> {
         let held = usize::try_from(at).unwrap_or(usize::MAX).min(self.filled);
         self.drop_front(held);
@@ -178,19 +180,20 @@ impl Input {
         Ok(())
     }
 
-    /// Makes room for more, if there is none.
+    /// Doubles the buffer if it is full.
     fn grow(&mut self) {
         if self.filled == self.buffer.len() {
             self.buffer.resize(2 * self.filled, 0);
         }
     }
 
-    /// Ends the input before its end.
+    /// Drops the bytes in the buffer and reads no more of the input.
     pub(super) fn close(&mut self) {
         (self.filled, self.end) = (0, Some(Ok(())));
     }
 
-    /// Ends the cutting. Fails once if reading failed after this place.
+    /// Ends the input. If a read has failed, the first call returns that error. `place` names the
+    /// last place before the failure.
     pub(super) fn finish(&mut self, place: impl FnOnce(&Self) -> String) -> Result<(), FeedError> {
         match self.end.replace(Ok(())) {
             Some(Err(reason)) => Err(self.broken(place(self), reason)),
@@ -198,7 +201,7 @@ impl Input {
         }
     }
 
-    /// Returns the place that reading has come to.
+    /// Returns the offset of the first byte that is not read, for messages.
     pub(super) fn place(&self) -> String {
         format!("byte {}", self.offset + self.filled as u64)
     }
@@ -211,9 +214,9 @@ impl Input {
 /// Cuts pages of whole lines.
 struct LineCutter {
     name: Arc<str>,
-    /// The number of the first line that is not cut.
+    /// Number of the first line that no page has yet.
     line: u64,
-    /// Bytes of it that were looked at and have no end.
+    /// Number of bytes of that line that were already searched for a line feed.
     begun: usize,
 }
 
@@ -223,7 +226,8 @@ impl Cutter for LineCutter {
             input.fill();
             let bytes = input.bytes();
             let last = memchr::memrchr(b'\n', &bytes[self.begun..]);
-            // A last line needs no line feed, but one that was cut off by an error is none.
+            // The last line needs no line feed. After a failed read, a line without a line feed may
+            // be incomplete and is not used.
             let lines =
                 if input.is_end() { Some(bytes.len()) } else { last.map(|at| self.begun + at + 1) };
             match lines {
@@ -301,7 +305,7 @@ mod tests {
             encoder.write_all(&text).unwrap();
             encoder.finish().unwrap()
         };
-        // Two members one after the other are one file (RFC 1952, 2.2).
+        // Two gzip members in a row are one file (RFC 1952, 2.2).
         let twice = [gz(), gz()].concat();
         let zst = zstd::encode_all(&text[..], 1).unwrap();
         for (file, times) in [(text.clone(), 1), (gz(), 1), (twice, 2), (zst, 1)] {

@@ -1,4 +1,4 @@
-//! Ways of items through the engine without a crawl in Redis; and the source of a crawl.
+//! Flows of items through the engine without a crawl in Redis, and the sources of a crawl.
 
 pub mod driver;
 pub mod feed;

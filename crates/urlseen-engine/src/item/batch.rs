@@ -31,8 +31,8 @@ pub struct Claimed;
 #[derive(Debug)]
 pub struct Judged(Findings);
 
-/// Stage of items that were looked up in the remembered part of a filter in Redis, and in the
-/// fingerprints in flight. Items for the sink may have been seen before.
+/// Stage of items that were looked up in the cached part of a filter in Redis, and in the
+/// fingerprints in flight. The commit may still find items for the sink that were seen.
 #[derive(Debug)]
 pub struct Sifted(Findings);
 
@@ -47,28 +47,30 @@ pub struct Ready {
 /// Findings about the items of a batch.
 #[derive(Debug, Default)]
 pub struct Findings {
-    /// Items for the sink, ascending: unseen ones and those that are not filtered.
+    /// Indexes of the items for the sink, ascending: unseen items and unfiltered items.
     pub(crate) onward: Vec<u32>,
-    /// Items of `onward` that passed unchecked, ascending. They asked for it (`dont_filter`), or a
-    /// rule lets them pass.
+    /// Indexes of the unfiltered items, ascending. These items of `onward` pass unchecked, because
+    /// of their `dont_filter` or a rule.
     pub(crate) unfiltered: Vec<u32>,
-    /// Items of `unfiltered` that a rule lets pass, ascending, with the number of the rule.
+    /// Indexes of the items that a rule lets pass, ascending, with the number of the rule.
+    /// `unfiltered` also has these indexes.
     pub(crate) passed: Vec<(u32, u16)>,
-    /// Items that could not be read, ascending, with the reason.
+    /// Indexes of the items that could not be read, ascending, with the reason.
     pub(crate) rejects: Vec<(u32, Unreadable)>,
-    /// Replacements of items, ascending by item. An item without one is pushed as received.
+    /// Replacements for the sink with the index of the item, ascending. An item without a
+    /// replacement is pushed as received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
-    /// Scores of items for a sink that sorts by them, ascending by item. An item without one has
-    /// score 0.
+    /// Scores for a sorted set as sink with the index of the item, ascending. An item without a
+    /// score has score 0.
     pub(crate) scores: Vec<(u32, f64)>,
     /// Unseen fingerprints in the order of their items. The log stores these.
     pub(crate) added: Vec<Fingerprint>,
-    /// The other fingerprints in the order of their items, if the engine keeps them.
+    /// Seen fingerprints in the order of their items, if the engine keeps them.
     pub(crate) seen: Vec<Fingerprint>,
 }
 
 impl Findings {
-    /// Takes out the entries of the items before `end`.
+    /// Removes and returns the entries of the items before `end`.
     fn take_before(&mut self, end: usize) -> Self {
         let before = |index: u32| (index as usize) < end;
         let onward = split(&mut self.onward, |&index| before(index));
@@ -99,19 +101,19 @@ impl Findings {
     }
 }
 
-/// Takes the entries out of the start of a list for which `is_before` holds.
+/// Removes and returns the entries at the start of a list for which `is_before` is true.
 fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
     let rest = list.split_off(list.partition_point(is_before));
     std::mem::replace(list, rest)
 }
 
 impl Batch<Claimed> {
-    /// Makes a batch of items as the source gave them.
+    /// Makes a batch of items that were read from the source.
     pub fn new(items: Items) -> Self {
         Self { items: Arc::new(items), most: usize::MAX, stage: Claimed }
     }
 
-    /// Sets the most bytes that Redis accepts of one item.
+    /// Sets the maximum number of bytes that Redis accepts of one item.
     #[must_use]
     pub fn bounded(self, most: usize) -> Self {
         Self { most, ..self }
@@ -155,7 +157,7 @@ impl Batch<Sifted> {
         let Self { items, most: bytes, stage: Sifted(mut rest) } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
-            // The part ends before the first item that is one too many.
+            // The part ends before the first item that exceeds its limit.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
             let stage = Sifted(rest.take_before(to).moved(from));
             parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
@@ -166,7 +168,7 @@ impl Batch<Sifted> {
         }
     }
 
-    /// Makes the batch ready. Its commit judges it and follows the commit of `base`.
+    /// Makes the batch ready. Its commit judges the items, and comes after the commit of `base`.
     pub fn after(self, base: Head) -> Batch<Ready> {
         // Without a log, only the head is numbered.
         let position = Position { head: base.next(), ..Position::START };
@@ -175,29 +177,29 @@ impl Batch<Sifted> {
 }
 
 impl Batch<Ready> {
-    /// Head that the batch follows.
+    /// Returns the head before the commit of the batch.
     pub fn base(&self) -> Head {
         self.stage.base
     }
 
-    /// Head after the commit of the batch.
+    /// Returns the head after the commit of the batch.
     pub fn head(&self) -> Head {
         self.stage.position.head
     }
 
-    /// Position of the log with this batch as its last.
+    /// Returns the position of the log after this batch.
     pub fn position(&self) -> Position {
         self.stage.position
     }
 }
 
 impl<Stage> Batch<Stage> {
-    /// All items as received.
+    /// Returns all items as received.
     pub fn items(&self) -> &Items {
         &self.items
     }
 
-    /// Maximum number of bytes that Redis accepts of one of the items.
+    /// Returns the maximum number of bytes that Redis accepts of one item.
     pub fn most(&self) -> usize {
         self.most
     }
@@ -208,37 +210,37 @@ impl<Stage> Batch<Stage> {
 }
 
 impl<Stage: AsRef<Findings>> Batch<Stage> {
-    /// Number of items for the sink.
+    /// Returns the number of items for the sink.
     pub fn onward_len(&self) -> usize {
         self.stage.as_ref().onward.len()
     }
 
-    /// Number of items for the sink that passed unchecked (`dont_filter` or a rule).
+    /// Returns the number of items that pass unchecked, because of their `dont_filter` or a rule.
     pub fn unfiltered_len(&self) -> usize {
         self.stage.as_ref().unfiltered.len()
     }
 
-    /// Number of the rule for each item that passed by a rule.
+    /// Iterates over the items that a rule let pass. Returns the number of the rule for each item.
     pub fn passed(&self) -> impl Iterator<Item = u16> {
         self.stage.as_ref().passed.iter().map(|&(_, rule)| rule)
     }
 
-    /// Fingerprints that this batch adds to the filter once it is committed.
+    /// Returns the fingerprints that the filter gets after the commit of the batch.
     pub fn added(&self) -> &[Fingerprint] {
         &self.stage.as_ref().added
     }
 
-    /// Number of items that were seen before.
+    /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
         self.items.len() - self.onward_len() - self.stage.as_ref().rejects.len()
     }
 
-    /// Fingerprints that were seen before, if the engine keeps them.
+    /// Returns the fingerprints that were seen before, if the engine keeps them.
     pub fn seen_fingerprints(&self) -> &[Fingerprint] {
         &self.stage.as_ref().seen
     }
 
-    /// Contents for the sink, in order: replacements, or items as received.
+    /// Iterates over the contents for the sink, in order: replacements, or items as received.
     pub fn onward(&self) -> impl Iterator<Item = &[u8]> {
         let Findings { onward, emitted, .. } = self.stage.as_ref();
         let mut emitted = emitted.iter().peekable();
@@ -251,7 +253,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// Scores of the items for the sink, in order.
+    /// Iterates over the scores of the items for the sink, in order.
     pub fn onward_scores(&self) -> impl Iterator<Item = f64> {
         let Findings { onward, scores, .. } = self.stage.as_ref();
         let mut scores = scores.iter().peekable();
@@ -261,7 +263,8 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// Fingerprints of the items for the sink, in order; `None` for an item that passed unchecked.
+    /// Iterates over the fingerprints of the items for the sink, in order; `None` for an item that
+    /// passed unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
         let Findings { onward, unfiltered, added, .. } = self.stage.as_ref();
         let (mut unfiltered, mut added) = (unfiltered.iter().peekable(), added.iter());
@@ -271,18 +274,18 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         })
     }
 
-    /// Items that could not be read, as received and in order, with the reason.
+    /// Iterates over the items that could not be read, as received and in order, with the reason.
     pub fn rejects(&self) -> impl ExactSizeIterator<Item = (&[u8], &Unreadable)> {
         let rejects = self.stage.as_ref().rejects.iter();
         rejects.map(|(index, reason)| (self.items.get(*index as usize), reason))
     }
 
-    /// Positions in [`Batch::items`] of the items that could not be read.
+    /// Iterates over the positions in [`Batch::items`] of the items that could not be read.
     pub fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
         self.stage.as_ref().rejects.iter().map(|(index, _)| *index as usize)
     }
 
-    /// Items that were seen before, as received and in order.
+    /// Iterates over the items that were seen before, as received and in order.
     pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
         let Findings { onward, rejects, .. } = self.stage.as_ref();
         let mut others = (onward.iter().peekable(), rejects.iter().peekable());

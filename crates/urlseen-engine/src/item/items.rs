@@ -13,9 +13,9 @@ pub struct Items {
     places: Vec<Range<usize>>,
     /// Total length of all items.
     len: usize,
-    /// The length of the largest.
+    /// Size of the largest item in bytes, or of its whole entry in a stream.
     largest: usize,
-    /// The place of each item in its source, where places are told one by one.
+    /// Id of each item's entry in a stream; empty for a list.
     marks: Vec<u128>,
     /// Number of items of the source that are known to come after these.
     left: u64,
@@ -35,21 +35,21 @@ impl Items {
         Self { bytes, places, len, largest, marks: Vec::new(), left: 0 }
     }
 
-    /// The same items, each at a place of its own in the source; `largest` is how many bytes came
-    /// for one of them at most.
+    /// Adds the id of each item's entry in a stream. `largest` is the size in bytes of the largest
+    /// entry, with all of its fields.
     #[must_use]
     pub fn marked(self, marks: Vec<u128>, largest: usize) -> Self {
         debug_assert_eq!(marks.len(), self.len());
         Self { largest, marks, ..self }
     }
 
-    /// The same items, before so many others of the source.
+    /// Notes that `left` more items of the source come after these.
     #[must_use]
     pub fn before(self, left: u64) -> Self {
         Self { left, ..self }
     }
 
-    /// The place of each item in its source; none where places are not told one by one.
+    /// Returns the id of each item's entry in a stream; empty for items of a list.
     pub fn marks(&self) -> &[u128] {
         &self.marks
     }
@@ -59,13 +59,14 @@ impl Items {
         self.left
     }
 
-    /// Returns the size of the largest item in bytes, or of the bytes that it came with.
+    /// Returns the size in bytes of the largest item. For a stream, that is the size of the largest
+    /// entry with all of its fields.
     pub fn largest(&self) -> usize {
         self.largest
     }
 
-    /// Takes over text in which every line, even the last, ends in a line feed. An item is a line
-    /// without its line feed.
+    /// Makes an item of each line of a text, without the line feed. Every line, even the last, ends
+    /// in a line feed.
     pub(crate) fn from_lines(bytes: Vec<u8>) -> Self {
         debug_assert!(bytes.last().is_none_or(|&last| last == b'\n'));
         let mut start = 0;
@@ -74,7 +75,7 @@ impl Items {
         Self::new(bytes.into(), places)
     }
 
-    /// Number of items in the sequence.
+    /// Returns the number of items in the sequence.
     pub fn len(&self) -> usize {
         self.places.len()
     }
@@ -84,12 +85,12 @@ impl Items {
         self.places.is_empty()
     }
 
-    /// Total length of all items in bytes.
+    /// Returns the total length of all items in bytes.
     pub fn bytes_len(&self) -> usize {
         self.len
     }
 
-    /// Item at the position `index`.
+    /// Returns the item at the position `index`.
     ///
     /// # Panics
     /// Panics if `index` is not below [`Items::len`].

@@ -6,24 +6,24 @@ use super::Unreadable;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
-/// Request as an item states it. It has a URL or a fingerprint.
+/// Request that an item describes, with a URL, a fingerprint, or both.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Said<'a> {
     pub(super) url: Option<Cow<'a, str>>,
     pub(super) method: Cow<'a, str>,
     pub(super) body: Cow<'a, [u8]>,
     pub(super) verbatim_url: bool,
-    /// Fingerprint that the producer gave. It replaces a computed one.
+    /// Fingerprint that the producer gave. It replaces a computed fingerprint.
     pub fingerprint: Option<Fingerprint>,
     pub(super) dont_filter: bool,
     pub(super) priority: Priority,
 }
 
-/// Urgency of a request; the highest comes first.
+/// Priority of a request; consumers get the highest priority first.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Priority {
     Number(f64),
-    /// Value that is not a number, with its description.
+    /// Description of a value that is not a number.
     Wrong(&'static str),
 }
 
@@ -34,8 +34,8 @@ impl Default for Priority {
 }
 
 impl Said<'_> {
-    /// Request from which a fingerprint is computed. Without a URL it is `None`, and there is a
-    /// [`fingerprint`](Self::fingerprint).
+    /// Returns the request for the computation of a fingerprint; `None` if the item has no URL. An
+    /// item without a URL has a [`fingerprint`](Self::fingerprint).
     pub fn request(&self) -> Option<Request<'_>> {
         self.url.as_deref().map(|url| Request {
             method: &self.method,
@@ -47,7 +47,8 @@ impl Said<'_> {
 }
 
 impl Priority {
-    /// Score in a sorted set that is popped at its low end, as in scrapy-redis.
+    /// Returns the score in a sorted set from which consumers pop the lowest score, as scrapy-redis
+    /// does.
     pub(super) fn score(self) -> Result<f64, Unreadable> {
         match self {
             // Avoids a score of -0.

@@ -2,8 +2,9 @@
 
 use std::time::Duration;
 
-/// Timeouts and retries of a filter in Redis. The default suits a server that may be unreachable
-/// for some seconds.
+/// Timeouts and retries of a filter in Redis.
+///
+/// The default is for a server that may be unreachable for some seconds.
 ///
 /// ```
 /// use urlseen::RedisOptions;
@@ -12,13 +13,13 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// Maximum number of times that a failed call is repeated, each time on a new connection. The
-    /// first wait is 50 ms; each further wait is twice as long, up to 2 s. If the first try added a
-    /// key, the repeated call still reports the key as new.
+    /// Maximum number of repetitions of a failed call, each on a new connection. The wait before a
+    /// repetition is at most 50 ms at first, and doubles each time up to 2 s. If the first try
+    /// added a key, the repeated call still reports the key as new. The default is 6.
     pub retries: u32,
-    /// Maximum time to wait for a connection.
+    /// Maximum time to wait for a connection. The default is 2 s.
     pub connect_timeout: Duration,
-    /// Maximum time to wait for an answer.
+    /// Maximum time to wait for an answer. The default is 10 s.
     pub response_timeout: Duration,
 }
 

@@ -1,6 +1,5 @@
-//! Kernel for processors with AVX-512, which works on a word of the draw at a time. One register
-//! holds a whole block. In another one, each of the eight lanes of 64 bits has a position of its
-//! own.
+//! Kernel for processors with AVX-512. It handles one word of the draw at a time. One register
+//! holds a whole block. In another register, each of the eight lanes of 64 bits holds one position.
 
 use std::arch::x86_64::{
     __m512i, _mm512_andnot_si512, _mm512_mask_and_epi64, _mm512_or_si512, _mm512_permutexvar_epi64,
@@ -12,7 +11,8 @@ use std::arch::x86_64::{
 use super::{Block, Kernel, Work};
 use crate::filter::layout::native::Draw;
 
-/// Kernel with AVX-512. Only [`Avx512::detect`] makes one, so its processor has the instructions.
+/// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
+/// instructions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Avx512(());
 
@@ -52,9 +52,9 @@ fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
     work.by(kernel)
 }
 
-/// Tests a draw in a block. Each lane moves its position to its lowest bits. Higher bits do no
-/// harm: the word's number has three bits, and the bit's number six. Then a lane fetches the word
-/// of its position, and rotates it until the position is the lowest bit.
+/// Tests draws in their blocks. Each lane shifts its position to the lowest bits. Higher bits do no
+/// harm, because the instructions read only three bits for the word and six for the bit. Then each
+/// lane fetches the word of its position, and rotates the word until the tested bit is the lowest.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn hold<'a>(drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
@@ -72,9 +72,9 @@ fn hold<'a>(drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
     _mm512_testn_epi64_mask(all, lowest) == 0
 }
 
-/// Sets a draw in a block. Each lane is a word of the block. It shifts a one by the distance of the
-/// bit from its own first bit. If the bit is in another word, the one leaves the lane; a distance
-/// below zero counts as a very large one.
+/// Sets a draw in a block. Each lane is a word of the block. The lane shifts a 1 by the distance of
+/// the drawn bit from the first bit of the lane. If the drawn bit is in another word, the 1 leaves
+/// the lane. A negative distance counts as a very large one.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
 fn set(block: &mut Block, draw: Draw) -> u32 {

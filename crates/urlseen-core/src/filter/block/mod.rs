@@ -1,4 +1,4 @@
-//! A block of bits, which is one cache line, and the kernels that test and set it.
+//! Block of bits, which is one cache line, and the kernels that test and set the bits.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -13,32 +13,32 @@ pub(super) use scalar::Scalar;
 
 use super::layout::native::Draw;
 
-/// 512 bits that a processor fetches from memory at once. Bit `b` is bit `b % 64` of word `b / 64`.
+/// Block of 512 bits, which a processor fetches from memory at once. Bit `b` is bit `b % 64` of
+/// word `b / 64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]
 pub(super) struct Block([u64; 8]);
 
-/// Finds the bits of a draw in a block. All kernels find the same bits.
+/// Variant of the hot loops for a processor. All kernels test and set the same bits.
 pub(super) trait Kernel: Copy {
-    /// Returns true if all drawn bits are set, each draw in its block.
+    /// Returns true if the drawn bits are set in all of these blocks.
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool;
 
-    /// Sets the drawn bits. Returns the number of those that were not set before.
+    /// Sets the drawn bits of a block. Returns the number of bits that were not set before.
     fn set(self, block: &mut Block, draw: Draw) -> u32;
 }
 
-/// Work on many blocks. One kernel does all of it, so that the processor is not examined for each
-/// block.
+/// Work on many blocks that one kernel does, so that the kernel is chosen only once.
 pub(super) trait Work {
     /// Result of the work on all blocks.
     type Done;
 
-    /// Does the work. It must be `inline(always)`: only functions inlined into [`Kernels::run`] are
-    /// compiled for the kernel's instructions.
+    /// Does the work with a kernel. The method must be `inline(always)`: only functions that are
+    /// inlined into [`Kernels::run`] are compiled for the kernel's instructions.
     fn by(self, kernel: impl Kernel) -> Self::Done;
 }
 
-/// The kernels, of which the process uses one.
+/// Choice of a kernel for this process.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Kernels {
     Scalar(Scalar),

@@ -3,15 +3,15 @@
 use super::{Block, Kernel};
 use crate::filter::layout::native::Draw;
 
-/// The kernel that needs no special instructions.
+/// Kernel that needs no special instructions.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Scalar;
 
 impl Kernel for Scalar {
     #[inline(always)]
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
-        // Looks at all bits: the blocks are already on their way, and a branch for each bit would
-        // cost more.
+        // Tests all bits. The blocks are already on their way from memory, and a branch for each
+        // bit would cost more.
         let mut all = 1;
         for (block, draw) in drawn {
             draw.for_each_bit(|bit| all &= block.0[word(bit)] >> (bit % u64::BITS));

@@ -1,7 +1,7 @@
-//! The hash functions that layouts use: the only file that names a hash crate.
+//! Hash functions of the layouts. Only this file names a hash crate.
 //!
-//! MurmurHash3 is Austin Appleby's, from SMHasher. Both variants take a 32-bit seed; the words they
-//! return do not depend on the byte order of the machine. `murmur64a` is an older hash of his.
+//! MurmurHash3 is by Austin Appleby, from SMHasher. Both variants take a 32-bit seed. Their results
+//! do not depend on the byte order of the machine. `murmur64a` is an older hash by the same author.
 
 mod murmur64a;
 
@@ -13,8 +13,8 @@ pub(crate) fn murmur3_x64_128(key: &[u8], seed: u32) -> (u64, u64) {
     mur3::murmurhash3_x64_128(key, seed)
 }
 
-/// Returns MurmurHash3 x86-32 of `key`. Python's `mmh3.hash(key, seed)` is the same as a signed
-/// number.
+/// Returns MurmurHash3 x86-32 of `key`. Python's `mmh3.hash(key, seed)` returns the same bits as a
+/// signed number.
 pub fn murmur3_x86_32(key: &[u8], seed: u32) -> u32 {
     mur3::murmurhash3_x86_32(key, seed)
 }

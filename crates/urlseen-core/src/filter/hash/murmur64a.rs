@@ -2,7 +2,7 @@
 //!
 //! This code follows the description and the public-domain code of its author, Austin Appleby
 //! (SMHasher, `MurmurHash2.cpp`). Existing crates are old, or not made for speed. The tests compare
-//! with one of them.
+//! this code with one of these crates.
 
 /// Multiplier of all steps.
 const M: u64 = 0xc6a4_a793_5bd1_e995;

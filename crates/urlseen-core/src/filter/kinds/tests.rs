@@ -17,7 +17,7 @@ struct Vector {
     layout: String,
     settings: BTreeMap<String, f64>,
     key: String,
-    /// For each value the bits set, by key; `None` if the project raises an exception.
+    /// Set bits of each value, by Redis key; `None` if the project raises an exception.
     values: BTreeMap<String, Option<BTreeMap<String, Vec<u32>>>>,
 }
 
@@ -71,9 +71,9 @@ fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, P
     Ok(positions)
 }
 
-/// Compares the bits with those that the packages set in a Redis server, or that their formulas
-/// give in Python. Values for which a package raises an exception have no place here.
-/// `LAYOUT_VECTORS` names another file that `scripts/vectors-layouts` wrote.
+/// Compares the bits with recorded ones: the packages set them in a Redis server, or their formulas
+/// gave them in Python. If a package raises an exception for a value, the layout refuses the value.
+/// `LAYOUT_VECTORS` names another file of `scripts/vectors-layouts`.
 #[test]
 fn bits_are_those_of_the_other_projects() {
     let file = std::env::var("LAYOUT_VECTORS").unwrap_or_else(|_| {
@@ -251,7 +251,8 @@ fn text_without_a_place_leaves_nothing_behind() {
     }
 }
 
-/// Counts the hits among as many unseen fingerprints as a filter holds seen ones.
+/// Returns the number of unseen fingerprints that a filter reports as seen. The filter holds the
+/// same number of seen fingerprints.
 fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
     let mut random = fastrand::Rng::with_seed(20);
     let mut fingerprint = || {

@@ -1,5 +1,6 @@
-//! Layouts: the shard and the bit positions of a fingerprint. There is the native layout, and an
-//! interface for other projects' layouts, whose bits are in Redis strings ([`BitStrings`]).
+//! Layouts: the shard and the bit positions of a fingerprint. This module has the native layout,
+//! and an interface for the layouts of other projects, whose bits are in Redis strings
+//! ([`BitStrings`]).
 
 pub(super) mod bit_strings;
 pub mod native;

@@ -1,7 +1,7 @@
 //! Measured properties of the native filter.
 //!
-//! The rates are measured in batches like those of a crawl, with 30 million questions in all. More
-//! would take time and tell little.
+//! The rates are measured in batches as in a crawl, with 30 million tests in all. More tests would
+//! take much time and show little.
 
 use crate::filter::native::KeyHash;
 use std::collections::HashSet;
@@ -53,7 +53,7 @@ fn tested(shards: &Shards, key_hashes: &[KeyHash]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Returns those of `numbers` that the filter calls seen.
+/// Returns the `numbers` whose fingerprints the filter reports as seen.
 fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u64> {
     let mut seen = Vec::new();
     for first in numbers.clone().step_by(1000) {
@@ -90,8 +90,8 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
     }
 }
 
-/// Tests more blocks, and filters beyond their capacity. A mistake in the model would show most
-/// there, and the rates are large enough to be measured closely.
+/// Tests more blocks, and filters beyond their capacity. In these cases, a mistake in the model has
+/// the largest effect, and the rates are large enough for an exact measurement.
 #[test]
 fn the_error_rate_is_the_one_computed_with_any_number_of_blocks_however_full() {
     for blocks in Blocks::ALL {
@@ -156,7 +156,7 @@ fn filters_with_other_seeds_are_wrong_about_other_keys() {
     );
 }
 
-/// Draws fingerprints of all kinds from a small space, so that many are asked for twice.
+/// Draws fingerprints of all kinds from a small space, so that many of them occur twice.
 fn any_fingerprint() -> impl Strategy<Value = Fingerprint> {
     prop_oneof![
         any::<u8>().prop_map(|byte| Fingerprint::Raw16([byte; 16])),

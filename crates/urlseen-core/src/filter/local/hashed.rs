@@ -1,8 +1,8 @@
-//! Hasher of sets and maps whose keys are hashes.
+//! Hasher for sets and maps whose keys are hashes.
 
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// Hasher for 128-bit hashes, which takes half of their bits.
+/// Hasher for 128-bit hashes. It uses half of their bits.
 pub type Hashed = BuildHasherDefault<HalfHasher>;
 
 /// The state of [`Hashed`].
@@ -14,7 +14,7 @@ impl Hasher for HalfHasher {
         unreachable!("only 128-bit hashes are hashed");
     }
 
-    #[allow(clippy::cast_possible_truncation)] // half of a hash is a hash
+    #[allow(clippy::cast_possible_truncation)] // Half of a hash is a hash, too.
     fn write_u128(&mut self, hash: u128) {
         self.0 = hash as u64;
     }

@@ -1,4 +1,4 @@
-//! Test kit: the promises of every kind of filter in memory, checked for each kind of the registry.
+//! Test kit: tests of the trait's guarantees for each kind of filter in memory.
 
 use std::io::Read;
 
@@ -6,14 +6,14 @@ use super::*;
 use crate::filter::choice::FilterPlace;
 use crate::filter::{Kind, Parameters};
 
-/// Fingerprints that the filters are made for, and their error rate.
+/// Capacity and error rate of the filters under test.
 const CAPACITY: u64 = 20_000;
 const ERROR_RATE: f64 = 0.01;
 
 /// Owners that share the shards.
 const OWNERS: usize = 3;
 
-/// A filter of some kind: the parts of all owners.
+/// Filter of some kind: the shards of all owners.
 struct Filter {
     parameters: Parameters,
     hasher: KeyHasher,
@@ -63,7 +63,7 @@ impl Filter {
     }
 
     fn key_hash(&self, key: u64) -> KeyHash {
-        // Like the digits of a hash: every byte of the fingerprint is evenly spread.
+        // Every byte of the fingerprint is evenly spread, as in a digest.
         let spread = u128::from(key + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         let mut raw = [0; 20];
         raw[..16].copy_from_slice(&spread.to_be_bytes());
@@ -139,7 +139,7 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
         other.insert(CAPACITY..CAPACITY + 100);
         for shard in filter.shards() {
             let blob = filter.part(shard).save(shard, Vec::new());
-            // Keys that come after the save are not in the blob.
+            // Keys that are set after the save are not in the blob.
             filter.insert(CAPACITY + shard.index() as u64..=CAPACITY + shard.index() as u64);
             let mut bytes = Vec::new();
             blob.write(&mut bytes).unwrap();
@@ -156,7 +156,8 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
         assert_eq!(other.count(0..CAPACITY / 2), CAPACITY / 2, "{kind}");
         let unseen = 2 * CAPACITY..4 * CAPACITY;
         let agree = unseen.filter(|&key| other.has(key) == model.has(key)).count() as u64;
-        // In a filter with shards, the shards saved late have some of the keys that came meanwhile.
+        // In a filter with shards, the last saved shards have some of the keys that were set
+        // meanwhile.
         assert!(agree >= 2 * CAPACITY - 200, "{kind}: {agree}");
     });
 }

@@ -10,7 +10,7 @@ use crate::filter::layout::native::{KeyHash, Native};
 use crate::filter::region::AllocationError;
 use crate::filter::{Bits, Cells, SHARDS, ShardId, Shards, Sizing, Verdict};
 
-/// The shards of a native filter that one owner has.
+/// Shards of a native filter that belong to one owner.
 #[derive(Debug)]
 pub struct NativeFilter {
     shards: Shards,
@@ -18,10 +18,10 @@ pub struct NativeFilter {
 }
 
 impl NativeFilter {
-    /// Maps the memory of the shards that `owner`, one of `owners`, has.
+    /// Maps the memory of the empty shards that `owner`, one of `owners`, has.
     ///
     /// # Errors
-    /// The system has no memory for them.
+    /// The system has too little memory.
     pub(in crate::filter) fn allocate(
         sizing: &Sizing,
         native: Native,
@@ -106,7 +106,7 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// Counts of keys and bits in the shards of an owner.
+/// Numbers of keys and set bits in the shards of an owner, for all threads.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,

@@ -1,25 +1,25 @@
 //! Content of a filter's keys in Redis, and the findings about them.
 
-/// Content of a filter's key.
+/// Expected content of a Redis key of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Content {
     /// A string of the filter's bits.
     Bits {
-        /// Bits that can be set, counted from the first.
+        /// Number of bits at the start of the string that can be set.
         bits: u64,
-        /// Length in bytes that the string grows to and never exceeds.
+        /// Maximum length of the string in bytes.
         max_bytes: u64,
-        /// True if memory for all of it is taken at the start.
+        /// True if the string gets its maximum length before the first commit.
         is_reserved: bool,
     },
-    /// A set of the fingerprints.
+    /// Redis set whose members are the fingerprints.
     Members,
     /// A decimal number: the count of added fingerprints.
     Count,
 }
 
 impl Content {
-    /// Returns the type of the key, as `TYPE` names it.
+    /// Returns the name of the Redis type, as `TYPE` returns it.
     pub fn type_name(self) -> &'static str {
         match self {
             Self::Bits { .. } | Self::Count => "string",
@@ -27,7 +27,7 @@ impl Content {
         }
     }
 
-    /// Returns the greatest length in bytes of a string of bits.
+    /// Returns the maximum length in bytes of a string of bits; `None` for other content.
     pub fn max_bytes(self) -> Option<u64> {
         match self {
             Self::Bits { max_bytes, .. } => Some(max_bytes),
@@ -36,40 +36,40 @@ impl Content {
     }
 }
 
-/// A key that this filter does not have, but others do.
+/// Redis key that only filters of other sizes or variants have.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ForeignKey {
     /// Name of the foreign key.
     pub key: String,
-    /// Meaning of the key's presence, for people.
+    /// Meaning of an existing key of this name, for people.
     pub why: &'static str,
 }
 
-/// A hash in which another project keeps the parameters of its filter.
+/// Redis hash in which another project keeps the parameters of its filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Record {
     /// Redis key of the hash.
     pub key: String,
-    /// Fields that a new filter has.
+    /// Fields of a new filter, with their values.
     pub fields: Vec<(&'static str, String)>,
-    /// Names of the fields that an existing filter must have with the same values.
+    /// Names of the fields whose values an existing filter must also have.
     pub fixed: &'static [&'static str],
 }
 
-/// Findings about one key.
+/// Findings about one Redis key of a filter.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct KeyLook {
-    /// Bytes of a string, members of a set, or value of a counter.
+    /// Bytes of a string, members of a set, or the value of a counter.
     pub size: u64,
     /// Share of a string's bits that are 1.
     pub fill: f64,
 }
 
-/// Estimate of a filter's content from its fill.
+/// Estimate of a filter's content, made from the findings about its keys.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Number of fingerprints in the filter.
     pub keys: u64,
-    /// Share of unseen fingerprints that the filter calls seen.
+    /// Share of unseen fingerprints that the filter reports as seen.
     pub error_rate: f64,
 }

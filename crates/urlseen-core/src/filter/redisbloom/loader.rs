@@ -1,31 +1,36 @@
-//! Builds a filter from chunks.
+//! Loader that builds a filter from chunks.
 
 use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::header::{DumpHeader, Shape};
 use super::layer::Layer;
 
-/// The header's iterator. Each later chunk has 1 and the bytes of layers up to its end.
+/// Iterator of the header. The iterator of each later chunk is 1 plus the number of bytes of layers
+/// up to the end of that chunk.
 pub(super) const FIRST: i64 = 1;
 
-/// Reads a filter chunk by chunk, in the order in which `BF.SCANDUMP` gives them.
+/// Loader of a filter. It reads chunk by chunk, in the order in which `BF.SCANDUMP` returns them.
 ///
-/// It takes memory only for bytes that have arrived, and for the reserve of a growing vector.
+/// The loader allocates memory only for bytes that have arrived, and for the reserve of a growing
+/// vector.
 #[derive(Debug)]
 pub struct Loader {
     header: DumpHeader,
     limit: u64,
     /// Number of the next chunk.
     chunk: u64,
-    /// Iterator of the last chunk.
+    /// Iterator of the last loaded chunk.
     iterator: i64,
     /// Layer that the next bytes belong to.
     layer: usize,
 }
 
 impl Loader {
-    /// Begins with the header, the chunk of iterator 1. The layers may take at most `limit` bytes,
-    /// also those that the filter grows by later.
+    /// Begins with the header, the chunk with the iterator 1. All layers together, including later
+    /// ones, may take at most `limit` bytes.
+    ///
+    /// # Errors
+    /// The header is invalid, or its layers take more than `limit` bytes.
     pub fn new(iterator: i64, header: &[u8], limit: u64) -> Result<Self, ChunkError> {
         if iterator != FIRST {
             let problem = FormatError::Iterator { found: iterator, due: FIRST };
@@ -37,8 +42,11 @@ impl Loader {
         Ok(Self { header, limit, chunk: 1, iterator, layer: 0 })
     }
 
-    /// Reads the next chunk. The pair with iterator 0 that ends a dump is not a chunk. After an
-    /// error, the loader is unchanged.
+    /// Loads the next chunk. The answer with the iterator 0, which ends a dump, is not a chunk.
+    ///
+    /// # Errors
+    /// The chunk is not the next one, is too long, or does not fit into memory. The loader is
+    /// unchanged.
     pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), ChunkError> {
         let bad = |offset, problem| ChunkError { chunk: self.chunk, offset, problem };
         if data.is_empty() {
@@ -48,7 +56,7 @@ impl Loader {
         if data.len() as u64 > left {
             return Err(bad(left, FormatError::TooLong { found: data.len(), left }));
         }
-        // Both count bytes of layers, which the limit bounds.
+        // The limit bounds the number of bytes, so the sum does not overflow.
         let due = self.iterator.saturating_add_unsigned(data.len() as u64);
         if iterator != due {
             return Err(bad(0, FormatError::Iterator { found: iterator, due }));
@@ -70,17 +78,21 @@ impl Loader {
         Ok(())
     }
 
-    /// Returns the most bytes that the next chunk may have; 0 once all chunks are there.
+    /// Returns the number of missing bytes of the current layer, which limits the length of the
+    /// next chunk. Returns 0 after the last chunk.
     pub(crate) fn left_of_layer(&self) -> u64 {
         self.header.layers.get(self.layer).map_or(0, left)
     }
 
-    /// Returns the bytes that all layers will have.
+    /// Returns the number of bytes of all layers, including missing bytes.
     pub fn bytes(&self) -> u64 {
         self.header.layers.iter().map(|layer| layer.shape.bytes).sum()
     }
 
-    /// Returns the filter, once all chunks are there.
+    /// Returns the loaded filter.
+    ///
+    /// # Errors
+    /// Some chunks were not loaded.
     pub fn finish(self) -> Result<Filter, ChunkError> {
         let left: u64 = self.header.layers.iter().map(left).sum();
         if left > 0 {
@@ -94,7 +106,7 @@ impl Loader {
     }
 }
 
-/// Returns the bytes that a layer still lacks.
+/// Returns the number of missing bytes of a layer.
 fn left(Layer { shape: Shape { bytes, .. }, bits, .. }: &Layer) -> u64 {
     bytes - bits.len() as u64
 }

@@ -8,8 +8,8 @@ use super::bytes::{SAFE_USERINFO, push_requoted};
 use super::error::CanonicalizeError;
 use super::{idna, ipv6};
 
-/// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses one with a
-/// character that normalises to a delimiter.
+/// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
+/// a character whose normal form contains a delimiter.
 pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     if authority.contains('[') != authority.contains(']') {
         return Err(CanonicalizeError::UnpairedBracket);
@@ -23,8 +23,8 @@ pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     Ok(())
 }
 
-/// Checks an authority with brackets. Brackets anywhere in it, even in the user info, require an
-/// address as the host.
+/// Checks an authority with brackets. Even if the brackets are in the user info, the host must be
+/// an address.
 fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     let (_, host_and_port) = split_user_info(authority);
     let host = match host_and_port.split_once('[') {
@@ -49,7 +49,7 @@ fn check_brackets(authority: &str) -> Result<(), CanonicalizeError> {
     ipv6::Address::parse(host).map(drop).ok_or(CanonicalizeError::NotIpv6)
 }
 
-/// Checks for RFC 3986's `IPvFuture` as loosely as Python does: anything may follow the dot.
+/// Returns true for an `IPvFuture` address of RFC 3986. As in Python, any text may follow the dot.
 fn is_ipv_future(host: &str) -> bool {
     host.strip_prefix('v').and_then(|rest| rest.split_once('.')).is_some_and(
         |(version, address)| {
@@ -60,15 +60,16 @@ fn is_ipv_future(host: &str) -> bool {
     )
 }
 
-/// Returns true if NFKC produces a delimiter. If NFKC changes anything, a `\` that was there before
-/// also counts, as in w3lib.
+/// Returns true if the NFKC form of an authority contains a new delimiter. If NFKC changes the
+/// authority, a `\` of the original text also counts, as in w3lib.
 fn hides_delimiter(authority: &str) -> bool {
     let visible = || authority.chars().filter(|letter| !matches!(letter, '@' | ':' | '#' | '?'));
     !visible().eq(visible().nfkc())
         && visible().nfkc().any(|letter| matches!(letter, '/' | '?' | '#' | '@' | ':' | '\\'))
 }
 
-/// Appends the safe form of a checked authority. Returns the position of its host in `out`.
+/// Appends the safe form of a checked authority to `out`. Returns the position of the host in
+/// `out`.
 pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, CanonicalizeError> {
     if let (Some(user_info), _) = split_user_info(authority) {
         push_user_info(user_info, out);
@@ -84,7 +85,7 @@ pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Cano
     Ok(start)
 }
 
-/// Appends the user info without its `@`.
+/// Appends the safe form of the user info, without its `@`.
 pub(super) fn push_user_info(user_info: &str, out: &mut String) {
     let (name, password) = match user_info.split_once(':') {
         Some((name, password)) => (name, Some(password)),
@@ -97,7 +98,7 @@ pub(super) fn push_user_info(user_info: &str, out: &mut String) {
     }
 }
 
-/// Splits a checked authority into host, without brackets, and port.
+/// Splits a checked authority into the host, without brackets, and the port.
 pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
     let (_, host_and_port) = split_user_info(authority);
     if authority.contains('[') {
@@ -108,8 +109,8 @@ pub(super) fn host_and_port(authority: &str) -> (&str, &str) {
     }
 }
 
-/// Appends a checked authority in canonical form: the whole host in lower case, and an IPv6 address
-/// in its shortest form.
+/// Appends the canonical form of a checked authority: the host is in lower case, and an IPv6
+/// address in its shortest form.
 pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let start = push_safe(authority, out)?;
     if out[start..].is_ascii() {
@@ -126,16 +127,16 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Ca
     Ok(())
 }
 
-/// Rewrites a host that begins with an IPv6 address so that the address has its shortest form.
-/// Returns `None` for any other host.
+/// Returns a host that begins with an IPv6 address, with the address in its shortest form. Returns
+/// `None` for any other host.
 pub(super) fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
 }
 
-/// Appends a host. The part before a `%` becomes lower case; in an IPv6 address the `%` begins the
-/// zone. A host that is not ASCII is encoded with IDNA, or kept if IDNA refuses it. Only an address
-/// with a colon gets its brackets back.
+/// Appends the safe form of a host. The part before a `%` becomes lower case; in an IPv6 address,
+/// the `%` begins the zone. A host that is not ASCII is encoded with IDNA, or stays unchanged if
+/// IDNA refuses it. Only an address with a colon gets brackets.
 pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');
@@ -181,7 +182,8 @@ pub(super) fn push_port(port: &str, out: &mut String) -> Result<(), Canonicalize
     Ok(())
 }
 
-/// Splits at the last `@` into the user info, if there is any, and the rest.
+/// Splits an authority at the last `@` into the user info and the rest. Without an `@`, the user
+/// info is `None`.
 pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     match authority.rsplit_once('@') {
         Some((user_info, rest)) => (Some(user_info), rest),
@@ -189,7 +191,7 @@ pub(super) fn split_user_info(authority: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Splits at the first `delimiter`. Without one, the second part is empty.
+/// Splits a text at the first `delimiter`. Without a delimiter, the second part is empty.
 fn partition(text: &str, delimiter: char) -> (&str, &str) {
     text.split_once(delimiter).unwrap_or((text, ""))
 }

@@ -2,11 +2,11 @@
 
 use crate::fingerprint::lanes::{Lanes, one_of, within};
 
-/// Set of bytes as a look-up table.
+/// Set of bytes, as a look-up table.
 pub(super) struct ByteSet([bool; 256]);
 
 impl ByteSet {
-    /// Contains ASCII letters and digits, and `others`.
+    /// Creates the set of all ASCII letters and digits, and `others`.
     const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut table = [false; 256];
         let mut byte: u8 = 0;
@@ -22,7 +22,7 @@ impl ByteSet {
         Self(table)
     }
 
-    /// This set without `byte`.
+    /// Returns this set without `byte`.
     const fn without(mut self, byte: u8) -> Self {
         self.0[byte as usize] = false;
         self
@@ -32,32 +32,33 @@ impl ByteSet {
         self.0[byte as usize]
     }
 
-    /// Number of bytes at the start of `text` that are in the set.
+    /// Returns the number of bytes at the start of `text` that are in the set.
     pub(super) fn run(&self, text: &[u8]) -> usize {
         text.iter().position(|&byte| !self.has(byte)).unwrap_or(text.len())
     }
 }
 
-/// Bytes that stay as they are in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`.
-/// These are RFC 3986's reserved and unreserved characters and `%`, without `# [ ]`.
+/// Bytes that stay unchanged in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`.
+/// These are the reserved and unreserved characters of RFC 3986 and `%`, without `# [ ]`.
 pub(super) static SAFE: ByteSet = ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%");
 
-/// Bytes that stay as they are in the query of a special scheme. Browsers escape the apostrophe
-/// there.
+/// Bytes that stay unchanged in the query of a special scheme. In such a query, browsers escape the
+/// apostrophe.
 pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
     ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%").without(b'\'');
 
-/// Bytes that stay as they are in a user name or password: w3lib's `_USERINFO_SAFEST_CHARS`.
+/// Bytes that stay unchanged in a user name or password: w3lib's `_USERINFO_SAFEST_CHARS`.
 pub(super) static SAFE_USERINFO: ByteSet = ByteSet::alphanumeric_and(b"!$&'()*+,-._~");
 
-/// Bytes that stay as they are in a canonical path after decoding: w3lib's `_PATH_SAFE_CHARS`.
+/// Bytes that stay unchanged in a canonical path after decoding: w3lib's `_PATH_SAFE_CHARS`.
 pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$&'()*+,;=-._~|%");
 
-/// Bytes that stay as they are in a canonical query after decoding: RFC 3986's unreserved
-/// characters.
+/// Bytes that stay unchanged in a canonical query after decoding: the unreserved characters of RFC
+/// 3986.
 pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");
 
-/// Bytes that are their own canonical form in a query. A `+` is a space before and after.
+/// Bytes that are their own canonical form in a query. Both before and after, a `+` stands for a
+/// space.
 pub(super) static PLAIN_QUERY: ByteSet = ByteSet::alphanumeric_and(b"-._~+");
 
 /// Bytes that a scheme may have after its first letter.
@@ -71,8 +72,8 @@ pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
         | one_of(lanes, [b'=', b'_', b'!', b'$', b']', b'|', b'~'])
 }
 
-/// Marks the bytes that the hosts of nearly all links consist of: letters, digits and `-._`. None
-/// of them is ever escaped, decoded or normalised.
+/// Marks letters, digits and `-._`, the characters of nearly all hosts. None of these is ever
+/// escaped, decoded or normalised.
 pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
     within(lanes, b'A', b'Z')
         | within(lanes, b'a', b'z')
@@ -80,7 +81,7 @@ pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
         | one_of(lanes, [b'-', b'.', b'_'])
 }
 
-/// Appends `text`, with every byte that is not in `safe` percent-escaped.
+/// Appends `text`, and percent-escapes every byte that is not in `safe`.
 pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
     let mut rest = text;
     loop {
@@ -95,8 +96,8 @@ pub(super) fn push_quoted(text: &str, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Appends `text` with its percent-escapes decoded, and then escapes every byte that is not in
-/// `safe`. This is `unquote` and `quote` in one pass.
+/// Decodes the percent-escapes of `text`, escapes every byte that is not in `safe`, and appends the
+/// result. This is Python's `unquote` and `quote` in one pass.
 pub(super) fn push_requoted(text: &str, safe: &ByteSet, out: &mut String) {
     let bytes = text.as_bytes();
     let mut at = 0;
@@ -110,7 +111,7 @@ pub(super) fn push_requoted(text: &str, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Appends one byte, escaped unless it is in `safe`.
+/// Appends one byte, and escapes it unless it is in `safe`.
 pub(super) fn push_byte(byte: u8, safe: &ByteSet, out: &mut String) {
     if safe.has(byte) {
         out.push(char::from(byte));
@@ -119,7 +120,7 @@ pub(super) fn push_byte(byte: u8, safe: &ByteSet, out: &mut String) {
     }
 }
 
-/// Appends `%XX` in upper case.
+/// Appends the percent-escape of a byte, in upper case.
 pub(super) fn push_escape(byte: u8, out: &mut String) {
     const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');
@@ -127,7 +128,7 @@ pub(super) fn push_escape(byte: u8, out: &mut String) {
     out.push(char::from(DIGITS[usize::from(byte & 15)]));
 }
 
-/// Decodes the percent-escape at `at`. Returns `None` if there is no complete escape.
+/// Decodes the percent-escape at `at`. Returns `None` if no complete escape begins there.
 pub(super) fn escape_at(bytes: &[u8], at: usize) -> Option<u8> {
     match bytes.get(at..at + 3) {
         Some(&[b'%', high, low]) => {

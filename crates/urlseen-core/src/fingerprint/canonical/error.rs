@@ -1,14 +1,14 @@
-//! Reasons for which a URL has no fingerprint.
+//! Reasons why a URL has no fingerprint.
 
-/// Fault of a URL that Scrapy or w3lib refuses.
+/// Reason why Scrapy or w3lib refuses a URL.
 ///
-/// There is one variant for each place where the Python code raises. It always raises some kind of
-/// `ValueError` there and returns no fingerprint.
+/// Each variant stands for one place in the Python code that raises a `ValueError`. So Python
+/// computes no fingerprint for such a URL, either.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanonicalizeError {
-    /// URL without `://` that begins with neither `about:` nor `data:`. Scrapy itself makes this
-    /// test on the URL made safe.
+    /// URL without `://` that begins with neither `about:` nor `data:`. Scrapy checks this after it
+    /// has made the URL safe.
     #[error(
         "the URL is not absolute: it has no `://` and begins with neither `about:` nor `data:`; \
          give it its scheme, as in https://example.com/"
@@ -23,7 +23,7 @@ pub enum CanonicalizeError {
     /// Text after the bracket, as in `http://[::1]a/`.
     #[error("only `:` and a port may follow the `]` of the host")]
     TextAfterBracket,
-    /// Host that is no IPv6 address in an authority with brackets, as in `http://[::g]/`. The
+    /// Host that is not an IPv6 address, in an authority with brackets, as in `http://[::g]/`. The
     /// brackets may also be in the user info.
     #[error("the authority has brackets, but its host is not an IPv6 address")]
     NotIpv6,
@@ -42,11 +42,11 @@ pub enum CanonicalizeError {
     /// Port that is not a number, as in `http://h:a/`, `http://h:-1/` or `http://h:٣/`.
     #[error("the port is not a number in the digits 0 to 9")]
     PortNotNumber,
-    /// Port over 65535, as in `http://h:65536/`, or with more than the 4300 digits that Python
-    /// reads.
+    /// Port over 65535, as in `http://h:65536/`. Also a port with more than 4300 digits, the limit
+    /// of Python.
     #[error("the port is over 65535")]
     PortOutOfRange,
-    /// Character that normalises to a delimiter: in `http://a℀b/`, U+2100 becomes `a/c`.
+    /// Character whose normal form contains a delimiter: in `http://a℀b/`, U+2100 becomes `a/c`.
     #[error(
         "the authority has a character whose compatibility form (NFKC) holds a delimiter, one of \
          `/ ? # @ : \\`"

@@ -5,7 +5,7 @@ use super::bytes::{
 };
 use crate::fingerprint::lanes;
 
-/// Cuts the parameters off the last segment of a path. Only some schemes have parameters.
+/// Splits the parameters off the last segment of a path. Only URLs of some schemes have parameters.
 pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     if !lanes::any(path.as_bytes(), |lanes| lanes::equal(lanes, b';')) {
         return (path, "");
@@ -17,7 +17,7 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     }
 }
 
-/// Appends parameters in their safe form. They are neither decoded nor resolved.
+/// Appends the safe form of parameters. Their escapes are not decoded.
 pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     if !parameters.is_empty() {
         out.push(';');
@@ -25,11 +25,12 @@ pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     }
 }
 
-/// Appends a path without its parameters. Escapes other than `%25 %2F %3B %3F` are decoded, bytes
-/// are escaped again, and dot segments are resolved. An empty path becomes `/`. `spare` is working
-/// memory.
+/// Appends the canonical form of a path without parameters. Decodes all escapes except `%25 %2F %3B
+/// %3F`, escapes bytes again, and resolves dot segments. An empty path becomes `/`. `spare` is
+/// working memory.
 ///
-/// Making the path safe first would change nothing: all that it escapes is decoded here.
+/// The result is the same for the safe form of the path, because all further escapes of that form
+/// are decoded here.
 pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     let start = out.len();
     let bytes = path.as_bytes();
@@ -53,7 +54,8 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     }
 }
 
-/// Appends the form of a byte that is not plain, or of an escape. Returns the number of bytes read.
+/// Appends the canonical form of a byte that is not plain, or of an escape. Returns the number of
+/// bytes that were read.
 fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     match (bytes[at], escape_at(bytes, at)) {
         // These delimiters would change their meaning if they were decoded.
@@ -76,8 +78,8 @@ fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     }
 }
 
-/// Resolves `.` and `..` in the path that begins with a slash at `start` (RFC 3986, section 5.2.4).
-/// Empty segments count as segments.
+/// Resolves the segments `.` and `..` of the path that begins with a slash at `start` (RFC 3986,
+/// section 5.2.4). An empty segment counts as a segment.
 fn remove_dot_segments(start: usize, spare: &mut String, out: &mut String) {
     spare.clear();
     spare.push_str(&out[start + 1..]);

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::bytes::{PLAIN_QUERY, UNRESERVED, escape_at, push_escape};
 
-/// Position of a field, in its canonical form, in the text being written.
+/// Positions of a field in canonical form, in the written text.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     start: usize,
@@ -13,12 +13,12 @@ pub(super) struct Field {
     end: usize,
 }
 
-/// Appends `?` and the fields of the query. The fields are decoded, sorted by their decoded bytes
-/// (key, then value), and escaped again. Empty fields are removed. If no field is left, no query is
-/// written.
+/// Appends `?` and the canonical form of a query. The fields are decoded, sorted by their decoded
+/// bytes (key, then value), and escaped again. Empty fields are removed. If no field is left,
+/// nothing is appended.
 ///
-/// Each field is written in canonical form, and compared in that form. If the fields are out of
-/// order, they are sorted at the end. `fields` and `spare` are working memory.
+/// Each field is first appended in canonical form, and compared with the field before. If the
+/// fields are not in order, they are sorted at the end. `fields` and `spare` are working memory.
 pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out: &mut String) {
     fields.clear();
     let start = out.len();
@@ -40,8 +40,8 @@ pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out
     }
 }
 
-/// Appends the first field of `text`, up to an `&` or the end. Returns the field and its length in
-/// `text`.
+/// Appends the canonical form of the first field of `text`, which ends at an `&` or at the end.
+/// Returns the field, and its length in `text`.
 fn push_field(text: &str, out: &mut String) -> (Field, usize) {
     let bytes = text.as_bytes();
     let start = out.len();
@@ -84,7 +84,7 @@ fn push_decoded(byte: u8, out: &mut String) {
     }
 }
 
-/// Compares two fields by decoded key, then by decoded value.
+/// Compares two fields by their decoded keys, then by their decoded values.
 fn compare(text: &str, one: &Field, other: &Field) -> Ordering {
     let bytes = text.as_bytes();
     compare_decoded(&bytes[one.start..one.equals], &bytes[other.start..other.equals]).then_with(
@@ -92,19 +92,19 @@ fn compare(text: &str, one: &Field, other: &Field) -> Ordering {
     )
 }
 
-/// Compares the decoded bytes of two texts in canonical form. It decodes only the first byte that
-/// differs: before that, the texts are equal in either form.
+/// Compares the decoded bytes of two texts in canonical form. Only the first different byte is
+/// decoded, because the texts are equal before that byte.
 fn compare_decoded(one: &[u8], other: &[u8]) -> Ordering {
     let same = one.iter().zip(other).take_while(|(a, b)| a == b).count();
     let (Some(&a), Some(&b)) = (one.get(same), other.get(same)) else {
         return one.len().cmp(&other.len());
     };
-    // Inside an escape, the hex digits sort like the bytes that they encode.
+    // Inside an escape, hex digits have the same order as the encoded bytes.
     let in_escape = one[same.saturating_sub(2)..same].contains(&b'%');
     if in_escape { a.cmp(&b) } else { decoded_at(one, same).cmp(&decoded_at(other, same)) }
 }
 
-/// Decodes the byte at `at` of a text in canonical form.
+/// Returns the decoded byte at `at` in a text in canonical form.
 fn decoded_at(text: &[u8], at: usize) -> u8 {
     match text[at] {
         b'+' => b' ',
@@ -112,7 +112,7 @@ fn decoded_at(text: &[u8], at: usize) -> u8 {
     }
 }
 
-/// Rewrites in order the fields that stand in `out` from `start` on.
+/// Sorts the fields that are in `out` from `start` on.
 fn sort(start: usize, fields: &mut [Field], spare: &mut String, out: &mut String) {
     fields.sort_unstable_by(|one, other| compare(out, one, other));
     spare.clear();

@@ -1,6 +1,6 @@
-//! Named rules that make a URL canonical.
+//! Rules that make a URL canonical, with names for people.
 
-/// One of the two functions that a request's URL passes through.
+/// One of the two functions of w3lib that convert the URL of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Pass {
     /// Function that makes the URL of a `Request` safe.
@@ -10,7 +10,7 @@ pub enum Pass {
 }
 
 impl Pass {
-    /// Full name of the function in w3lib.
+    /// Returns the full name of the function in w3lib.
     pub fn function(self) -> &'static str {
         match self {
             Self::Safe => "w3lib.url.safe_url_string",
@@ -41,7 +41,7 @@ pub enum UrlPart {
 }
 
 impl UrlPart {
-    /// Name of the part, for people.
+    /// Returns the name of the part, for people.
     pub fn name(self) -> &'static str {
         match self {
             Self::Url => "url",
@@ -56,7 +56,7 @@ impl UrlPart {
     }
 }
 
-/// Declares the rules, each with its name, the part of a URL that it applies to, and its sentence.
+/// Declares the rules. Each rule has a name, the part of a URL to which it applies, and a sentence.
 macro_rules! rules {
     ($($Rule:ident = $name:literal, $part:ident, $words:literal;)+) => {
         /// Rule that w3lib applies to a URL.
@@ -70,17 +70,17 @@ macro_rules! rules {
             #[cfg(test)]
             pub(crate) const ALL: &'static [Self] = &[$(Self::$Rule),+];
 
-            /// Short name of the rule.
+            /// Returns the short name of the rule.
             pub fn name(self) -> &'static str {
                 match self { $(Self::$Rule => $name,)+ }
             }
 
-            /// Sentence that states the rule, without a full stop.
+            /// Returns a sentence that states the rule, without a full stop.
             pub fn words(self) -> &'static str {
                 match self { $(Self::$Rule => $words,)+ }
             }
 
-            /// Part of a URL that the rule applies to.
+            /// Returns the part of a URL to which the rule applies.
             pub fn part(self) -> UrlPart {
                 match self { $(Self::$Rule => UrlPart::$part,)+ }
             }

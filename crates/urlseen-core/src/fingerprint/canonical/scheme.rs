@@ -1,15 +1,16 @@
-//! Scheme of a URL, and the rules that depend on it.
+//! Scheme of a URL, and the rules that depend on the scheme.
 
 use super::bytes::SCHEME;
 
-/// Scheme as written; empty if a URL has none.
+/// Scheme of a URL as written. A URL without a scheme has an empty one.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scheme<'a>(&'a str);
 
-/// Special schemes of the WHATWG URL standard: in these, `\` means `/`.
+/// Special schemes of the WHATWG URL standard. In URLs of these schemes, `\` means `/`.
 const SPECIAL: [&str; 6] = ["http", "https", "ftp", "file", "ws", "wss"];
 
-/// `uses_netloc` of Python's `urllib.parse`: schemes whose path `/a` is written `scheme:///a`.
+/// `uses_netloc` of Python's `urllib.parse`: schemes whose URLs usually have an authority. A path
+/// `/a` alone is written `scheme:///a`.
 const WITH_AUTHORITY: [&str; 25] = [
     "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp",
     "snews", "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git",
@@ -24,7 +25,8 @@ const WITH_PARAMETERS: [&str; 16] = [
 ];
 
 impl<'a> Scheme<'a> {
-    /// Cuts the scheme and its colon off `url`. Without a scheme, nothing is cut.
+    /// Splits `url` into its scheme and the text after the colon. Without a scheme, that text is
+    /// the whole URL.
     pub(super) fn split(url: &'a str) -> (Self, &'a str) {
         let length = SCHEME.run(url.as_bytes());
         let starts_with_letter = url.starts_with(|first: char| first.is_ascii_alphabetic());
@@ -58,7 +60,7 @@ impl<'a> Scheme<'a> {
         schemes.iter().any(|scheme| scheme.eq_ignore_ascii_case(self.0))
     }
 
-    /// Appends the scheme in lower case and its colon. An empty scheme appends nothing.
+    /// Appends the scheme in lower case and a colon. If the scheme is empty, appends nothing.
     pub(super) fn push(self, out: &mut String) {
         if !self.is_empty() {
             let start = out.len();

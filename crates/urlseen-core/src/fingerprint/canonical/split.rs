@@ -1,4 +1,4 @@
-//! Splitting of a URL into its parts, as w3lib's `_strip` and `_urlsplit` do it.
+//! Splitting of a URL into its parts, as in w3lib's `_strip` and `_urlsplit`.
 
 use memchr::{memchr2, memchr3};
 
@@ -7,10 +7,10 @@ use super::error::CanonicalizeError;
 use super::scheme::Scheme;
 use crate::fingerprint::lanes::{self, equal};
 
-/// Parts of a URL as written, without delimiters. A missing part is empty.
+/// Parts of a URL as written, without delimiters. A missing part is an empty text.
 pub(super) struct UrlParts<'a> {
     pub(super) scheme: Scheme<'a>,
-    /// Checked authority: its brackets are correct, and it hides no delimiter.
+    /// Authority that [`authority::check`] has accepted.
     pub(super) authority: &'a str,
     pub(super) tail: UrlTail<'a>,
 }
@@ -18,7 +18,7 @@ pub(super) struct UrlParts<'a> {
 /// Removes the characters that browsers ignore: C0 controls and spaces at both ends, tabs and line
 /// ends anywhere. In special schemes, `\` before the query and fragment becomes `/`.
 ///
-/// Nearly every URL is returned unchanged. `buffer` holds the others.
+/// Nearly all URLs are returned unchanged. A changed URL is written into `buffer`.
 pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {
     let url = url.trim_matches(|edge: char| edge <= ' ');
     let changes = [b'\t', b'\n', b'\r', b'\\'];
@@ -57,7 +57,7 @@ pub(super) struct UrlTail<'a> {
 }
 
 impl<'a> UrlTail<'a> {
-    /// Splits at the first `#`, and before that at the first `?`.
+    /// Splits a text at the first `#`, and the part before that at the first `?`.
     pub(super) fn split(text: &'a str) -> Self {
         let bytes = text.as_bytes();
         let path_end = lanes::position(bytes, |lanes| lanes::one_of(lanes, [b'?', b'#']));
@@ -73,7 +73,8 @@ impl<'a> UrlTail<'a> {
     }
 }
 
-/// Splits at the ASCII delimiter at `at`, which is dropped.
+/// Splits a text at the ASCII delimiter at `at`, and drops the delimiter. Without a position, the
+/// second part is empty.
 fn cut(text: &str, at: Option<usize>) -> (&str, &str) {
     match at {
         Some(at) => (&text[..at], &text[at + 1..]),

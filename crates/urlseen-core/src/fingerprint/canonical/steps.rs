@@ -1,7 +1,7 @@
-//! Step-by-step trace of a URL becoming canonical, as an explanation for people.
+//! Trace of the steps that make a URL canonical, as an explanation for people.
 //!
-//! Batches never run this code. It applies the parts of [`push_request_url`](super) one after the
-//! other, and writes the URL out after each.
+//! Batches never run this code. The trace applies the parts of [`push_request_url`](super) one
+//! after the other, and writes the URL after each part.
 
 use super::bytes::{SAFE, SAFE_SPECIAL_QUERY, push_quoted};
 use super::query::Field;
@@ -20,7 +20,7 @@ pub struct Step {
     pub rule: Rule,
     /// URL before the change.
     pub before: String,
-    /// URL as the rule left it.
+    /// URL after the change by the rule.
     pub after: String,
 }
 
@@ -52,8 +52,8 @@ pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
     Trace { steps, outcome }
 }
 
-/// Parts of a URL as written, in order and without delimiters. A missing part is `None`. The
-/// parameters belong to the path.
+/// Returns the parts of a URL as written, in order and without delimiters. A missing part is
+/// `None`. The parameters belong to the path.
 pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     let Pieces { scheme, user_info, host, port, path, parameters, query, fragment, .. } =
         Pieces::of(url);
@@ -145,7 +145,7 @@ impl Pieces {
     }
 }
 
-/// Recorder of the changes in one pass.
+/// Recorder of the changes by one function.
 struct StepWalk<'a> {
     pass: Pass,
     pieces: Pieces,
@@ -167,7 +167,7 @@ fn note(steps: &mut Vec<Step>, pass: Pass, rule: Rule, before: String, after: St
     }
 }
 
-/// Makes a URL safe or canonical.
+/// Makes a URL safe or canonical, and records the changes.
 fn pass(
     pass: Pass,
     url: &str,
@@ -310,7 +310,8 @@ impl StepWalk<'_> {
     }
 }
 
-/// Canonical form of a query or of one field, without its `?`. `None` if nothing is left.
+/// Returns the canonical form of a query or of one field, without its `?`. Returns `None` if
+/// nothing is left.
 fn canonical_query(raw: &str) -> Option<String> {
     let (mut fields, mut out) = (Vec::<Field>::new(), String::new());
     query::push(raw, &mut fields, &mut String::new(), &mut out);

@@ -4,7 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Canonical forms of a URL by the fast code, as a request's URL and as a verbatim one.
+/// Returns the canonical forms of a URL by the fast code: as the URL of a request, and as a
+/// verbatim URL.
 fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 2] {
     let (mut request, mut canonical) = (String::new(), String::new());
     let buffers = &mut Buffers::default();
@@ -145,7 +146,7 @@ proptest! {
     }
 }
 
-/// Pieces of URLs that the rules act on.
+/// Parts of URLs that the rules change.
 const PIECES: &[&str] = &[
     "a", "B", "h.de", "://", "//", "/", ":", ":80", ":007", "@", "?", "&", "=", "#", ";", ".",
     "..", "/../", "/./", "%41", "%2f", "%", "%zz", "%25", "%2e", "+", " ", "\t", "\n", "\\", "[",

@@ -87,7 +87,7 @@ pub enum RedisAddressError {
 }
 
 impl RedisAddress {
-    /// Checks `url`. A `password` that is given and not empty replaces the one in the URL.
+    /// Checks `url`. A `password` that is not empty replaces the password in the URL.
     pub fn new(url: &str, password: Option<String>) -> Result<Self, RedisAddressError> {
         let address = Self::parse(url)?.with_password(password);
         if address.lacks_password() { Err(RedisAddressError::NoPassword) } else { Ok(address) }
@@ -143,7 +143,7 @@ impl RedisAddress {
         })
     }
 
-    /// Replaces the password, unless the new one is missing or empty.
+    /// Replaces the password, unless the new password is missing or empty.
     #[must_use]
     pub fn with_password(mut self, password: Option<String>) -> Self {
         self.password = password.filter(|text| !text.is_empty()).or(self.password);
@@ -155,7 +155,7 @@ impl RedisAddress {
         self.user.is_some() && self.password.is_none()
     }
 
-    /// User of the login. `None` means Redis's `default` user.
+    /// Returns the user of the login. `None` means Redis's `default` user.
     pub fn user(&self) -> Option<&str> {
         self.user.as_deref()
     }
@@ -175,13 +175,14 @@ impl RedisAddress {
         self.password.as_deref()
     }
 
-    /// Network address without the login, which the caller sends itself.
+    /// Returns the network address. The caller sends the login itself.
     pub(crate) fn place(&self) -> &ConnectionAddr {
         &self.place
     }
 }
 
-/// Repeats the scheme only if it is certainly a scheme.
+/// Makes the error for a scheme. Repeats the text only if it can be a scheme, because it may
+/// contain a password.
 fn refused_scheme(found: &str) -> RedisAddressError {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     if !found.is_empty() && found.len() < 16 && found.chars().all(plain) {

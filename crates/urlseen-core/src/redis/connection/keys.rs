@@ -3,7 +3,7 @@
 use crate::redis::hash_tag::tagged;
 use crate::redis::held;
 
-/// Keys of a crawl. urlseen names those before `source`; the configuration names the others.
+/// Keys of a crawl. urlseen names the keys before `source`; the configuration names the other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: holder of the lease.
@@ -12,11 +12,11 @@ pub struct Keys {
     pub state: String,
     /// List: claimed items that are not committed yet.
     pub processing: String,
-    /// List: the same items under the name that earlier versions used.
+    /// List: claimed items, under the name that earlier versions used.
     pub earlier_processing: String,
     /// List: rejects that an operator is sorting.
     pub rejects_aside: String,
-    /// List: rejects whose items are too large to be part of them, each followed by its item.
+    /// List: rejects of items that are too large for their rejects, each followed by its item.
     pub oversize: String,
     /// List: claimed keys to forget that are not yet forgotten.
     pub forgetting: String,

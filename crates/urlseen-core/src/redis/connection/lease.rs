@@ -13,13 +13,13 @@ pub const LEASE: Duration = Duration::from_secs(15);
 /// Time between renewals. Two renewals may be lost before the lease ends.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 
-/// Time before its end at which a lease counts as lost if it could not be renewed. Commands sent
-/// before that arrive in time, or Redis refuses them.
+/// Time before the end of a lease at which the lease counts as lost if no renewal succeeded.
+/// Earlier commands arrive in time, or Redis refuses them.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
-/// Value under which a lease is held: a random number for the run, and another for each of its
-/// connections. A run takes its lease over from its own earlier connections. Redis can therefore
-/// refuse late commands of such a connection.
+/// Value of a held lease: a random number of the run, and a random number of the connection. A run
+/// takes the lease over from its own earlier connections. Redis can then refuse late commands of
+/// those connections.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token(String);
 
@@ -29,13 +29,13 @@ impl Token {
         Self(format!("{run}{}", RandomId::random()))
     }
 
-    /// Text of the token in Redis: 32 hex digits.
+    /// Returns the text of the token in Redis: 32 hex digits.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
-/// Description of a lease's holder, for people.
+/// Holder of a lease, for messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LeaseHolder {
     pub(crate) crawl: String,
@@ -58,7 +58,7 @@ impl LeaseHolder {
         }
     }
 
-    /// JSON form that follows the token in Redis.
+    /// Returns the JSON text that follows the token in Redis.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("strings and a number are JSON")
     }

@@ -9,18 +9,18 @@ use redis::cmd;
 use super::link::Link;
 use crate::redis::error::LinkError;
 
-/// Bytes beside an item in its argument: the score of a sorted set.
+/// Number of bytes beside the item in an argument, for the score of a sorted set.
 const BESIDE: usize = 64;
 
-/// Bytes beside the items in a transaction.
+/// Number of bytes of a transaction in addition to its items.
 const FRAME: usize = 64 << 10;
 
-/// Bytes that one item and one batch may have on their way to Redis.
+/// Maximum sizes of an item and a batch that are sent to Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Most bytes that one item may have.
+    /// Maximum number of bytes of an item.
     pub word: usize,
-    /// Most bytes that the items of a batch may have together.
+    /// Maximum number of bytes of all items in a batch.
     pub batch: usize,
     /// True if the server reported its settings.
     pub is_told: bool,
@@ -34,7 +34,8 @@ impl Limits {
     /// Smallest possible [`Limits::word`]: Redis allows neither setting below a mebibyte.
     pub const LEAST: usize = of(1 << 20, 1 << 20).word;
 
-    /// Asks the server. [`Limits::ASSUMED`] stands in if it does not report its settings.
+    /// Asks the server for its limits. Returns [`Limits::ASSUMED`] if the server does not report
+    /// its settings.
     pub async fn ask(link: &mut Link) -> Result<Self, LinkError> {
         let bulk = setting(link, "proto-max-bulk-len").await?;
         let buffer = setting(link, "client-query-buffer-limit").await?;
@@ -51,8 +52,8 @@ const fn of(bulk: usize, buffer: usize) -> Limits {
     Limits { word, batch: buffer / 8, is_told: true }
 }
 
-/// Reads a number from the server's settings. Returns `None` if this user may not ask, or if the
-/// server allows no user to ask.
+/// Reads a number from the server's settings. Returns `None` if this user has no permission to read
+/// the setting, or if the server permits no user to read settings.
 async fn setting(link: &mut Link, name: &str) -> Result<Option<usize>, LinkError> {
     let reply = link.call(cmd("CONFIG").arg("GET").arg(name)).await;
     match reply {

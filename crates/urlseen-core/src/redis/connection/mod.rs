@@ -1,5 +1,5 @@
-//! The daemon's connection to Redis. It opens and logs in, classifies errors, and checks before the
-//! start that all needed commands and keys will work. Commands on it keep their order.
+//! Connection of the daemon to Redis: address, login, errors, and the check before the start
+//! (preflight). Redis answers the commands of a connection in order.
 //!
 //! ```text
 //! RedisAddress -> connect -> preflight -> Link

@@ -1,4 +1,4 @@
-//! Command in the form that goes over the network.
+//! Commands in the form that goes over the network.
 
 /// Command that is written once, argument by argument. A [`redis::Cmd`] stores the arguments and
 /// writes them again when it is sent. This form is cheaper for commands that carry items.
@@ -11,7 +11,7 @@ pub struct Packed {
     missing: usize,
 }
 
-/// Most bytes of a length: a sign, 20 digits, and the end of a line.
+/// Maximum number of bytes of a length: a sign, 20 digits, and the end of a line.
 const LENGTH: usize = 23;
 
 impl Packed {
@@ -35,7 +35,7 @@ impl Packed {
         self.bytes.extend_from_slice(b"\r\n");
     }
 
-    /// Bytes of the complete command.
+    /// Returns the bytes of the complete command.
     ///
     /// # Panics
     /// Panics if words are missing: Redis would take the next command for them.

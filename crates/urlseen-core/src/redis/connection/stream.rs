@@ -61,7 +61,7 @@ pub(in crate::redis) fn wants_certificate(error: &io::Error) -> bool {
     alert(error) == Some(AlertDescription::CertificateRequired)
 }
 
-/// Alert with which a server ended the connection.
+/// Returns the TLS alert with which a server ended the connection.
 fn alert(error: &io::Error) -> Option<AlertDescription> {
     match error.get_ref()?.downcast_ref()? {
         rustls::Error::AlertReceived(alert) => Some(*alert),
@@ -69,7 +69,7 @@ fn alert(error: &io::Error) -> Option<AlertDescription> {
     }
 }
 
-/// Presents no certificate to a server that requests one, and remembers the request.
+/// Resolver that presents no certificate, and remembers that a server requested one.
 #[derive(Debug, Default)]
 struct NoCertificate {
     asked: AtomicBool,
@@ -77,7 +77,8 @@ struct NoCertificate {
 
 impl NoCertificate {
     /// Explains the error of a handshake. TLS 1.2 has no alert of its own for a missing
-    /// certificate. If the server requested one, a failed handshake means that it is missing.
+    /// certificate. If the server requested a certificate, a failed handshake means that the
+    /// certificate is missing.
     fn explain(&self, error: io::Error) -> io::Error {
         if self.asked.load(Ordering::Relaxed)
             && alert(&error) == Some(AlertDescription::HandshakeFailure)
@@ -100,7 +101,7 @@ impl ResolvesClientCert for NoCertificate {
     }
 }
 
-/// Trusts the authorities that this machine trusts, or those in `SSL_CERT_FILE`.
+/// Builds a configuration that trusts the authorities of this machine, or those in `SSL_CERT_FILE`.
 fn trusting(without: Arc<NoCertificate>) -> io::Result<ClientConfig> {
     let mut found = rustls_native_certs::load_native_certs();
     match found.errors.pop() {

@@ -2,7 +2,7 @@
 
 use crate::redis::hash_tag::tagged;
 
-/// Keys of the crawl that reads one source, in addition to those that its record names.
+/// Keys of a crawl that its producers and consumers share. The crawl record names further keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldKeys {
     /// Hash: the crawl record.
@@ -11,7 +11,7 @@ pub struct HeldKeys {
     pub consumers: String,
     /// Hash: deliveries of requeued requests.
     pub requeues: String,
-    /// List: rejects whose items are too large to be part of them, each followed by its item.
+    /// List: rejects of items that are too large for their rejects, each followed by its item.
     pub oversize: String,
     /// Prefix of the keys of held requests; the name of the consumer follows.
     held: String,

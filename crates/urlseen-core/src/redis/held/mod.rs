@@ -1,9 +1,10 @@
 //! Held requests: popped by a consumer and not acknowledged yet.
 //!
 //! A pop moves a request from the sink to the held requests of its consumer, in one step. The
-//! consumer acknowledges it once its page was processed and the links of that page were pushed.
-//! Held requests of a consumer that stopped are requeued: by the daemon, by an idle consumer, or by
-//! `urlseen held requeue`. docs/reference/held.md has the keys, the scripts and the time-outs.
+//! consumer acknowledges the request after its page was processed and the links of the page were
+//! pushed. Held requests of a consumer that stopped are requeued: by the daemon, by an idle
+//! consumer, or by `urlseen held requeue`. docs/reference/held.md has the keys, the scripts and the
+//! time-outs.
 
 mod calls;
 mod keys;

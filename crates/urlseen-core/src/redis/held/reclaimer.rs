@@ -3,21 +3,21 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// Consumer whose heartbeat stood still for the whole time-out.
+/// Consumer whose heartbeat did not change for the whole time-out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
     /// Identity of the consumer: its name and a random incarnation.
     pub consumer: String,
-    /// Heartbeat that did not change in that time.
+    /// Heartbeat of the consumer, which did not change during the time-out.
     pub heartbeat: String,
 }
 
-/// Watcher of heartbeats on one unbroken connection.
+/// Watcher of heartbeats over one connection.
 ///
 /// A heartbeat is a counter, and the watcher's own monotonic clock measures its age. A new
 /// connection starts a new watch, so an outage of Redis longer than the time-out makes no consumer
-/// look stopped. A long pause between two looks also starts a new watch: the cause that stopped the
-/// watcher or Redis may have stopped the consumers, too.
+/// look stopped. A long pause between two looks also starts a new watch. Its cause may have stopped
+/// the consumers, too.
 #[derive(Debug)]
 pub struct Reclaimer {
     timeout: Duration,
@@ -32,7 +32,7 @@ impl Reclaimer {
         Self { timeout, seen: HashMap::new(), looks: None }
     }
 
-    /// Time between two looks.
+    /// Returns the time between two looks.
     pub fn interval(timeout: Duration) -> Duration {
         timeout / 4
     }

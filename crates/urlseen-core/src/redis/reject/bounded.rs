@@ -1,12 +1,13 @@
-//! Text that may not become longer than a bound while it is built.
+//! Builder of text with a maximum length.
 
 use std::io;
 
-/// Bytes that the output for any item may have. No limit of Redis can be set lower.
+/// Minimum of the output limit, in bytes. No limit of Redis can be set lower.
 pub(crate) const SMALL: usize = 1 << 20;
 
-/// Most bytes of the output for an item of `len` bytes, either its replacement or its reject. This
-/// bounds memory: escapes turn one byte into six, and a pickle can repeat its values.
+/// Returns the maximum size of the output for an item of `len` bytes: its replacement or its
+/// reject. The limit bounds memory, because an escape turns one byte into six, and a pickle can
+/// repeat values.
 pub fn most_made(len: usize) -> usize {
     len.saturating_mul(2).max(SMALL)
 }
@@ -50,7 +51,7 @@ impl Bounded {
         serde_json::to_writer(self, value).map_err(|_| TooLong)
     }
 
-    /// Bytes of the finished text.
+    /// Returns the bytes of the finished text.
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }

@@ -16,19 +16,19 @@ use crate::redis::reject::bounded::Bounded;
 /// Number of bytes of an oversize item that its reject shows.
 const BEGINNING: usize = 512;
 
-/// Most bytes of a reason, because some reasons repeat parts of the item.
+/// Maximum size of a reason in bytes, because some reasons repeat parts of the item.
 const REASON: usize = 2048;
 
 /// Record of an item that could not be read.
 ///
-/// In Redis it is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64` if the
-/// item is not UTF-8. For an oversize item, the object has `bytes`, `sha1` and `begins`, or
+/// A reject in Redis is a JSON object of `reason`, `time` (RFC 3339) and `item`, or `item_base64`
+/// if the item is not UTF-8. For an oversize item, the object has `bytes`, `sha1` and `begins`, or
 /// `begins_base64`, in place of the item.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Reject {
     /// Reason why the item could not be read.
     pub reason: String,
-    /// Time when it was judged, in RFC 3339.
+    /// Time when the item was judged, in RFC 3339.
     pub time: String,
     /// Content of the item, or its description.
     pub item: RejectedItem,
@@ -111,7 +111,7 @@ impl Serialize for Reject {
     }
 }
 
-/// Encodes bytes as text, or else as base64.
+/// Encodes bytes as text, or as base64 if they are not UTF-8.
 fn encoded(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<String>) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (Some(text.into()), None),
@@ -124,12 +124,12 @@ fn encoded(bytes: &[u8]) -> (Option<Cow<'_, str>>, Option<String>) {
 pub struct Written {
     /// Text of the JSON object.
     pub json: Vec<u8>,
-    /// True if the item is not in the object and has to be stored after it.
+    /// True if the object does not contain the item. The caller stores the item after the object.
     pub is_oversize: bool,
 }
 
-/// Writes the JSON object that is stored for an item. The object contains the item unless it then
-/// exceeds `most` bytes.
+/// Writes the JSON object that is stored for an item. The object contains the item, unless the
+/// object would exceed `most` bytes.
 pub fn write(item: &[u8], reason: &impl Display, time: SystemTime, most: usize) -> Written {
     let time = humantime::format_rfc3339_millis(time).to_string();
     let mut reason = reason.to_string();
@@ -163,7 +163,7 @@ fn whole(item: &[u8], reason: &str, time: &str, most: usize) -> Option<Vec<u8>> 
     Some(json.into_bytes())
 }
 
-/// First bytes of an item. No character of text is cut.
+/// Returns the first bytes of an item, without a part of a character at the end.
 fn beginning(item: &[u8]) -> &[u8] {
     let begins = &item[..item.len().min(BEGINNING)];
     match std::str::from_utf8(begins) {

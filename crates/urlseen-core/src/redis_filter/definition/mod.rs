@@ -7,8 +7,8 @@ use crate::filter::id::RandomId;
 use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
-/// Script that defines a filter unless it is defined, and answers its definition. It takes the
-/// [`keys`] and [`Definition::words`], or no words if it only reads.
+/// Script that defines a filter unless a definition exists, and returns the definition. Its
+/// arguments are [`keys`] and [`Definition::words`]. Without words it only reads.
 pub const DEFINE: &str = include_str!("define.lua");
 
 /// Key of the hash that defines the filter under `key`.
@@ -26,7 +26,7 @@ pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }
 
-/// The field with the version of the fields, and that version.
+/// Field with the version of the definition's fields, and its value in this version of urlseen.
 const VERSION: (&str, &str) = ("version", "1");
 
 /// The field with the filter's id.
@@ -35,7 +35,7 @@ const ID: &str = "id";
 /// The field that marks a filter as being written.
 const UNFINISHED: &str = "unfinished";
 
-/// Names of the rules of [`KindParameters::rules`](crate::filter::KindParameters::rules).
+/// Names of the rules of a kind in Redis.
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 
 /// The spec of a filter in Redis, and its id: a Redis hash.
@@ -71,10 +71,10 @@ impl Definition {
         Self { id, spec, version: VERSION.1.to_owned(), rules }
     }
 
-    /// Reads the hash; `None` if it is empty.
+    /// Reads the fields of a definition in Redis. Returns `None` if there are no fields.
     ///
     /// # Errors
-    /// urlseen did not write the fields as a definition.
+    /// The fields are not a definition that urlseen has written.
     pub fn found(fields: &BTreeMap<String, String>) -> Result<Option<Found>, SpecError> {
         let field = |name| fields.get(name).cloned();
         let of_id = |name| {
@@ -111,7 +111,7 @@ impl Definition {
         fields.flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
-    /// Compares the filter with one that is wanted.
+    /// Compares the filter with the wanted spec.
     pub fn differences(&self, wanted: &FilterSpec) -> Vec<SpecDifference> {
         let mut differences = self.spec.differences(wanted);
         let mut compare = |what, found: &str, wanted: &str| {

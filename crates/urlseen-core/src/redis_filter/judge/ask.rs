@@ -1,4 +1,4 @@
-//! Questions to a filter in Redis about a fingerprint. They set nothing.
+//! Questions to a filter in Redis about a fingerprint. Questions change nothing.
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
@@ -6,7 +6,7 @@ use crate::filter::layout::PlacementError;
 use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// Adds the questions about a fingerprint; returns their number.
+/// Appends the questions about a fingerprint to the pipeline. Returns the number of questions.
 ///
 /// # Errors
 /// The kind has no place for the fingerprint. Then no question is added.

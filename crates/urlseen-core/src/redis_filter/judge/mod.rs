@@ -10,11 +10,11 @@ pub use crate::filter::redis_kind::Question;
 use crate::fingerprint::Fingerprint;
 pub use ask::{ask, verdict};
 
-/// Longest time for which a script may block Redis, about, in nanoseconds. It bounds the items that
-/// one script judges.
+/// Approximate maximum time for which a script may block Redis, in nanoseconds. It limits the
+/// number of items that one script judges.
 const LONGEST: usize = 5_000_000;
 
-/// Redis's time for an unseen item, in nanoseconds, in addition to the kind's cost.
+/// Time that Redis needs for an unseen item, in nanoseconds, in addition to the cost of the kind.
 const ITEM: usize = 1_500;
 
 /// Builds a script's functions and questions for a filter.
@@ -37,13 +37,12 @@ impl Judge {
         self.0.kind().lua()
     }
 
-    /// Returns the most items that one script may judge, so that it does not block Redis.
+    /// Returns the maximum number of items that one script judges, so that it does not block Redis.
     pub fn most(&self) -> usize {
         (LONGEST / (self.0.kind().cost() + ITEM)).max(1)
     }
 
-    /// Builds the question whether these fingerprints are seen. `None` is an item that passes
-    /// unchecked.
+    /// Builds the question about these fingerprints. `None` is an item that passes without a check.
     pub fn question<'a>(
         &self,
         fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,

@@ -1,4 +1,4 @@
-//! Verdicts of a filter in Redis on fingerprints. Asking sets nothing.
+//! Verdicts of a filter in Redis on fingerprints. The questions change nothing.
 
 use redis::{Pipeline, RedisResult, Value};
 
@@ -9,10 +9,10 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::judge::{ask, verdict};
 
-/// Fingerprints in one pipeline.
+/// Maximum number of fingerprints in one pipeline of questions.
 const AT_ONCE: usize = 200;
 
-/// Reason for which a fingerprint has no verdict.
+/// Reason why a fingerprint has no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
     /// Redis failed, or the connection to it.
@@ -23,7 +23,7 @@ pub enum AskError {
     Placement {
         /// Fingerprint without a place.
         fingerprint: String,
-        /// Reason for which it has none.
+        /// Reason why the kind has no place for it.
         why: PlacementError,
     },
 }
@@ -31,7 +31,7 @@ pub enum AskError {
 /// Returns the filter's verdicts on fingerprints, in their order.
 ///
 /// # Errors
-/// Redis fails, or the kind has no place for one of them.
+/// Redis fails, or the kind has no place for a fingerprint.
 pub async fn verdicts(
     link: &mut Link,
     filter: &RedisFilterKeys,

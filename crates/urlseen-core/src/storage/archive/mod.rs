@@ -1,15 +1,15 @@
-//! The archive: every fingerprint that the filter let through, in files next to the log.
+//! Archive: files next to the log with every fingerprint that the filter let through.
 //!
-//! A file of the log holds the fingerprints of its records. The daemon removes it once snapshots
-//! cover it. With an archive, the daemon first writes it anew as a [part](part::Part), without the
-//! data that only a recovery needs. So the archive costs no write before a commit, and records that
-//! a recovery cuts off never get into it. A part replaces its file of the log under the same
-//! number. If the process is killed in between, both are there, and the log's file counts. The
-//! newest fingerprints are only in the log.
+//! A file of the log holds the fingerprints of its records. The daemon removes the file when
+//! snapshots cover its records. With an archive, the daemon first writes the fingerprints of the
+//! file to a [part](part::Part). So the archive costs no write before a commit, and records that a
+//! recovery cuts off never get into it. A part replaces its file of the log under the same number.
+//! If the process is killed before it removes the file of the log, the folder has the file and the
+//! part. Then only the file of the log counts. The newest fingerprints are only in the log.
 //!
-//! The empty file `archive` marks a folder that has one. A folder without it loses the fingerprints
-//! that it prunes. That later shows as a gap: a part or file of the log that does not follow the
-//! one before.
+//! The empty file `archive` marks a folder with an archive. A folder without that file loses the
+//! fingerprints of pruned files. The loss later shows as a gap: a part or a file of the log does
+//! not follow the one before.
 
 mod part;
 mod reader;
@@ -36,7 +36,8 @@ fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
 
-/// Returns the number that the first record of a part follows, if `name` is one of a part.
+/// Returns the number that the first record of the part `name` follows. Returns `None` for other
+/// names.
 pub(super) fn follows(name: &str) -> Option<u64> {
     let first: u64 = name.strip_prefix(PREFIX)?.parse().ok()?;
     let follows = first.checked_sub(1)?;
@@ -48,7 +49,7 @@ pub(super) fn is_on(dir: &Dir) -> io::Result<bool> {
     Ok(dir.inode(NAME)?.is_some())
 }
 
-/// Turns the archive on or off. Turned off, it keeps its parts.
+/// Turns the archive on or off. An archive that is turned off keeps its parts.
 pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
     if is_on(dir)? == on {
         return Ok(());
@@ -61,7 +62,7 @@ pub(super) fn turn(dir: &Dir, on: bool) -> io::Result<()> {
     dir.sync()
 }
 
-/// Removes all parts, because the filter is empty or about to be.
+/// Removes all parts of the archive. The caller empties the filter.
 pub(super) fn clear(dir: &Dir) -> io::Result<()> {
     let files = dir.list()?;
     let mut parts = files.iter().filter(|file| is_part(file)).peekable();

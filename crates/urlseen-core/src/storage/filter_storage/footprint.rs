@@ -1,4 +1,4 @@
-//! Size of the storage folder of a filter at work, without reading its files.
+//! Sizes of the storage folder of a filter in use, without reading its files.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,21 +8,21 @@ use crate::filter::choice::Fsync;
 use crate::storage::folder::Usage;
 use crate::storage::journal::Journal;
 
-/// The storage folder of a filter at work.
+/// Sizes and settings of the storage folder of a filter in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// Path of the storage folder.
     pub dir: PathBuf,
-    /// Time at which its log is synced.
+    /// Setting for the syncs of the log.
     pub fsync: Fsync,
     /// Bytes written to the log since the start.
     pub logged: u64,
-    /// Number of its snapshots.
+    /// Number of snapshots in the folder.
     pub snapshots: u64,
     /// Bytes of the log's files.
     pub log_bytes: u64,
-    /// Bytes of its archive, and true if archive and log have all fingerprints of the filter;
-    /// `None` without an archive.
+    /// Number of bytes of the folder's archive. The boolean is true if the archive and the log
+    /// together have all fingerprints of the filter. `None` without an archive.
     pub archive: Option<(u64, bool)>,
     /// End of the last snapshot in this run.
     pub last_snapshot: Option<SystemTime>,

@@ -41,8 +41,8 @@ fn snapshot_at(
     writer.finish_at(&journal.handle(), retention, || now).unwrap()
 }
 
-/// Crawls for some batches with a snapshot after each. Returns the result of each snapshot, and the
-/// heads.
+/// Runs a crawl of some batches, with a snapshot after each batch. Returns the result of each
+/// snapshot, and the heads.
 fn crawl(disk: &SimDisk, batches: u8, retention: &Retention) -> (Vec<Finished>, Vec<Head>) {
     let mut folder = begun(disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Never).unwrap();

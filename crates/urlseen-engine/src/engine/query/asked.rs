@@ -1,4 +1,4 @@
-//! Counts of queries, and of the changes that are refused because there is no room.
+//! Counts of answered questions, and the kinds of changes that are refused for lack of room.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,9 +9,9 @@ use crate::engine::{Answer, Question, Wanted};
 pub struct Asked {
     /// Questions answered "seen", among those that test or add.
     pub seen: u64,
-    /// Questions answered "unseen". If the question was to add the fingerprint, it is added.
+    /// Questions answered "unseen". An addition among them has added the fingerprint.
     pub unseen: u64,
-    /// Questions answered "there is no room".
+    /// Questions whose change was refused, because the filter had no room for the change.
     pub full: u64,
     /// Fingerprints that were forgotten, so that they pass again.
     pub forgotten: u64,
@@ -34,7 +34,8 @@ impl Asked {
     }
 }
 
-/// Kinds of questions that are only looked up, because there is no room for changes.
+/// Kinds of changes that are refused, because the filter has no room. For a refused change, the
+/// fingerprint is only tested.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Refused {
     pub(super) adds: bool,

@@ -1,7 +1,7 @@
 //! Dispatcher of queries about single fingerprints, between clients and the run of a filter.
 //!
-//! Each client holds an [`Asker`]. The run has the [`QueryDispatcher`], which passes the questions
-//! to the engine. The dispatcher has the changes logged before it answers.
+//! Each client holds an [`Asker`]. The run holds the [`QueryDispatcher`], which passes the
+//! questions to the engine. The dispatcher answers after the log has the changes of the answers.
 
 mod asked;
 
@@ -19,11 +19,11 @@ use urlseen_core::storage::Position;
 pub use asked::Asked;
 use asked::Refused;
 
-/// Maximum number of waiting queries. A client with a further query waits until there is room.
+/// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;
 
-/// Approximate number of questions that are asked together. They share a record of the log and a
-/// sync.
+/// Number of questions at which a group takes no further query. The changes of a group share a
+/// sync of the log.
 const GROUP: usize = 4096;
 
 /// Client's end of a dispatcher.
@@ -38,14 +38,14 @@ pub struct Query {
     reply: oneshot::Sender<Reply>,
 }
 
-/// Further request of a query, carried out when all its questions are answered.
+/// Further request of a query, carried out after all questions of the query are answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Extra {
     /// Nothing except the answers.
     Nothing,
-    /// The number of keys in the filter.
+    /// Report the number of keys in the filter.
     Fill,
-    /// An empty filter, permanently.
+    /// Empty the filter permanently.
     Empty,
 }
 
@@ -54,11 +54,12 @@ pub enum Extra {
 pub struct Reply {
     /// Answers to the questions, in order.
     pub answers: Vec<Answer>,
-    /// Fill after the questions, and before the filter was emptied, if the query requested either.
+    /// Fill after the questions, if the query asked for the fill or for an empty filter. If the
+    /// query emptied the filter, this is the fill before.
     pub fill: Option<Fill>,
 }
 
-/// Run's end of the queries.
+/// Run's end of the queries: passes questions to the engine, and answers to the clients.
 #[derive(Debug)]
 pub struct QueryDispatcher {
     queries: mpsc::Receiver<Query>,
@@ -66,16 +67,16 @@ pub struct QueryDispatcher {
     groups: VecDeque<Group>,
     /// Number of the next group.
     next: u64,
-    /// Queries that are answered, and have a further request.
+    /// Queries whose questions are answered, and whose further request is not carried out yet.
     extras: VecDeque<Member>,
-    /// True if nothing is added any more.
+    /// True if additions are refused because the filter is full.
     is_full: bool,
     /// Maximum number of fingerprints that were forgotten and have not passed again.
     tombstones_max: usize,
     asked: Asked,
 }
 
-/// Questions that are asked together.
+/// Questions that are passed to the engine together.
 #[derive(Debug)]
 struct Group {
     number: u64,
@@ -84,7 +85,7 @@ struct Group {
     members: Vec<Member>,
     questions: Vec<Question>,
     answers: Vec<Answer>,
-    /// Changes that had no room.
+    /// Kinds of changes that are refused for this group.
     refused: Refused,
 }
 
@@ -97,8 +98,8 @@ pub(super) struct Member {
     reply: oneshot::Sender<Reply>,
 }
 
-/// Returns a dispatcher and the client's end of it. `tombstones_max` is the maximum number of
-/// fingerprints that were forgotten and have not passed again.
+/// Returns a dispatcher and the client's end of its queries. `tombstones_max` is the maximum number
+/// of fingerprints that were forgotten and have not passed again.
 pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
     let (ask, queries) = mpsc::channel(WAITING_MAX);
     let dispatcher = QueryDispatcher {
@@ -114,8 +115,8 @@ pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
 }
 
 impl Asker {
-    /// Asks, and waits for the answers. Returns `None` if the run ends first: fingerprints that
-    /// were to be added may or may not have been added.
+    /// Asks, and waits for the answers. Returns `None` if the run ends before the answers. In that
+    /// case, it is unknown if the fingerprints were added.
     pub async fn ask(&self, questions: Vec<Question>, extra: Extra) -> Option<Reply> {
         let (reply, replied) = oneshot::channel();
         self.0.send(Query { questions, extra, reply }).await.ok()?;
@@ -124,7 +125,7 @@ impl Asker {
 }
 
 impl QueryDispatcher {
-    /// Waits for a query; forever if there are no clients. Nothing is lost when the future is
+    /// Waits for a query, or forever if there are no clients. Nothing is lost when the future is
     /// dropped.
     pub async fn next(&mut self) -> Query {
         match self.queries.recv().await {
@@ -185,9 +186,9 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Takes the answers of a thread. Their changes go to the log, and [`Self::recorded`] processes
-    /// them after that. Answers without a change are given immediately, unless other answers wait
-    /// for the log.
+    /// Processes the answers of a thread. Changes of the answers go to the log first; then
+    /// [`Self::recorded`] continues. Answers without a change are given at once, unless earlier
+    /// answers wait for the log.
     pub(crate) fn hand_over(
         &mut self,
         answers: Answers,
@@ -195,7 +196,7 @@ impl QueryDispatcher {
         engine: &mut Engine,
     ) {
         let changes = self.changes(&answers);
-        // Clients are answered in order, so answers without a change wait as well.
+        // Clients are answered in order, so answers without a change wait for earlier changes.
         match storage.filter(|storage| !changes.is_empty() || storage.answers() > 0) {
             Some(storage) => storage.record(answers, changes),
             None => self.finish(answers, None, engine),
@@ -225,7 +226,8 @@ impl QueryDispatcher {
 
     fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
-        // Batches that are logged and not committed come before it, and are not in the filter.
+        // Logged batches that are not committed have lower positions and are not in the filter. In
+        // that case the filter is not at position `at`.
         engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
         let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
             return;
@@ -253,7 +255,7 @@ impl QueryDispatcher {
             for mut member in std::mem::take(&mut group.members) {
                 let answers = group.answers[member.range.clone()].to_vec();
                 if member.extra == Extra::Nothing {
-                    // A client that is gone is ignored.
+                    // The client may have dropped the receiver.
                     let _ = member.reply.send(Reply { answers, fill: None });
                 } else {
                     member.answers = answers;
@@ -274,7 +276,7 @@ impl QueryDispatcher {
         self.extras.pop_front()
     }
 
-    /// Sets whether additions are refused from now on.
+    /// Refuses later additions if `is_full` is true, and accepts them again if it is false.
     pub fn set_full(&mut self, is_full: bool) {
         self.is_full = is_full;
     }
@@ -296,7 +298,7 @@ impl Member {
         self.extra
     }
 
-    /// Replies with the answers and the fill. A client that is gone is ignored.
+    /// Replies with the answers and the fill. Ignores a client that has dropped the receiver.
     pub(super) fn reply(self, fill: Fill) {
         let Self { answers, reply, .. } = self;
         let _ = reply.send(Reply { answers, fill: Some(fill) });

@@ -1,7 +1,7 @@
-//! Importing: the fingerprints of a crawl that used something else, as a feed of raw digests.
+//! Import of the fingerprints of a crawl that used another program, as a feed of raw digests.
 //!
-//! Digests go raw from where they were read: only lines and members of sets were ever text. Each
-//! page has the cursor behind it, so the next import of the same goes on there.
+//! The digests stay raw bytes on their way to the filter. Each page has the cursor at its end, so
+//! that the next import of the same input can continue there.
 
 mod cut;
 mod files;
@@ -19,14 +19,15 @@ use urlseen_core::storage::Checkpoint;
 /// Origin of the fingerprints of an import.
 #[derive(Debug, Clone)]
 pub enum Origin {
-    /// Files, plain or compressed; standard input where there are none or where one is `-`.
+    /// Files, plain or compressed. Standard input if there are no files, and in place of a file
+    /// named `-`.
     Files {
         /// Names of the files, in their order.
         files: Vec<PathBuf>,
         /// Format of all these files.
         format: Format,
     },
-    /// Set in Redis whose members are hex digits.
+    /// Set in Redis. Its members are fingerprints as hex digits.
     Set {
         /// Address of the server.
         address: RedisAddress,
@@ -38,19 +39,19 @@ pub enum Origin {
 /// Format of a file of fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
-    /// One of the others, as its first bytes tell.
+    /// Automatic choice between the other formats, by the first bytes of the file.
     Auto,
-    /// Lines of 32, 40 or 64 hex digits, as older versions of Scrapy write `requests.seen`.
+    /// Lines of 32, 40 or 64 hex digits: the file `requests.seen` of older versions of Scrapy.
     Hex,
-    /// `requests.seen` as Scrapy 2.19 writes it.
+    /// Binary file `requests.seen` of Scrapy 2.19.
     RequestsSeen,
 }
 
 impl Format {
-    /// All of them, the default first.
+    /// All formats, the default first.
     pub const ALL: [Self; 3] = [Self::Auto, Self::Hex, Self::RequestsSeen];
 
-    /// The name on command lines.
+    /// Returns the name of the format on command lines.
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -67,7 +68,8 @@ impl fmt::Display for Format {
 }
 
 impl Origin {
-    /// Opens the feed of its digests, from where an earlier import ended by its checkpoint.
+    /// Opens the feed of the digests. If a checkpoint shows that an earlier import has read a part
+    /// of the input, the feed begins after that part.
     ///
     /// # Errors
     /// Redis does not have the set, or does not answer.

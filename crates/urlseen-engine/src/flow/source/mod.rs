@@ -1,7 +1,7 @@
-//! Sources: where discovered items come from.
+//! Sources: keys in Redis from which a crawl takes discovered items.
 //!
-//! A new source is one new file that implements [`Source`], with the Lua functions that the
-//! scripts call on it, and one line in [`open`].
+//! To add a source, write one new file that implements [`Source`], with the Lua functions that the
+//! scripts call, and add one line to [`open`].
 
 mod list;
 mod stream;
@@ -17,113 +17,123 @@ use urlseen_core::redis::preflight::Needs;
 pub use list::List;
 use stream::Stream;
 
-/// A place in a source: all items before it are read, or committed.
+/// A place in a source. All earlier items were read, or were committed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
-    /// The place, as the source counts.
+    /// The place, as a number whose meaning depends on the source.
     pub place: u128,
-    /// Number of items that are known to come after it.
+    /// Number of items after the place that are known to be there.
     pub left: u64,
 }
 
-/// Why the reply to [`Source::read`] has no items.
+/// Reason that a reply to [`Source::read`] gives no items.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ReadError {
-    /// It is the reply to something else.
+    /// The reply does not have the form of a reply to this command.
     Unexpected,
     /// Another program changed the source. The text describes the change for people.
     Changed(String),
 }
 
-/// Something in Redis that items are read from.
+/// A key in Redis from which items are read.
 ///
-/// An item stays until its batch is committed. The commit's script checks that the source is where
-/// the batch was read, and moves it on, in the same step that pushes what is unseen.
+/// An item stays in Redis until its batch is committed. The script of the commit checks that the
+/// source is at the cursor at which the batch was read. The same script pushes the unseen items and
+/// moves the source to the cursor after the batch.
 pub trait Source: Send {
-    /// The command that producers push an item with.
+    /// Returns the command with which producers push an item.
     fn push(&self) -> &'static str;
 
-    /// The key that the items of a batch stand in until they are committed.
+    /// Returns the key that holds the items of a batch until their commit.
     fn claimed<'a>(&self, keys: &'a Keys) -> &'a str;
 
-    /// Lua, for the scripts around a run. They pass `keys`: the source, the processing list, and
-    /// the name that it had in earlier versions. A function that may refuse answers the refusal
-    /// first.
+    /// Returns Lua functions for the scripts that claim items and give them back. `keys` are the
+    /// source, the processing list, and the name of the processing list in earlier versions. A
+    /// function that can refuse returns the refusal as its first value.
     ///
-    /// - `source_own_refusal(keys)` refuses keys that a run cannot begin with.
-    /// - `source_place(state, keys)` answers the place of the last commit, and how many items are
-    ///   claimed after it.
-    /// - `source_claim(state, keys)` answers a refusal or nil, the place of the last commit, how
-    ///   many items may be read after it now, and how many it newly finds to have gone unread.
-    /// - `source_give_back_refusal(keys)` refuses unless nothing that giving back does will fail.
-    /// - `source_give_back(keys, most)` returns what is claimed, unless that moves more than
-    ///   `most` items; answers how many items went back and how many are left.
-    /// - `source_waiting(state, keys)` answers how many items wait to be claimed.
+    /// - `source_own_refusal(keys)` returns a refusal if a run cannot start with these keys.
+    /// - `source_place(state, keys)` returns the place of the last commit, and the number of
+    ///   claimed items after it.
+    /// - `source_claim(state, keys)` claims the waiting items. It returns a refusal or nil, the
+    ///   place of the last commit, and the number of items that may be read after that place. The
+    ///   last value is the number of lost items: other programs deleted them before they were read,
+    ///   and no earlier claim has counted them.
+    /// - `source_give_back_refusal(keys)` returns a refusal if a step of `source_give_back` could
+    ///   fail.
+    /// - `source_give_back(keys, most)` gives the claimed items back, unless more than `most` items
+    ///   would have to be moved. It returns the number of items that it gave back and the number of
+    ///   items that are still claimed.
+    /// - `source_waiting(state, keys)` returns the number of items that wait to be claimed.
     fn lua_session(&self) -> String;
 
-    /// Lua, for the scripts of a commit. `claimed` is the key of [`Source::claimed`].
+    /// Returns Lua functions for the scripts of a commit. `claimed` is the key of
+    /// [`Source::claimed`].
     ///
-    /// - `source_refusal(claimed, state, before, span, oversize, rejects)` refuses unless the last
-    ///   commit ended at `before`, and the batch may be removed. So many of its items are rejected.
+    /// - `source_refusal(claimed, state, before, span, oversize, rejects)` returns a refusal unless
+    ///   the last commit ended at `before` and the batch may be removed. `rejects` is the number of
+    ///   its items that are rejected.
     /// - `source_commit(claimed, state, span, oversize, first)` removes the batch. The arguments
-    ///   from `first` on are pairs of [`Source::mark`] and reject: the item moves to the right end
-    ///   of `oversize`, after its reject.
+    ///   from `first` on are pairs of a [`Source::mark`] and a reject. The function pushes the
+    ///   reject to the right end of `oversize`, and then the marked item after that.
     ///
-    /// Apart from the above: Redis hashes a commit's text each time.
+    /// These functions are apart from those of [`Source::lua_session`] to keep the text short:
+    /// Redis hashes the text of a commit each time.
     fn lua_commit(&self) -> String;
 
-    /// Lua, for rejects that go through once more.
+    /// Returns Lua functions that push rejects to the source again.
     ///
-    /// - `source_push_refusal(source, oversize)` refuses unless items may be pushed, those of
-    ///   another list too.
-    /// - `source_push(source, first, last)` pushes the arguments from `first` to `last`, to be
-    ///   taken after all that waits.
-    /// - `source_push_from(source, oversize)` does so with the first item of another list.
+    /// - `source_push_refusal(source, oversize)` returns a refusal unless items may be pushed. If
+    ///   `oversize` is given, this includes items of that list.
+    /// - `source_push(source, first, last)` pushes the arguments from `first` to `last`. They are
+    ///   taken after all waiting items.
+    /// - `source_push_from(source, oversize)` removes the first item of the list `oversize` and
+    ///   pushes that item.
     fn lua_requeue(&self) -> String;
 
-    /// The place that the Lua functions call so.
+    /// Parses a place as the Lua functions write it.
     fn place(&self, text: &str) -> Option<u128>;
 
-    /// Reads `count` items after a cursor, in the order of taking. The cursor after them, where it
-    /// is known before they are read: then more may be read at once.
+    /// Builds the command that reads `count` items after a cursor, in the order of taking. Also
+    /// returns the cursor after these items if it is known before they are read. Then the next read
+    /// need not wait for the reply.
     fn read(&self, keys: &Keys, after: Cursor, count: u64) -> (Cmd, Option<Cursor>);
 
-    /// The items in the reply to [`Source::read`].
+    /// Returns the items in the reply to [`Source::read`].
     fn items(&self, reply: Reply, after: Cursor, count: u64) -> Result<Items, ReadError>;
 
-    /// The cursor after these items.
+    /// Returns the cursor after these items.
     fn end(&self, items: &Items) -> Cursor;
 
-    /// The arguments `before` and `span` of the Lua functions for a batch that was read at a
-    /// cursor.
+    /// Returns the arguments `before` and `span` of the Lua functions, for a batch that was read
+    /// after the cursor `before`.
     fn span(&self, before: Cursor, items: &Items) -> [String; 2];
 
-    /// Names an item of a batch to `source_commit`.
+    /// Returns the name of an item of a batch in the arguments of `source_commit`.
     fn mark(&self, items: &Items, index: usize) -> String;
 
-    /// Why an item of a batch cannot be read, for people.
+    /// Explains to people why an item of a batch cannot be read.
     fn explain(&self, reason: &Unreadable, items: &Items, index: usize) -> String;
 
-    /// Changes nothing, and answers something other than nil as soon as there is an item after the
-    /// cursor, or nil after `seconds`.
+    /// Builds a command that waits for an item after the cursor and changes nothing. Its reply is
+    /// nil if no item comes within `seconds`.
     fn wait(&self, keys: &Keys, after: Cursor, seconds: f64) -> Cmd;
 
     /// Returns true if a claim may find an item after this reply to [`Source::wait`].
     fn wakes(&self, reply: &Value) -> bool;
 
-    /// Asks for the number of items that wait to be claimed, or that stay in place until their
-    /// commit.
+    /// Builds a command that asks for the number of items that are not claimed. A source that keeps
+    /// items in place until their commit also counts the claimed ones.
     fn waiting(&self, keys: &Keys) -> Cmd;
 
-    /// Returns the number of items that wait to be claimed, by that answer and the number of
-    /// claimed ones.
+    /// Returns the number of items that wait to be claimed. `waiting` is the reply to
+    /// [`Source::waiting`], and `claimed` the number of claimed items.
     fn unclaimed(&self, waiting: u64, claimed: u64) -> u64;
 
-    /// Adds what all this needs of the server, beyond what the scripts themselves do.
+    /// Adds to `needs` the commands and permissions of the source, except those of the scripts.
     fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
-/// The source that the config names.
+/// Creates the source that the configuration names.
 pub fn open(config: &config::Source) -> Box<dyn Source> {
     match config.kind {
         SourceKind::List | SourceKind::None => Box::new(List::new(config.take_from)),

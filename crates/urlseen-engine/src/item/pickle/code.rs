@@ -1,4 +1,4 @@
-//! Bytes of a pickle, from which opcodes and their arguments are taken.
+//! Bytes of a pickle, from which the machine takes opcodes and their arguments.
 
 use super::PickleError;
 use super::value::Span;
@@ -46,14 +46,14 @@ impl Code<'_> {
         usize::try_from(u64::from_le_bytes(whole)).map_err(|_| PickleError::Short)
     }
 
-    /// Takes the bytes that a number of `N` bytes before them counts.
+    /// Takes a length of `N` bytes, and then as many bytes as the length says.
     #[inline]
     pub(super) fn counted<const N: usize>(&mut self) -> Result<Span, PickleError> {
         let count = self.number::<N>()?;
         self.take(count)
     }
 
-    /// Takes the bytes before the next line feed, and passes the line feed.
+    /// Takes the bytes before the next line feed, and skips the line feed.
     pub(super) fn line(&mut self) -> Result<Span, PickleError> {
         let length = memchr::memchr(b'\n', &self.bytes[self.at..]).ok_or(PickleError::Short)?;
         let line = self.take(length)?;

@@ -1,9 +1,9 @@
-//! Deliveries that a consumer knows, compared with the deliveries that Redis holds for it.
+//! Deliveries of a consumer, in this process and in Redis.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// The deliveries of one consumer, shared by its threads.
+/// Deliveries of one consumer, which its threads share.
 #[derive(Debug)]
 pub(super) struct Deliveries {
     known: Mutex<Known>,
@@ -11,28 +11,28 @@ pub(super) struct Deliveries {
 
 #[derive(Debug)]
 struct Known {
-    /// The id of the next delivery. If the reply of a pop is lost, the consumer repeats the pop
-    /// with the same id.
+    /// Id of the next delivery. If the reply to a pop is lost, the consumer repeats the pop with
+    /// the same id.
     next: u64,
     open: HashMap<u64, State>,
 }
 
-/// The state of a delivery that was popped and has not ended.
+/// State of a delivery that was popped and has not ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum State {
     /// The program works on the delivery.
     Held,
-    /// The program works on the delivery, but another consumer has it by now.
+    /// The program works on the delivery, but another consumer has the request now.
     Lost,
     /// The program dropped the delivery before finishing it.
     Dropped,
 }
 
-/// The differences between memory and Redis.
+/// Differences between the deliveries in this process and in Redis.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Differences {
-    /// Deliveries that Redis holds and the consumer does not know. Either Redis executed a pop
-    /// late, or a failover undid an acknowledgement.
+    /// Deliveries that only Redis has. Either Redis executed a pop late, or a failover undid an
+    /// acknowledgement.
     pub(super) unknown: Vec<u64>,
     /// Deliveries that the program dropped before finishing them.
     pub(super) dropped: Vec<u64>,
@@ -48,7 +48,7 @@ impl Deliveries {
         self.known().next
     }
 
-    /// Notes that the next delivery was popped.
+    /// Records that the next delivery was popped.
     pub(super) fn popped(&self) {
         let mut known = self.known();
         let id = known.next;
@@ -56,24 +56,24 @@ impl Deliveries {
         known.next += 1;
     }
 
-    /// Notes the end of a delivery: the program finished, rejected or requeued it.
+    /// Records the end of a delivery that the program finished, rejected or requeued.
     pub(super) fn ended(&self, id: u64) {
         self.known().open.remove(&id);
     }
 
-    /// Notes the end of all deliveries, because the consumer stops.
+    /// Records the end of all deliveries, because the consumer stops.
     pub(super) fn all_ended(&self) {
         self.known().open.clear();
     }
 
-    /// Notes that the program dropped a delivery, unless the delivery has ended.
+    /// Records that the program dropped a delivery, unless the delivery has ended.
     pub(super) fn dropped(&self, id: u64) {
         if let Some(state) = self.known().open.get_mut(&id) {
             *state = State::Dropped;
         }
     }
 
-    /// Returns true unless the delivery has ended or another consumer has it.
+    /// Returns true if the delivery has not ended, and no other consumer has the request.
     pub(super) fn is_held(&self, id: u64) -> bool {
         self.known().open.get(&id) == Some(&State::Held)
     }
@@ -83,9 +83,9 @@ impl Deliveries {
         self.known().open.keys().copied().collect()
     }
 
-    /// Compares the known deliveries with `held`, those that Redis holds now. `before` is the
-    /// result of [`Deliveries::open`] from before the request to Redis. A delivery that was popped
-    /// after that is not lost.
+    /// Compares the deliveries of this process with `held`, the deliveries that Redis returned.
+    /// `before` is the result of [`Deliveries::open`] before the call to Redis. So a delivery that
+    /// was popped during the call does not count as lost.
     pub(super) fn compare(&self, before: &[u64], held: &[u64]) -> Differences {
         let mut known = self.known();
         for id in before.iter().filter(|id| !held.contains(id)) {
@@ -100,7 +100,7 @@ impl Deliveries {
             match known.open.get(&id) {
                 Some(State::Dropped) => differences.dropped.push(id),
                 Some(_) => {}
-                // Redis may have executed the pop with the next id. The consumer repeats that pop.
+                // Redis has executed a pop whose reply is still missing. The consumer repeats it.
                 None if id == known.next => {}
                 None => differences.unknown.push(id),
             }

@@ -1,16 +1,16 @@
-//! Request that a consumer holds.
+//! Request that a consumer has popped and holds.
 
 use std::fmt;
 use std::sync::Arc;
 
 use super::crawl::Crawl;
 
-/// A request that a [`Consumer`](crate::Consumer) popped and holds until it is finished, rejected
-/// or requeued.
+/// Request that a [`Consumer`](crate::Consumer) popped. The consumer holds the request until the
+/// program finishes, rejects or requeues the delivery.
 ///
-/// If the program drops a delivery before that, the next heartbeat requeues it, and it counts as
-/// delivered and not finished. So a page that repeatedly makes programs fail is finally moved to
-/// the rejects.
+/// If the program drops a delivery before that, the next heartbeat requeues the request. The
+/// request then counts as delivered and not finished. So a page that repeatedly makes programs fail
+/// is finally moved to the rejects.
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,
@@ -25,13 +25,14 @@ impl Delivery {
         &self.item
     }
 
-    /// Returns the number of earlier deliveries of this request that no consumer finished.
+    /// Returns the number of earlier deliveries of this request, none of which was finished.
     pub fn deliveries_before(&self) -> u64 {
         self.count
     }
 
-    /// Returns false once the delivery has ended, or once a heartbeat found that another consumer
-    /// has it. Then the program can stop its work on the page: the other consumer pushes the links.
+    /// Returns true while the consumer holds the request. Returns false once the delivery has
+    /// ended, or once a heartbeat found that another consumer has the request. Then the program can
+    /// stop its work on the page, because the other consumer will push the links.
     pub fn is_held(&self) -> bool {
         self.crawl.deliveries.is_held(self.id)
     }

@@ -1,4 +1,4 @@
-//! The heartbeat of a consumer.
+//! Thread that sends the heartbeats of a consumer.
 
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -12,36 +12,37 @@ use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::held::{Reclaimer, Stopped};
 
-/// The longest wait after a failed heartbeat.
+/// Maximum wait after a failed heartbeat.
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// The wait between two tries to requeue the deliveries of a stopping consumer.
+/// Wait between two tries to requeue the deliveries of a stopping consumer.
 const PAUSE: Duration = Duration::from_millis(50);
 
-/// Maximum number of tries of a requeue, if other heartbeats of the same consumer come in between.
+/// Maximum number of tries to requeue deliveries while other calls increase the heartbeat.
 const TRIES: usize = 5;
 
-/// A thread that sends heartbeats on its own connection, so that a consumer counts as alive however
-/// long the program works on a page. The thread also requeues deliveries that the consumer should
-/// not hold. While the consumer is idle, it requeues the deliveries of stopped consumers.
+/// Thread that sends heartbeats on its own connection. So a consumer counts as alive while the
+/// program works on a page for a long time. The thread also requeues deliveries that the consumer
+/// should not hold. While the consumer is idle, the thread requeues the deliveries of stopped
+/// consumers.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
-    /// Wakes the thread. The thread ends when this sender is dropped.
+    /// Sender that wakes the thread. If the sender is dropped, the thread ends.
     wake: Option<Sender<()>>,
-    /// Receiver whose channel is disconnected once the thread has ended.
+    /// Receiver of a channel that the end of the thread disconnects.
     ended: Mutex<Receiver<()>>,
 }
 
-/// The state of the thread.
+/// State of the heartbeat thread.
 struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
     looks: Looks,
-    /// Maximum time for requeuing the consumer's requests when it stops.
+    /// Maximum time to requeue the requests of the consumer when it stops.
     stop_timeout: Duration,
 }
 
-/// The heartbeats of other consumers, as observed without interruption.
+/// Observed heartbeats of other consumers.
 struct Looks {
     reclaimer: Reclaimer,
     timeout: Duration,
@@ -66,14 +67,15 @@ impl Heartbeat {
         Ok(Self { wake: Some(wake), ended: Mutex::new(ended) })
     }
 
-    /// Sends a heartbeat now. After a broken connection, Redis may hold deliveries that the
-    /// consumer does not know.
+    /// Makes the thread send a heartbeat now. Called after a broken connection, because Redis may
+    /// then hold deliveries that the consumer does not know.
     pub(super) fn wake(&self) {
-        // If the thread has ended, there is nothing to wake.
+        // A thread that has ended cannot receive the message, which is no error.
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
     }
 
-    /// Ends the thread, which requeues the consumer's deliveries. Waits for it up to `timeout`.
+    /// Ends the thread, and waits up to `timeout` until the thread has requeued the consumer's
+    /// deliveries.
     pub(super) fn stop(&mut self, timeout: Duration) {
         self.wake = None;
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
@@ -124,8 +126,8 @@ impl Beating {
     }
 
     /// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat,
-    /// so it counts them as not finished. A pop in another thread may increase the heartbeat in
-    /// between.
+    /// so the deliveries count as not finished. If a pop in another thread increases the heartbeat
+    /// meanwhile, the requeue is tried again.
     fn requeue_dropped(&mut self, ids: &[u64]) -> Result<(), Error> {
         let Self { crawl, link, .. } = self;
         for _ in 0..TRIES {
@@ -153,7 +155,7 @@ impl Beating {
         Ok(())
     }
 
-    /// Requeues the consumer's deliveries, and removes its entry.
+    /// Requeues all deliveries of the consumer, and removes the consumer's entry in Redis.
     fn leave(&mut self) {
         let end = Instant::now() + self.stop_timeout;
         while self.crawl.give_back(&mut self.link, &[]).is_err() && Instant::now() < end {

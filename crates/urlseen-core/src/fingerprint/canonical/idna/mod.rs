@@ -7,14 +7,14 @@ mod tables;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Most letters that a label may have: the limit of DNS.
+/// Maximum number of letters of a label, by the limit of DNS.
 const MAX_LABEL: usize = 63;
 
 /// Prefix of an encoded label.
 const ACE_PREFIX: &str = "xn--";
 
-/// Encodes a lower-cased host in ASCII. Returns `None` if the codec raises; w3lib then keeps the
-/// host as it is.
+/// Returns the ASCII form of a host in lower case. Returns `None` if Python's codec raises; w3lib
+/// then keeps the host unchanged.
 ///
 /// A host that is already ASCII is returned unchanged.
 pub(super) fn encode(host: &str) -> Option<String> {
@@ -43,7 +43,7 @@ pub(super) fn encode(host: &str) -> Option<String> {
     Some(ascii)
 }
 
-/// Appends a label by RFC 3490's `ToASCII` without its `UseSTD3ASCIIRules`.
+/// Appends the ASCII form of a label, by `ToASCII` of RFC 3490 without `UseSTD3ASCIIRules`.
 fn push_label(label: &str, out: &mut String) -> Option<()> {
     if label.is_ascii() {
         fits(label).then(|| out.push_str(label))
@@ -68,8 +68,8 @@ fn fits(label: &str) -> bool {
     (1..=MAX_LABEL).contains(&label.len())
 }
 
-/// Returns true for the full stops that RFC 3490 treats as dots. NFKC has already turned all of
-/// them except the ideographic one into plain dots.
+/// Returns true for the full stops that RFC 3490 treats as dots. NFKC has already converted all of
+/// these to plain dots, except the ideographic full stop.
 fn is_dot(letter: char) -> bool {
     matches!(letter, '.' | '\u{3002}' | '\u{ff0e}' | '\u{ff61}')
 }

@@ -21,12 +21,12 @@ enum Class {
 /// `encodings.idna.nameprep` raises.
 ///
 /// Nameprep requires the NFKC of Unicode 3.2, which does not decompose later code points. The label
-/// has already been through the current NFKC, so only canonical composites are left to decompose.
-/// Those are composed again, whatever letter follows them. The results are therefore equal.
+/// is already in the current NFKC, so only canonical composites can still be decomposed. The final
+/// NFKC composes them again, whatever letter follows. So the results are equal.
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
-        // Composition follows the mapping, so the parts of a letter can be mapped by themselves.
+        // Each part of a letter is mapped by itself, because composition comes after the mapping.
         decompose_canonical(letter, |part| {
             match FOLDED.iter().find(|&&(folded, _)| folded == part) {
                 Some((_, fold)) => mapped.push_str(fold),

@@ -1,7 +1,7 @@
-//! Check, before a crawl starts, that everything it needs of Redis will work.
+//! Check before a crawl starts that Redis has and permits everything that the crawl needs.
 //!
-//! It opens its own connection, reads, and rehearses commands in a `MULTI` that it discards. It
-//! writes nothing, and finds all problems at once.
+//! The check uses a connection of its own. The check reads, and queues commands in a `MULTI` that
+//! it discards. It writes nothing, and reports all problems at once.
 
 mod facts;
 mod needs;
@@ -25,7 +25,7 @@ use crate::redis::error::{LinkError, Retry};
 /// Checks the server at `address` against `needs`. On failure, returns all problems.
 ///
 /// If [`retry`](PreflightError::retry) is `Later` for every problem, waiting and asking again may
-/// help. If it is `Never` for one, an operator must change something first.
+/// help. If `retry` is `Never` for any problem, an operator must change something first.
 pub async fn preflight(
     address: &RedisAddress,
     timeouts: Timeouts,
@@ -38,7 +38,7 @@ pub async fn preflight(
     outcome.unwrap_or_else(|trouble| Err(vec![trouble.into()]))
 }
 
-/// Runs the checks. The error is a connection that was lost meanwhile.
+/// Runs the checks. Fails if the connection is lost during the checks.
 async fn examine(
     address: &RedisAddress,
     mut connection: Link,
@@ -92,9 +92,10 @@ async fn examine(
     Ok(Ok(info.facts(whoami).ok_or_else(strange)?))
 }
 
-/// Asks a Sentinel for its primaries as `NAME at HOST:PORT`. Returns none if it does not answer.
+/// Asks a Sentinel for its primaries as `NAME at HOST:PORT`. The list is empty if the Sentinel does
+/// not answer.
 async fn watched(connection: &mut Link) -> Result<Vec<String>, LinkError> {
-    /// Most primaries that a message names.
+    /// Maximum number of primaries that a message names.
     const NAMED: usize = 8;
     let reply = redis::cmd("SENTINEL").arg("MASTERS").query_async(connection).await;
     let primaries: Vec<HashMap<String, String>> = match reply.map_err(LinkError::from) {

@@ -13,7 +13,7 @@ pub enum KeyKind {
     Set,
     /// Sorted set, `zset` in the reply to `TYPE`.
     SortedSet,
-    /// Stream, `stream` in that reply.
+    /// Stream, `stream` in the reply to `TYPE`.
     Stream,
 }
 
@@ -31,7 +31,7 @@ impl KeyKind {
     }
 }
 
-/// Owner of a key's name. It decides the advice if another value is there.
+/// Source of a key's name. The advice in messages depends on the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
     /// Key that the user named, with the setting that names it, such as `sink.key`.
@@ -48,7 +48,8 @@ pub(crate) struct KeyNeed {
     pub(super) kind: KeyKind,
 }
 
-/// Command as the crawl will send it. An ACL judges it by the kinds of its arguments.
+/// Command in the form that the crawl sends. Redis checks permissions by the kinds of the
+/// arguments.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandNeed {
     words: &'static str,
@@ -75,7 +76,8 @@ impl CommandNeed {
         self
     }
 
-    /// Adds any other argument. Only its presence matters, so that the command is complete.
+    /// Adds an argument that is not a key. Its value does not matter: it only makes the command
+    /// complete.
     #[must_use]
     pub fn arg(mut self, arg: impl Into<Vec<u8>>) -> Self {
         self.args.push(Arg::Plain(arg.into()));
@@ -108,7 +110,7 @@ impl CommandNeed {
     }
 }
 
-/// All needs of a crawl. Each part of urlseen adds its own.
+/// Needs of a crawl. Each part of urlseen adds needs.
 ///
 /// Commands inside scripts are needs, too: Redis checks them only when they run.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
