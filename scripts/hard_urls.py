@@ -1,4 +1,4 @@
-"""URLs that ports of w3lib get wrong, and their pieces, for the vectors and the fuzzer."""
+"""URLs that are difficult for ports of w3lib, and pieces of URLs, for vectors and fuzzer."""
 
 SCHEMES = """
 http https HTTP hTTps ftp file ws wss data about javascript mailto tel sip sips foo gopher svn+ssh

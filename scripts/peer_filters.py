@@ -1,10 +1,10 @@
-"""Filters of other projects, asked as those projects ask them.
+"""Filters of other projects, used in the same way as in those projects.
 
-Filters that a registry has are the real classes. BloomFilter_imooc and pyreBloom cannot be
-installed: they are written here from their formulas, with a MurmurHash64A of their own.
+Most filters are the real classes of packages. BloomFilter_imooc and pyreBloom cannot be installed,
+so this module has their formulas and their MurmurHash64A.
 
-Each is made with a connection and a key. Its `seen(link)` says if the link was seen before, and
-adds it. `ALGORITHM` names the algorithm of its fingerprints, as `fingerprint.algorithm` does.
+A filter is made with a connection and a key. `seen(link)` adds a link, and returns `True` if the link
+was seen before. `ALGORITHM` is the value of `fingerprint.algorithm` for its fingerprints.
 """
 
 import importlib.util
@@ -21,7 +21,7 @@ BLOCK_CLUSTER = "scrapy-redis-bloomfilter-block-cluster"
 
 
 def block_cluster_module():
-    """Imports the filter of the package alone: the rest of it needs a Scrapy of 2019."""
+    """Imports only the filter of the package. The rest of the package needs an old Scrapy."""
     path = distribution(BLOCK_CLUSTER).locate_file(
         "scrapy_redis_bloomfilter_block_cluster/bloomfilter.py"
     )
@@ -44,7 +44,7 @@ def imooc_bits(text, seeds):
 
 
 def murmur_hash_64a(data, seed):
-    """Computes Austin Appleby's MurmurHash64A, from its definition."""
+    """Computes MurmurHash64A by Austin Appleby, according to its definition."""
     multiplier, mask = 0xC6A4A7935BD1E995, 2**64 - 1
     state = seed ^ len(data) * multiplier & mask
     whole = len(data) // 8 * 8
@@ -59,7 +59,7 @@ def murmur_hash_64a(data, seed):
 
 
 def pyrebloom_size(capacity, error_rate, rounded):
-    """Returns bits and seeds. pyreBloom rounds the rate to a C float; luw2007's port does not."""
+    """Returns bits and seeds. pyreBloom rounds the error rate to a C float, its port does not."""
     single = struct.unpack("f", struct.pack("f", error_rate))[0]
     rate = single if rounded else error_rate
     bits = int(-(math.log(rate) * capacity) / (math.log(2) * math.log(2)))
@@ -93,7 +93,7 @@ class ScrapyRedisBloomfilter:
 
 
 class Tested:
-    """A filter that tests and adds a fingerprint in two steps."""
+    """Filter that tests and adds a fingerprint in two steps."""
 
     ALGORITHM = "scrapy"
 
@@ -112,7 +112,7 @@ class BlockCluster(Tested):
 
 
 class Bits(Tested):
-    """A filter by `positions`, the strings and bits of a text."""
+    """Filter whose method `positions` returns the strings and bits of a text."""
 
     def __init__(self, server):
         self.server = server
@@ -135,7 +135,7 @@ class Imooc(Bits):
         super().__init__(server)
         self.key = key
         _, hashes, self.blocks = imooc_size(capacity, error_rate)
-        # The block-cluster package copied its seeds.
+        # The block-cluster package has the same seeds.
         self.seeds = block_cluster_module().BloomFilter.SEEDS[:hashes]
 
     def positions(self, text):

@@ -1,6 +1,6 @@
-"""Random requests that ports of Scrapy's fingerprints get wrong.
+"""Random requests that are difficult for ports of Scrapy's fingerprints.
 
-Only code points that Unicode 14.0 assigns are used: later ones differ between versions of Python.
+They use only code points of Unicode 14.0, because later ones differ between versions of Python.
 """
 
 import random
@@ -15,7 +15,7 @@ ASSIGNED = [
     for code in range(sys.maxunicode + 1)
     if unicodedata.category(chr(code)) not in ("Cn", "Cs")
 ]
-# Letters that hosts treat in special ways, to come up more often than one in 282,230.
+# Letters that have special rules in hosts. They are drawn more often than other letters.
 PECULIAR = [
     letter
     for letter in ASSIGNED
@@ -41,7 +41,7 @@ def random_text(rng, longest=8):
 
 
 def assembled(rng):
-    """Assembles a URL from parts that are each hard by themselves."""
+    """Assembles a URL from difficult parts."""
     host = rng.choice(hard.HOSTS)
     if rng.random() < 0.2:
         host = random_text(rng)
@@ -89,7 +89,7 @@ def mutated(rng, url):
 
 
 def request(seed, number, keep_fragments):
-    """Returns the request of that number, which is always the same."""
+    """Returns the request with this number, which is always the same."""
     rng = random.Random(f"{seed}/{number}")
     url = rng.choice(hard.WHOLE) if rng.random() < 0.1 else assembled(rng)
     for _ in range(rng.choice((0, 0, 0, 1, 1, 2, 3, 8))):
@@ -105,7 +105,7 @@ def request(seed, number, keep_fragments):
 
 
 def letter_request(_seed, number, keep_fragments):
-    """Returns a request with one letter in its host, for a number below LETTER_REQUESTS."""
+    """Returns a request with one letter in its host. `number` is below LETTER_REQUESTS."""
     letter, host = divmod(number, len(LETTER_HOSTS))
     host = LETTER_HOSTS[host].format(ASSIGNED[letter])
     return Case(url=f"http://{host}/", keep_fragments=keep_fragments)

@@ -1,4 +1,4 @@
-"""Answers of the installed Scrapy, w3lib and scrapy-redis: the reference for fingerprints."""
+"""Fingerprints and canonical URLs of the installed Scrapy, w3lib and scrapy-redis."""
 
 import hashlib
 import json
@@ -15,13 +15,13 @@ REDIS_FILTER = RFPDupeFilter(server=None, key="")
 
 
 def versions():
-    """Names the packages that answer."""
+    """Returns the names and versions of the packages."""
     return ", ".join(f"{name} {version(name)}" for name in ("Scrapy", "w3lib", "scrapy-redis"))
 
 
 @dataclass(frozen=True)
 class Case:
-    """A request whose fingerprint is asked for."""
+    """Request with the options of its fingerprint."""
 
     url: str
     method: str = "GET"
@@ -30,13 +30,13 @@ class Case:
     keep_fragments: bool = False
 
     def request(self):
-        """Makes the Scrapy request. Raises if Scrapy refuses it."""
+        """Makes the Scrapy request. Raises an error if Scrapy refuses it."""
         meta = {"verbatim_url": True} if self.verbatim_url else None
         return Request(self.url, method=self.method, body=self.body, meta=meta)
 
 
 def answer(case, algorithm):
-    """Returns fingerprint (hex) and canonical URL, or two None if Python raises anything."""
+    """Returns fingerprint (hex) and canonical URL, or `None` for both if Python raises an error."""
     try:
         request = case.request()
         if algorithm == "scrapy" and case.verbatim_url:
@@ -53,12 +53,12 @@ def scrapy(case, request, _url):
 
 
 def scrapy_2_6(_case, request, url):
-    """Computes `request_fingerprint` of Scrapy 2.6, which no installable version has any more."""
+    """Computes `request_fingerprint` of Scrapy 2.6, which later versions of Scrapy lack."""
     return hashlib.sha1(request.method.encode() + url.encode() + request.body).hexdigest()
 
 
 def scrapy_redis(case, request, url):
-    """Applies urlseen's option to the same text; scrapy-redis itself always drops fragments."""
+    """Computes scrapy-redis's fingerprint, also with urlseen's option to keep fragments."""
     if not case.keep_fragments:
         return REDIS_FILTER.request_fingerprint(request)
     text = {"method": request.method, "url": url, "body": request.body.hex()}

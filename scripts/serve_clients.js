@@ -1,4 +1,5 @@
-// The clients for Node, beside a daemon: node serve_clients.js PORT PACKAGES. Fails loudly.
+// Asks a daemon with node-redis and ioredis: node serve_clients.js PORT PACKAGES. The exit status is
+// 1 if an answer is wrong.
 "use strict";
 const assert = require("node:assert/strict");
 const [port, packages] = process.argv.slice(2);
@@ -27,7 +28,7 @@ async function nodeRedis(RESP) {
   assert.deepEqual(await client.smIsMember("demo", [a, `${a}/not`]), [1, 0]);
   assert.equal(await client.sCard("demo"), held + 1);
   assert.equal(await client.sRem("demo", a), 1);
-  // node-redis sends commands together if they are awaited together.
+  // node-redis sends these commands in one pipeline, because the program awaits them together.
   const all = Array.from({ length: 1000 }, (_, at) => `${a}/pipelined/${at}`);
   const added = await Promise.all(all.map((member) => client.sAdd("demo", member)));
   assert.ok(added.every((count) => count === 1));

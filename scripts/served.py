@@ -1,4 +1,4 @@
-"""Daemon that answers clients of Redis, for the scripts that ask it."""
+"""Daemon that answers clients of Redis, for scripts that test it."""
 
 import os
 import re
@@ -8,17 +8,17 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-SAID = re.compile(r"clients of Redis may ask at 127\.0\.0\.1:(\d+)")
+SAID = re.compile(r"clients can use the Redis protocol at 127\.0\.0\.1:(\d+)")
 START_SECONDS = 30
 
 
 def build():
-    """Builds the program, as `cargo test` does too."""
+    """Builds the same debug program as `cargo test`. Returns its path."""
     return Path(subprocess.check_output([ROOT / "scripts/program"], text=True).strip())
 
 
 class Daemon:
-    """`urlseen run` without a queue, on a free port, with a folder of its own."""
+    """`urlseen run` without a source, on a free port, with a new storage folder."""
 
     def __init__(self, program, *settings, password=None):
         self.folder = tempfile.TemporaryDirectory(prefix="urlseen-served-")
@@ -52,16 +52,17 @@ class Daemon:
 
     def check_alive(self):
         if (status := self.process.poll()) is not None:
-            raise AssertionError(f"the daemon ended with {status}: {self.log.read_text()[-4000:]}")
+            said = self.log.read_text()[-4000:]
+            raise AssertionError(f"the daemon ended with status {status}: {said}")
         if "panicked" in (said := self.log.read_text()):
             raise AssertionError(f"the daemon panicked: {said[-4000:]}")
 
     def kill(self):
-        """Kills the daemon as `kill -9` does."""
+        """Kills the daemon with SIGKILL."""
         self.process.kill()
         self.process.wait()
 
     def most_memory(self):
-        """Returns the peak of its memory, in bytes."""
+        """Returns the peak of the daemon's memory in bytes."""
         status = Path(f"/proc/{self.process.pid}/status").read_text()
         return int(re.search(r"VmHWM:\s+(\d+) kB", status)[1]) << 10

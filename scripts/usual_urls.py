@@ -1,5 +1,4 @@
-"""Made-up links with the habits of real ones, as crawls of shops, news sites, forums and APIs meet
-them."""
+"""Invented links that resemble the links of shops, news sites, forums and APIs."""
 
 import random
 
@@ -37,7 +36,7 @@ FRAGMENTS = ["", "", "", "#top", "#section-2", "#!/route/1", "#:~:text=some%20wo
 
 
 def links(seed, count):
-    """Makes `count` links, the same ones for the same seed."""
+    """Makes `count` links. The same seed gives the same links."""
     rng = random.Random(seed)
     for _ in range(count):
         scheme = rng.choice(("http", "https", "https", "https", "HTTPS"))

@@ -1,4 +1,4 @@
-"""A well-behaved client, which knows every reply before it comes."""
+"""Well-behaved client, which knows every reply in advance."""
 
 import threading
 from contextlib import closing
@@ -9,7 +9,7 @@ from .wire import Error, Reader, Simple, connect, inline, matches, packed
 KEY = b"demo"
 OK, QUEUED = Simple("OK"), Simple("QUEUED")
 
-# Commands that change nothing, and the beginnings of their errors.
+# Commands that change nothing, each with the start of its error.
 REFUSED = [
     ([b"SADD", KEY], "ERR wrong number of arguments for 'sadd' command"),
     ([b"BF.EXISTS", KEY], "ERR wrong number of arguments for 'bf.exists' command"),
@@ -30,12 +30,12 @@ REFUSED = [
     ([b"CLIENT", b"WRONG"], "ERR unknown subcommand 'WRONG'"),
     ([b"HELLO", b"4"], "NOPROTO unsupported protocol version"),
 ]
-# Errors outside of a transaction.
+# Commands that are errors outside a transaction.
 ALONE = [
     ([b"EXEC"], "ERR EXEC without MULTI"),
     ([b"DISCARD"], "ERR DISCARD without MULTI"),
 ]
-# Input that ends a connection, and the last reply, if there is one.
+# Input that ends a connection, each with the last reply, if there is one.
 ENDS = [
     (b"QUIT\r\n", OK),
     (packed(b"QUIT"), OK),
@@ -53,7 +53,7 @@ ENDS = [
 
 @dataclass
 class Step:
-    """A command, the reply that it must have, and the members that it changes."""
+    """Command, with the expected reply and the members that it changes."""
 
     command: bytes
     expected: object
@@ -61,8 +61,9 @@ class Step:
 
 
 class Behaved:
-    """A client with members of its own (`model`), and some that it shares with others (`known`).
-    A client that is alone forgets nothing, and knows the count: its own members and `others`."""
+    """Client with its own members (`model`) and members that it shares with other clients (`known`).
+    A client that is alone forgets nothing, and knows the number of all members: its own and
+    `others`."""
 
     def __init__(self, model, port, chance, known, stop, shared, password=None, others=None):
         self.model, self.port, self.chance, self.known = model, port, chance, known
@@ -97,7 +98,7 @@ class Behaved:
             expected = "something else" if callable(step.expected) else repr(step.expected)[:500]
             said = repr(reply)[:500]
             command = repr(step.command)[:500]
-            raise AssertionError(f"{command} was answered {said}, and {expected} was expected")
+            raise AssertionError(f"the answer to {command} is {said}; {expected} was expected")
         self.model.answered()
         self.known.replies += 1
 
@@ -108,11 +109,11 @@ class Behaved:
                 self.stream.sendall(data[:size])
                 data = data[size:]
         except OSError:
-            # The reader notices this.
+            # The reader also gets this error.
             pass
 
     def greeting(self):
-        """Sends the first commands, which are refused before the password."""
+        """Sends the first commands. The daemon refuses commands before the password."""
         if not self.password:
             refusal = Error("ERR AUTH <password> called without any password configured")
             return [Step(packed(b"AUTH", b"wrong"), refusal)]
@@ -127,16 +128,16 @@ class Behaved:
         return [*steps, Step(packed(b"AUTH", b"default", self.password), OK)]
 
     def end(self):
-        """Ends the connection. The daemon must not carry out a later command."""
+        """Sends input that ends the connection. The daemon must not execute a later command."""
         command, last = self.chance.choice(ENDS)
         poison = packed(b"SADD", KEY, self.model.spelling(self.chance.randrange(100), self.chance))
-        # At once: nothing can be sent on a closed connection.
+        # Both are sent at once, because nothing can be sent on a closed connection.
         self.stream.sendall(command + poison)
         if last is not None:
             self.model.pending.append([])
             self.check(Step(command, last), self.reader.reply())
         if not self.reader.is_ended():
-            raise AssertionError(f"after {command!r} the connection goes on")
+            raise AssertionError(f"the connection is still open after {command!r}")
 
     def pipeline(self):
         steps = []
@@ -163,7 +164,7 @@ class Behaved:
         return Step(packed(b"HELLO", b"%d" % version), right)
 
     def contended(self):
-        """Adds a member that others add too. It must be new to one of them."""
+        """Adds a member that other clients add, too. It must be new to one of them."""
         member = b"shared-%d" % self.chance.randrange(*self.shared)
         self.known.asked(member)
 
@@ -178,7 +179,7 @@ class Behaved:
         return Step(packed(b"BF.ADD", KEY, member), right)
 
     def transaction(self):
-        """Sends commands between MULTI and EXEC. All of them are carried out, or none."""
+        """Sends commands between MULTI and EXEC. The daemon executes all of them, or none."""
         count, fate = self.chance.randrange(5), self.chance.randrange(4)
         begin = [Step(b"MULTI\r\n", OK)]
         if fate == 0:
@@ -190,14 +191,14 @@ class Behaved:
             steps = [*begin, *[Step(words, QUEUED)] * count, Step(packed(*refused), Error(said))]
             return [*steps, Step(packed(b"EXEC"), Error("EXECABORT "))]
         steps = [self.single() for _ in range(count)]
-        # A command that is refused at once would end the transaction.
+        # A command that the daemon refuses at once would end the transaction.
         steps = [it for it in steps if not isinstance(it.expected, Error)]
         queued = [Step(step.command, QUEUED) for step in steps]
         changes = [change for step in steps for change in step.changes]
         return [*begin, *queued, Step(b"EXEC\r\n", [it.expected for it in steps], changes)]
 
     def single(self):
-        """Makes a command that may stand in a transaction."""
+        """Makes a command that is permitted in a transaction."""
         kind = self.chance.randrange(14)
         if kind == 0:
             words, said = self.chance.choice(REFUSED)
@@ -209,14 +210,14 @@ class Behaved:
             return self.count()
         if kind < 6:
             return self.test()
-        # The count of forgotten members is not exact.
+        # The number of forgotten members is not exact.
         return self.forget() if kind < 9 and self.others is None else self.add()
 
     def count(self):
         name = self.chance.choice([b"SCARD", b"BF.CARD"])
         if self.others is not None:
             return Step(packed(name, KEY), self.others + len(self.model.ahead))
-        # Other clients add and forget meanwhile.
+        # Other clients add and forget members meanwhile.
         return Step(packed(name, KEY), lambda reply: type(reply) is int and reply >= 0)
 
     def members(self, most):
@@ -224,13 +225,13 @@ class Behaved:
         return self.model.some(self.chance, count)
 
     def spelled(self, name, members, *options):
-        """Writes the command, mostly as an array."""
+        """Returns the bytes of the command, mostly as an array."""
         words = [self.model.spelling(member, self.chance) for member in members]
         pack = inline if len(members) < 5 and self.chance.random() < 0.2 else packed
         return pack(name, KEY, *options, *words)
 
     def bloom(self, is_so):
-        """Expects a yes or no of RedisBloom's commands."""
+        """Returns the expected answer of a RedisBloom command that answers yes or no."""
         return bool(is_so) if self.version == 3 else int(is_so)
 
     def test(self):
@@ -266,5 +267,5 @@ class Behaved:
 
 
 def changes(members, is_there):
-    """Returns the changes of a command. Unfiltered members are never there."""
+    """Returns the changes of a command. The filter never has unfiltered members."""
     return [(member, is_there) for member in members if member >= 0]

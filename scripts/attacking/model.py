@@ -1,25 +1,25 @@
-"""Model of one client's members: those that the filter has, and those that it may have."""
+"""Model of the members of one client: those that the filter has, and those that it may have."""
 
 import json
 from collections import deque
 
-# Number of members that are added and forgotten again and again.
+# Number of members that the client adds and forgets repeatedly.
 MEMBERS = 1500
-# Unfiltered members: always new, never there.
+# Unfiltered members. They are always new, and the filter never has them.
 UNFILTERED = -1
 
 
 class Model:
-    """Members as the daemon answered, and as they are after the commands without an answer."""
+    """Members according to the answers, and after the commands without an answer."""
 
     def __init__(self, number):
         self.number = number
         self.sure, self.ahead = set(), set()
-        # For each command without an answer: the members that it changes, in order.
+        # The changes of each command without an answer, in order.
         self.pending = deque()
 
     def spelling(self, member, chance):
-        """Returns one of the ways to write a member. Half of the members are URLs."""
+        """Returns a member, in one of its forms. Half of the members are URLs."""
         if member % 2 and member != UNFILTERED:
             return b"own-%d-%d \r\n\xff\0" % (self.number, member)
         host = chance.choice(["example.com", "EXAMPLE.com"])
@@ -31,7 +31,7 @@ class Model:
         return chance.choice([url, json.dumps({"url": url})]).encode()
 
     def some(self, chance, count):
-        """Draws members, some of them more than once, some unfiltered."""
+        """Draws members. Some of them are drawn more than once, and some are unfiltered."""
         low = chance.choice([0, 0, MEMBERS - 20])
         members = [chance.randrange(low, MEMBERS) for _ in range(count)]
         return [UNFILTERED if chance.random() < 0.01 else member for member in members]
@@ -40,11 +40,11 @@ class Model:
         return [member in self.ahead for member in members]
 
     def add(self, members):
-        """Adds members. Returns for each `True` if it is new."""
+        """Adds members. Returns `True` for each new member."""
         return [self.change(member, True) for member in members]
 
     def forget(self, members):
-        """Forgets members. Returns for each `True` if it was there."""
+        """Forgets members. Returns `True` for each member that the filter had."""
         return [self.change(member, False) for member in members]
 
     def change(self, member, is_there):
@@ -55,13 +55,13 @@ class Model:
         return changes
 
     def answered(self):
-        """Notes that the oldest command is answered: its changes must survive."""
+        """Notes the answer to the oldest command. From now on, its changes must survive a kill."""
         for member, is_there in self.pending.popleft():
             (self.sure.add if is_there else self.sure.discard)(member)
 
     def restarted(self, seen):
-        """Compares with the members after a kill. A member that unanswered commands change may be
-        as it was before them or after any of them."""
+        """Compares with the members after a kill. If commands without an answer change a member,
+        its state may be that before these commands, or that after any of them."""
         may = {member: {member in self.sure} for member in range(MEMBERS)}
         for change in self.pending:
             for member, is_there in change:

@@ -1,4 +1,4 @@
-"""Clients that misbehave."""
+"""Clients that send wrong input, or behave badly in other ways."""
 
 import socket
 import struct
@@ -12,12 +12,12 @@ ASKING = [b"SISMEMBER", b"SMISMEMBER", b"BF.EXISTS", b"BF.MEXISTS", b"SCARD", b"
 SAYING = [b"PING", b"ECHO", b"COMMAND", b"INFO", b"HELLO", b"CLIENT", b"SELECT", b"AUTH", b"DEL"]
 ADDING = [b"SADD", b"BF.ADD", b"BF.MADD", b"BF.INSERT", b"SREM"]
 METHODS = [b"GET", b"POST", b"PUT", b"OPTIONS", b"patch", b"SADD", b"X-OTHER"]
-# Requests of browsers that must never be carried out.
+# Requests of browsers. The daemon must never execute their commands.
 BROWSED = [b"browsed-%d" % number for number in range(100)]
 
 
 class Noise:
-    """A client that misbehaves in many ways."""
+    """Client that behaves badly in many ways."""
 
     def __init__(self, port, chance, adds, stop, password):
         self.port, self.chance, self.stop, self.password = port, chance, stop, password
@@ -31,7 +31,7 @@ class Noise:
             try:
                 self.chance.choice([*kinds, self.half_closed, self.browser, self.mutated])()
             except OSError:
-                # The daemon hung up, as it should.
+                # The daemon has closed the connection, as it must.
                 pass
         self.ended(silent)
         for stream in self.held:
@@ -50,7 +50,7 @@ class Noise:
         return packed(*words)
 
     def greeting(self):
-        """Sends the password, or another one, or none."""
+        """Sends the password, a wrong password, or none."""
         knows = self.password and self.chance.random() < 0.5
         return packed(b"AUTH", self.password) if knows else b""
 
@@ -105,7 +105,7 @@ class Noise:
             stream.close()
 
     def half_closed(self):
-        """Ends its own side: earlier questions are still answered, then the connection ends."""
+        """Closes its side. The daemon answers earlier questions, and then closes the connection."""
         count = self.chance.randrange(1, 200)
         with connect(self.port) as stream:
             knows = packed(b"AUTH", self.password) if self.password else b""
@@ -113,17 +113,17 @@ class Noise:
             stream.shutdown(socket.SHUT_WR)
             said = self.rest(stream)
         if said != (b"+OK\r\n" if knows else b"") + b"$4\r\nhere\r\n" * count:
-            raise AssertionError(f"half closed, and answered {len(said)} bytes: {said[-100:]!r}")
+            raise AssertionError(f"{len(said)} bytes of answer after the close: {said[-100:]!r}")
 
     def browser(self):
-        """Sends a web page's request with commands as its body, which must get no answer."""
+        """Sends the request of a web page, with commands as its body. It must get no answer."""
         method = self.chance.choice(METHODS)
         lines = [method + b" /it's HTTP/1.1", b"Host: 127.0.0.1", b"Content-Type: text/plain", b""]
         lines += [b"SADD demo " + self.chance.choice(BROWSED) for _ in range(20)]
         with connect(self.port) as stream:
             stream.sendall(b"\r\n".join([*lines, b""]))
             if said := self.rest(stream):
-                raise AssertionError(f"a browser was answered {said!r}")
+                raise AssertionError(f"a browser got the answer {said!r}")
 
     @staticmethod
     def rest(stream):
@@ -133,7 +133,7 @@ class Noise:
         return bytes(said)
 
     def ended(self, silent):
-        """Waits until the daemon hangs up on a silent client."""
+        """Waits until the daemon closes the connection of a silent client."""
         with silent:
             try:
                 said = self.rest(silent)
@@ -141,10 +141,10 @@ class Noise:
                 # The daemon was killed.
                 return
         if said:
-            raise AssertionError(f"a silent client was answered {said!r}")
+            raise AssertionError(f"a silent client got the answer {said!r}")
 
     def deaf(self):
-        """Sends as much as the daemon takes, the largest possible command first. Reads nothing."""
+        """Sends as much as the daemon accepts, the largest possible command first. Reads nothing."""
         stream = connect(self.port)
         self.held.append(stream)
         if len(self.held) > 2:

@@ -1,18 +1,18 @@
-"""The Redis protocol, both versions: commands as bytes, replies as values."""
+"""Both versions of Redis's protocol: commands as bytes, replies as values."""
 
 import socket
 from contextlib import closing
 
-# A well-behaved client that waits longer gets no answer.
+# Maximum number of seconds that a well-behaved client waits for an answer.
 PATIENCE = 60
 
 
 class Simple(str):
-    """A simple string of the protocol."""
+    """Simple string of the protocol."""
 
 
 class Error(str):
-    """An error. An expected one holds the beginning of the text."""
+    """Error of the protocol. An expected error has the start of the text."""
 
 
 def packed(*words):
@@ -22,7 +22,7 @@ def packed(*words):
 
 
 def inline(*words):
-    """Writes the command as a line, and escapes all bytes but letters and digits."""
+    """Returns a command as a line. Letters and digits are plain, other bytes are escaped."""
     byte = (b"%c", b"\\x%02x")
     quoted = (b"".join(byte[not chr(it).isalnum() or it > 127] % it for it in w) for w in words[1:])
     return words[0] + b"".join(b' "%s"' % word for word in quoted) + b"\r\n"
@@ -35,13 +35,13 @@ def connect(port):
 
 
 class Reader:
-    """Replies from a connection."""
+    """Reader of the replies on a connection."""
 
     def __init__(self, stream):
         self.file = stream.makefile("rb")
 
     def close(self):
-        """Closes the reader. Without this the connection would stay open."""
+        """Closes the reader. Otherwise the connection would stay open."""
         self.file.close()
 
     def reply(self):
@@ -66,23 +66,23 @@ class Reader:
                 return [self.reply() for _ in range(int(text))]
             case b"%":
                 return {self.reply(): self.reply() for _ in range(int(text))}
-        raise AssertionError(f"no reply: {line!r}")
+        raise AssertionError(f"not a reply: {line!r}")
 
     def bulk(self, size):
         data = self.file.read(size + 2)
         if len(data) < size + 2:
             raise ConnectionError("no whole reply before the end")
         if not data.endswith(b"\r\n"):
-            raise AssertionError(f"a bulk string that does not end: {data[-20:]!r}")
+            raise AssertionError(f"a bulk string without an end: {data[-20:]!r}")
         return data[:-2]
 
     def is_ended(self):
-        """Waits for the end of the connection, which must come before any other byte."""
+        """Waits for the end of the connection. No other byte may come before the end."""
         return self.file.read(1) == b""
 
 
 def matches(expected, reply):
-    """Compares the types too: 1 is not true. An error matches the beginning of another."""
+    """Compares values and types: 1 is not `True`. An expected error has the start of the text."""
     if callable(expected):
         return expected(reply)
     if type(expected) is not type(reply):
@@ -95,7 +95,7 @@ def matches(expected, reply):
 
 
 def ask(port, password, *words):
-    """Sends one command on a connection of its own."""
+    """Sends one command on a new connection."""
     with connect(port) as stream, closing(Reader(stream)) as reader:
         if password:
             stream.sendall(packed(b"AUTH", password))

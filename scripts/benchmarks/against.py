@@ -1,4 +1,4 @@
-"""Two revisions in turn: the loss of speed since the earlier one, beside the noise."""
+"""Comparison of the daemon with the daemon of an earlier revision, in turns."""
 
 from statistics import median
 
@@ -7,16 +7,16 @@ from .daemon import Filter
 from .measured import Measured, stocks
 from .sections.pipe import KINDS
 
-# The earlier revision runs twice. The difference of these two runs is noise.
+# The earlier revision runs twice. The difference between its two runs is noise.
 NOW, BEFORE, AGAIN = "now", "before", "before, again"
-# A row counts if the earlier revision beside itself stays within this.
+# Maximum loss of speed, and maximum difference between the two runs of the earlier revision.
 TOLERANCE = 0.03
-# Units, each with `True` if more is better.
+# Units, each with 1 if a higher figure is better, and -1 if a lower one is better.
 UNITS = {"items/s": 1, "client ns/item": -1, "server ns/item": -1}
 
 
 def run(settings, revision):
-    """Prints a row for each kind of items and unit. Returns the number of slower rows."""
+    """Measures both revisions and prints a row for each case. Returns the number of slower rows."""
     before = programs.build_revision(revision)
     filters = {
         NOW: Filter(settings.capacity, settings.error_rate),
@@ -29,13 +29,13 @@ def run(settings, revision):
         for _ in range(settings.rounds):
             for case, filter in order:
                 bench.filter(filter, bench.stock.group, case)
-            # The order rotates, so that no revision always follows the same other one.
+            # The order changes, so that no case always follows the same other case.
             order.append(order.pop(0))
     return report(measured.values)
 
 
 def report(values):
-    """Prints a row for each kind of items and unit: now beside before, and before beside itself."""
+    """Prints a row for each kind of items and unit. Returns the number of slower rows."""
     print(f"{'':22}{'':16}{'now/before':>12}{'again/before':>14}")
     lost = 0
     for group in dict.fromkeys(group for group, _, _ in values):

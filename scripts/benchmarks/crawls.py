@@ -1,4 +1,4 @@
-"""Whole crawls of a generated site, with each way to deduplicate them in turn."""
+"""Measurement of whole crawls of a generated site: each way of deduplication in turn."""
 
 import json
 import re
@@ -21,11 +21,11 @@ from .report import crawl as report
 from .server import Server, wait_until
 
 CRAWLING = ROOT / "scripts/crawling"
-#: The spiders' environment, with the newest Scrapy that the package is tested with.
+#: The newest Scrapy that scripts/test-scrapy installs, and the Python of its environment.
 SCRAPY = re.search(r"^newest=(\S+)", (ROOT / "scripts/test-scrapy").read_text(), re.M)[1]
 PYTHON = ROOT / ".venv-scrapy" / SCRAPY / "bin/python"
 PACKAGES = ("Scrapy", "scrapy-redis", "redis", "hiredis", "Twisted")
-#: Seconds that the spiders of a crawl may take at most.
+#: Maximum number of seconds for a crawl.
 PATIENCE = 600
 
 SCRAPY_REDIS = {
@@ -39,13 +39,13 @@ PASS_THROUGH = {
     "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
 }
 ASK = {**SCRAPY_REDIS, "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter"}
-#: The settings of a project, by way.
+#: The project settings of each way.
 WAYS = {report.BASE: SCRAPY_REDIS, report.PASS_THROUGH: PASS_THROUGH, report.ASK: ASK}
 
 
 @dataclass
 class Crawls:
-    """Measured crawls of one size."""
+    """Crawls of one size, with their parameters."""
 
     program: Path
     pages: int
@@ -56,7 +56,7 @@ class Crawls:
     rounds: int
 
     def run(self):
-        """Returns the lines of all rounds. Each crawls once in every way, in changing order."""
+        """Measures all rounds and returns their lines. A round crawls once in each way."""
         if not PYTHON.exists():
             raise RuntimeError(f"run scripts/test-scrapy once: it sets up Scrapy {SCRAPY}")
         measured = Measured()
@@ -99,7 +99,7 @@ class Crawls:
         return Process("urlseen", folder, [self.program, "run", *words])
 
     def cost(self, folder, site, server, daemon, settings):
-        """Runs the spiders. Returns the figures of the crawl by unit."""
+        """Runs the spiders. Returns the figure of the crawl for each unit."""
         commands = lambda: server.client.info("stats")["total_commands_processed"]
         written = Path(folder) / "settings.json"
         written.write_text(json.dumps(settings))
@@ -112,9 +112,9 @@ class Crawls:
         asked = commands() - asked
         pages, links = (sum(it[name] for it in stats) for name in ("pages", "links"))
         if pages != self.pages:
-            raise RuntimeError(f"{pages} pages were fetched, {self.pages} are there: {settings}")
+            raise RuntimeError(f"{pages} of {self.pages} pages were fetched: {settings}")
         units = (report.COMMANDS, report.REDIS, report.SPIDER, report.WALL, report.URLSEEN)
-        # Without a daemon there is no last commit.
+        # Without a daemon, `used` has one value and the last unit is left out.
         return dict(zip(units, (asked / links, used[0], spent, wall, *used[1:])))
 
 
@@ -130,7 +130,7 @@ class Site(Process):
 
 
 def run_spiders(folder, count, settings, url):
-    """Starts that many spiders and waits for all. Returns the stats of each."""
+    """Starts `count` spiders and waits for all of them. Returns the stats of each spider."""
     environment = {"PYTHONPATH": PYTHON_PATH, "PYTHONDONTWRITEBYTECODE": "1"}
     stats = [Path(folder) / f"stats-{number}.json" for number in range(count)]
     with ExitStack() as stack:
@@ -146,14 +146,14 @@ def run_spiders(folder, count, settings, url):
 
 
 def versions():
-    """Versions of the spiders' packages."""
+    """Returns the versions of the Python packages that the spiders use."""
     script = f"from importlib.metadata import version\nfor it in {PACKAGES}: print(it, version(it))"
     said = subprocess.run([PYTHON, "-c", script], check=True, capture_output=True, text=True)
     return ", ".join(said.stdout.splitlines())
 
 
 def children_seconds():
-    """Processor seconds of the children that have ended."""
+    """Returns the processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

@@ -1,4 +1,4 @@
-"""Daemon as users run it, on a storage folder of its own."""
+"""Daemon with its default settings and a new storage folder."""
 
 import http.client
 import json
@@ -30,7 +30,10 @@ fsync = "{fsync}"
 
 
 class Filter:
-    """A filter half full of fingerprints that no item has, made once and kept."""
+    """Half-full filter in a storage folder. No item has one of its fingerprints.
+
+    The folder is made once and kept for later runs.
+    """
 
     def __init__(self, capacity=100_000_000, error_rate=1e-8, program=programs.URLSEEN):
         self.capacity, self.error_rate, self.program = capacity, error_rate, program
@@ -50,14 +53,14 @@ class Filter:
         unfinished = folder.with_name(f"{folder.name}.unfinished")
         shutil.rmtree(unfinished, ignore_errors=True)
         unfinished.parent.mkdir(parents=True, exist_ok=True)
-        # The second run begins and ends with a long log, which brings a snapshot. Without it the
-        # daemon would take that snapshot during a measurement.
+        # The first run leaves a long log. The second run takes a snapshot because of this log.
+        # Otherwise the daemon would take the snapshot during a measurement.
         for count in (self.held, 1):
             self.add(unfinished, count)
         unfinished.rename(folder)
 
     def add(self, folder, count):
-        """Adds the first `count` fingerprints that no item has."""
+        """Adds the first `count` of the fingerprints that no item has."""
         made = subprocess.Popen(
             [programs.build_bench("items"), "other", str(count)],
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
@@ -71,7 +74,7 @@ class Filter:
 
 
 class Daemon:
-    """A context: the daemon is started, recovered and idle at its beginning, stopped at its end."""
+    """Context with a running daemon, which has recovered its filter and waits for items."""
 
     def __init__(self, server, filter, folder, batch=1000, threads=0, fsync="interval"):
         self.server, self.filter = server, filter
@@ -86,7 +89,7 @@ class Daemon:
         shutil.rmtree(self.folder, ignore_errors=True)
         copy = ["cp", "-r", "--reflink=auto", self.filter.folder(), self.folder]
         subprocess.run(copy, check=True)
-        # Else the rest would be written during a measurement.
+        # Otherwise the system would write the copy to the disk during a measurement.
         subprocess.run(["sync", "--file-system", self.folder], check=True)
         self.config.write_text(
             CONFIG.format(
@@ -134,7 +137,7 @@ class Daemon:
             raise RuntimeError(f"urlseen ended with status {self.process.returncode}:\n{said}")
 
     def ask(self, path):
-        """Status and body of the admin endpoint's answer."""
+        """Asks the admin endpoint. Returns the status and the body of its answer."""
         connection = http.client.HTTPConnection("urlseen", timeout=10)
         connection.sock = socket.socket(socket.AF_UNIX)
         try:
@@ -149,12 +152,15 @@ class Daemon:
         return json.loads(self.ask("/status")[1])["filter"]["bytes"]
 
     def memory(self):
-        """Bytes of the process: its peak since it was ready, and now without files."""
+        """Returns the memory of the process in bytes: the peak, and the part without files."""
         sizes = process.memory(self.pid)
         return {"peak": sizes["VmHWM"], "anonymous": sizes["RssAnon"]}
 
     def run(self, stock):
-        """Moves a copy of the stock: seconds, nanoseconds of the server, and of each thread."""
+        """Filters a copy of the stock.
+
+        Returns the seconds, and the processor nanoseconds of the server and of each thread.
+        """
         self.server.client.copy(stock, "waiting")
         process.forget_peak(self.pid)
         served, used = self.server.processor_time(), process.processor_time(self.pid)
@@ -165,7 +171,7 @@ class Daemon:
 
 
 class Shared(Daemon):
-    """A daemon with a new filter in Redis, so without a folder and a socket in it."""
+    """Context with a daemon whose filter is in Redis. It has no storage folder and no socket."""
 
     def __init__(self, server, folder, filter):
         super().__init__(server, None, folder)

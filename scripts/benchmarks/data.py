@@ -1,4 +1,4 @@
-"""Measured data by section, in data.json. Page and plots are made from it."""
+"""Measured data of all sections, in data.json. The page and the plots show this data."""
 
 import json
 from datetime import datetime, timezone
@@ -12,7 +12,7 @@ class Data:
         self.sections = json.loads(self.path.read_text()) if self.path.exists() else {}
 
     def put(self, name, command, section):
-        """Replaces a section. `section` holds its lines, and facts about them by name."""
+        """Replaces a section. `section` has its lines, and further facts by name."""
         self.sections[name] = {
             "date": datetime.now(timezone.utc).strftime("%Y-%m-%d %H:%M UTC"),
             "commit": machine.commit(),
@@ -30,7 +30,7 @@ class Data:
         return self.sections.get(name, {}).get("facts", {})
 
     def write(self):
-        """Writes one row a line, so that a diff shows the changed rows."""
+        """Writes each line of data to its own line, so that a diff shows the changed lines."""
         self.path.parent.mkdir(parents=True, exist_ok=True)
         sections = []
         for name, section in sorted(self.sections.items()):

@@ -1,9 +1,9 @@
-"""Feeds a list at a steady rate, and sometimes an item that carries the time of its push.
+"""Pushes items to a list at a steady rate, with single items that carry the time of their push.
 
     python -m benchmarks.feeder SOCKET KEY FILE ITEMS_PER_SECOND SECONDS
 
-A process of its own, so that it does not disturb the consumer that waits for those items. Prints
-the rate that it has kept.
+It runs as a separate process, so that it does not disturb the consumer of these items. At the end
+it prints the rate that it reached.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ import time
 
 from .wire import Wire, command
 
-# Items in a push, about as many as the links of a crawled page.
+# Number of items in a push, about the number of links on a page.
 CHUNK = 200
 SEED = 1
 # Mean seconds between two marked items.
@@ -23,7 +23,7 @@ MARK = b"pushed at "
 
 
 def marked():
-    """Makes an item that no filter has seen, with the current time, which all processes share."""
+    """Makes an unseen item with the present time, by a clock that all processes share."""
     now = time.monotonic_ns()
     fingerprint = hashlib.sha1(b"%d" % now).hexdigest().encode()
     return b"%s\t%s%d;" % (fingerprint, MARK, now)
@@ -39,7 +39,7 @@ def main():
     socket, key, path, rate, seconds = sys.argv[1:]
     rate, seconds = float(rate), float(seconds)
     wanted = int(rate * seconds / CHUNK)
-    # Made in advance, so that later it only sends.
+    # The commands are made in advance, so that the loop only sends.
     ready = [command("RPUSH", key, *chunk) for chunk in itertools.islice(chunks(path), wanted)]
     draw = random.Random(SEED).random
     with Wire(socket) as wire:

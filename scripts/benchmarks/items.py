@@ -1,4 +1,4 @@
-"""Items to move, made once and kept: see benches/items.rs."""
+"""Items for the measurements. benches/items.rs makes them once, and they are kept."""
 
 import subprocess
 import zlib
@@ -16,7 +16,7 @@ CHUNK = 5000
 
 @dataclass
 class Items:
-    """A file of items, one a line."""
+    """File of items, one item a line."""
 
     kind: str
     unseen: int
@@ -27,7 +27,7 @@ class Items:
 
     @property
     def mean_bytes(self):
-        """Mean length of an item, without its line break."""
+        """Mean number of bytes of an item, without its line break."""
         return self.path.stat().st_size / self.count - 1
 
     @property
@@ -42,12 +42,12 @@ class Items:
 
 
 def edition():
-    """Changes with the program that makes the items, so that kept items are made anew."""
+    """Returns a checksum of the program that makes the items. A change makes kept items invalid."""
     return f"{zlib.crc32((ROOT / 'benches/items.rs').read_bytes()):08x}"
 
 
 def make(kind, count, unseen):
-    """Makes `count` items of a kind, of which `unseen` in a hundred are new."""
+    """Makes `count` items of a kind, of which `unseen` percent are new."""
     path = CACHE / f"items-{kind}-{count}-{unseen}-{edition()}.txt"
     note = path.with_suffix(".distinct")
     if not note.exists() or not path.exists():

@@ -1,7 +1,8 @@
-"""Lines, which every measuring program prints and data.json is made of.
+"""Lines of measured data. All measuring programs print them, and data.json holds them.
 
-A line is a dictionary with `group`, `case`, `unit` and `values`, a value a round. A `missing` line
-has the reason in place of unit and values. A `note` says how something was measured.
+A line is a dictionary with `group`, `case`, `unit` and `values`: one value for each round. A line
+without a measurement has the reason in `missing`, in place of unit and values. `note` says how a
+case was measured.
 """
 
 import json
@@ -17,12 +18,12 @@ def missing(group, case, why):
 
 
 def rounded(value):
-    """Rounds to five digits: more would be noise."""
+    """Rounds to five digits. Further digits would be noise."""
     return value if isinstance(value, int) else float(f"{value:.5g}")
 
 
 def parse(text):
-    """Returns the lines that a program printed, and ignores its other output."""
+    """Returns the lines of data in the output of a program."""
     lines = []
     for row in text.splitlines():
         if not row.startswith("{"):
@@ -34,7 +35,7 @@ def parse(text):
 
 
 def find(lines, group=None, case=None, unit=None):
-    """Returns the measured lines that match. None matches all."""
+    """Returns the measured lines of a group, case and unit. `None` matches all."""
     return [
         found
         for found in lines
@@ -46,7 +47,7 @@ def find(lines, group=None, case=None, unit=None):
 
 
 def values(lines, group, case, unit):
-    """Returns the values of one line, empty if it was not measured."""
+    """Returns the values of one line, or an empty list if it was not measured."""
     found = find(lines, group, case, unit)
     return found[0]["values"] if found else []
 
@@ -56,7 +57,7 @@ def median(numbers):
 
 
 def ratios(above, below):
-    """Returns ratios round by round if both were measured in turn, else that of the medians."""
+    """Returns the ratio of each round, or that of the medians if the numbers of rounds differ."""
     if not above or not below:
         return []
     if len(above) == len(below):

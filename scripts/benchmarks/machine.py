@@ -1,4 +1,4 @@
-"""Machine and versions of a measurement."""
+"""Description of the machine and of the versions of all programs."""
 
 import os
 import platform
@@ -14,7 +14,7 @@ PACKAGES = ("Scrapy", "w3lib", "scrapy-redis", "redis")
 
 
 def machine():
-    """Properties of the machine, as pairs for a table."""
+    """Returns the properties of the machine by name."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     huge_pages = read("/sys/kernel/mm/transparent_hugepage/enabled")
     return {
@@ -36,7 +36,7 @@ def processor():
 
 
 def versions():
-    """Versions that every section has in common."""
+    """Returns the versions of programs and packages by name."""
     return {
         "urlseen": said([ROOT / "target/release/urlseen", "--version"], 1),
         "rustc": said(["rustc", "--version"], 1),
@@ -48,7 +48,7 @@ def versions():
 
 
 def crates():
-    """Versions of the crates that a figure depends on, from Cargo.lock."""
+    """Returns the versions of crates that influence figures, from Cargo.lock."""
     locked = tomllib.loads(read(ROOT / "Cargo.lock"))["package"]
     return [f"{it['name']} {it['version']}" for it in locked if it["name"] in CRATES]
 
@@ -62,7 +62,7 @@ def packages():
 
 
 def commit():
-    """Name of the commit, with a note if files differ from it."""
+    """Returns the id of the commit, with a note if files differ from the commit."""
     name = git("rev-parse", "--short=12", "HEAD") or "unknown"
     changes = git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs")
     return f"{name} and changes" if changes else name
@@ -74,7 +74,7 @@ def git(*words):
 
 
 def said(command, word):
-    """Returns a word of a program's version output."""
+    """Runs a command, and returns the word at index `word` of its output."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=True)
         return done.stdout.split()[word]

@@ -1,4 +1,4 @@
-"""Runs of movers and daemons in turn, gathered case by case."""
+"""Runs of movers and daemons in turn, and their values."""
 
 import sys
 import tempfile
@@ -12,7 +12,7 @@ STOCK = "stock"
 
 
 class Measured:
-    """Values of all runs by case and unit, in the order of their first appearance."""
+    """Values of all runs by group, case and unit."""
 
     def __init__(self):
         self.values = {}
@@ -25,7 +25,7 @@ class Measured:
 
 
 class Bench:
-    """Runs with one kind of items, on a server that has a stock of them."""
+    """Runs with one kind of items, on a Redis server that has a stock of these items."""
 
     def __init__(self, server, stock, measured):
         self.server, self.stock, self.measured = server, stock, measured
@@ -35,13 +35,13 @@ class Bench:
         self.stock.load(self.server.socket, STOCK)
 
     def move(self, mover, group=None):
-        """Lets a mover move the stock."""
+        """Runs a mover on a copy of the stock. Keeps no values without a group."""
         seconds, served, used = mover.run(self.server, STOCK)
         if group:
             self.note(group, mover.case, seconds, served, used)
 
     def filter(self, filter, group, case="urlseen", **options):
-        """Lets the daemon move the stock, and checks the items that it let through."""
+        """Runs the daemon on a copy of the stock, and checks the number of unseen items."""
         folder = tempfile.mkdtemp(prefix="urlseen-bench-")
         with Daemon(self.server, filter, folder, **options) as daemon:
             bits = daemon.filter_bytes()
@@ -65,14 +65,14 @@ class Bench:
         self.measured.add(group, case, "client ns/item", used / count)
 
     def check(self):
-        """Checks the count: hardly any new item may count as seen at this error rate."""
+        """Checks the number of items in the sink. The error rate permits very few losses."""
         came, due = self.server.client.llen(SINK), self.stock.distinct
         if came > due or due - came > 1 + due * 1e-6:
-            raise RuntimeError(f"{came} items came out, {due} are different")
+            raise RuntimeError(f"the sink has {came} items; {due} different items were pushed")
 
 
 def by_kind(used):
-    """Sums the time by the names of threads without their numbers."""
+    """Sums the times of threads whose names differ only in a number at the end."""
     kinds = Counter()
     for thread, nanoseconds in used.items():
         kinds[thread.rstrip("0123456789").rstrip("-")] += nanoseconds
@@ -80,7 +80,7 @@ def by_kind(used):
 
 
 def stocks(settings, measured, kinds):
-    """Returns a bench for each kind of items and share of unseen ones, on a shared server."""
+    """Yields a bench for each kind of items and share of unseen items, on one server."""
     with Server() as server:
         for kind, unseen in kinds:
             bench = Bench(server, items.make(kind, settings.items, unseen), measured)

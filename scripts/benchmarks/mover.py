@@ -1,4 +1,4 @@
-"""Limit of the pipe: benches/mover.rs, which filters nothing in one of three ways."""
+"""Mover: benches/mover.rs, which moves items without a filter. It is the limit of the pipe."""
 
 import subprocess
 from dataclasses import dataclass
@@ -8,13 +8,13 @@ from . import process, programs
 
 @dataclass(frozen=True)
 class Mover:
-    """A mover with its way to move items."""
+    """Mover with its parameters."""
 
     batch: int
     in_flight: int
-    # Items of a hundred that it pushes on.
+    # Percentage of the items that the mover pushes to the sink.
     pushed: int
-    # One of plain, script, lmove.
+    # Way to move items: plain, script or lmove.
     how: str = "plain"
 
     @property
@@ -24,7 +24,10 @@ class Mover:
         return f"{name}, {batches}, pushes {self.pushed} %"
 
     def run(self, server, stock):
-        """Moves a copy of the stock once: seconds, nanoseconds of the server, of the mover."""
+        """Moves a copy of the stock once.
+
+        Returns the seconds, and the processor nanoseconds of the server and of the mover.
+        """
         program = programs.build_bench("mover")
         server.delete("source", "sink", "waiting")
         server.client.copy(stock, "waiting")
@@ -38,7 +41,7 @@ class Mover:
             used = [0]
 
             def watch():
-                # Its last moments are not measured: it ends as soon as the source is empty.
+                # The mover ends when the source is empty, so its last moments are not measured.
                 if mover.poll() is None:
                     used[0] = sum(process.processor_time(mover.pid).values())
                 elif mover.returncode:

@@ -1,4 +1,4 @@
-"""Resources of a process: processor time by thread, memory."""
+"""Resources that a process uses: processor time of each thread, and memory."""
 
 import os
 import time
@@ -9,7 +9,7 @@ TICK = 1e9 / os.sysconf("SC_CLK_TCK")
 
 
 def processor_time(pid):
-    """Nanoseconds on a processor so far, by thread name. Threads of one name are summed."""
+    """Returns the processor nanoseconds of a process so far, by the names of its threads."""
     times = Counter()
     for task in Path(f"/proc/{pid}/task").iterdir():
         try:
@@ -24,19 +24,19 @@ def thread_time(task):
     try:
         return int((task / "schedstat").read_text().split()[0])
     except FileNotFoundError:
-        # Without this file the kernel counts in ticks.
+        # A kernel without this file counts in ticks.
         user, system = (task / "stat").read_text().rpartition(")")[2].split()[11:13]
         return (int(user) + int(system)) * TICK
 
 
 def cpu_seconds(pid):
-    """Processor seconds of a process so far, with those of ended threads."""
-    # The clock id that clock_getcpuclockid(3) makes of a process.
+    """Returns the processor seconds of a process so far, including threads that have ended."""
+    # The id of the clock of a process, as in clock_getcpuclockid(3).
     return time.clock_gettime(~pid << 3 | 2)
 
 
 def memory(pid):
-    """Bytes of memory by the names that proc(5) gives them."""
+    """Returns numbers of bytes of memory, by their names in proc(5)."""
     sizes = {}
     for row in Path(f"/proc/{pid}/status").read_text().splitlines():
         name, _, value = row.partition(":")
@@ -46,5 +46,5 @@ def memory(pid):
 
 
 def forget_peak(pid):
-    """Resets the peak of memory to the current value."""
+    """Resets the peak of the memory of a process to the present value."""
     Path(f"/proc/{pid}/clear_refs").write_text("5")

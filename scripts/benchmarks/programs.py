@@ -1,4 +1,4 @@
-"""Builds and runs the measured and the measuring programs."""
+"""Functions that build and run urlseen and the measuring programs."""
 
 import json
 import shutil
@@ -14,14 +14,14 @@ URLSEEN = ROOT / "target/release/urlseen"
 
 
 def build_urlseen():
-    """Builds the program as users have it, with symbols, by which perf names functions."""
+    """Builds urlseen as for a release, with symbols, so that perf can name functions."""
     command = ["cargo", "build", "--profile", "bench", "--locked", "--quiet"]
     subprocess.run(command, cwd=ROOT, check=True)
     return URLSEEN
 
 
 def build_revision(revision):
-    """Builds the program of a revision, once."""
+    """Builds urlseen of a revision, if it was not built before. Returns its path."""
     name = ["git", "rev-parse", "--short=12", "--verify", f"{revision}^{{commit}}"]
     found = subprocess.run(name, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True)
     program = CACHE / f"urlseen-{found.stdout.strip()}"
@@ -56,17 +56,17 @@ def build_bench(name):
         message = json.loads(row)
         if message.get("target", {}).get("name") == name and message.get("executable"):
             return message["executable"]
-    raise RuntimeError(f"cargo built no program of benches/{name}.rs")
+    raise RuntimeError(f"cargo built no program from benches/{name}.rs")
 
 
 def collect(command):
-    """Runs a program and returns its lines; its other output passes through."""
+    """Runs a program and returns the lines of data that it prints."""
     done = subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False)
     lines = line.parse(done.stdout)
     if done.returncode != 0:
-        # Figures printed before the failure are valid all the same.
+        # The figures that were printed before the failure are valid.
         why = f"{command[0]} ended with status {done.returncode}"
         if not lines:
             raise RuntimeError(why)
-        lines.append(line.missing(lines[-1]["group"], "what comes after this", why))
+        lines.append(line.missing(lines[-1]["group"], "all later cases", why))
     return lines

@@ -1,4 +1,4 @@
-"""Cost of the lists themselves in Redis: push and pop, and items that wait."""
+"""Measurement of the cost of lists in Redis: push, pop, and waiting items."""
 
 from itertools import islice
 
@@ -11,7 +11,7 @@ KEY = "list"
 
 
 def measure(stock, rounds):
-    """Returns lines for a push and a pop of some items at once, and for an item that waits."""
+    """Returns lines with the cost of a push, of a pop, and of a waiting item."""
     lines = []
     with Server() as server:
         for batch in (1, 100):
@@ -27,7 +27,7 @@ def measure(stock, rounds):
 
 
 def both(server, stock, batch):
-    """Returns the server's nanoseconds an item: to push all of them, and to pop them again."""
+    """Pushes and pops all items. Returns the server's nanoseconds an item for push and pop."""
     with Wire(server.socket) as wire, open(stock.path, "rb") as lines:
         times = [server.processor_time()]
         calls = 0

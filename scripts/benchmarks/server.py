@@ -1,4 +1,4 @@
-"""Private Redis server on a Unix socket in a temporary folder. It keeps nothing on disk."""
+"""Redis server on a Unix socket in a temporary folder. It keeps nothing on disk."""
 
 import shutil
 import subprocess
@@ -15,7 +15,7 @@ PATIENCE = 600
 
 
 class Server:
-    """A context that starts the server, and stops it at the end."""
+    """Context with a running server."""
 
     def __init__(self, program="redis-server", arguments=()):
         self.program, self.arguments = program, arguments
@@ -52,15 +52,15 @@ class Server:
         return self.client.info("server")["redis_version"]
 
     def processor_time(self):
-        """Nanoseconds that the main thread has used."""
+        """Returns the processor nanoseconds of the main thread so far."""
         used = self.client.info("cpu")
-        # Before 7.0 only the sum of all threads is known; the others have nothing to do here.
+        # Redis before 7.0 shows only the sum of all threads. Its other threads are idle here.
         last = "_main_thread" if "used_cpu_user_main_thread" in used else ""
         return 1e9 * (used[f"used_cpu_user{last}"] + used[f"used_cpu_sys{last}"])
 
     def settled_memory(self):
-        """Bytes of the server's data, once no hash table grows or shrinks any more."""
-        # Memory of the clients' input buffers does not count.
+        """Returns the memory of the data in bytes, after all hash tables have their final size."""
+        # The buffers of connections must not count.
         self.client.connection_pool.disconnect()
         last = -1
         while (used := self.client.info("memory")["used_memory"]) != last:
@@ -75,15 +75,15 @@ class Server:
         wait_until(is_free, "the server does not free memory")
 
     def wait_for_blocked(self, count=1):
-        """Waits until that many clients wait for a list to be filled."""
+        """Waits until `count` clients wait for items of a list."""
         are_waiting = lambda: self.client.info("clients")["blocked_clients"] >= count
         wait_until(are_waiting, "no client waits for the source")
 
     def time_until_gone(self, source, begin, *keys, watch=lambda: None):
-        """Measures the seconds from a rename of `begin` to `source` until none of the keys is left.
+        """Renames `begin` to `source`, and returns the seconds until all the keys are gone.
 
-        It asks on a bare socket, a few hundred times a second. The cost of that to the server and
-        to the machine is not visible in the result.
+        The method looks at the keys a few hundred times a second. The cost of these commands is too
+        small to change the result. `watch` is called with each look.
         """
         ask = command("EXISTS", source, *keys)
         with Wire(self.socket) as wire:
@@ -98,7 +98,7 @@ class Server:
 
 
 def wait_until(condition, otherwise, seconds=60):
-    """Waits for a condition, and fails with the words `otherwise` if it does not come true."""
+    """Waits until `condition` is true. If it stays false, raises an error with `otherwise`."""
     end = time.monotonic() + seconds
     while not condition():
         if time.monotonic() > end:

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 
 @dataclass
 class Settings:
-    # Items in the source list.
+    # Number of items in the source list.
     items: int
-    # Lines in a file.
+    # Number of lines in a file.
     lines: int
     rounds: int
-    # Small sizes for everything: they show that all of it works, not how fast.
+    # True for small sizes, which show that everything works. Their figures mean nothing.
     short: bool
 
     # Capacity of the daemon's filter, which is half full.

@@ -1,10 +1,10 @@
-"""Bare connection to Redis: little processor time for a command, none for a client library."""
+"""Connection to Redis without a client library. It uses little processor time for a command."""
 
 import socket
 
 
 class Wire:
-    """Sends commands as bytes and reads whole replies as bytes."""
+    """Connection that sends commands and returns replies, both as bytes of the protocol."""
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
@@ -25,7 +25,7 @@ class Wire:
         self.socket.sendall(request)
 
     def reply(self):
-        """Returns the next reply, as on the wire."""
+        """Returns the bytes of the next reply."""
         while True:
             end = end_of_reply(self.rest, 0)
             if end:
@@ -40,7 +40,7 @@ class Wire:
 
 
 def end_of_reply(bytes, begin):
-    """Returns the end of the reply that begins there, or None if it is incomplete."""
+    """Returns the end of the reply that starts at `begin`, or `None` if it is incomplete."""
     line = bytes.find(b"\r\n", begin) + 2
     if line < 2:
         return None
@@ -57,7 +57,7 @@ def end_of_reply(bytes, begin):
 
 
 def command(*words):
-    """Returns a command in wire format."""
+    """Returns the bytes of a command."""
     words = [word if isinstance(word, bytes) else str(word).encode() for word in words]
     parts = [b"$%d\r\n%s\r\n" % (len(word), word) for word in words]
     return b"*%d\r\n%s" % (len(words), b"".join(parts))

@@ -1,4 +1,4 @@
-"""One crawl of the site, with its kills and its outcome."""
+"""One crawl of a site, with its kills and its outcome."""
 
 import resource
 import sys
@@ -14,9 +14,9 @@ from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
 from .ways import REJECTED, SOURCE, PROCESSING
 
-#: Time without any fetched page after which the crawl is given up.
+#: Number of seconds without a fetched page after which the script gives up.
 PATIENCE_S = 60
-#: Time for items to pile up while a daemon stands still.
+#: Number of seconds for which a daemon is stopped, so that items collect in its source.
 PILE_S = 0.2
 
 
@@ -26,10 +26,10 @@ class Found:
 
     way: str
     spiders: int
-    #: Pages with their statuses, each with the number of its completed crawls.
+    #: For each page and status: how often spiders have finished the page.
     done: Counter = field(default_factory=Counter)
     popped: Counter = field(default_factory=Counter)
-    #: The same by the server's log.
+    #: The same according to the log of the web server.
     fetched: Counter = field(default_factory=Counter)
     links: int = 0
     seconds: float = 0.0
@@ -39,12 +39,12 @@ class Found:
     redis_bytes: int = 0
     filter_bytes: int = 0
     filter_keys: int = 0
-    #: For each killed spider: the pages that it held, and the pages that all others have done.
+    #: For each killed spider: the pages that it held, and the pages that all others finished.
     killed: list = field(default_factory=list)
     daemon_kills: int = 0
-    #: Pages that some spider found and none has done.
+    #: Pages that a spider found and no spider finished.
     lost: set = field(default_factory=set)
-    #: Items that killed daemons had taken and not committed.
+    #: Items that killed daemons had claimed and not committed.
     claimed: int = 0
     waiting: int = 0
     rejected: int = 0
@@ -52,13 +52,13 @@ class Found:
 
     @property
     def held(self):
-        """Returns each page that killed spiders held, and how many of them did."""
+        """Returns, for each page, the number of killed spiders that held it."""
         return Counter(page for killed in self.killed for page in killed.held)
 
 
 @dataclass
 class Killed:
-    """A killed spider's held pages, and the pages that the others have done in the end."""
+    """Killed spider, with the pages that it held and the pages that all others finished."""
 
     spider: Spider
     held: set
@@ -66,7 +66,7 @@ class Killed:
 
 
 class Crawl:
-    """Runs one crawl. `expected` is the number of pages, as far as it is known."""
+    """Runs one crawl. `expected` is the number of pages, if it is known."""
 
     def __init__(self, way, web, scope, start, program, expected, kills=IN_THE_MIDDLE):
         self.way, self.web, self.scope, self.start_pages = way, web, scope, start
@@ -94,7 +94,7 @@ class Crawl:
             else:
                 self.crawl_alone()
             self.take_stock()
-        # All of them have ended by now; the web server has not, and does not count.
+        # All these processes have ended. The web server has not, and does not count.
         self.found.processor_seconds = processor_seconds() - before
         return self.found
 
@@ -138,11 +138,11 @@ class Crawl:
             self.kill_daemon()
 
     def kill_spider(self):
-        # A spider that is at work.
+        # The victim must be a spider that works.
         victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
 
         def is_the_moment():
-            # Not while it pops: its held pages would be unknown.
+            # The kill waits for the end of a pop, because the held pages would be unknown.
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
         held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
@@ -162,11 +162,11 @@ class Crawl:
         client = self.redis.client
 
         def is_the_moment():
-            # Items pile up while it stands still, so it claims some as soon as it continues.
+            # Items collect while the daemon is stopped, so it claims some as soon as it continues.
             end = time.monotonic() + PILE_S
             while not client.llen(SOURCE) and time.monotonic() < end:
                 time.sleep(0.001)
-            # If little is left to crawl, there may be none.
+            # Near the end of the crawl, there may be no items.
             return client.llen(PROCESSING) or (self.is_idle() and "no")
 
         taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
@@ -175,7 +175,7 @@ class Crawl:
     def restart_daemon(self, taken):
         self.found.claimed += taken
         self.found.daemon_kills += 1
-        say(f"  urlseen is killed: it had taken {taken} items without committing them")
+        say(f"  urlseen is killed: it had claimed {taken} items and not committed them")
         self.start_daemon()
 
     def start_daemon(self):
@@ -186,7 +186,7 @@ class Crawl:
         settings = dict(self.way.settings)
         number, stays = len(self.all_spiders) + 1, self.redis is not None
         if self.redis is not None:
-            # Redis names its clients, so the remaining connections can be told.
+            # The clients have names, so the remaining connections are known.
             settings["REDIS_URL"] = f"{self.redis.url}?client_name=spider-{number}"
         spider = Spider(number, self.folder, settings, self.scope, self.start_pages, stays)
         self.stack.enter_context(spider)
@@ -202,14 +202,14 @@ class Crawl:
         until(self.is_idle, "the end of the crawl", 600, self.watch_progress())
 
     def is_idle(self):
-        """Returns `True` if nothing waits and no spider has work, and that was so for a while."""
+        """Returns `True` if no item waits and no spider works, for some time."""
         before = self.settled()
         if before is None or any(self.queued().values()):
             return False
         return all(before == self.settled() for _ in range(3)) and not any(self.queued().values())
 
     def settled(self):
-        """Returns the number of pages that each spider has popped, if it has done them all."""
+        """Returns the number of popped pages of each spider, if all of them are finished."""
         journals = [spider.journal.update() for spider in self.running]
         if not all(journal.has_been_idle for journal in journals):
             return None
@@ -217,7 +217,7 @@ class Crawl:
         return counts if all(popped == done for popped, done in counts) else None
 
     def queued(self):
-        """Counts the requests that wait under each key, all at one moment."""
+        """Returns the number of waiting requests under each key, at one moment."""
         count = """
             local counts = {}
             for at, key in ipairs(KEYS) do
@@ -238,7 +238,7 @@ class Crawl:
         return sum(sum(spider.journal.update().done.values()) for spider in self.all_spiders)
 
     def watch_progress(self):
-        """Returns a watch that fails when no page is done for long."""
+        """Returns a function that raises an error if no page is finished for a long time."""
         end = Patience(self.count_done)
 
         def watch():
@@ -247,7 +247,7 @@ class Crawl:
             if end.is_over():
                 waits = self.queued() if self.redis is not None else {}
                 said = "\n".join(spider.said() for spider in self.all_spiders)
-                raise Trouble(f"no page for {PATIENCE_S} s; there wait {waits}\n{said}")
+                raise Trouble(f"no page for {PATIENCE_S} s; these items wait: {waits}\n{said}")
 
         return watch
 
@@ -270,7 +270,7 @@ class Crawl:
         for killed in found.killed:
             others = (spider for spider in self.all_spiders if spider is not killed.spider)
             killed.done_by_others = {page for it in others for page, _ in it.journal.done}
-        # A spider that was started late may have found nothing left to do.
+        # A spider that was started late may have found no work.
         busy = [journal for journal in journals if journal.done]
         found.seconds = max(each.last for each in busy) - min(each.first for each in busy)
         fetched = self.web.take_fetched()
@@ -288,7 +288,7 @@ class Crawl:
 
 
 class Patience:
-    """Ends when a number has not grown for long."""
+    """Is over if a number does not grow for PATIENCE_S seconds."""
 
     def __init__(self, number):
         self._number = number
@@ -301,7 +301,7 @@ class Patience:
 
 
 def processor_seconds():
-    """Processor seconds of all processes that were started here and have ended."""
+    """Returns the processor seconds of all child processes that have ended."""
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
 

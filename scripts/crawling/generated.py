@@ -10,7 +10,7 @@ import sys
 
 
 def pages(count, links, suffix=""):
-    """Returns the pages in their order; `suffix` ends their names."""
+    """Returns the pages in their order. The name of each page ends with `suffix`."""
     draw = random.Random(7)
     for number in range(count):
         targets = [(number + 1) % count, *(draw.randrange(count) for _ in range(links - 1))]

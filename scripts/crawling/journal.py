@@ -1,7 +1,8 @@
-"""Journal of a spider's crawl, written so that a kill at any moment leaves all of it.
+"""Journal of a spider's crawl. A kill at any moment loses no entry.
 
-The file has lines: the first links to pages, requests popped, and pages done with all their links
-handed on. Beside it are a byte for each link, and a byte for the spider's current activity.
+The file has a line for the first link to each page, for each popped request, and for each finished
+page, whose links are all in the scheduler. A second file has a byte for each link, and a third one
+has a byte for the present activity of the spider.
 """
 
 import os
@@ -11,15 +12,15 @@ from pathlib import Path
 
 from w3lib.url import canonicalize_url
 
-#: It is popping a request: after a kill just now, that request would be unknown.
+#: The spider pops a request. After a kill at this moment, the request would be unknown.
 POPPING = b"p"
-#: It is handing on the links of a page, and some are left.
+#: The spider passes the links of a page to the scheduler, and some links are left.
 HANDING_ON = b"h"
 NEITHER = b"n"
 
 
 class Writer:
-    """The spider's end of the journal."""
+    """Writer of the journal, in the spider."""
 
     def __init__(self, path):
         self._lines = open(path, "w", buffering=1)
@@ -27,17 +28,17 @@ class Writer:
         self._at = os.open(f"{path}.at", os.O_WRONLY | os.O_CREAT)
         self._pages = {}
         self._known = set()
-        #: By identity: the request, and the page that it was found on.
+        #: For each request object: the page on which it was found.
         self._found = {}
         self._has_been_idle = False
 
     def found(self, request, page):
-        """Notes that the request was found on the page, and is on its way to the scheduler."""
+        """Notes that the request was found on the page and goes to the scheduler."""
         page.open_links += 1
         self._found[id(request)] = (request, page)
 
     def hands_on(self, request):
-        """Notes that the scheduler gets the request now."""
+        """Notes that the scheduler now gets the request."""
         os.write(self._links, b".")
         self._is_at(HANDING_ON)
         name = self._name(request)
@@ -53,7 +54,7 @@ class Writer:
             self.done_if_all(page)
 
     def done_if_all(self, page):
-        """Notes the page as done when the last of its links is with the scheduler."""
+        """Notes that the page is finished, if the scheduler has all of its links."""
         if page.is_read and page.open_links == 0:
             self._note("done", self._name(page.request), str(page.status))
             self._is_at(NEITHER)
@@ -63,13 +64,13 @@ class Writer:
         self._is_at(POPPING)
 
     def popped(self, request):
-        """Notes that the spider has got a request, or none."""
+        """Notes that the spider got a request, or none."""
         if request is not None:
             self._note("pop", self._name(request))
         self._is_at(NEITHER)
 
     def idle(self):
-        """Notes that the spider has nothing to do for now."""
+        """Notes that the spider is idle."""
         if not self._has_been_idle:
             self._has_been_idle = True
             self._note("idle")
@@ -78,19 +79,19 @@ class Writer:
         os.pwrite(self._at, what, 0)
 
     def _name(self, request):
-        """Returns the URL as its fingerprint has it: links to one page differ in fragments."""
+        """Returns the canonical URL of a page. Links to the same page can differ in the fragment."""
         url = request.url.partition("#")[0]
         if url not in self._pages:
             self._pages[url] = canonicalize_url(url)
         return self._pages[url]
 
     def _note(self, *words):
-        # One write for a line. A URL contains no tab.
+        # A line is one write. A URL contains no tab.
         self._lines.write("\t".join((words[0], repr(time.time()), *words[1:])) + "\n")
 
 
 class Page:
-    """A page whose links go to the scheduler one by one."""
+    """Page whose links go to the scheduler one by one."""
 
     def __init__(self, response):
         self.request = response.request
@@ -100,12 +101,12 @@ class Page:
 
 
 class Reader:
-    """The reader's end of the journal, which may read at any time."""
+    """Reader of the journal. It may read at any time."""
 
     def __init__(self, path):
         self.path = Path(path)
         self._at = 0
-        #: Before this a process may be unable to end in order.
+        #: Before its first idle moment, a process may be unable to end cleanly.
         self.has_been_idle = False
         self.linked = set()
         self.popped = Counter()
@@ -113,7 +114,7 @@ class Reader:
         self.first = self.last = None
 
     def update(self):
-        """Reads the new lines and returns itself."""
+        """Reads the new lines. Returns the reader."""
         if not self.path.exists():
             return self
         with self.path.open("rb") as file:
@@ -127,17 +128,17 @@ class Reader:
         return self
 
     def held(self):
-        """Returns pages that were popped and are not done."""
+        """Returns the pages that were popped and are not finished."""
         return set(self.popped) - {url for url, _ in self.done}
 
     def links(self):
-        """Returns the number of links that were handed to the scheduler."""
+        """Returns the number of links that the scheduler got."""
         links = Path(f"{self.path}.links")
-        # A spider may be killed before it has made the file.
+        # A spider can be killed before it makes the file.
         return links.stat().st_size if links.exists() else 0
 
     def is_handing_on(self):
-        """Returns `True` if a kill now hits it between two links of a page."""
+        """Returns `True` if a kill now would come between two links of a page."""
         return Path(f"{self.path}.at").read_bytes() == HANDING_ON
 
     def _read(self, what, when, *words):

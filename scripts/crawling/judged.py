@@ -1,4 +1,4 @@
-"""Outcome of crawls beside that of plain Scrapy: the errors, and the table."""
+"""Comparison of crawls with that of plain Scrapy: problems, and the table."""
 
 from collections import Counter
 
@@ -13,11 +13,11 @@ HEADINGS = {
     "seconds": "seconds",
     "processor_seconds": "processor seconds",
     "per_second": "requests a second",
-    "dedup_bytes": "Redis, for dedup",
-    "redis_bytes": "Redis, in all",
-    "held": "held by the killed spider",
+    "dedup_bytes": "Redis memory for dedup",
+    "redis_bytes": "Redis memory in all",
+    "held": "requests held by the killed spider",
     "missed": "pages missed",
-    "twice": "fetched twice",
+    "twice": "pages fetched twice",
 }
 ROUND_HEADINGS = {
     "seed": "seed",
@@ -82,7 +82,7 @@ def round_row(seed, found, plain):
 
 
 def plain_problems(plain):
-    """Returns the reasons why the plain crawl is no measure for the others."""
+    """Returns the reasons why the crawl of plain Scrapy is no reference."""
     problems = [f"an error: {error}" for error in plain.errors]
     problems += told("pages not crawled once", many(plain.done))
     problems += told("pages that the server logged otherwise", set(plain.done) ^ set(plain.fetched))
@@ -93,7 +93,7 @@ def plain_problems(plain):
 
 
 def problems(found, plain):
-    """Returns every deviation from a crawl that loses nothing and does nothing twice."""
+    """Returns the problems of a crawl: lost pages, and pages that were fetched too often."""
     wrong = [f"an error: {error}" for error in found.errors]
     wrong += told("pages missed", set(plain.done) - set(found.done))
     wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
@@ -120,10 +120,10 @@ def problems(found, plain):
 
 
 def aimless(held, taken):
-    """Returns a problem if the kills hit nothing at work."""
+    """Returns a problem if no kill hit a spider or a daemon during its work."""
     if held and taken:
         return []
-    return ["nothing was killed in the middle of its work: the site is too small for that"]
+    return ["no program was killed in the middle of its work: the site is too small for that"]
 
 
 def by_page(counts):
@@ -135,7 +135,7 @@ def by_page(counts):
 
 
 def too_often(counts, found):
-    """Returns pages done beyond once, and once more for each killed spider that held them."""
+    """Returns the pages that were finished more often than their held requests explain."""
     return {page for page, times in counts.items() if times > 1 + found.held[page]}
 
 
@@ -144,7 +144,7 @@ def many(counts):
 
 
 def told(what, pages):
-    """Returns one line about the pages, if there are any."""
+    """Returns one line about the pages, if there are some."""
     if not pages:
         return []
     shown = ", ".join(map(str, sorted(pages)[:5]))
@@ -152,20 +152,20 @@ def told(what, pages):
 
 
 def table(rows, headings=HEADINGS):
-    """Writes the rows as a table that Markdown reads, too."""
+    """Returns the rows as a Markdown table."""
     lines = [list(headings.values())]
     lines += [[cell(row, name) for name in headings] for row in rows]
     widths = [max(map(len, column)) for column in zip(*lines)]
     lines.insert(1, ["-" * width for width in widths])
     for line in lines:
-        # Words to the left, numbers to the right.
+        # Words are at the left of a cell, numbers at the right.
         first, *others = zip(line, widths)
         padded = [first[0].ljust(first[1]), *(text.rjust(width) for text, width in others)]
         yield f"| {' | '.join(padded)} |"
 
 
 def notes(rows, url):
-    """Writes facts with no room in the table: filters elsewhere, and pages that were held."""
+    """Returns the notes below the table: filters outside Redis, and held pages."""
     for row in rows:
         if row.get("filter_bytes"):
             yield f"{row['way']}: the filter has {size(row['filter_bytes'])} of the daemon's memory"
@@ -178,7 +178,7 @@ def cell(row, name):
     value = row[name]
     if name.endswith("_bytes"):
         return size(value) if value else "–"
-    # A way without Redis has nothing to kill.
+    # A way without Redis has no process to kill.
     if name == "held" and row.get("redis_bytes") == 0:
         return "–"
     return f"{value:,}" if isinstance(value, int) else str(value)

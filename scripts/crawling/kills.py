@@ -10,25 +10,25 @@ from .processes import until
 from .ways import CONSUMERS
 
 SPIDER, ALL_SPIDERS, DAEMON = "spider", "all spiders", "daemon"
-#: The kills of a round, and the longest pause between a page and a kill.
+#: The kills of a round, and the longest pause before a kill.
 DRAWN = [SPIDER] * 4 + [ALL_SPIDERS, DAEMON, DAEMON]
 PAUSE_S = 0.2
 
 
 @dataclass(frozen=True)
 class Kill:
-    """A SIGKILL for a daemon or for spiders."""
+    """SIGKILL for a daemon or for spiders."""
 
-    #: Share of the pages that is crawled before the kill.
+    #: Share of the pages that are fetched before the kill.
     share: float
     victim: str
-    #: Further delay; `None` waits until the victim is in the middle of its work.
+    #: Further delay in seconds. `None` waits until the victim is in the middle of its work.
     pause_s: float | None = None
-    #: Draws one of the spiders.
+    #: Number from 0 to 1 that selects one of the spiders.
     draw: float = 0.0
 
     def drawn(self, spiders):
-        """Draws the spiders to kill."""
+        """Returns the spiders to kill."""
         if self.victim == ALL_SPIDERS:
             return list(spiders)
         return [spiders[int(self.draw * len(spiders))]]
@@ -38,7 +38,7 @@ IN_THE_MIDDLE = (Kill(1 / 3, SPIDER), Kill(1 / 2, DAEMON))
 
 
 def at_random(seed):
-    """Draws the moments of kills from a seed, in their order."""
+    """Draws kills from a seed, in the order of their moments."""
     draw = random.Random(seed)
     victims = draw.sample(DRAWN, len(DRAWN))
     shares = sorted(draw.random() for _ in victims)
@@ -55,11 +55,11 @@ def held_by(spider, redis):
     def is_gone():
         return all(each["name"] != spider.name for each in client.client_list())
 
-    # Redis carries out sent commands before it sees the end of the connection.
+    # Redis executes the commands that were sent before it sees the end of the connection.
     until(is_gone, f"the connections of {spider.name} to end", watch=redis.check)
     ours = f"-{spider.process.pid}#".encode()
     values = []
-    # A spider that has not popped is no consumer.
+    # A spider that has popped nothing is no consumer.
     for name in client.hkeys(CONSUMERS):
         if ours in name:
             values += client.hvals(CONSUMERS.encode().replace(b":consumers", b":held:") + name)

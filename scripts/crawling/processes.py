@@ -1,4 +1,4 @@
-"""Real programs of a crawl, each in a process of its own, and waits for them."""
+"""Programs of a crawl, each in its own process, and functions that wait for them."""
 
 import http.client
 import json
@@ -19,16 +19,16 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 PYTHON_PATH = f"{HERE.parent}:{ROOT / 'integrations/scrapy/src'}"
 POLL_S = 0.02
-#: Longest time that a process runs between two checks of the condition to kill it.
+#: Longest time in seconds that a process runs between two checks before its kill.
 MOMENT_S = 0.004
 
 
 class Trouble(Exception):
-    """Error for an event that did not come, or a program that ended too early."""
+    """An event did not come in time, or a program ended too early."""
 
 
 def until(condition, what, seconds=60, watch=lambda: None):
-    """Waits for a condition, up to a time limit, and returns its value."""
+    """Waits until a condition has a true value, and returns this value."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         watch()
@@ -39,7 +39,7 @@ def until(condition, what, seconds=60, watch=lambda: None):
 
 
 class Process:
-    """A context around a program, which ends with it in any case."""
+    """Context with a running program. The program ends with the context in any case."""
 
     def __init__(self, name, folder, command, environment=None, stdin=subprocess.DEVNULL):
         self.name = name
@@ -60,7 +60,7 @@ class Process:
         return self.process.poll() is not None
 
     def check(self):
-        """Raises an error unless the program runs."""
+        """Raises an error if the program does not run."""
         if self.has_ended():
             raise Trouble(f"{self.name} ended with {self.process.returncode}:\n{self.said()}")
 
@@ -68,7 +68,7 @@ class Process:
         return "\n".join(self.log.read_text(errors="replace").splitlines()[-30:])
 
     def end(self, seconds=60):
-        """Asks the program to end, and waits for that."""
+        """Asks the program to end, and waits for its end."""
         self.process.terminate()
         try:
             status = self.process.wait(seconds)
@@ -82,7 +82,7 @@ class Process:
         self.process.wait()
 
     def kill_when(self, condition, what, watch=lambda: None, seconds=60):
-        """Kills it (SIGKILL) while the condition holds. It is stopped first to ensure that."""
+        """Kills the program (SIGKILL) while the condition is true. A SIGSTOP before ensures that."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             watch()
@@ -102,7 +102,7 @@ class Process:
 
 
 class Web(Process):
-    """Pages of sites, each under its name, at a port of its own."""
+    """Web server with the pages of sites, each site under its name."""
 
     def __init__(self, folder, sites):
         pages, port = Path(folder) / "pages", Path(folder) / "port"
@@ -116,7 +116,7 @@ class Web(Process):
         self.url = f"http://127.0.0.1:{port.read_text()}"
 
     def take_fetched(self):
-        """Returns the URLs that were fetched since the last call, with their statuses."""
+        """Returns the URLs that were fetched since the last call, each with its status."""
         lines = self._fetched.read_text().splitlines() if self._fetched.exists() else []
         os.truncate(self._fetched, 0)
         fetched = (line.split(" ", 1) for line in lines)
@@ -124,7 +124,7 @@ class Web(Process):
 
 
 class Redis(Process):
-    """A redis-server that keeps nothing on disk."""
+    """Redis server that keeps nothing on disk."""
 
     def __init__(self, folder):
         socket_file = Path(folder) / "redis.sock"
@@ -144,7 +144,7 @@ class Redis(Process):
         return self.client.info("memory")["used_memory"]
 
     def used_by(self, keys):
-        """Bytes of memory under these keys."""
+        """Returns the bytes of memory of some keys."""
         return sum(self.client.memory_usage(key, samples=0) or 0 for key in keys)
 
 
@@ -163,7 +163,7 @@ deliveries = 20
 
 
 class Daemon(Process):
-    """`urlseen run`, with few settings that are not its default."""
+    """`urlseen run`, with mostly default settings."""
 
     def __init__(self, program, folder, redis_url):
         self.program, self.folder = program, Path(folder)
@@ -193,7 +193,7 @@ class Daemon(Process):
 
 
 class Spider(Process):
-    """A spider of the crawl, and its journal."""
+    """Spider of the crawl, with its journal."""
 
     def __init__(self, number, folder, settings, scope, start, stays):
         self.journal = Reader(Path(folder) / f"journal-{number}")

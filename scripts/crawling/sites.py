@@ -1,4 +1,4 @@
-"""Documentation from Debian's packages, and a generated site that needs none."""
+"""Sites to crawl: documentation of Debian packages, and a generated site."""
 
 import os
 import subprocess
@@ -9,7 +9,7 @@ from pathlib import Path
 from . import generated
 
 GENERATED = "generated"
-#: Its pages, and the links on each.
+#: Number of pages of the generated site, and of links on each page.
 PAGES, LINKS = 300, 8
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Site:
 
 
 class Generated(Site):
-    """Pages that lead to random other pages, and to the next one."""
+    """Generated pages. Each links to random other pages and to the next page."""
 
     name = GENERATED
 
@@ -49,7 +49,7 @@ SITES = {
 
 
 def generate(folder):
-    """Writes the generated site."""
+    """Writes the files of the generated site."""
     folder = Path(folder) / GENERATED
     folder.mkdir()
     for number, page in enumerate(generated.pages(PAGES, LINKS, ".html")):
@@ -58,7 +58,7 @@ def generate(folder):
 
 
 def install(sites):
-    """Installs the missing packages."""
+    """Installs missing packages."""
     missing = [site.package for site in sites if not (site.folder / site.first).exists()]
     if not missing:
         return

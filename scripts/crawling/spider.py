@@ -1,6 +1,6 @@
-"""Runs the spider in a process of its own: spider.py SETTINGS.json JOURNAL STAY SCOPE START…
+"""Runs a spider: spider.py SETTINGS.json JOURNAL STAY SCOPE START…
 
-The spider is the same for each way to deduplicate: only the settings differ.
+The spider is the same for each way of deduplication. Only the settings differ.
 """
 
 import json
@@ -17,7 +17,7 @@ from scrapy.utils.misc import load_object
 
 from crawling.journal import Page, Writer
 
-#: Seconds between two looks of an idle spider for requests of others; Scrapy's default is 5.
+#: Seconds between two looks of an idle spider for new requests. Scrapy's default is 5.
 HEARTBEAT_S = 0.2
 
 SETTINGS = {
@@ -25,7 +25,7 @@ SETTINGS = {
     "ROBOTSTXT_OBEY": False,
     "COOKIES_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
-    # Every answer of the server is a page, and counts.
+    # Every answer of the server is a page, with any status.
     "HTTPERROR_ALLOW_ALL": True,
     "REDIRECT_ENABLED": False,
     "LOG_LEVEL": "INFO",
@@ -33,10 +33,10 @@ SETTINGS = {
 
 
 class Docs(Spider):
-    """Follows every link within its scope."""
+    """Spider that follows every link within its scope."""
 
     name = "docs"
-    # LinkExtractor's own parser, without its filter and its deduplication.
+    # The parser of LinkExtractor, without its filter and its deduplication.
     extractor = LxmlParserLinkExtractor(tag=lambda tag: tag in ("a", "area"))
 
     def __init__(self, journal, stay, scope, start):
@@ -47,7 +47,7 @@ class Docs(Spider):
         self.start_pages = start
 
     async def start(self):
-        # Deduplicated: several spiders start with the same pages.
+        # Start pages are filtered, because several spiders start with the same pages.
         for url in self.start_pages:
             yield Request(url)
 
@@ -71,11 +71,11 @@ class Docs(Spider):
     def idle(self):
         self.journal.idle()
         if self.stays:
-            raise DontCloseSpider("others may find something yet")
+            raise DontCloseSpider("other spiders may find more links")
 
 
 def noted(scheduler):
-    """Wraps a scheduler so that the journal has all that it gets and gives."""
+    """Wraps a scheduler, so that the journal notes each request that goes in or comes out."""
 
     class Noted(scheduler):
         def open(self, spider):

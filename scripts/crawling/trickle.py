@@ -1,6 +1,6 @@
-"""One spider of a measured crawl: trickle.py SETTINGS.json URL STATS.json
+"""Runs one spider of a measured crawl: trickle.py SETTINGS.json URL STATS.json
 
-A usual project, without any code for urlseen.
+It is an ordinary project, without code for urlseen.
 """
 
 import json
@@ -12,14 +12,14 @@ from scrapy.crawler import CrawlerProcess
 
 
 class Trickle(Spider):
-    """Follows every link of a page."""
+    """Spider that follows every link of a page."""
 
     name = "demo"
     pages = 0
     links = 0
 
     async def start(self):
-        # Several spiders share a crawl: the start page is crawled once.
+        # The start page is filtered, because several spiders share a crawl.
         yield Request(self.url)
 
     def parse(self, response):

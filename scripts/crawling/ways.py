@@ -1,17 +1,17 @@
-"""Ways to deduplicate a crawl, with the settings of their READMEs."""
+"""Ways of deduplication, with the settings of their READMEs."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
 class Way:
-    """A queue of requests and a memory of seen ones."""
+    """Way of deduplication: a queue of requests, and a filter of seen requests."""
 
     name: str
     settings: dict
-    #: The keys of Redis with requests that wait.
+    #: Redis keys of the waiting requests.
     queue: list = field(default_factory=list)
-    #: The keys of the deduplication.
+    #: Redis keys of the filter.
     dedup: list = field(default_factory=list)
     spiders: int = 3
 
@@ -26,7 +26,7 @@ class Way:
 
 SOURCE, REJECTED = "docs:discovered", "docs:rejected"
 PROCESSING = f"urlseen:{{{SOURCE}}}:processing"
-#: The consumers; the keys of their held requests have names beside it.
+#: Redis key of the consumers. The keys of held requests have similar names.
 CONSUMERS = f"urlseen:{{{SOURCE}}}:consumers"
 URLSEEN = Way(
     "urlseen",
@@ -41,7 +41,7 @@ URLSEEN = Way(
 WAYS = {
     way.name: way
     for way in (
-        # Its dupefilter is in its memory, so it has one process.
+        # The dupefilter of plain Scrapy is in memory, so this way has one process.
         Way("Scrapy", {}, spiders=1),
         URLSEEN,
         Way(

@@ -1,7 +1,7 @@
-"""Serves folders on loopback: web.py FOLDER LOG PORT-FILE. Ends with its standard input.
+"""Serves folders on loopback: web.py FOLDER LOG PORT-FILE. It ends when its standard input ends.
 
-Each request is a line of the log, status and path. This process is never killed, so the log has
-all requests.
+The log has a line for each request, with status and path. The script never kills this process, so
+the log has all requests.
 """
 
 import os
@@ -13,10 +13,10 @@ from pathlib import Path
 
 
 class Pages(SimpleHTTPRequestHandler):
-    """Files, and status 404 elsewhere."""
+    """Answers with a file, or with status 404."""
 
     protocol_version = "HTTP/1.1"
-    # Head and body are two writes.
+    # The head and the body of an answer are two writes.
     disable_nagle_algorithm = True
     log_file = -1
 
@@ -24,7 +24,7 @@ class Pages(SimpleHTTPRequestHandler):
         self.send_error(404)
 
     def log_request(self, code="-", size="-"):
-        # One write each: threads do not mix their lines.
+        # A line is one write, so that threads do not mix their lines.
         os.write(self.log_file, f"{int(code)} {self.path}\n".encode())
 
     def log_message(self, *_):
@@ -35,7 +35,7 @@ class Server(ThreadingHTTPServer):
     request_queue_size = 128
 
     def handle_error(self, *_):
-        """Ignores errors: spiders that are killed drop their connections."""
+        """Ignores errors, because killed spiders break their connections."""
 
 
 def main():

@@ -1,10 +1,10 @@
-"""Cost of asking for a spider: `request_seen` of this package and of scrapy-redis, in turns.
+"""Measures `request_seen` of this package's dupefilter and of scrapy-redis's, in turns.
 
     python benchmarks/overhead.py [--urlseen URL] [--redis URL] [--requests N] [--rounds N]
 
-Each round asks both about the same N new requests, then about the same N again. Each takes its
-whole turn, and the order changes each round. Times are of single calls, with the fingerprint. The
-keys are the benchmark's own. It deletes them at the end if the server permits that.
+In each round, both dupefilters get the same N new requests, and then the same N requests again. The
+dupefilters take turns, in changing order. A time is that of one call, with the fingerprint. The
+benchmark uses its own keys, and deletes them at the end if the server permits that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--urlseen", default="redis://127.0.0.1:6390")
-    parser.add_argument("--key", default="", help="one of serve.keys; else a key of its own")
+    parser.add_argument("--key", default="", help="one of serve.keys; default: a new key")
     parser.add_argument("--redis", default="redis://127.0.0.1:6379")
     parser.add_argument("--requests", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=4)
@@ -64,7 +64,7 @@ def main() -> None:
             for kind in ("new", "seen"):
                 for name, request_seen in asked if round_ % 2 else reversed(asked):
                     taken = ask(request_seen, urls, expected=kind == "seen")
-                    # The first round warms up.
+                    # The times of the first round do not count.
                     if round_:
                         times[name, kind] += taken
                 gc.collect()
@@ -90,7 +90,7 @@ def ask(request_seen: Callable[[Request], bool], urls: list[str], expected: bool
 
 
 def forget(url: str, key: str) -> None:
-    """Deletes the key. A plain Redis that stands in for urlseen permits that, urlseen does not."""
+    """Deletes the key. Redis permits that, urlseen refuses it."""
     with redis.Redis.from_url(url, protocol=2) as client:
         try:
             client.delete(key)

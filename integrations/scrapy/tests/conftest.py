@@ -20,7 +20,7 @@ from scrapy.utils.test import get_crawler
 from pages import Site
 from servers import Asked, Daemon, Proxy, RedisServer
 
-# Scrapy 2.13 makes no crawler without a reactor.
+# Scrapy 2.13 cannot make a crawler without a reactor.
 install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
 
 HERE = Path(__file__).parent
@@ -72,18 +72,18 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
 
 @pytest.fixture(params=REACTORS)
 def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Setting of the reactor in a project."""
+    """Returns the project setting of the reactor."""
     return REACTORS[request.param]
 
 
 @pytest.fixture(params=WAYS_TO_RUN)
 def any_reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Setting of the reactor in a project, or of no reactor."""
+    """Returns the project setting of the reactor, or the setting for no reactor."""
     return WAYS_TO_RUN[request.param]
 
 
 def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler:
-    """Makes a crawler that has a spider and runs nothing."""
+    """Makes a crawler with a spider. The crawler does not run."""
     crawler = get_crawler(Spider, settings)
     crawler.spider = Spider.from_crawler(crawler, name=spider_name)
     crawler.engine = FakeEngine()
@@ -91,7 +91,7 @@ def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a coroutine, and leaves the reactor's loop where it is."""
+    """Runs a coroutine without a change of the reactor's loop."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(coroutine)
@@ -100,7 +100,7 @@ def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
 
 
 class FakeEngine:
-    """Empty versions of the parts of Scrapy's engine that `urlseen_scrapy.engine` relies on."""
+    """Substitutes for the parts of Scrapy's engine that `urlseen_scrapy.engine` uses."""
 
     class _Slot:
         class _Everything:
@@ -125,7 +125,7 @@ class FakeEngine:
         pass
 
     def page(self, request: Request, *output: Any) -> None:
-        """Passes a page on whose callback yields `output`."""
+        """Processes a page whose callback yields `output`."""
         run(self.scraper.handle_spider_output_async(iter(output), request, None))
 
     def finish(self, request: Request) -> None:
@@ -135,14 +135,14 @@ class FakeEngine:
 
 @dataclass
 class Crawl:
-    """A crawl that runs in a process of its own."""
+    """Crawl that runs in its own process."""
 
     process: subprocess.Popen[str]
     stats_file: Path
     log_file: Path
 
     def wait(self) -> dict[str, Any]:
-        """Waits for the crawl's end and returns its stats."""
+        """Waits until the crawl has ended, and returns its stats."""
         self.process.wait(timeout=100)
         assert self.stats_file.exists(), self.log
         return json.loads(self.stats_file.read_text())
@@ -177,7 +177,7 @@ def start_crawl(tmp_path: Path) -> Iterator[Callable[..., Crawl]]:
 
 @pytest.fixture
 def seen_server(tmp_path: Path) -> Iterator[Asked]:
-    """Starts the urlseen that a spider asks."""
+    """Starts a urlseen that answers spiders."""
     folder = tmp_path / "asked"
     folder.mkdir()
     server = Asked(folder)

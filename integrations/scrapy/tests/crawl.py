@@ -1,6 +1,6 @@
 """Runs a spider in a process of its own: crawl.py SPIDER SETTINGS.json STATS.json [ARGUMENT=VALUE…]
 
-A usual project: nothing in here knows of urlseen.
+It is an ordinary project, without code for urlseen.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from scrapy_redis.spiders import RedisSpider
 
 
 class Links(Spider):
-    """Follows every link, from `url`."""
+    """Spider that follows every link, from `url`."""
 
     name = "demo"
 
@@ -33,7 +33,7 @@ class Links(Spider):
 
 
 class AsyncLinks(Links):
-    """Follows every link, with an asynchronous callback."""
+    """Spider that follows every link, with an asynchronous callback."""
 
     async def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -42,13 +42,13 @@ class AsyncLinks(Links):
 
 
 class Odd(Links):
-    """Follows every link, and produces every outcome that a page can have."""
+    """Spider that follows every link. Its pages have all possible outcomes."""
 
     custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {"crawl.IgnoreSome": 100}}
 
     def parse(self, response, **kwargs):
         for link in response.css("a::attr(href)").getall():
-            # Many spiders copy the meta like this.
+            # Many spiders copy the meta in this way.
             yield response.follow(link, meta=response.meta, errback=self.fail)
         if response.url.endswith("/"):
             yield Request(response.urljoin("/refused"), errback=self.fail)
@@ -63,7 +63,7 @@ class Odd(Links):
 
 
 class IgnoreSome:
-    """A downloader middleware that ignores some pages."""
+    """Downloader middleware that ignores some pages."""
 
     @classmethod
     def from_crawler(cls, crawler):
@@ -78,7 +78,7 @@ class IgnoreSome:
 
 
 class Wide(Links):
-    """Yields more links of the first page than go in one push; most lead to the same pages."""
+    """Spider whose first page has more links than fit into one push. Most links are repeated."""
 
     def parse(self, response, **kwargs):
         links = response.css("a::attr(href)").getall()
@@ -88,7 +88,7 @@ class Wide(Links):
 
 
 class Unfiltered(Links):
-    """Yields one more request from each page, with `dont_filter`."""
+    """Spider that yields a further request with `dont_filter` from each page."""
 
     def parse(self, response, **kwargs):
         yield from super().parse(response)
@@ -100,7 +100,7 @@ class Unfiltered(Links):
 
 
 class Slow(Links):
-    """Computes for a long time in its first callback."""
+    """Spider whose first callback computes for a long time."""
 
     def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -109,7 +109,7 @@ class Slow(Links):
 
 
 class RedisLinks(RedisSpider):
-    """Follows every link, from a start in Redis."""
+    """RedisSpider that follows every link, from a start URL in Redis."""
 
     name = "demo"
 
@@ -125,7 +125,7 @@ class RedisLinks(RedisSpider):
 
 
 class AsyncRedisLinks(RedisLinks):
-    """Follows every link from a start in Redis, with an asynchronous callback."""
+    """RedisSpider that follows every link, with an asynchronous callback."""
 
     async def parse(self, response, **kwargs):
         yield {"url": response.url}
@@ -134,7 +134,7 @@ class AsyncRedisLinks(RedisLinks):
 
 
 def set_clock_forward(seconds: float) -> None:
-    """Sets the time of day of this process apart from that of others."""
+    """Changes the time of day in this process."""
     clock = time.time
     time.time = lambda: clock() + seconds
 

@@ -1,4 +1,4 @@
-"""A `SCHEDULER_SERIALIZER` that writes JSON."""
+"""Serializer for `SCHEDULER_SERIALIZER` that writes JSON."""
 
 from __future__ import annotations
 

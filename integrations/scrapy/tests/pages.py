@@ -1,4 +1,4 @@
-"""A web site of linked pages that counts how often each is fetched."""
+"""Web site of linked pages. It counts how often each page is fetched."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: Pages beside the first one, each of which some other one links to.
+#: Pages besides the first one. At least one page links to each of them.
 PAGES = 200
 
 
 class _Server(ThreadingHTTPServer):
     def handle_error(self, *_: object) -> None:
-        """Ignores errors: crawls that end drop their connections."""
+        """Ignores errors, because ending crawls break their connections."""
 
 
 class Site:
-    """`/` links to some pages, and each page to some others. Nothing links to `/`.
+    """Web site. `/` links to some pages, and each page to some others. No page links to `/`.
 
     Each link is written in one of several ways that are the same request. `/broken` answers 503
     as long as `is_broken`, and `/moved` leads there.
@@ -48,7 +48,7 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            # Head and body are two writes.
+            # The head and the body of an answer are two writes.
             disable_nagle_algorithm = True
 
             def do_GET(self) -> None:

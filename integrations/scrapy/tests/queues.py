@@ -1,4 +1,4 @@
-"""Queues of this package, and the daemon's work between their two ends."""
+"""Queues of this package, and functions that do the work of the daemon."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from urlseen_scrapy import PriorityQueue
 
 
 def moved(url: str, queue: str) -> dict[str, Any]:
-    """Returns the settings of a scrapy-redis project that has moved."""
+    """Returns the settings of a scrapy-redis project that uses this package."""
     return {
         "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
         "REDIS_URL": url,
@@ -25,7 +25,7 @@ def moved(url: str, queue: str) -> dict[str, Any]:
 
 
 def make_queue(cls, server, settings=None, *, through=None, record=True):
-    """Makes a queue in a crawler that runs nothing: `through` a proxy, and with a crawl record."""
+    """Makes a queue in a crawler that does not run, with a crawl record, `through` a proxy."""
     if record:
         write_record(server.client, sink_kind=cls.kind)
     settings = {**moved(server.url, cls.__name__), **(settings or {})}
@@ -45,7 +45,7 @@ def held_numbers(server) -> list[int]:
 
 
 def move_through(server, queue):
-    """Moves pushed items into the sink by hand, as urlseen does."""
+    """Moves pushed items to the sink, in place of urlseen."""
     queue.deliveries.flush()
     while item := server.client.lpop("demo:discovered"):
         if isinstance(queue, PriorityQueue):
@@ -55,7 +55,7 @@ def move_through(server, queue):
 
 
 def put(server: RedisServer, *names: str) -> None:
-    """Puts requests into the sink, each with its name as its path."""
+    """Pushes requests to the sink. The name of a request is the path of its URL."""
     for name in names:
         server.client.rpush("demo:unseen", json.dumps({"url": f"https://example.com/{name}"}))
 

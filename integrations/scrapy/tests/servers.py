@@ -1,4 +1,4 @@
-"""Real programs that the tests talk to."""
+"""Real servers for the tests."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ ROOT = Path(__file__).resolve().parents[3]
 URLSEEN = Path(os.environ.get("URLSEEN", ROOT / "target/debug/urlseen"))
 
 
-#: Longest time that a test waits for a condition.
+#: Maximum number of seconds that a test waits for a condition.
 PATIENCE_S = float(os.environ.get("TEST_PATIENCE_S", "30"))
 
 
 def until(condition: Callable[[], Any], what: str) -> Any:
-    """Waits for a condition."""
+    """Waits until a condition is true."""
     end = time.monotonic() + PATIENCE_S
     while not (found := condition()):
         assert time.monotonic() < end, f"waited for: {what}"
@@ -37,12 +37,12 @@ def until(condition: Callable[[], Any], what: str) -> Any:
     return found
 
 
-#: Bound and not listening: servers can listen there, and the kernel gives the port to no other.
+#: Sockets that reserve ports. Servers can listen there, but no other program gets the port.
 _claims: list[socket.socket] = []
 
 
 def free_port() -> int:
-    """Reserves a port for a server of the tests, for as long as this process lives."""
+    """Reserves a port for a server of the tests, until this process ends."""
     claim = socket.socket()
     claim.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     claim.bind(("127.0.0.1", 0))
@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """A redis-server of the test's own, at a port."""
+    """Redis server of one test, at a port."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.port = free_port()
@@ -78,7 +78,7 @@ class RedisServer:
 
     @contextmanager
     def frozen(self) -> Iterator[None]:
-        """Stops the server meanwhile, so that it answers nothing."""
+        """Pauses the server during the context, so that it does not answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
         yield
@@ -99,7 +99,7 @@ class RedisServer:
 
 
 def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
-    """Writes the crawl record of the crawl `demo` for a test without a daemon."""
+    """Writes the crawl record of the crawl `demo`, for a test without a daemon."""
     record = {
         "protocol": "1",
         "urlseen": "0.1.0",
@@ -139,13 +139,13 @@ class Daemon:
 
     @classmethod
     def of_settings(cls, folder: Path, server: RedisServer, settings: dict[str, Any]) -> Daemon:
-        """Makes a daemon without a config.toml."""
+        """Starts a daemon without a config.toml."""
         sets = {"redis.url": f"{server.url}/0", **settings}
         return cls(folder, *(f"--set={key}={value}" for key, value in sets.items()))
 
     @classmethod
     def of_config(cls, folder: Path) -> Daemon:
-        """Makes a daemon with the config.toml in `folder`."""
+        """Starts a daemon with the config.toml in `folder`."""
         return cls(folder)
 
     def start(self) -> None:
@@ -182,7 +182,7 @@ class Daemon:
 
 
 class Asked:
-    """`urlseen run` for questions alone, without Redis."""
+    """`urlseen run` that only answers questions, without Redis."""
 
     def __init__(self, folder: Path) -> None:
         self.port = free_port()
@@ -197,7 +197,7 @@ class Asked:
 
 
 class Proxy:
-    """A proxy that can lose questions or answers, each with its connection."""
+    """Proxy that can lose questions or answers, each together with its connection."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -206,17 +206,17 @@ class Proxy:
         self._lock = threading.Lock()
         self.port = int(self._listener.getsockname()[1])
         self.url = f"redis://127.0.0.1:{self.port}"
-        #: Bytes of a question that may be lost.
+        #: Bytes that mark a question that may be lost.
         self.about = b"SADD"
-        #: Number of such questions that pass before.
+        #: Number of such questions that pass first.
         self.to_pass = 0
-        #: Number of such questions or answers that are still to be lost.
+        #: Number of such questions or answers that will be lost.
         self.to_lose = 0
-        #: `True` if the question is lost already.
+        #: `True` if the question is lost, `False` if only its answer is lost.
         self.loses_question = False
         #: Action instead of the loss, before the question or after the answer.
         self.action: Callable[[], object] | None = None
-        #: Answer that is given instead, if any.
+        #: Answer in place of the real one. Empty if the real answer passes.
         self.instead = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -224,13 +224,13 @@ class Proxy:
         self._listener.close()
 
     def lose(self, about: bytes, what: str, action: Callable[[], object] | None = None) -> None:
-        """Loses the next `question` about something, or the `answer` to it."""
+        """Loses the next matching `question`, or the `answer` to it."""
         self.about, self.loses_question = about, what == "question"
         self.action = action
         self.to_lose = 1
 
     def lead_to(self, port: int) -> None:
-        """Leads new connections to another server from now on."""
+        """Connects new clients to another server from now on."""
         self._to = port
         with self._lock:
             for connection in self._open:
@@ -259,7 +259,7 @@ class Proxy:
     def _pass_on(self, asker: socket.socket, server: socket.socket) -> None:
         is_lost = False
         while True:
-            # A long question comes in parts, and the answer after the last one.
+            # A long question arrives in parts. The answer comes after the last part.
             ready, _, _ = select.select([asker, server], [], [])
             if asker in ready:
                 if not (question := asker.recv(1 << 20)):

@@ -1,4 +1,4 @@
-"""Outages of urlseen, as a spider sees them."""
+"""Behaviour of spiders during outages of urlseen."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ OTHER = Request("https://example.com/other")
 
 
 class WhenLogged(logging.Handler):
-    """Acts when a message is logged: inside the wait, where nothing else can act."""
+    """Calls a function when a message is logged. During the wait, no other code can run."""
 
     def __init__(self, text: str, action: Callable[[], object]) -> None:
         super().__init__()
@@ -63,11 +63,11 @@ def test_a_finished_crawler_is_not_kept_alive(redis_server):
         gc.collect()
         return gone() is not None
 
-    # Some versions of Scrapy keep it themselves.
+    # Some versions of Scrapy keep the crawler alive themselves.
     assert is_kept(True) == is_kept(False)
 
 
-def test_a_restart_is_not_even_noticed(redis_server):
+def test_a_short_restart_has_no_effect(redis_server):
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="fail")
     assert not dupefilter.request_seen(NEW)
     redis_server.stop()
@@ -77,7 +77,7 @@ def test_a_restart_is_not_even_noticed(redis_server):
     assert (count("away"), count("doubtful"), count("passed")) == (1, 0, 0)
 
 
-def test_wait_goes_on_when_urlseen_is_back(redis_server, when_logged, caplog):
+def test_the_wait_ends_when_urlseen_is_back(redis_server, when_logged, caplog):
     caplog.set_level(logging.INFO)
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="wait")
     assert not dupefilter.request_seen(NEW)
@@ -90,7 +90,7 @@ def test_wait_goes_on_when_urlseen_is_back(redis_server, when_logged, caplog):
     assert (count("away"), count("passed")) == (1, 0)
 
 
-def test_wait_ends_after_its_time(redis_server, monkeypatch):
+def test_the_wait_ends_after_its_time_limit(redis_server, monkeypatch):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, count = asked(redis_server, URLSEEN_WAIT_S=0.2)
@@ -101,7 +101,7 @@ def test_wait_ends_after_its_time(redis_server, monkeypatch):
     assert count("passed") == 2
 
 
-def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged):
+def test_a_signal_ends_the_wait_and_runs_its_earlier_handler(redis_server, when_logged):
     heard = []
 
     def handler(number, _):
@@ -123,7 +123,9 @@ def test_a_signal_ends_the_wait_and_is_heard_by_others(redis_server, when_logged
         signal.signal(signal.SIGTERM, before)
 
 
-def test_pass_counts_passed_requests_and_asks_again_later(redis_server, monkeypatch, caplog):
+def test_with_pass_requests_are_counted_and_urlseen_is_asked_again_later(
+    redis_server, monkeypatch, caplog
+):
     monkeypatch.setattr("urlseen_scrapy.client.LONGEST_PAUSE_S", 0.0)
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
     dupefilter.open()
@@ -133,27 +135,27 @@ def test_pass_counts_passed_requests_and_asks_again_later(redis_server, monkeypa
     assert not dupefilter.request_seen(NEW)
     assert not dupefilter.request_seen(OTHER)
     assert count("passed") == 2
-    assert caplog.text.count("requests pass unasked") == 1
+    assert caplog.text.count("requests pass unchecked") == 1
     redis_server.start()
     assert dupefilter.request_seen(NEW)
     assert not dupefilter.request_seen(OTHER)
     assert count("passed") == 2
 
 
-def test_pass_does_not_try_to_connect_for_each_request(redis_server, caplog):
+def test_with_pass_not_every_request_tries_to_connect(redis_server, caplog):
     dupefilter, count = asked(redis_server, URLSEEN_WHEN_AWAY="pass")
     redis_server.stop()
     for n in range(100):
         assert not dupefilter.request_seen(Request(f"https://example.com/{n}"))
     assert count("passed") == 100
     assert count("away") < 50
-    assert caplog.text.count("requests pass unasked") == 1
+    assert caplog.text.count("requests pass unchecked") == 1
 
 
 def test_a_lost_answer_loses_no_request(redis_server, proxy):
     dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
     proxy.to_lose = 1
-    # The server added it before the answer was lost, so a second question says "seen".
+    # The server added the request before the answer was lost, so the second answer is "seen".
     assert not dupefilter.request_seen(NEW)
     assert redis_server.client.scard("demo:dupefilter") == 1
     assert (count("doubtful"), count("away")) == (1, 1)
@@ -165,7 +167,7 @@ def test_a_lost_answer_loses_no_request(redis_server, proxy):
 
 def test_an_answer_lost_in_the_middle_of_a_wait_loses_no_request(redis_server, proxy, when_logged):
     dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
-    # A temporary error: nothing is added.
+    # After this temporary error, the server has not added the request.
     redis_server.client.config_set("min-replicas-to-write", 1)
 
     def mend() -> None:
@@ -177,15 +179,15 @@ def test_an_answer_lost_in_the_middle_of_a_wait_loses_no_request(redis_server, p
     assert (count("doubtful"), count("away")) == (1, 1)
 
 
-def test_an_urlseen_that_is_ending_leaves_doubt(redis_server, proxy):
+def test_an_answer_of_a_stopping_urlseen_is_doubtful(redis_server, proxy):
     dupefilter, count = asked(redis_server, URLSEEN_URL=f"redis://127.0.0.1:{proxy.port}")
     proxy.to_lose = 1
-    proxy.instead = b"-LOADING urlseen is ending, and has not said whether it added anything\r\n"
+    proxy.instead = b"-LOADING urlseen is ending, and the result of this command is unknown\r\n"
     assert not dupefilter.request_seen(NEW)
     assert (count("doubtful"), count("away")) == (1, 1)
 
 
-def test_an_error_that_passes_leaves_no_doubt(redis_server, when_logged):
+def test_an_answer_after_a_temporary_error_is_not_doubtful(redis_server, when_logged):
     dupefilter, count = asked(redis_server)
     assert not dupefilter.request_seen(NEW)
     redis_server.client.config_set("min-replicas-to-write", 1)
@@ -194,7 +196,7 @@ def test_an_error_that_passes_leaves_no_doubt(redis_server, when_logged):
     assert (count("doubtful"), count("away")) == (0, 1)
 
 
-def test_an_answer_that_takes_too_long_is_none(redis_server):
+def test_an_answer_after_the_timeout_does_not_count(redis_server):
     dupefilter, count = asked(redis_server, URLSEEN_TIMEOUT_S=0.2, URLSEEN_WHEN_AWAY="pass")
     dupefilter.open()
     with redis_server.frozen():
@@ -212,20 +214,20 @@ def test_forgetting_does_not_wait(redis_server):
     redis_server.start()
     assert forget(NEW, crawler)
     assert not dupefilter.request_seen(NEW)
-    # The connection is broken, and the client has not noticed yet.
+    # The connection is broken, but the client has not noticed this yet.
     redis_server.stop()
     redis_server.start()
     assert forget(NEW, crawler)
     assert not dupefilter.request_seen(NEW)
 
 
-def test_no_server_at_the_start(tmp_path):
+def test_a_missing_server_at_the_start(tmp_path):
     url = f"redis://127.0.0.1:{free_port()}"
     for settings in ({"URLSEEN_WHEN_AWAY": "fail"}, {"URLSEEN_WAIT_S": 0.1}):
         crawler = make_crawler({"URLSEEN_URL": url, **settings})
         with pytest.raises(RuntimeError, match="urlseen at 127.0.0.1:[0-9]* is away"):
             DupeFilter.from_crawler(crawler).open()
-        # The scheduler of scrapy-redis does not open what it makes.
+        # The scheduler of scrapy-redis does not open the dupefilter.
         with pytest.raises(RuntimeError, match="urlseen at 127.0.0.1:[0-9]* is away"):
             DupeFilter.from_spider(crawler.spider)
 
@@ -233,7 +235,7 @@ def test_no_server_at_the_start(tmp_path):
 @pytest.mark.parametrize(
     ("value", "why"), [("text", "WRONGTYPE|wrong kind"), (None, "NOAUTH|Authentication")]
 )
-def test_a_lasting_error_is_reported_at_once(redis_server, value, why, monkeypatch, caplog):
+def test_a_permanent_error_is_reported_at_once(redis_server, value, why, monkeypatch, caplog):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, _ = asked(redis_server)
@@ -249,7 +251,7 @@ def test_a_lasting_error_is_reported_at_once(redis_server, value, why, monkeypat
 
 
 def shown(error: BaseException | None) -> str:
-    """Returns the traceback of an error and of its causes, without lines of source."""
+    """Returns the traceback of an error and its causes, without lines of source code."""
     if error is None:
         return ""
     before = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -286,7 +288,7 @@ def test_a_whole_crawl_ends_when_urlseen_goes_away(
     assert "The crawl ends" in crawl.log
     fetched = len(site.page_hits())
     assert fetched < 200
-    # The queue in JOBDIR has kept the requests found meanwhile.
+    # The queue in JOBDIR has kept the requests that were found meanwhile.
     redis_server.start()
     settings["DOWNLOAD_DELAY"] = 0
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"

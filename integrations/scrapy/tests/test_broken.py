@@ -1,7 +1,7 @@
-"""Builds of this package that are broken on purpose: its tests must see each of them.
+"""Builds of this package that are broken on purpose. The tests must detect each of them.
 
-Each is the package with a patch of `broken/`. The head of a patch names the test that fails then,
-and the text of its failure. The test passes without the patch, among all others.
+A broken build is the package with a patch of `broken/`. The first lines of a patch name the test
+that must fail, and the text of its failure. Without the patch, the test passes.
 """
 
 from __future__ import annotations
@@ -21,25 +21,25 @@ HERE = Path(__file__).parent
 PATCHES = sorted((HERE / "broken").glob("*.patch"))
 
 
-def test_the_rules_that_need_a_broken_build_have_one():
+def test_each_rule_that_needs_a_broken_build_has_one():
     rules = {re.match("H[0-9]+", patch.read_text())[0] for patch in PATCHES}
     assert rules == {"H1", "H3"}
 
 
 @pytest.mark.parametrize("patch", PATCHES, ids=lambda patch: patch.stem)
-def test_a_broken_build_is_seen(tmp_path, patch):
+def test_a_broken_build_is_detected(tmp_path, patch):
     for name in ("src", "tests"):
         shutil.copytree(HERE.parent / name, tmp_path / name, ignore=no_bytecode)
     test, says = re.search("^Fails: (.*)\nSays: (.*)$", patch.read_text(), re.MULTILINE).groups()
     apply(patch, tmp_path)
-    # A broken build never does what the test waits for: a longer wait shows the same.
+    # A longer wait would not change the result of a broken build.
     broken = run(tmp_path, test, TEST_PATIENCE_S="5")
     assert broken.returncode == pytest.ExitCode.TESTS_FAILED, broken.stdout
     assert "1 failed" in broken.stdout and says in broken.stdout
 
 
 def run(package: Path, test: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Runs a test of a copy of the package, on that copy."""
+    """Runs a test of a copied package with the copy."""
     environment |= {"PYTHONPATH": str(package / "src"), "URLSEEN": str(URLSEEN)}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "--quiet", "-p", "no:cacheprovider", test],

@@ -1,4 +1,4 @@
-"""Spiders that send links to urlseen instead of the scheduler."""
+"""The middleware `SendDiscovered`: spiders send links to urlseen instead of the scheduler."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ RESPONSE = Response("https://example.com/")
 
 
 def moved(url: str) -> dict[str, Any]:
-    """Returns the settings of a project of RedisSpiders that has moved."""
+    """Returns the settings of a project of RedisSpiders that uses this package."""
     return {
         "REDIS_URL": url,
         "REDIS_START_URLS_KEY": "%(name)s:unseen",
@@ -32,7 +32,7 @@ def moved(url: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("spider", ["RedisLinks", "AsyncRedisLinks"])
-def test_a_crawl_goes_through_urlseen(
+def test_a_crawl_passes_through_urlseen(
     redis_server, run_urlseen, site, start_crawl, reactor, spider
 ):
     run_urlseen({"sink.emit": "start-url"})
@@ -72,7 +72,7 @@ def through_async(sender, *output):
 
 
 @pytest.mark.parametrize("pass_through", [through, through_async])
-def test_requests_are_sent_and_all_else_passes(redis_server, sender, pass_through):
+def test_requests_are_sent_and_other_results_pass(redis_server, sender, pass_through):
     head = Request(
         "https://example.com/?b=1&a=2",
         method="HEAD",
@@ -150,7 +150,7 @@ def test_requests_of_a_callback_that_failed_later_are_sent(redis_server, sender)
 
 @pytest.fixture
 def page(redis_server, sender):
-    """Pops a page, which the spider then holds."""
+    """Pops a page. Redis then holds it for the spider."""
     redis_server.client.rpush("demo:unseen", json.dumps({"url": RESPONSE.url}))
     delivery = sender.deliveries.pop()
     request = Request(RESPONSE.url)
@@ -158,7 +158,7 @@ def page(redis_server, sender):
     return request
 
 
-def test_h10_an_item_is_held_until_all_that_came_of_it_is_done(redis_server, sender, page):
+def test_h10_an_item_is_held_until_all_its_requests_are_finished(redis_server, sender, page):
     engine = sender.deliveries._crawler.engine
     child, grandchild = (Request(f"https://example.com/{n}", body="x") for n in range(2))
     engine.page(page, child)
@@ -175,14 +175,14 @@ def test_h10_an_item_is_held_until_all_that_came_of_it_is_done(redis_server, sen
     assert held(redis_server) == []
 
 
-def test_h10_a_child_that_the_scheduler_drops_is_not_waited_for(redis_server, sender, page):
+def test_h10_a_dropped_child_does_not_delay_the_acknowledgement(redis_server, sender, page):
     engine = sender.deliveries._crawler.engine
     engine.page(page, Request("https://example.com/0"), Request("https://example.com/1"))
     first, _ = engine.scraper.output
     engine.finish(page)
     sender.deliveries.dropped(first)
     assert len(held(redis_server)) == 1
-    # As after an IgnoreRequest of the signal request_scheduled.
+    # This is the effect of an IgnoreRequest in the signal request_scheduled.
     engine.scraper.output.clear()
     del first, _
     gc.collect()

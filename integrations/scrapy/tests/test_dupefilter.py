@@ -1,4 +1,4 @@
-"""Whole crawls of usual projects, moved to urlseen by settings alone."""
+"""Whole crawls of ordinary projects that use urlseen only by settings."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def scrapy_redis(url: str) -> dict[str, Any]:
     }
 
 
-def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, any_reactor):
+def test_a_crawl_of_scrapy_moves_with_new_settings(seen_server, site, start_crawl, any_reactor):
     plain = start_crawl("Links", any_reactor, url=site.url).wait()
     assert site.page_hits() == EVERY_PAGE_ONCE
 
@@ -42,13 +42,13 @@ def test_a_crawl_of_scrapy_moves_by_settings(seen_server, site, start_crawl, any
     for name in ("dupefilter/filtered", "item_scraped_count", "scheduler/enqueued"):
         assert stats[name] == plain[name], name
 
-    # The next process sees the same requests as seen.
+    # For the next process, the same requests are seen.
     site.hits.clear()
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
     assert site.page_hits() == {}
 
 
-def test_a_crawl_of_scrapy_redis_moves_by_settings(
+def test_a_crawl_of_scrapy_redis_moves_with_new_settings(
     seen_server, redis_server, site, start_crawl, reactor
 ):
     settings = {**reactor, **scrapy_redis(redis_server.url)}
@@ -63,7 +63,7 @@ def test_a_crawl_of_scrapy_redis_moves_by_settings(
         assert site.page_hits() == expected
         assert stats["finish_reason"] == "finished", crawl.log
         assert "ERROR" not in crawl.log
-        # scrapy-redis empties its set here, unless told to keep it. urlseen's filter stays.
+        # scrapy-redis empties its set here, except with SCHEDULER_PERSIST. urlseen's filter stays.
         assert "a spider does not empty its filter" in crawl.log
         if expected:
             assert stats["dupefilter/filtered"] > 0
@@ -85,7 +85,7 @@ def test_a_jobdir_keeps_new_requests(seen_server, site, start_crawl, tmp_path):
     assert site.page_hits() == EVERY_PAGE_ONCE
 
 
-def test_the_question_is_the_spiders_own_fingerprint(seen_server):
+def test_the_question_has_the_fingerprint_of_the_spider(seen_server):
     crawler = make_crawler({"URLSEEN_URL": seen_server.url})
     dupefilter = DupeFilter.from_crawler(crawler)
     dupefilter.open()
@@ -101,7 +101,7 @@ def test_the_question_is_the_spiders_own_fingerprint(seen_server):
 
 
 @pytest.mark.parametrize("debug", [False, True])
-def test_duplicates_are_logged_and_counted_as_scrapy_does(seen_server, caplog, debug):
+def test_duplicates_are_logged_and_counted_as_in_scrapy(seen_server, caplog, debug):
     caplog.set_level(logging.DEBUG)
     crawler = make_crawler({"URLSEEN_URL": seen_server.url, "DUPEFILTER_DEBUG": debug})
     request = Request("https://example.com/", headers={"Referer": "https://example.com/r"})
@@ -117,5 +117,5 @@ def test_duplicates_are_logged_and_counted_as_scrapy_does(seen_server, caplog, d
     assert len(told[0]) == (3 if debug else 1)
 
 
-def test_the_package_says_that_it_is_typed():
+def test_the_package_is_marked_as_typed():
     assert (Path(__file__).parents[1] / "src/urlseen_scrapy/py.typed").exists()

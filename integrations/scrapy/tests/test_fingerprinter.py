@@ -20,14 +20,14 @@ from urlseen_scrapy import DupeFilter, ScrapyRedisFingerprinter
         Request("https://example.com/", headers={"X": "1"}, meta={"verbatim_url": True}),
     ],
 )
-def test_a_fingerprint_is_that_of_scrapy_redis(request_):
+def test_a_fingerprint_is_the_same_as_in_scrapy_redis(request_):
     theirs = RFPDupeFilter(None, "key").request_fingerprint(request_)
     ours = ScrapyRedisFingerprinter()
     assert ours.fingerprint(request_).hex() == theirs
     assert ours.fingerprint(request_).hex() == theirs, "the second time, too"
 
 
-def test_a_set_of_scrapy_redis_goes_on(redis_server):
+def test_a_crawl_continues_with_a_set_of_scrapy_redis(redis_server):
     request = Request("https://example.com/?b=1&a=2")
     theirs = RFPDupeFilter(redis_server.client, "demo:dupefilter")
     assert not theirs.request_seen(request)

@@ -1,4 +1,4 @@
-"""Requests that failed are found again."""
+"""The middleware `ForgetFailed`: failed requests pass again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_cr
     }
     site.is_broken = True
     first = start_crawl("Links", settings, url=site.url).wait()
-    # The page itself, and the page that was redirected there.
+    # The page itself, and the page that was redirected to it.
     assert first.get("urlseen/forgotten", 0) == 2
     assert (site.hits["/moved"], site.hits["/broken"]) == (1, 2)
     assert sum(site.page_hits().values()) == 200
@@ -32,8 +32,10 @@ def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_cr
     assert sum(site.page_hits().values()) == 200
 
 
-def test_with_a_queue_it_needs_no_urlseen_to_ask(redis_server, run_urlseen, site, start_crawl):
-    # This daemon listens nowhere.
+def test_with_a_queue_forgetting_needs_no_served_protocol(
+    redis_server, run_urlseen, site, start_crawl
+):
+    # This daemon does not serve clients.
     run_urlseen({})
     settings = {
         **moved(redis_server.url, "FifoQueue"),
@@ -51,7 +53,7 @@ def test_with_a_queue_it_needs_no_urlseen_to_ask(redis_server, run_urlseen, site
     assert max(site.page_hits().values()) == 1
 
 
-def test_it_can_be_switched_off():
+def test_the_middleware_can_be_switched_off():
     with pytest.raises(NotConfigured):
         ForgetFailed.from_crawler(make_crawler({"URLSEEN_FORGET_FAILED": False}))
 

@@ -1,6 +1,6 @@
-"""Requests that a spider pops are held until they are finished.
+"""Held requests: Redis holds a popped request until the spider has finished it.
 
-H1 to H8 are rules of the protocol.
+H1 to H8 are the rules of the protocol that a test checks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ REQUEUES = "urlseen:{demo:discovered}:requeues"
 
 
 def next_of(queue):
-    """Returns the next request, as soon as the queue may be asked again."""
+    """Waits until the queue may be asked again, and returns the next request."""
     return until(queue.pop, "a request")
 
 
@@ -44,20 +44,20 @@ def test_h1_a_pop_that_redis_reads_late_overwrites_nothing(redis_server, queue):
     assert (waiting(redis_server), held_numbers(redis_server)) == (["b"], [1])
 
 
-def test_h1_an_unknown_delivery_is_given_back_at_a_heartbeat(redis_server):
+def test_h1_an_unknown_delivery_is_requeued_after_a_heartbeat(redis_server):
     write_record(redis_server.client, held_timeout_ms=200)
     queue = make_queue(FifoQueue, redis_server, record=False)
     put(redis_server, "a", "b")
     first = next_of(queue)
     queue.spider.crawler.engine.finish(first)
-    # A call of the first pop, which Redis reads only now.
+    # This is the call of the first pop, which Redis reads only now.
     assert queue.deliveries._consumer.pop(1).endswith(b'/b"}')
     until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
     queue.deliveries.close()
 
 
-def test_h2_a_page_that_others_have_by_now_pushes_nothing(redis_server, queue):
+def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     put(redis_server, "a")
     other = make_queue(FifoQueue, redis_server)
     slow = next_of(queue)
@@ -91,7 +91,7 @@ def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, m
     assert pushed(redis_server) == ["1", "2", "3", "u"]
 
 
-def test_h3_a_delivery_is_known_by_its_request_and_not_by_meta(redis_server, queue):
+def test_h3_a_delivery_is_found_by_its_request_and_not_by_meta(redis_server, queue):
     put(redis_server, "a")
     page = next_of(queue)
     engine = queue.spider.crawler.engine
@@ -107,7 +107,9 @@ def test_h3_a_delivery_is_known_by_its_request_and_not_by_meta(redis_server, que
 
 
 @pytest.mark.parametrize("is_held", [True, False])
-def test_h3_a_retry_and_a_redirect_go_with_the_acknowledgement(redis_server, queue, is_held):
+def test_h3_a_retry_and_a_redirect_are_pushed_with_the_acknowledgement(
+    redis_server, queue, is_held
+):
     put(redis_server, "a")
     page = next_of(queue)
     retry = page.replace(dont_filter=True)
@@ -115,7 +117,7 @@ def test_h3_a_retry_and_a_redirect_go_with_the_acknowledgement(redis_server, que
     engine._handle_downloader_output(retry, page)
     queue.push(retry)
     if not is_held:
-        # Others have the page by now, and retry it.
+        # Another spider has the page now, and retries it.
         queue.deliveries._consumer.give_back([1])
     engine.finish(page)
     assert (held(redis_server), pushed(redis_server)) == ([], ["a"] if is_held else [])
@@ -132,7 +134,9 @@ def test_h3_a_middleware_that_returns_the_request_itself_loses_nothing(redis_ser
 
 
 @pytest.mark.parametrize(("where", "path", "_"), RELIED_ON)
-def test_h3_a_scrapy_without_the_hooks_is_refused(redis_server, monkeypatch, where, path, _):
+def test_h3_a_scrapy_without_the_needed_methods_is_refused(
+    redis_server, monkeypatch, where, path, _
+):
     check_engine()
     owner, _, name = path.rpartition(".")
     monkeypatch.delattr(getattr(where, owner) if owner else where, name)
@@ -140,7 +144,7 @@ def test_h3_a_scrapy_without_the_hooks_is_refused(redis_server, monkeypatch, whe
         make_queue(FifoQueue, redis_server)
 
 
-def test_h3_a_scheduler_that_hands_on_copies_is_refused(redis_server, queue, monkeypatch):
+def test_h3_a_scheduler_that_passes_copies_is_refused(redis_server, queue, monkeypatch):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
     put(redis_server, "a", "b")
@@ -150,7 +154,7 @@ def test_h3_a_scheduler_that_hands_on_copies_is_refused(redis_server, queue, mon
     assert closed == ["urlseen_refused"]
 
 
-def test_h4_links_are_sent_before_it_is_counted(redis_server, queue):
+def test_h4_links_are_sent_before_the_count(redis_server, queue):
     queue.push(to("1"))
     assert pushed(redis_server) == []
     assert len(queue) == 1
@@ -158,7 +162,7 @@ def test_h4_links_are_sent_before_it_is_counted(redis_server, queue):
 
 
 def stopped_consumer(server, cls=FifoQueue):
-    """Returns a consumer that has popped one request and beats no more, and its name."""
+    """Returns a consumer that has popped a request and sends no heartbeats, and its name."""
     before = set(names(server))
     queue = make_queue(cls, server, record=False)
     request = next_of(queue)
@@ -189,7 +193,7 @@ def test_h5_a_page_that_kills_its_consumers_goes_to_the_rejects(redis_server, cl
     victims = []
     for expected in (["a", "b", "c"], ["b", "c", "a"], ["b", "c"]):
         if expected == ["b", "c"]:
-            # Other spiders fetch the other requests meanwhile.
+            # Meanwhile, other spiders fetch the other requests.
             others = [next_of(idle), next_of(idle)]
             name, request = stopped_consumer(redis_server, cls)
             for other in others:
@@ -208,9 +212,7 @@ def test_h5_a_page_that_kills_its_consumers_goes_to_the_rejects(redis_server, cl
     idle.deliveries.close()
 
 
-def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
-    redis_server, proxy, monkeypatch
-):
+def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, proxy, monkeypatch):
     clock = SimpleNamespace(now=1000.0, monotonic=lambda: clock.now)
     monkeypatch.setattr("urlseen_scrapy.reclaim.time", clock)
     write_record(redis_server.client, held_timeout_ms=8000)
@@ -227,13 +229,13 @@ def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
     begun = look(1)
     for _ in range(3):
         assert {look(2) for _ in range(3)} == {begun}
-        # Before the time-out is over.
+        # This is before the end of the time-out.
         connects = wire.connects
         proxy.lead_to(redis_server.port)
         until(lambda made=connects: len(looks) and wire.connects > made, "a new connection")
         before, begun = begun, look(1)
         assert begun == clock.now > before, "a new start"
-    # Nor does it if this process stood still.
+    # The heartbeats do not count either if this process was paused.
     assert look(60) == clock.now
     assert len(held(redis_server)) == 1
     for _ in range(3):
@@ -243,7 +245,7 @@ def test_h6_heartbeats_that_stand_still_while_redis_is_away_prove_nothing(
     assert (held(redis_server), waiting(redis_server)) == ([], ["a"])
 
 
-def test_h6_a_heart_that_beats_again_keeps_its_requests(redis_server):
+def test_h6_a_consumer_with_a_new_heartbeat_keeps_its_requests(redis_server):
     write_record(redis_server.client, held_timeout_ms=300)
     put(redis_server, "a")
     name, _ = stopped_consumer(redis_server)
@@ -254,7 +256,7 @@ def test_h6_a_heart_that_beats_again_keeps_its_requests(redis_server):
     assert len(held(redis_server)) == 1
 
 
-def test_h7_equal_requests_and_equal_names_are_told_apart(redis_server):
+def test_h7_equal_requests_and_equal_names_are_separate(redis_server):
     put(redis_server, "a", "a")
     settings = {"URLSEEN_CONSUMER": "twin"}
     twins = [make_queue(FifoQueue, redis_server, settings) for _ in range(2)]
@@ -287,7 +289,7 @@ def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypa
     redis_server.client.delete("demo:discovered")
 
 
-def test_a_spider_that_closes_gives_back_unfinished_requests(redis_server):
+def test_a_closing_spider_requeues_unfinished_requests(redis_server):
     put(redis_server, "a", "b", "c")
     for name in ("a", "b", "c"):
         queue = make_queue(FifoQueue, redis_server)
@@ -302,7 +304,7 @@ def test_a_spider_that_closes_gives_back_unfinished_requests(redis_server):
     assert pushed(redis_server) == ["loose-a", "loose-b", "loose-c"]
 
 
-def test_a_spider_holds_no_more_than_it_may(redis_server, caplog):
+def test_the_number_of_held_requests_is_bounded(redis_server, caplog):
     put(redis_server, "a", "b", "c")
     queue = make_queue(FifoQueue, redis_server, {"URLSEEN_HELD_MAX": 2})
     pages = [next_of(queue), next_of(queue)]
@@ -313,7 +315,7 @@ def test_a_spider_holds_no_more_than_it_may(redis_server, caplog):
     queue.deliveries.close()
 
 
-def test_an_oversize_reject_is_kept_as_urlseen_keeps_it(redis_server, queue):
+def test_an_oversize_reject_has_the_same_form_as_urlseens(redis_server, queue):
     item = b"\xff" + b"x" * (1 << 20)
     redis_server.client.rpush("demo:unseen", item)
     assert queue.pop() is None

@@ -1,4 +1,4 @@
-"""Whole crawls in which spiders are killed and servers go away."""
+"""Whole crawls with killed spiders and outages of servers."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def short_timeout(run_urlseen):
 
 
 def kill_at(proxy, crawl, server, command, what) -> set[str]:
-    """Kills a spider at its next command. Returns the paths of the requests it holds then."""
+    """Kills a spider at its next command. Returns the paths of the requests that it then holds."""
     proxy.lose(command, what, crawl.process.kill)
     crawl.process.wait(timeout=100)
     assert proxy.to_lose == 0
@@ -48,27 +48,27 @@ def fetched_twice(site) -> set[str]:
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 @pytest.mark.parametrize("command", ["pop", "finish"])
-def test_h1_h4_h5_a_spider_that_is_killed_loses_nothing(
+def test_h1_h4_h5_a_killed_spider_loses_nothing(
     redis_server, proxy, site, start_crawl, short_timeout, command, what
 ):
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     until(lambda: len(site.page_hits()) > 5, "some pages")
     kept = kill_at(proxy, first, redis_server, COMMANDS[command], what)
-    # The first spider may hold all that is left: the second one waits for it.
+    # The first spider may hold all remaining requests. The second spider waits for them.
     second = start_crawl("Links", settings, url=site.url)
     assert second.wait()["finish_reason"] == "finished", second.log
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what it held is fetched again"
     assert not held(redis_server)
-    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A killed spider that held nothing is removed after the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 @pytest.mark.parametrize(
     ("command", "to_pass"),
-    # The first push is that of the start request, the second that of a page in work.
+    # The first push has the start request. The second push has the links of a page in work.
     [("push", 0), ("push", 1), ("beat", 1), ("count", 1), ("reject", 0), ("requeue", 0)],
 )
 def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
@@ -84,15 +84,15 @@ def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what it held is fetched again"
     assert redis_server.client.llen("demo:rejected") == 1
-    # A spider that was killed as it left held nothing, and no other waited for it.
+    # A spider that was killed at its end held nothing, so no spider waited for it.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
     assert not held(redis_server)
 
 
-def test_h7_spiders_of_one_name_are_told_apart(
+def test_h7_spiders_with_the_same_name_are_separate(
     redis_server, proxy, site, start_crawl, short_timeout
 ):
-    """With one name they would share the held requests and the count of pops."""
+    """Without the random part of their names, they would share held requests and numbers."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"URLSEEN_CONSUMER": "twin"}
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     second = start_crawl("Links", settings, url=site.url)
@@ -102,20 +102,20 @@ def test_h7_spiders_of_one_name_are_told_apart(
     assert set(site.page_hits()) == EVERY_PAGE
     assert fetched_twice(site) <= kept, "only what the first one held is fetched again"
     assert not held(redis_server)
-    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A killed spider that held nothing is removed after the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
-def test_h2_a_spider_that_stands_still_for_too_long_repeats_nothing(
+def test_h2_a_spider_that_was_paused_too_long_repeats_nothing(
     redis_server, site, start_crawl, short_timeout
 ):
-    """Other spiders have finished its pages by the time that it goes on, and pushed their links."""
+    """Before the spider continues, other spiders finish its pages and push their links."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"HTTPERROR_ALLOW_ALL": True}
     first = start_crawl("Unfiltered", settings, url=site.url)
     until(lambda: len(site.page_hits()) > 5, "some pages")
     first.process.send_signal(signal.SIGSTOP)
     os.waitpid(first.process.pid, os.WUNTRACED)
-    # Redis first carries out the commands that the spider had sent.
+    # Redis first executes the commands that the spider had sent.
     redis_server.client.ping()
     kept = paths(held(redis_server))
     second = start_crawl("Unfiltered", settings, url=site.url)
@@ -150,7 +150,7 @@ def test_h3_no_request_stays_held_after_any_outcome(
 def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
     redis_server, site, start_crawl, run_urlseen, day_s
 ):
-    """If times were compared, not counts, a consumer with a wrong clock would look stopped."""
+    """Heartbeats are counts. If they were times, a wrong clock would make a consumer look stopped."""
     run_urlseen({"held.timeout": "1500ms"})
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"TEST_CLOCK_S": day_s}
     crawl = start_crawl("Slow", settings, url=site.url)
@@ -168,7 +168,7 @@ def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_u
     run_urlseen({})
     crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue") | SETTINGS, url=site.url)
     for noticed, fetched in ((1, 20), (2, 100)):
-        # Else Redis answers before it writes while its disk is slow. A restart forgets this.
+        # Otherwise Redis answers before it writes if its disk is slow. A restart resets this.
         redis_server.client.config_set("appendfsync", "always")
         until(lambda fetched=fetched: len(site.page_hits()) > fetched, f"{fetched} pages")
         redis_server.stop(number)
@@ -183,7 +183,7 @@ def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_u
 def replica(redis_server, tmp_path):
     folder = tmp_path / "replica"
     folder.mkdir()
-    # No file that it would have to write before it can be stopped.
+    # Redis must not have to write a file before it can be stopped.
     primary = ["--appendonly", "no", "--replicaof", "127.0.0.1", str(redis_server.port)]
     server = RedisServer(folder, *primary)
     until(lambda: server.client.info("replication")["master_link_status"] == "up", "the replica")
@@ -191,13 +191,13 @@ def replica(redis_server, tmp_path):
     server.close()
 
 
-def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server, proxy, replica):
+def test_h1_an_acknowledgement_that_a_failover_lost_is_repeated(redis_server, proxy, replica):
     put(redis_server, "a", "b")
     queue = make_queue(FifoQueue, redis_server, through=proxy)
     engine = queue.spider.crawler.engine
     page = next_of(queue)
     assert redis_server.client.wait(1, 10000) == 1
-    # From here on the replica lags.
+    # The replica lags from here on.
     replica.client.replicaof("NO", "ONE")
     engine.page(page, to("1"), to("u", dont_filter=True))
     for request in engine.scraper.output:
@@ -206,7 +206,7 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
     other = next_of(queue)
     assert (pushed(redis_server), held_numbers(redis_server)) == (["1", "u"], [2])
     proxy.lead_to(replica.port)
-    # The replica holds the page again, unknown to the spider, and the other request waits again.
+    # In the replica, the page is held again, and the other request waits again.
     until(lambda: len(queue) and waiting(replica) == ["a", "b"], "the page to be given back")
     assert not held(replica)
     engine.page(other, to("other", dont_filter=True))
@@ -226,11 +226,11 @@ def test_h1_an_acknowledgement_that_a_failover_undoes_is_done_again(redis_server
 def test_h1_a_crawl_continues_at_a_replica_that_lagged(
     redis_server, proxy, replica, site, start_crawl, run_urlseen
 ):
-    """The replica has lost its pops, acknowledgements and commits, and they are done again."""
+    """The replica lacks pops, acknowledgements and commits, which are repeated."""
     run_urlseen({"redis.url": f"{proxy.url}/0", "held.timeout": "2s"})
     crawl = start_crawl("Links", moved(proxy.url, "FifoQueue") | SETTINGS, url=site.url)
     until(lambda: len(site.page_hits()) > 20, "some pages")
-    # From here on the replica lags.
+    # The replica lags from here on.
     replica.client.replicaof("NO", "ONE")
     lacking = len(site.page_hits()) + 40
     until(lambda: len(site.page_hits()) > lacking, "some more")
@@ -240,7 +240,7 @@ def test_h1_a_crawl_continues_at_a_replica_that_lagged(
     assert not held(replica) and not replica.client.exists(CONSUMERS)
 
 
-def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, replica):
+def test_a_spider_waits_for_the_promotion_of_a_replica(redis_server, proxy, replica):
     put(redis_server, "a")
     queue = make_queue(FifoQueue, redis_server, through=proxy)
     page = next_of(queue)
@@ -256,7 +256,7 @@ def test_a_replica_that_is_not_promoted_is_waited_for(redis_server, proxy, repli
 def test_h9_asking_loses_the_link_between_answer_and_queue(
     seen_server, redis_server, site, start_crawl
 ):
-    """The loss of docs/guides/asking.md: only forgetting the link brings its page back."""
+    """The loss in docs/guides/asking.md: the page of the link is only fetched after a forget."""
     proxy = Proxy(seen_server.port)
     settings = scrapy_redis(redis_server.url) | DUPEFILTER | {"SCHEDULER_PERSIST": True}
     first = start_crawl("Links", settings | {"URLSEEN_URL": proxy.url}, url=site.url)
@@ -274,7 +274,7 @@ def test_h9_asking_loses_the_link_between_answer_and_queue(
 
 
 @pytest.mark.parametrize("what", ["question", "answer"])
-def test_h10_a_redis_spider_that_is_killed_loses_nothing(
+def test_h10_a_killed_redis_spider_loses_nothing(
     redis_server, proxy, site, start_crawl, run_urlseen, what
 ):
     from test_discovered import moved as redis_spider
@@ -289,11 +289,11 @@ def test_h10_a_redis_spider_that_is_killed_loses_nothing(
     second.wait()
     assert set(site.page_hits()) == EVERY_PAGE, second.log
     assert not held(redis_server)
-    # A spider that held nothing is removed when its heartbeat has stood still for the time-out.
+    # A killed spider that held nothing is removed after the time-out.
     until(lambda: not redis_server.client.exists(CONSUMERS), "its entry to be removed")
 
 
-def test_h10_an_item_that_is_no_request_goes_to_the_rejects(redis_server, start_crawl):
+def test_h10_an_invalid_item_goes_to_the_rejects(redis_server, start_crawl):
     from test_discovered import moved as redis_spider
 
     write_record(redis_server.client, emit="start-url")

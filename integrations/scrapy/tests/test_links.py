@@ -1,4 +1,4 @@
-"""Links of a page, which are sent in one push."""
+"""Links of a page, which the spider sends in one push."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urlseen_scrapy import FifoQueue, forget
 
 
 def page_with(queue, count, **more):
-    """Pops the next page and gives it as many links."""
+    """Pops the next page, and pushes this number of links for it."""
     page = next_of(queue)
     engine = queue.spider.crawler.engine
     engine.page(page, *(to(str(n), **more) for n in range(count)))
@@ -23,7 +23,7 @@ def commands(server) -> int:
     return sum(stats.get(f"cmdstat_{name}", {}).get("calls", 0) for name in ("evalsha", "eval"))
 
 
-def test_a_page_is_one_push(redis_server):
+def test_the_links_of_a_page_are_one_push(redis_server):
     put(redis_server, "warm", "page")
     queue = make_queue(FifoQueue, redis_server)
     queue.spider.crawler.engine.finish(page_with(queue, 1))
@@ -45,7 +45,7 @@ def test_a_push_is_bounded_by_bytes(redis_server, monkeypatch):
     queue.deliveries.close()
 
 
-def test_requests_of_no_page_are_pushed_when_work_is_asked_for(redis_server):
+def test_requests_without_a_page_are_pushed_at_the_next_pop(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     for n in range(3):
         queue.push(to(str(n)))
@@ -74,7 +74,7 @@ def test_pushes_are_kept_until_redis_takes_them(redis_server, caplog):
     queue.deliveries.close()
 
 
-def test_an_error_that_passes_keeps_everything(redis_server):
+def test_a_temporary_error_loses_nothing(redis_server):
     put(redis_server, "page")
     queue = make_queue(FifoQueue, redis_server)
     page = page_with(queue, 3, dont_filter=True)
@@ -87,7 +87,7 @@ def test_an_error_that_passes_keeps_everything(redis_server):
     queue.deliveries.close()
 
 
-def test_a_spider_that_keeps_too_much_ends_and_its_pages_come_again(
+def test_a_spider_that_keeps_too_much_ends_and_its_pages_are_requeued(
     redis_server, monkeypatch, caplog
 ):
     closed = []
@@ -118,7 +118,7 @@ def test_a_long_source_slows_a_spider_and_never_stops_it(redis_server, monkeypat
     assert "more than URLSEEN_SOURCE_MAX" in caplog.text
     assert queue.pop() is None
     engine.finish(first)
-    # A daemon that waits for room in the sink can go on after these pops.
+    # A daemon that waits for room in the sink can continue after these pops.
     next_of(queue)
     redis_server.client.lpop("demo:discovered")
     assert next_of(queue) and next_of(queue), "it is not slowed any more"
@@ -151,7 +151,7 @@ def test_a_filter_that_cannot_forget_is_reported(redis_server, caplog):
     queue.deliveries.close()
 
 
-def test_producers_push_to_the_end_that_the_daemon_says(redis_server):
+def test_producers_push_to_the_end_in_the_crawl_record(redis_server):
     write_record(redis_server.client, push="LPUSH", pop="RIGHT")
     put(redis_server, "last", "first")
     queue = make_queue(FifoQueue, redis_server, record=False)

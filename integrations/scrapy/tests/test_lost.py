@@ -1,4 +1,4 @@
-"""Commands whose question or answer is lost with its connection: H1, H2 and H3 of the protocol."""
+"""Lost commands and lost answers: the rules H1, H2 and H3 of the protocol."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from urlseen_scrapy import FifoQueue, scripts
 from urlseen_scrapy.wire import Away, Wire
 
 SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.Script)]
-#: Bytes by which the proxy recognizes a question to Redis.
+#: Bytes by which the proxy recognizes each command.
 COMMANDS = {
     "pop": scripts.POP._hash.encode(),
     "finish": scripts.FINISH._hash.encode(),
-    # As a command of its own: scripts have this word among their arguments.
+    # This matches the command itself. Scripts have the same word among their arguments.
     "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
     "reject": scripts.REJECT._hash.encode(),
     "requeue": scripts.REQUEUE._hash.encode(),
@@ -27,7 +27,7 @@ COMMANDS = {
 
 @pytest.fixture
 def lossy(redis_server, proxy):
-    """Makes a queue that connects through a proxy, with scripts that the server knows."""
+    """Makes a queue that connects through a proxy. The server knows the scripts."""
     for script in SCRIPTS:
         redis_server.client.script_load(script._text)
     queue = make_queue(FifoQueue, redis_server, {"REDIS_URL": proxy.url}, through=proxy)
@@ -37,8 +37,8 @@ def lossy(redis_server, proxy):
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
-    """A client that repeats a pop by itself pops another request, and knows only one of them."""
-    # scrapy-redis makes its own clients, and redis-py lets them repeat commands.
+    """A connection that repeated a pop would pop a second request, and lose the first one."""
+    # scrapy-redis makes its own clients, which repeat commands by default.
     wire = Wire.of_client(redis.Redis(port=proxy.port))
     proxy.lose(b"INCR", what)
     with pytest.raises(Away) as raised:
@@ -59,7 +59,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
     engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
     lossy.push(engine.scraper.output[0])
     lossy.push(engine.scraper.output[1])
-    # An item of no page is sent by a plain push.
+    # An item that belongs to no page is sent with a plain push.
     lossy.push(to("loose"))
     engine.finish(first)
     until(lambda: lossy.deliveries.flush() and not held(redis_server), "the acknowledgement")
@@ -72,7 +72,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
     assert held_numbers(redis_server) == [2]
 
 
-def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy, lossy):
+def test_h1_an_unknown_delivery_is_requeued_after_a_reconnect(redis_server, proxy, lossy):
     put(redis_server, "a", "b")
     next_of(lossy)
     assert lossy.deliveries._consumer.pop(7).endswith(b'/b"}')
@@ -85,7 +85,7 @@ def test_h1_an_unknown_delivery_is_given_back_at_a_reconnect(redis_server, proxy
 def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
     redis_server, proxy, lossy, what
 ):
-    """If it were acknowledged first, it would be nowhere after a crash before its rejection."""
+    """If the item were acknowledged first, a crash before its rejection would lose it."""
     redis_server.client.rpush("demo:unseen", "no request")
     proxy.lose(b"demo:rejected", what)
     assert lossy.pop() is None
@@ -96,7 +96,7 @@ def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
     assert (held(redis_server), redis_server.client.llen("demo:rejected")) == ([], 1)
 
 
-def test_h3_links_that_a_callback_hands_to_the_engine_go_before_the_page(
+def test_h3_links_that_a_callback_passes_to_the_engine_are_pushed_before_the_page(
     redis_server, lossy, proxy
 ):
     put(redis_server, "a")

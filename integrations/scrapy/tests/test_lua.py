@@ -1,4 +1,4 @@
-"""The scripts of this package are those of the daemon."""
+"""The scripts of this package are copies of the daemon's."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_each_script_is_a_copy_of_the_daemons():
         assert (folder / path.name).read_bytes() == path.read_bytes(), path.name
 
 
-def test_a_server_that_lacks_a_script_is_sent_its_text(redis_server):
+def test_a_server_without_a_script_gets_its_text(redis_server):
     from urlseen_scrapy.wire import Wire
 
     wire = Wire.of_client(redis_server.client)

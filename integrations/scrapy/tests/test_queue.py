@@ -1,4 +1,4 @@
-"""Crawls whose requests go through urlseen on their way to the scheduler."""
+"""Crawls whose requests pass through urlseen before the scheduler gets them."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from urlseen_scrapy import FifoQueue, PriorityQueue
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
 
 
-def test_a_crawl_goes_through_urlseen(redis_server, run_urlseen, site, start_crawl, any_reactor):
+def test_a_crawl_passes_through_urlseen(redis_server, run_urlseen, site, start_crawl, any_reactor):
     settings = {
         **any_reactor,
         **moved(redis_server.url, "FifoQueue"),
         "SCHEDULER_SERIALIZER": "jsoncompat",
-        # An idle engine would not look for requests by itself.
+        # An idle engine would not ask for requests by itself.
         "TEST_HEARTBEAT_S": 3600,
     }
     for expected in (EVERY_PAGE_ONCE, {}):
         site.hits.clear()
         crawl = start_crawl("AsyncLinks", settings, url=site.url)
         if expected:
-            # So there is nothing in the sink when the engine first looks.
+            # So the sink is empty when the engine first asks.
             until(lambda: redis_server.client.llen("demo:discovered"), "the first request")
             run_urlseen({})
         stats = crawl.wait()
@@ -53,7 +53,7 @@ def test_nothing_is_lost_when_urlseen_is_killed(redis_server, run_urlseen, site,
 
 
 @pytest.mark.parametrize("cls", [PriorityQueue, FifoQueue])
-def test_a_request_comes_back_as_it_was(redis_server, cls):
+def test_a_popped_request_is_the_same_as_the_pushed_one(redis_server, cls):
     queue = make_queue(cls, redis_server)
     request = Request(
         "https://example.com/?b=1&a=2",
@@ -77,7 +77,7 @@ def test_a_request_comes_back_as_it_was(redis_server, cls):
     assert queue.pop() is None
 
 
-def test_the_highest_priority_comes_first(redis_server):
+def test_the_request_with_the_highest_priority_is_popped_first(redis_server):
     queue = make_queue(PriorityQueue, redis_server)
     for priority in (0, 5, -5, 2):
         queue.push(Request(f"https://example.com/{priority}", priority=priority))
@@ -85,7 +85,7 @@ def test_the_highest_priority_comes_first(redis_server):
     assert [queue.pop().priority for _ in range(4)] == [5, 2, 0, -5]
 
 
-def test_the_first_one_found_comes_first(redis_server):
+def test_the_request_that_was_found_first_is_popped_first(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     urls = [f"https://example.com/{n}" for n in range(4)]
     for url in urls:
@@ -116,7 +116,7 @@ def test_h4_waiting_moving_and_held_requests_count(redis_server, cls):
     assert len(queue) == len(other) == 2
 
 
-def test_others_may_push_urls_and_json(redis_server):
+def test_other_producers_may_push_urls_and_json(redis_server):
     queue = make_queue(FifoQueue, redis_server)
     items = [
         "https://example.com/ü",
@@ -141,11 +141,11 @@ def test_others_may_push_urls_and_json(redis_server):
         {"reason", "time", "item_base64"},
     ]
     assert rejects[0]["item"] == "no request"
-    assert "the spider demo cannot make a request of it: ValueError" in rejects[0]["reason"]
+    assert "the spider demo cannot make a request from it: ValueError" in rejects[0]["reason"]
     assert len(held(redis_server)) == 5
 
 
-def test_clearing_is_refused_with_a_message(redis_server, caplog):
+def test_clear_has_no_effect_except_a_message(redis_server, caplog):
     caplog.set_level("INFO")
     queue = make_queue(FifoQueue, redis_server)
     queue.push(Request("https://example.com/"))
@@ -168,7 +168,7 @@ def test_a_filter_before_the_queue_is_refused(redis_server):
         (FifoQueue, "demo:discovered", "zset"),
     ],
 )
-def test_a_key_of_another_kind_is_refused(redis_server, cls, key, kind):
+def test_a_key_of_another_type_is_refused(redis_server, cls, key, kind):
     if kind == "zset":
         redis_server.client.zadd(key, {"item": 0})
     else:

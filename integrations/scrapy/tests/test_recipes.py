@@ -1,6 +1,6 @@
-"""Recipes of README.md and docs/guides, done word for word in the middle of a crawl.
+"""Recipes of README.md and docs/guides, followed word for word during a crawl.
 
-Only the ports differ: these tests have their own.
+Only the ports differ.
 """
 
 from __future__ import annotations
@@ -29,14 +29,14 @@ BLOOMFILTER = {
     "SCHEDULER": "scrapy_redis_bloomfilter.scheduler.Scheduler",
     "DUPEFILTER_CLASS": "scrapy_redis_bloomfilter.dupefilter.RFPDupeFilter",
     "SCHEDULER_PERSIST": True,
-    # 128 KiB instead of 128 MiB.
+    # The filter has 128 KiB instead of 128 MiB.
     "BLOOMFILTER_BIT": 20,
 }
 
 
 @dataclass
 class Recipe:
-    """Blocks of code of a section, by their language."""
+    """Returns the blocks of code of a section, by language."""
 
     config: str = ""
     commands: list[str] = field(default_factory=list)
@@ -61,7 +61,7 @@ class Recipe:
 
 @pytest.fixture
 def follow(redis_server, tmp_path, monkeypatch):
-    """Follows a recipe: returns the daemon that runs then, and the settings for the project."""
+    """Follows a recipe. Returns the running daemon, and the settings of the project."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("URLSEEN_REDIS__URL", f"{redis_server.url}/0")
     with ExitStack() as stack:
@@ -94,7 +94,9 @@ def follow(redis_server, tmp_path, monkeypatch):
         ("docs/guides/scrapy.md", "Move from a JOBDIR", {"JOBDIR": "jobs/demo"}),
     ],
 )
-def test_a_crawl_moves_in_the_middle(redis_server, site, start_crawl, follow, page, title, project):
+def test_a_running_crawl_can_be_moved(
+    redis_server, site, start_crawl, follow, page, title, project
+):
     if "JOBDIR" not in project:
         project = {**project, "REDIS_URL": redis_server.url}
     half = {**project, "CLOSESPIDER_PAGECOUNT": 60}
@@ -108,7 +110,7 @@ def test_a_crawl_moves_in_the_middle(redis_server, site, start_crawl, follow, pa
     assert "ERROR" not in crawl.log
     missing = set(EVERY_PAGE_ONCE) - set(site.page_hits())
     if project.get("BLOOMFILTER_BIT"):
-        # That filter has false positives.
+        # This filter has false positives.
         assert len(missing) <= 2
         assert max(site.page_hits().values()) == 1
     else:
@@ -116,7 +118,7 @@ def test_a_crawl_moves_in_the_middle(redis_server, site, start_crawl, follow, pa
 
 
 @pytest.mark.parametrize("then", ["undo", "move"])
-def test_a_trial_is_undone_or_becomes_a_move(redis_server, site, start_crawl, follow, then):
+def test_a_trial_can_be_undone_or_become_a_move(redis_server, site, start_crawl, follow, then):
     project = {**SCRAPY_REDIS, "REDIS_URL": redis_server.url}
     part = {"CLOSESPIDER_PAGECOUNT": 40}
     start_crawl("Links", {**project, **part}, url=site.url).wait()
@@ -136,7 +138,7 @@ def test_a_trial_is_undone_or_becomes_a_move(redis_server, site, start_crawl, fo
     assert site.page_hits() == EVERY_PAGE_ONCE
 
 
-def test_a_new_crawl_begins(redis_server, site, start_crawl, follow):
+def test_a_new_crawl_starts(redis_server, site, start_crawl, follow):
     _, settings = follow("docs/guides/scrapy.md", "Begin a new crawl")
     crawl = start_crawl("Links", {**settings, "REDIS_URL": redis_server.url}, url=site.url)
     assert crawl.wait()["finish_reason"] == "finished", crawl.log

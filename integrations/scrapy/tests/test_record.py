@@ -1,4 +1,4 @@
-"""Settings that do not fit the daemon's config are refused by name."""
+"""Settings that do not fit the config of the daemon are refused by name."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def refused(redis_server, cls=FifoQueue, settings=None):
         ({"protocol": "2"}, FifoQueue, ["protocol '2'", "Install the urlseen_scrapy"]),
     ],
 )
-def test_a_misfit_is_refused_before_the_sink_exists(redis_server, fields, cls, words):
+def test_settings_that_do_not_fit_are_refused_before_the_sink_exists(
+    redis_server, fields, cls, words
+):
     write_record(redis_server.client, **fields)
     message = refused(redis_server, cls)
     assert all(word in message for word in words), message
@@ -56,14 +58,14 @@ def test_a_record_without_a_field_is_refused(redis_server):
     assert "lacks pop" in refused(redis_server)
 
 
-def test_the_fingerprinter_that_is_named_fits(redis_server):
+def test_the_fingerprinter_of_the_message_fits(redis_server):
     write_record(redis_server.client, algorithm="scrapy-redis")
     name = f"urlseen_scrapy.{ScrapyRedisFingerprinter.__name__}"
     settings = {"REQUEST_FINGERPRINTER_CLASS": name}
     make_queue(FifoQueue, redis_server, settings, record=False)
 
 
-def test_a_fingerprinter_of_ones_own_has_to_be_wanted(redis_server):
+def test_a_custom_fingerprinter_needs_its_setting(redis_server):
     write_record(redis_server.client)
     settings = {"REQUEST_FINGERPRINTER_CLASS": OwnFingerprinter}
     assert "OwnFingerprinter" in refused(redis_server, settings=settings)
@@ -116,9 +118,7 @@ def test_before_the_first_daemon_a_spider_pushes_and_pops_nothing(redis_server, 
     queue.deliveries.close()
 
 
-def test_a_record_that_comes_later_and_does_not_fit_ends_the_crawl(
-    redis_server, monkeypatch, caplog
-):
+def test_a_later_record_that_does_not_fit_ends_the_crawl(redis_server, monkeypatch, caplog):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
     queue = make_queue(FifoQueue, redis_server, record=False)
@@ -130,7 +130,7 @@ def test_a_record_that_comes_later_and_does_not_fit_ends_the_crawl(
     assert len(queue) == 0, "nothing keeps it from closing"
 
 
-def test_a_daemon_that_comes_back_with_another_config_ends_the_crawl(redis_server, monkeypatch):
+def test_a_restarted_daemon_with_another_config_ends_the_crawl(redis_server, monkeypatch):
     closed = []
     monkeypatch.setattr("urlseen_scrapy.deliveries.close_spider", lambda _, why: closed.append(why))
     write_record(redis_server.client, held_timeout_ms=200)
@@ -150,14 +150,14 @@ def test_a_daemon_that_comes_back_with_another_config_ends_the_crawl(redis_serve
         {"REDIS_START_URLS_KEY": "%(name)s:start_urls"},
     ],
 )
-def test_h10_a_held_request_is_not_passed_on(redis_server, start_crawl, settings):
+def test_h10_a_held_request_is_not_passed_to_other_processes(redis_server, start_crawl, settings):
     write_record(redis_server.client, emit="start-url")
     crawl = start_crawl("RedisLinks", {**redis_spider(redis_server.url), **settings})
     assert crawl.process.wait(timeout=100) == 0
     assert f"ValueError: {next(iter(settings))}" in crawl.log
 
 
-def test_a_wrong_recipe_ends_a_crawl_with_the_reason(redis_server, start_crawl, site):
+def test_wrong_settings_end_a_crawl_with_the_reason(redis_server, start_crawl, site):
     write_record(redis_server.client, algorithm="scrapy-redis")
     crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue"), url=site.url)
     crawl.process.wait(timeout=100)

@@ -1,4 +1,4 @@
-"""urlseen's served protocol, with this package and with other clients."""
+"""The served protocol, with this package and with other clients."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_a_request_is_seen_until_it_is_forgotten(seen_server):
     assert dupefilter.request_seen(REQUEST)
 
 
-def test_the_dupefilter_of_scrapy_redis_asks_as_it_is(seen_server):
+def test_the_dupefilter_of_scrapy_redis_works_unchanged(seen_server):
     theirs = RFPDupeFilter(redis.Redis.from_url(seen_server.url), "demo:dupefilter")
     assert not theirs.request_seen(REQUEST)
     assert theirs.request_seen(REQUEST)
@@ -38,7 +38,7 @@ def test_the_dupefilter_of_scrapy_redis_asks_as_it_is(seen_server):
     assert DupeFilter.from_crawler(make_crawler(settings)).request_seen(REQUEST)
 
 
-def test_the_filter_commands_of_redis_py_ask_as_they_are(seen_server):
+def test_the_filter_commands_of_redis_py_work_unchanged(seen_server):
     filter_ = seen_server.client.bf()
     assert filter_.add("demo", "https://example.com/")
     assert not filter_.add("demo", "https://EXAMPLE.com/#top")
@@ -47,7 +47,7 @@ def test_the_filter_commands_of_redis_py_ask_as_they_are(seen_server):
     assert filter_.mexists("demo", "https://example.com/b", "https://example.com/a") == [0, 1]
 
 
-def test_a_key_that_is_not_served_is_refused_with_its_name(seen_server, start_crawl, site):
+def test_a_key_that_is_not_served_is_refused_by_name(seen_server, start_crawl, site):
     settings = {
         "DUPEFILTER_CLASS": "urlseen_scrapy.DupeFilter",
         "URLSEEN_URL": seen_server.url,
@@ -55,7 +55,7 @@ def test_a_key_that_is_not_served_is_refused_with_its_name(seen_server, start_cr
     }
     crawl = start_crawl("Links", settings, url=site.url)
     crawl.process.wait(timeout=60)
-    assert "refuses what is asked about the key other:dupefilter" in crawl.log
+    assert "refuses questions about the key other:dupefilter" in crawl.log
     assert not site.hits
 
 

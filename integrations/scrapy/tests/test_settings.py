@@ -1,4 +1,4 @@
-"""Settings that are wrong are refused by their names."""
+"""Wrong settings are refused by name."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_wrong_values_are_refused(name, value):
         ("a{b", "urlseen:{a{b}"),
     ],
 )
-def test_keys_are_named_as_urlseen_names_them(source, tagged):
+def test_keys_have_the_same_names_as_in_urlseen(source, tagged):
     keys = CrawlKeys.of_source(source)
     assert keys.crawl == f"{tagged}:crawl"
     assert keys.held("me#1") == f"{tagged}:held:me#1"

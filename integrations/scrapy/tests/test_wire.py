@@ -1,4 +1,4 @@
-"""The connection that the package makes beside a client's pool."""
+"""The connection of this package, which is not part of a client's pool."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from servers import RedisServer
 from urlseen_scrapy.wire import Wire
 
 
-def test_it_connects_without_hiredis(redis_server: RedisServer) -> None:
+def test_a_connection_works_without_hiredis(redis_server: RedisServer) -> None:
     """redis-py refuses maintenance notifications of a RESP2 connection without hiredis."""
     client = Redis(port=redis_server.port)
     client.connection_pool.connection_kwargs["parser_class"] = _RESP2Parser

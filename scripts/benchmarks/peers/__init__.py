@@ -1,1 +1,1 @@
-"""Other filters for unseen URLs, measured with the same items and server."""
+"""Peers: other filters for unseen URLs, measured with the same items and the same server."""

@@ -13,7 +13,7 @@ CHUNK = 10_000
 
 
 def version(server):
-    """Version of the module, as `2.8.2`."""
+    """Returns the version of the module, for example `2.8.2`."""
     for module in server.client.execute_command("MODULE", "LIST"):
         facts = dict(zip(module[::2], module[1::2]))
         if facts[b"name"] == b"bf":
@@ -23,12 +23,12 @@ def version(server):
 
 
 def reserve(server, capacity=CAPACITY):
-    """Makes the filter without growth: one that may grow is made for half the error rate."""
+    """Makes a filter that cannot grow. A filter that can grow has half the error rate at first."""
     server.client.execute_command("BF.RESERVE", FILTER, ERROR_RATE, capacity, "NONSCALING")
 
 
 class Filter:
-    """A filter with `held` fingerprints that no item has, which can be restored."""
+    """Filter with `held` fingerprints that no item has. `restore` makes a copy for each run."""
 
     def __init__(self, server, held):
         self.server = server
@@ -43,14 +43,14 @@ class Filter:
         others = [programs.build_bench("items"), "other", str(held)]
         items = subprocess.Popen(others, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         with Wire(self.server.socket) as wire:
-            # To read the new ones of so many replies would take longer than to find them.
+            # Replies are off, because reading them would take longer than the additions.
             wire.send(command("CLIENT", "REPLY", "OFF"))
             while chunk := [item[:-1] for item in islice(items.stdout, CHUNK)]:
                 wire.send(command("BF.MADD", FILTER, *chunk))
             wire.ask(command("CLIENT", "REPLY", "ON"))
         holds = self.server.client.execute_command("BF.INFO", FILTER, "ITEMS")[0]
         if items.wait() != 0 or holds < held * 0.999_999:
-            raise RuntimeError(f"the filter holds {holds} items, not {held}")
+            raise RuntimeError(f"the filter holds {holds} items; {held} were added")
 
     def dump(self):
         chunks, iterator = [], 0

@@ -19,7 +19,7 @@ def named(size):
 
 
 class Driver:
-    """A test of benches/peers.rs, on a key that `prepare` makes."""
+    """Peer that benches/peers.rs drives. `test` is its name there."""
 
     kind = "tab"
 
@@ -31,9 +31,9 @@ class Driver:
         server.delete(FILTER)
 
     def tune(self, server, stock):
-        """Tries all sizes, continues with the best, and returns a line for each."""
+        """Measures all sizes, selects the best one, and returns a line for each size."""
         rates = dict.fromkeys(product(BATCHES, IN_FLIGHT), 0)
-        # The better of two runs: other work on the machine only ever slows it down.
+        # The better of two runs counts, because other work on the machine can only slow a run.
         for size in [*rates, *rates]:
             self.batch, self.in_flight = size
             items, seconds, _ = self.run(server, stock)
@@ -46,7 +46,7 @@ class Driver:
         ]
 
     def run(self, server, stock):
-        """Moves a copy of the stock: items, seconds, nanoseconds of the server."""
+        """Moves a copy of the stock. Returns items, seconds, and nanoseconds of the server."""
         self.prepare(server)
         server.delete(SOURCE, SINK)
         server.client.copy(stock.key, SOURCE)
@@ -58,14 +58,14 @@ class Driver:
         )
         served = server.processor_time() - served
         moved = json.loads(moved.stdout)
-        # One in a hundred million may count as seen.
+        # The error rate of 1e-8 permits very few unseen items that count as seen.
         if not stock.distinct - 10 <= moved["unseen"] <= stock.distinct:
-            raise RuntimeError(f"{moved['unseen']} unseen, not {stock.distinct}")
+            raise RuntimeError(f"{moved['unseen']} items are unseen, {stock.distinct} are expected")
         return moved["items"], moved["seconds"], served
 
 
 class RedisBloom(Driver):
-    """RedisBloom, with a filter as full as the daemon's."""
+    """RedisBloom, with as many fingerprints as the daemon's filter."""
 
     case = "RedisBloom, BF.MADD"
 
@@ -79,7 +79,7 @@ class RedisBloom(Driver):
 
 
 def sets():
-    """Returns the exact peers. Their sets begin empty."""
+    """Returns the peers with Redis sets. The sets are empty at the start."""
     return [
         Driver("set", "SADD pipelined, 40 hex digits", "ready fingerprints; a SADD an item"),
         Driver("set-of-bytes", "SADD pipelined, 20 bytes", "ready fingerprints; a SADD an item"),

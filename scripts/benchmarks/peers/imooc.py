@@ -1,14 +1,14 @@
-"""A filter by the formulas of BloomFilter_imooc, which no registry has.
+"""Filter with the formulas of BloomFilter_imooc, which no registry has.
 
-As published, each hash is a command of its own that is waited for: `GETBIT` by `GETBIT` to test,
-`SETBIT` by `SETBIT` to set.
+As in the published code, each hash is a command: `GETBIT` tests a bit, `SETBIT` sets a bit. The
+program waits for each answer.
 """
 
 import math
 
 import mmh3
 
-# The published seeds are a hundred others. The choice makes no difference to the time.
+# The published code has a hundred other seeds. They make no difference to the time.
 SEEDS = range(100)
 BLOCK_MIB = 512
 LAST_BIT = 2**32 - 1
@@ -22,12 +22,12 @@ class Filter:
         self.blocks = math.ceil(math.ceil(self.bits / 8 / 2**20) / BLOCK_MIB)
 
     def grow(self):
-        """Grows all strings to their later length."""
+        """Gives all strings their full length."""
         for block in range(self.blocks):
             self.connection.setbit(f"{self.key}_{block}", LAST_BIT, 0)
 
     def positions(self, text):
-        """Returns the string of the text's bits, and their positions."""
+        """Returns the key of the string for a text, and the positions of the bits in it."""
         block = ord(text[0]) % self.blocks
         hashes = (mmh3.hash(text, seed) for seed in SEEDS[: self.hashes])
         return f"{self.key}_{block}", [h if h >= 0 else 2**31 - 1 - h for h in hashes]

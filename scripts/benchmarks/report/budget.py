@@ -1,4 +1,4 @@
-"""Processor time of an item by part, and the rate that it permits."""
+"""Processor time of an item for each part of the work, and the highest possible rate."""
 
 from ..line import median, values
 from .figures import number
@@ -10,7 +10,7 @@ CLIENT = "client ns/item"
 
 
 def table(data):
-    """Makes a row for each case of urlseen, and one for the mover that it is compared with."""
+    """Makes a row for each case of urlseen, and one for the fastest mover."""
     lines, rows = data.lines("pipe"), []
     if not lines:
         return []
@@ -23,7 +23,7 @@ def table(data):
         return []
     head = row(
         "", "Redis, ns", "link and log, ns", "filter, ns", "together, ns",
-        "items/s if no core ever waited", "items/s", "of that",
+        "items/s if no core ever waited", "items/s", "share of the possible rate",
     )
     return [head, "|---|---|---|---|---|---|---|---|", *rows]
 
@@ -39,7 +39,7 @@ def cost(lines, group, case, cores):
     judged = median(filter) if filter else 0
     link = median(client) - judged
     together = median(redis) + median(client)
-    # Each of the mover's two threads can use one core at most, whatever the other does.
+    # Each of the mover's two threads can use at most one core.
     most = 1e9 * cores / together if judged else 1e9 / max(median(redis), link)
     cells = (median(redis), link, judged, together, most, median(rate))
     return [row(f"{group}: {case}", *map(number, cells), f"{100 * median(rate) / most:.0f} %")]

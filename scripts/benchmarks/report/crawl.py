@@ -1,4 +1,4 @@
-"""Costs of whole crawls: tables of absolute figures, and of ratios to scrapy-redis."""
+"""Tables of the costs of whole crawls: absolute figures, and ratios to scrapy-redis."""
 
 from ..line import find, ratios, values
 from .figures import tenths
@@ -9,7 +9,7 @@ COMMANDS, REDIS, SPIDER, WALL, URLSEEN = (
     "Redis commands a link", "Redis CPU, s", "spider CPU, s", "wall time, s", "urlseen CPU, s"
 )
 COMPARED = (COMMANDS, REDIS, SPIDER, WALL)
-#: Groups of the section: number of spiders that share a crawl, and least number of rounds.
+#: Numbers of spiders that share a crawl, and minimum number of rounds.
 SPIDERS, ROUNDS = (1, 3), 11
 
 
@@ -32,7 +32,7 @@ def tables(lines, group):
 
 
 def readme(lines):
-    """Makes the table of README.md: commands as measured, and ratios to scrapy-redis."""
+    """Makes the table of docs/design/crawl.md: numbers of commands, and ratios to scrapy-redis."""
     names = (name_of(unit) for unit in COMPARED)
     rows = [row("spiders", "way", *names), "|---" * (2 + len(COMPARED)) + "|"]
     for spiders in SPIDERS:
@@ -48,7 +48,7 @@ def ways(lines, group):
 
 
 def compared(lines, group, way, unit):
-    """Returns the ratios of a way to scrapy-redis, round by round."""
+    """Returns the ratio of a way to scrapy-redis in each round."""
     return ratios(values(lines, group, way, unit), values(lines, group, BASE, unit))
 
 
@@ -57,5 +57,5 @@ def cell(numbers):
 
 
 def name_of(unit):
-    """Returns a unit without its seconds, for ratios."""
+    """Returns the name of a ratio: the unit without its seconds."""
     return unit.removesuffix(", s")

@@ -16,7 +16,7 @@ def number(value):
 
 
 def figure(values):
-    """Writes the median and, of more than one value, the lowest and highest."""
+    """Writes the median and, if there are several values, the lowest and the highest."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(median(values))} ({number(min(values))}–{number(max(values))})"
@@ -33,7 +33,7 @@ def tenths(values):
 
 
 def in_words(unit, values):
-    """Writes unit and values for readers: many bytes as megabytes."""
+    """Returns unit and values for the page. Large numbers of bytes become megabytes."""
     if "bytes" in unit.lower() and max(map(abs, values)) >= 1e5:
         return unit.replace("bytes", "MB"), [value / 1e6 for value in values]
     return unit, values

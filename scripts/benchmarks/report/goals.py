@@ -1,4 +1,4 @@
-"""Goals of urlseen, and the measured figures."""
+"""Goals of urlseen beside the measured figures: the first table of the page."""
 
 from dataclasses import dataclass
 
@@ -16,7 +16,7 @@ TAB, URL = "tab, 30 % unseen", "url, 30 % unseen"
 @dataclass
 class Goal:
     what: str
-    # The goal in words, and as a bound of the median.
+    # The goal in words, and as a limit of the median.
     words: str
     bound: float
     is_at_most: bool
@@ -62,16 +62,16 @@ def throughput(data, group, what, share, times):
 def over_peer(data, group, what, peer, times, case="urlseen"):
     ours = pick(data.lines("pipe"), group, case, "items/s")
     theirs = pick(data.lines("peers"), "peers", peer, "items/s")
-    # Not from the same round, so only their medians can be compared.
+    # The values are from different rounds, so only their medians can be compared.
     found = [median(ours) / median(theirs)] if ours and theirs else []
     return Goal(what, f"{times} times {peer}", times, False, found)
 
 
 def crawls(data):
-    """Returns goals of crawls that pass through, beside those that ask."""
+    """Yields the goals of crawls that pass through, with the figures of crawls that ask."""
     lines = data.lines("crawl")
     for group in map(crawl.group, crawl.SPIDERS):
-        what = f"a crawl passed through, {group}"
+        what = f"a crawl that passes through, {group}"
         ours, asking = (
             values(lines, group, way, crawl.COMMANDS) for way in (crawl.PASS_THROUGH, crawl.ASK)
         )
@@ -133,7 +133,7 @@ def resident(data):
     what = "an item pushed into an idle crawl"
     yield Goal(what, "out in 5 ms at p99", 5, True, pick(latency, "idle", "p99", "ms"))
     share = pick(latency, "idle", "daemon", "% of a core")
-    yield Goal("a daemon that idles", "2 % of a core", 2, True, share)
+    yield Goal("an idle daemon", "2 % of a core", 2, True, share)
 
 
 def pick(lines, group, case, unit):

@@ -1,4 +1,4 @@
-"""Limit that a run of the pipe is compared with."""
+"""Limit of the pipe: the fastest mover."""
 
 from ..line import find, median, ratios, values
 
@@ -7,12 +7,12 @@ SERVED = "server ns/item"
 
 
 def unseen(group):
-    """Returns how many of a hundred items of a group are unseen."""
+    """Returns the percentage of unseen items in a group."""
     return int(group.rpartition(", ")[2].split()[0])
 
 
 def limit(lines, group):
-    """Returns the fastest mover that pushes as much as the filter lets through."""
+    """Returns the fastest mover that pushes as many items as a filter."""
     last = f"pushes {unseen(group)} %"
     is_one = lambda case: case.startswith("mover, ") and case.endswith(last)
     movers = [line for line in find(lines, group, None, RATE) if is_one(line["case"])]
@@ -22,7 +22,7 @@ def limit(lines, group):
 
 
 def shares(lines, group):
-    """Returns the share of the limit that each case of a group reaches, round by round."""
+    """Returns the ratio of each case of a group to the limit, for each round."""
     best = limit(lines, group)
     below = values(lines, group, best, RATE) if best else []
     rates = find(lines, group, None, RATE)

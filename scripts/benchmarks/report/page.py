@@ -1,4 +1,4 @@
-"""Page of the benchmarks."""
+"""docs/benchmarks.md, made from the measured data."""
 
 from ..line import find, median
 from . import budget, crawl, goals, plots
@@ -8,7 +8,7 @@ from .words import BUDGET, INTRODUCTION, SECTIONS
 
 
 def write(data, folder):
-    """Writes the page beside the folder, and the plots into it. Returns the page's path."""
+    """Writes the page beside `folder`, and its plots into `folder`. Returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = plots.draw(data, folder)
     rows = [INTRODUCTION, *first_section(data), "", "## Goals", *goals.table(data)]
@@ -28,7 +28,7 @@ def write(data, folder):
 
 
 def first_section(data):
-    """Writes machine and versions; sections say what differs."""
+    """Makes the table of machine and versions. Sections with other values show the differences."""
     first = reference(data)
     if not first:
         return []
@@ -37,7 +37,7 @@ def first_section(data):
 
 
 def reference(data):
-    """Returns the section that the others are compared with: that of the pipe, or any."""
+    """Returns the section whose machine and versions are at the top of the page."""
     return data.sections.get("pipe") or next(iter(data.sections.values()), None)
 
 
@@ -71,7 +71,7 @@ def body(name, lines, facts):
 
 
 def crawls(lines, group, facts):
-    """Writes a group of crawls: their size and their cost."""
+    """Makes the text and tables of a group of crawls."""
     words = (
         f"{facts['rounds']} rounds, {facts['pages']} pages of {facts['links']} links. The spiders"
         f" have {facts['packages']}."
@@ -80,7 +80,7 @@ def crawls(lines, group, facts):
 
 
 def pipe(lines, group, found, facts):
-    """Writes a group of the pipe: all cases beside its limit, then urlseen by thread."""
+    """Makes the tables of a group of the pipe: all cases, then the threads and the memory."""
     known, rows = facts.get(group, {}), []
     if known:
         rows.append(

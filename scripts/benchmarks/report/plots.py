@@ -1,11 +1,11 @@
-"""Plots of a run's own data, as SVG."""
+"""Plots of the measured data, as SVG files."""
 
 import math
 
 import matplotlib
 
 matplotlib.use("svg")
-# Text stays text, and the same data gives the same bytes.
+# Text stays text in the SVG, and the same data gives the same bytes.
 matplotlib.rcParams.update(
     {"svg.fonttype": "none", "svg.hashsalt": "urlseen", "font.size": 9, "figure.dpi": 72}
 )
@@ -21,7 +21,7 @@ GROUPS = ("tab, 30 % unseen", "url, 30 % unseen")
 
 
 def draw(data, folder):
-    """Draws the plots that have data. Returns title and file name of each, by section."""
+    """Draws the plots whose data exists. Returns title and file name by section."""
     drawn = {}
     for section, title, name, plot in (
         ("pipe", "Items a second, 30 % unseen", "pipe", pipe),
@@ -43,13 +43,13 @@ def draw(data, folder):
 
 
 def tidy(path):
-    """Removes blanks at the ends of lines."""
+    """Removes spaces at the ends of lines."""
     rows = path.read_text().splitlines()
     path.write_text("\n".join(row.rstrip() for row in rows) + "\n")
 
 
 def pipe(data, axes):
-    """Draws urlseen, its limit, and peers: from thousands to millions."""
+    """Draws the rates of urlseen, of its limit and of peers, on a logarithmic axis."""
     found = []
     for group in GROUPS:
         measured = data.lines("pipe")
@@ -83,7 +83,7 @@ def test_and_set(data, axes):
 
 
 def bars(axes, found):
-    """Draws a bar for each: the median, with lowest and highest."""
+    """Draws a bar for each case: the median, with the lowest and the highest value."""
     if not found:
         return False
     for place, (_, measured, color) in enumerate(found):
@@ -107,7 +107,7 @@ def bars(axes, found):
 
 
 def batch(data, axes):
-    """Draws items a second by batch size, urlseen beside the mover."""
+    """Draws the rates of urlseen and of the mover by batch size."""
     by_name = {"urlseen": [], "mover": []}
     for line in find(data.lines("scaling"), "batch size, tab, 30 % unseen", None, RATE):
         name = "urlseen" if line["case"].startswith("urlseen") else "mover"
@@ -136,7 +136,7 @@ def batch(data, axes):
 
 
 def latency(data, axes):
-    """Draws the share of items that is out after a number of milliseconds."""
+    """Draws the share of items that arrived within a number of milliseconds."""
     shares = data.facts("latency").get("shares", [])
     found = find(data.lines("latency"), None, "quantiles", "ms")
     for line, color in zip(found, (OURS, LIMIT)):

@@ -1,10 +1,10 @@
-"""Tables of lines: a row a case, a column a unit."""
+"""Tables of measured lines, with a row for each case and a column for each unit."""
 
 from .figures import figure, in_words
 
 
 def table(lines, more=None):
-    """Makes the table of one group. `more` gives, by title, the figures of a column by case."""
+    """Makes the table of one group. `more` has further columns: the figures of cases, by title."""
     cases, columns = {}, {}
     for line in lines:
         if "values" in line and line["values"]:
@@ -38,7 +38,7 @@ def row(*cells):
 
 
 def groups(lines):
-    """Sorts the lines by group, in the order of their first appearance. Peers' tuning is last."""
+    """Groups the lines, in the order of first appearance. Groups of tuning come last."""
     found = {}
     for line in sorted(lines, key=lambda line: line["group"].endswith(", tuning")):
         found.setdefault(line["group"], []).append(line)

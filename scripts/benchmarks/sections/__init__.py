@@ -1,6 +1,6 @@
-"""Sections of the benchmarks: a module for each, with `run(settings)`.
+"""Sections of the benchmarks. Each is a module with a function `run(settings)`.
 
-It returns a dictionary with `lines` and, if there is something to say about them, `facts`.
+The function returns a dictionary with `lines` of data and, in some sections, `facts` about them.
 """
 
 from . import between, crawl, kernels, latency, layouts, lines, log, peers, pipe, profile, scaling

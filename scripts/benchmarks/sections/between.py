@@ -1,4 +1,4 @@
-"""Effect on the filter of other work between batches: benches/filter."""
+"""Test-and-set with other work between the batches, by benches/filter."""
 
 from ..programs import build_bench, collect
 

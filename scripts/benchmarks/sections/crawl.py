@@ -1,4 +1,4 @@
-"""Whole crawls, urlseen beside scrapy-redis, as scripts/bench-crawl measures them."""
+"""Whole crawls of urlseen beside scrapy-redis, as in scripts/bench-crawl."""
 
 from ..crawls import Crawls, versions
 from ..programs import URLSEEN
@@ -9,7 +9,7 @@ PAGES, LINKS = 330, 38
 
 def run(settings):
     pages, links = (40, 10) if settings.short else (PAGES, LINKS)
-    # Percentiles need more rounds than the other sections.
+    # This section shows percentiles, which need more rounds.
     rounds = settings.rounds if settings.short else max(settings.rounds, ROUNDS)
     lines = []
     for spiders in SPIDERS:

@@ -1,4 +1,4 @@
-"""Fingerprints and the filter's test-and-set, each alone."""
+"""Fingerprints alone, and test-and-set alone."""
 
 from ..line import missing
 from ..programs import build_bench, collect
@@ -13,7 +13,7 @@ def run(settings):
 
 
 def part(name, command):
-    """Returns the lines of a part, or the reason for their absence. The other part goes on."""
+    """Returns the lines of a part, or a line with the reason if the part fails."""
     try:
         lines = collect(command() if callable(command) else command)
         return lines or [missing(name, "all of it", "it printed no figures")]

@@ -1,4 +1,4 @@
-"""Time of a single item through the daemon, idle and half-loaded, and the cost of idling."""
+"""Time of a single item through an idle and a half-loaded daemon, and the cost of idling."""
 
 import random
 import re
@@ -30,9 +30,9 @@ def run(settings):
             with Daemon(server, filter, folder) as daemon:
                 note(measured, waits, "idle", single_items(server, pushes, round))
                 idling(measured, server, daemon, idle)
-                # The highest rate beside feeder and consumer, which take their part of the machine.
+                # The highest rate is measured beside feeder and consumer, which share the machine.
                 _, _, highest = loaded(server, stock, stock.count / load, load)
-            # A new daemon, as this one has seen the items.
+            # A new daemon is necessary, because the first one has seen the items.
             with Daemon(server, filter, folder):
                 times, kept, _ = loaded(server, stock, highest / 2, load)
                 note(measured, waits, "half-loaded", times)
@@ -60,13 +60,13 @@ def quantile(times, share):
 
 
 def single_items(server, count, seed):
-    """Milliseconds from the push of an item to its arrival, with no other item on its way."""
+    """Returns the milliseconds from push to pop, for items that are alone in the daemon."""
     draw = random.Random(seed).random
     times = []
     with Wire(server.socket) as producer, Wire(server.socket) as consumer:
         for _ in range(count):
             consumer.send(command("BLPOP", SINK, 0))
-            # Out of step with every period that the daemon may have.
+            # The random pause avoids a common rhythm with timers of the daemon.
             time.sleep(0.02 * draw())
             push = command("RPUSH", SOURCE, feeder.marked())
             begun = time.perf_counter_ns()
@@ -89,14 +89,14 @@ def idling(measured, server, daemon, seconds):
 
 
 def loaded(server, stock, rate, seconds):
-    """Milliseconds of marked items among others, and the rates that went in and came out."""
+    """Returns the milliseconds of marked items, and the rates of pushed and of judged items."""
     arguments = [server.socket, SOURCE, stock.path, rate, seconds]
     feeding = subprocess.Popen(
         [sys.executable, "-B", "-m", "benchmarks.feeder", *map(str, arguments)],
         cwd=ROOT / "scripts", stdout=subprocess.PIPE, text=True,
     )
     times = []
-    # The consumer takes everything as soon as it comes.
+    # The consumer pops all items as soon as they arrive.
     pop = command("BLMPOP", 0.5, 1, SINK, "LEFT", "COUNT", 10_000)
     with Wire(server.socket) as consumer:
         while feeding.poll() is None:

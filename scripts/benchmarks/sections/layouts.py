@@ -1,4 +1,4 @@
-"""Filters in Redis, by layout, beside the projects whose layouts they are."""
+"""Filters in Redis of each kind, beside the projects with the same layout."""
 
 import math
 import sys
@@ -18,15 +18,15 @@ from ..peers.size import CAPACITY, ERROR_RATE
 from ..server import Server
 
 UNSEEN = (30, 5)
-# More items than the slowest one can take in its time.
+# Number of items for a peer, more than the slowest peer can process in its time.
 PEER_ITEMS = 100_000
 SCRIPT = b"EVALSHA"
-# Commands of Redis that read bits, and those that set them.
+# Commands that read a filter, and commands that write to a filter.
 READS, WRITES = ("bitfield_ro", "getrange", "smismember"), ("bitfield", "setrange", "sadd")
 
 
 def layouts(settings):
-    """Settings, kind of items and peers, by layout."""
+    """Returns the kinds of filters, each with its settings, its kind of items and its peers."""
     sized = {"capacity": settings.capacity if settings.short else CAPACITY, "error_rate": ERROR_RATE}
     bits = {"bit": 30, "hash_number": 6}
     pyrebloom = f"pyrebloom:{sized['capacity']}:{sized['error_rate']}"
@@ -69,12 +69,12 @@ def group_of(layout, stock):
 
 
 class Bench:
-    """Runs on one kind of items, in a server that has a stock of them."""
+    """Runs with one kind of items, on a Redis server that has a stock of these items."""
 
     def __init__(self, server, stock, measured):
         self.server, self.stock, self.measured = server, stock, measured
         stock.load(server.socket, STOCK)
-        # Some peers would take minutes for all items.
+        # Peers get fewer items, because some would take minutes for all.
         few = server.client.lrange(STOCK, 0, min(PEER_ITEMS, stock.count) - 1)
         self.distinct = len({item.partition(b"\t")[0] for item in few})
         for begin in range(0, len(few), 1000):
@@ -86,7 +86,7 @@ class Bench:
         self.server.delete("nothing", *(set(self.server.client.keys()) - stocks))
 
     def filter(self, layout, sizes):
-        """Lets the daemon move the stock, with an empty filter."""
+        """Runs the daemon on a copy of the stock, with an empty filter."""
         self.clear()
         client = self.server.client
         client.config_set("slowlog-log-slower-than", 100)
@@ -100,7 +100,7 @@ class Bench:
                     if entry["command"].startswith(SCRIPT)]
         came = client.llen(SINK)
         if not self.stock.distinct - 1 - self.stock.distinct * 1e-3 <= came <= self.stock.distinct:
-            raise RuntimeError(f"{came} items came out, {self.stock.distinct} are different")
+            raise RuntimeError(f"the sink has {came} items, {self.stock.distinct} are expected")
         group, case = group_of(layout, self.stock), "urlseen"
         count = self.stock.count
         say(group, case, count / seconds)
@@ -114,7 +114,7 @@ class Bench:
             self.measured.add(group, case, f"server ns/item, {name} the filter", 1e3 * taken / count)
 
     def peer(self, layout, peer, seconds):
-        """Lets a peer work for some seconds, or on a few items."""
+        """Runs a peer for some seconds, or on few items."""
         self.clear()
         group = group_of(layout, self.stock)
         if isinstance(peer, driver.Driver):
@@ -125,7 +125,7 @@ class Bench:
             moved, taken, served = peer.run(self.server, few)
         else:
             self.server.client.copy("few", SOURCE_OF_PEERS)
-            # As clients are made by default: bytes in, bytes out.
+            # The client has its defaults, so its replies are bytes.
             with redis.Redis(unix_socket_path=str(self.server.socket)) as connection:
                 peer.prepare(connection)
                 served, begun = self.server.processor_time(), time.perf_counter()
@@ -141,7 +141,7 @@ SOURCE_OF_PEERS = loops.SOURCE
 
 
 class Few:
-    """A small stock for a driver."""
+    """Small stock for a driver."""
 
     def __init__(self, key, distinct):
         self.key, self.distinct = key, distinct
@@ -149,7 +149,7 @@ class Few:
 
 class PyreBloom(driver.Driver):
     def prepare(self, server):
-        """Makes the strings with their later length."""
+        """Makes the string of the filter with its full length."""
         server.delete(f"{FILTER}.0")
         _, capacity, rate = self.test.split(":")
         bits = int(-math.log(float(rate)) * int(capacity) / math.log(2) ** 2)
@@ -165,7 +165,7 @@ class BlockCluster(loops.Loop):
         import peer_filters
 
         self.filter = peer_filters.BlockCluster(connection, FILTER, 30, 6, 1)
-        # With its later length.
+        # The string gets its full length.
         connection.setbit(f"{FILTER}0", 2**30 - 1, 0)
 
     def is_seen(self, item):

@@ -1,4 +1,4 @@
-"""`urlseen filter` beside other ways to remove repeated lines: scripts/bench-filter."""
+"""`urlseen filter` beside other programs that remove repeated lines, by scripts/bench-filter."""
 
 from ..folders import CACHE
 from ..programs import collect

@@ -1,4 +1,4 @@
-"""Cost of the log: benches/log.rs."""
+"""Cost of the log, by benches/log.rs."""
 
 from ..programs import build_bench, collect
 

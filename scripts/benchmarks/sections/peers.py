@@ -1,4 +1,4 @@
-"""Other filters for unseen URLs: scripts/bench-peers."""
+"""Other filters for unseen URLs, by scripts/bench-peers."""
 
 from ..programs import collect
 

@@ -1,4 +1,4 @@
-"""The pipe's limit, and urlseen beside it."""
+"""urlseen beside the mover, which is the limit of the pipe."""
 
 from itertools import product
 
@@ -10,9 +10,9 @@ from ..mover import Mover
 KINDS = [(kind, unseen) for kind in (TAB, URL) for unseen in (30, 5)]
 BATCHES = (100, 1000, 5000)
 IN_FLIGHT = (1, 2, 3)
-# The batch size at which a mover is fastest, beside the daemon's own.
+# Batch size with which a mover is fastest. The daemon runs with it and with its default.
 LARGE = 5000
-# The group that also tries other ways to move a list.
+# Group that also has other ways to move a list.
 OTHER_WAYS = "tab, 30 % unseen"
 
 
@@ -26,12 +26,12 @@ def run(settings):
         }
         movers = [
             *(Mover(*batches, bench.stock.unseen) for batches in product(BATCHES, IN_FLIGHT)),
-            # Pushing all items on, as a mover that filters nothing would.
+            # These movers push all items.
             *(Mover(batch, 2, 100) for batch in BATCHES),
         ]
         if bench.stock.group == OTHER_WAYS:
             movers += [Mover(1000, 2, 100, "script"), Mover(1000, 2, 100, "lmove")]
-        # Warm-up: the server takes memory from the system and keeps it.
+        # This run does not count: the server takes memory from the system and keeps it.
         bench.move(Mover(1000, 2, 100))
         for _ in range(settings.rounds):
             for mover in movers:

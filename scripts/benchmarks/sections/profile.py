@@ -1,4 +1,4 @@
-"""Functions of the daemon and of Redis by processor time, while they work, by thread."""
+"""Processor time of the threads and functions of the daemon and of Redis during their work."""
 
 import re
 import shutil
@@ -15,7 +15,7 @@ from ..line import line, missing
 from ..measured import STOCK, Measured, stocks
 
 UNSEEN = 30
-# Samples a second. Odd, so that work with a period of a millisecond is sampled evenly.
+# Number of samples a second. An odd number also samples work with a period of a millisecond evenly.
 FREQUENCY = 1999
 SHOWN = 20
 
@@ -38,7 +38,7 @@ def run(settings):
 
 
 class recording:
-    """A context in which perf samples all threads of some processes while they are on a core."""
+    """Context in which perf samples all running threads of some processes."""
 
     def __init__(self, samples, *pids):
         pids = ",".join(map(str, pids))
@@ -51,7 +51,7 @@ class recording:
         self.process = subprocess.Popen(
             self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
         )
-        # perf does not report that it has begun.
+        # perf does not report its start.
         time.sleep(1)
         if self.process.poll() is not None:
             raise RuntimeError(f"perf: {self.process.stderr.read().decode(errors='replace')}")
@@ -62,14 +62,14 @@ class recording:
 
 
 def folded(samples, group):
-    """Makes a line for each thread, and for each function that takes the most."""
+    """Makes a line for each thread, and for the functions with the largest shares."""
     rows = [*report(samples, "comm"), *report(samples, "comm,symbol")]
     threads = [(share, thread) for share, thread, function in rows if not function]
-    # One function for several types counts as one.
+    # The variants of a function for several types count as one.
     functions = Counter()
     for share, thread, function in rows:
         if function:
-            # Debian's Redis has names for few of its functions.
+            # Debian's Redis lacks the names of most functions.
             name = "functions without a name" if function.startswith("0x") else function
             functions[f"{thread}: {name}"] += share
     lines = [line(group, thread, "% of samples", [share]) for share, thread in threads]
@@ -79,7 +79,7 @@ def folded(samples, group):
 
 
 def report(samples, sort):
-    """Returns share, thread and function, the largest share first."""
+    """Returns shares with thread and function, the largest share first."""
     done = subprocess.run(
         [
             "perf", "report", "--stdio", "--quiet", "--no-children", "-g", "none", "-t", "|",
@@ -92,7 +92,7 @@ def report(samples, sort):
         share, _, rest = row.partition("|")
         if rest:
             thread, _, function = rest.partition("|")
-            # The object stands before the name, and empty columns after it.
+            # The name follows the object, and empty columns follow the name.
             function = re.sub(r"^\s*\[.\]\s*|[\s|-]+$", "", function)
             rows.append((float(share.strip().rstrip("%")), thread.strip(), function))
     return rows

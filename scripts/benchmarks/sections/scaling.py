@@ -1,4 +1,4 @@
-"""Effect of batch size and filter threads."""
+"""Effect of the batch size and of the number of filter threads."""
 
 import os
 
@@ -29,7 +29,7 @@ def run(settings):
 
 
 def thread_counts():
-    """Returns 1, 2, and further doublings up to the number of cores."""
+    """Returns 1, 2, and further powers of two up to the number of cores."""
     counts = [1, 2]
     while counts[-1] * 2 <= (os.cpu_count() or 1):
         counts.append(counts[-1] * 2)

@@ -1,9 +1,21 @@
-"""Scrapy's dupefilter and scrapy-redis's queues, by urlseen.
+"""Components that let Scrapy and scrapy-redis drop duplicate requests with urlseen.
 
-What settings name is here: `DupeFilter` (or `NoDupeFilter`) for `DUPEFILTER_CLASS`, `PriorityQueue`
-or `FifoQueue` for `SCHEDULER_QUEUE_CLASS`, `ForgetFailed` for `DOWNLOADER_MIDDLEWARES`,
-`SendDiscovered` for `SPIDER_MIDDLEWARES` and `ScrapyRedisFingerprinter` for
-`REQUEST_FINGERPRINTER_CLASS`. Spiders may call `forget`.
+A project uses them through its settings:
+
+    DUPEFILTER_CLASS             DupeFilter asks urlseen; NoDupeFilter passes all requests
+    SCHEDULER_QUEUE_CLASS        PriorityQueue and FifoQueue send requests through urlseen
+    SPIDER_MIDDLEWARES           SendDiscovered does the same for a RedisSpider
+    DOWNLOADER_MIDDLEWARES       ForgetFailed lets failed requests pass again
+    REQUEST_FINGERPRINTER_CLASS  ScrapyRedisFingerprinter computes scrapy-redis's fingerprints
+
+For example, these settings of scrapy-redis send requests through urlseen:
+
+    SCHEDULER = "scrapy_redis.scheduler.Scheduler"
+    SCHEDULER_QUEUE_CLASS = "urlseen_scrapy.PriorityQueue"
+    DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"
+
+Spiders can call `forget`. The package logs to "urlseen_scrapy" and counts `urlseen/…` in Scrapy's
+stats.
 """
 
 from urlseen_scrapy.discovered import SendDiscovered

@@ -1,4 +1,4 @@
-"""Slowing a spider that is far ahead of urlseen."""
+"""Brake for a spider that discovers links faster than urlseen reads them."""
 
 from __future__ import annotations
 
@@ -11,15 +11,18 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: Time between two questions for the length of the source.
+#: Seconds between two questions for the length of the source.
 LOOK_S = 0.1
-#: Shortest time between two pops while the source is too long. Pops never stop, because a daemon
-#: that waits for room in the sink needs them to continue.
+#: Minimum number of seconds between two pops while the source is too long. Pops never stop
+#: completely, because they make room in the sink, and the daemon may wait for this room.
 SLOW_POP_S = 1.0
 
 
 class Brake:
-    """Lets a spider fetch one page at a time while more than `most` items wait in the source."""
+    """Slows a spider to one page at a time while more than `most` items wait in the source.
+
+    With `most` 0, the brake never slows a spider.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -29,7 +32,11 @@ class Brake:
         self._is_on = False
 
     def holds(self, consumer: Consumer, *, is_busy: bool) -> bool:
-        """Returns `True` if it is too soon for a pop. Raises `Away` or `Refused`."""
+        """Returns `True` if the spider must not pop a request now.
+
+        `is_busy` tells that the spider has requests in work. The method reads the length of the
+        source from Redis, at most every `LOOK_S` seconds. Raises `Away` or `Refused` if that fails.
+        """
         if not self._most:
             return False
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""Client that asks urlseen about requests and survives broken connections."""
+"""Client that asks urlseen about requests, and asks again after a broken connection."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ _clients: WeakKeyDictionary[Crawler, Client] = WeakKeyDictionary()
 
 
 def client_of(crawler: Crawler) -> Client:
-    """Returns the crawl's one client."""
+    """Returns the client of the crawl. All components of a crawl share one client.
+
+    Raises `ValueError` if a setting of the crawl is wrong.
+    """
     client = _clients.get(crawler)
     if client is None:
         client = _clients[crawler] = Client(crawler, AskSettings.from_crawler(crawler))
@@ -33,15 +36,16 @@ def client_of(crawler: Crawler) -> Client:
 
 
 class Client:
-    """Asks urlseen for one crawl.
+    """Asks urlseen about the requests of one crawl.
 
-    A fingerprint without an answer counts as new: it is better to fetch a page twice than to lose
-    it. The same holds if the connection broke after the question. urlseen may have added the
-    fingerprint then, and would call it seen because of that.
+    If urlseen does not answer, the fingerprint counts as new. It is better to fetch a page twice
+    than to lose it. For the same reason, an answer "seen" counts as new after a broken connection:
+    urlseen may have added the fingerprint at the first question.
     """
 
     def __init__(self, crawler: Crawler, settings: AskSettings) -> None:
-        # The client lives as long as the crawler. A plain reference would keep the crawler alive.
+        # `_clients` keeps the client while the crawler lives. A plain reference from the client
+        # would keep the crawler alive for ever.
         self._crawler = ref(crawler)
         self._settings = settings
         self._server = Server(settings.url, settings.key, settings.timeout_s)
@@ -51,7 +55,12 @@ class Client:
         self._is_ending = False
 
     def open(self) -> None:
-        """Raises an error if urlseen does not answer, unless `URLSEEN_WHEN_AWAY` permits that."""
+        """Checks that urlseen answers for the key. Call it before the first question.
+
+        With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
+        seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
+        urlseen refuses the key, or is still away after the wait.
+        """
         patience = Patience(self._whom, self._settings.wait_s)
         with patience.interruptible():
             while True:
@@ -62,13 +71,19 @@ class Client:
                 except Away as away:
                     when_away = self._settings.when_away
                     if when_away == "pass":
-                        logger.warning("%s is away; the spider does not wait: %s", self._whom, away)
+                        logger.warning(
+                            "%s is away; the spider starts without it: %s", self._whom, away
+                        )
                         return None
                     if when_away == "fail" or not patience.pause(away):
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
 
     def is_new(self, fingerprint: str) -> bool:
-        """Adds a fingerprint. Returns `True` if it was new, or may have been."""
+        """Adds a fingerprint of hex digits. Returns `True` if it was new, or may have been new.
+
+        If urlseen does not answer, the method does as `URLSEEN_WHEN_AWAY` says: it waits, closes
+        the spider, or returns `True` at once. It raises no error of the connection.
+        """
         if self._next_try and time.monotonic() < self._next_try:
             return self._pass()
         try:
@@ -83,12 +98,16 @@ class Client:
         return is_new
 
     def forget(self, fingerprint: str) -> bool:
-        """Lets a fingerprint count as unseen. Returns `True` if urlseen was told."""
+        """Lets a fingerprint of hex digits count as unseen.
+
+        Returns `True` if urlseen has confirmed that. Otherwise it logs a warning and returns
+        `False`.
+        """
         try:
             try:
                 self._server.remove(fingerprint)
             except Away:
-                # urlseen may have been restarted just now. It does no harm to forget twice.
+                # urlseen may just have been restarted. A second removal does no harm.
                 self._server.remove(fingerprint)
         except (Away, Refused) as error:
             self._count("forget_failed")
@@ -107,7 +126,7 @@ class Client:
         patience = Patience(self._whom, self._settings.wait_s)
         is_first = True
         with patience.interruptible():
-            # The first retry is immediate: an urlseen that was restarted is not away.
+            # The first retry follows at once, because urlseen may just have been restarted.
             while is_first or (
                 when_away == "wait" and not self._is_ending and patience.pause(away)
             ):
@@ -130,7 +149,7 @@ class Client:
         self._next_try = time.monotonic() + LONGEST_PAUSE_S
         if when_away == "pass" or self._is_ending:
             if not was_away:
-                logger.warning("%s is away; requests pass unasked: %s", self._whom, away)
+                logger.warning("%s is away; requests pass unchecked: %s", self._whom, away)
             return self._pass()
         if patience.is_told_to_stop:
             self._is_ending = True
@@ -138,7 +157,7 @@ class Client:
         return self._end("urlseen_away", f"{self._whom} is away: {away}")
 
     def _end(self, reason: str, message: str) -> bool:
-        """Closes the spider. The request counts as new, so that a lasting queue keeps it."""
+        """Closes the spider. Returns `True`, so that a persistent queue keeps the request."""
         self._next_try = time.monotonic() + LONGEST_PAUSE_S
         if not self._is_ending:
             self._is_ending = True
@@ -157,7 +176,7 @@ class Client:
         logger.info("%s is back", self._whom)
 
     def _refusal(self, refused: Refused) -> str:
-        return f"{self._whom} refuses what is asked about the key {self._settings.key}: {refused}"
+        return f"{self._whom} refuses questions about the key {self._settings.key}: {refused}"
 
     def _count(self, what: str) -> None:
         crawler = self._crawler()

@@ -1,4 +1,4 @@
-"""Consumer: the part that a spider process has in its crawl in Redis."""
+"""Calls by which a spider process pushes, pops and acknowledges the requests of its crawl."""
 
 from __future__ import annotations
 
@@ -18,27 +18,34 @@ if TYPE_CHECKING:
     from urlseen_scrapy.record import Record
     from urlseen_scrapy.wire import Wire
 
-#: Number of attempts to count the waiting requests while consumers come and go.
+#: Maximum number of attempts to count requests. An attempt fails if the consumers have changed.
 COUNT_TRIES = 5
 
 
 def consumer_name(settings: BaseSettings) -> str:
-    """Returns the configured name and a random suffix, so that no two processes share one."""
+    """Returns the name of this process among the consumers: `URLSEEN_CONSUMER#RANDOM`.
+
+    Without that setting, the name begins with the host name and the process id. The random part
+    makes the name unique. Raises `ValueError` if the setting has a space or a `#`.
+    """
     name = str(settings.get("URLSEEN_CONSUMER") or f"{socket.gethostname()}-{os.getpid()}")
     if not re.fullmatch(r"[^\s#]+", name):
-        raise ValueError(f"URLSEEN_CONSUMER is {name!r}; it may hold neither spaces nor #")
+        raise ValueError(f"URLSEEN_CONSUMER is {name!r}; it may contain neither spaces nor #")
     return f"{name}#{secrets.token_hex(8)}"
 
 
 class Producer:
-    """Pushes to the source of a crawl for which no daemon has run yet."""
+    """Pushes items to the source of a crawl that has no crawl record yet."""
 
     def __init__(self, wire: Wire, source: str) -> None:
         self._wire = wire
         self._source = source
 
     def push(self, items: list[bytes]) -> None:
-        """Pushes items to the source. A repeated call pushes them twice."""
+        """Pushes items to the source. A repeated call pushes them again.
+
+        Raises `Away` if Redis does not answer, and `Refused` if Redis refuses the command.
+        """
         self._wire.ask(self._command, self._source, *items)
 
     @property
@@ -49,7 +56,11 @@ class Producer:
 class Consumer(Producer):
     """Pops requests of one crawl, holds them, and acknowledges them.
 
-    Each method except `count` is one round trip, and raises `Away` or `Refused` if it fails.
+    A popped request is a *delivery*. Redis holds the delivery for this consumer, under a number
+    that the caller chooses, until the consumer acknowledges, rejects or requeues it.
+
+    Each method raises `Away` if Redis does not answer, and `Refused` if Redis refuses the call. All
+    methods except `push` are safe to repeat. `count` and `reclaim` may take several round trips.
     """
 
     def __init__(
@@ -64,10 +75,12 @@ class Consumer(Producer):
         self._known: list[bytes] = []
 
     def pop(self, number: int) -> bytes | None:
-        """Pops the next request as `SCORE COUNT BYTES`, and holds it as delivery `number`.
+        """Pops the next request, and holds it as delivery `number`.
 
-        The same number gets the same request until it is finished. Returns `None` if there is no
-        request, and `b"full"` if this consumer holds as many as it may.
+        Returns `SCORE COUNT ITEM`: the score in a sorted set, the number of earlier deliveries
+        whose consumer stopped, and the item itself. Returns `None` if the sink is empty, and
+        `b"full"` if this consumer holds `held_max` deliveries. A repeated call with the same number
+        returns the same request until the delivery is finished.
         """
         record = self.record
         answer: bytes | None = POP.run(
@@ -86,35 +99,50 @@ class Consumer(Producer):
         return self.record.push
 
     def finish(self, number: int, items: list[bytes]) -> bool:
-        """Acknowledges a delivery and pushes its links. `False` if others have it by now."""
+        """Acknowledges a delivery, and pushes the links of its page to the source, in one step.
+
+        Returns `False` and pushes nothing if this consumer no longer holds the delivery: it was
+        requeued meanwhile, or acknowledged by an earlier call.
+        """
         keys = [self.record.source, self._held, self._keys.requeues]
         return bool(FINISH.run(self._wire, keys, self.record.push, number, *items))
 
     def reject(self, number: int, item: bytes, reason: str) -> bool:
-        """Moves a delivery to the rejects. `False` if others have it by now."""
+        """Moves a delivery to the rejects. Returns `False` if this consumer no longer holds it."""
         return self._reject(self._held, str(number), item, reason)
 
     def give_back(self, numbers: list[int]) -> None:
-        """Requeues deliveries of this consumer."""
+        """Requeues deliveries of this consumer, by their numbers."""
         self._requeue(self.name, "", *numbers)
 
     def leave(self) -> int:
-        """Requeues all that this consumer holds, and removes its entry."""
+        """Requeues all deliveries of this consumer, and removes the consumer from the crawl.
+
+        Returns the number of requeued deliveries.
+        """
         done, *_ = self._requeue(self.name, "")
         return int(done)
 
     def beat(self, wire: Wire | None = None) -> list[int]:
-        """Increments the heartbeat. Returns the deliveries that Redis holds for this consumer."""
+        """Increments the heartbeat. Returns the deliveries that Redis holds for this consumer.
+
+        A thread of its own passes its own connection as `wire`.
+        """
         found = BEAT.run(wire or self._wire, [self._keys.consumers, self._held], self.name)
         return [int(number) for number in found]
 
     def heartbeats(self) -> dict[str, str]:
-        """Returns each consumer with its heartbeat."""
+        """Returns the heartbeat of each consumer, by the name of the consumer."""
         flat = [part.decode() for part in self._wire.ask("HGETALL", self._keys.consumers)]
         return dict(zip(flat[::2], flat[1::2]))
 
     def reclaim(self, other: str, heartbeat: str) -> tuple[int, int]:
-        """Requeues what a stopped consumer held. Returns how many it requeued and rejected."""
+        """Requeues the deliveries of the consumer `other`, which has stopped.
+
+        Does nothing if its heartbeat is no longer `heartbeat`. A request that was delivered too
+        often (`held.deliveries`) goes to the rejects instead. Returns the numbers of requeued and
+        of rejected deliveries.
+        """
         answer = self._requeue(other, heartbeat)
         if answer == b"alive":
             return 0, 0
@@ -133,7 +161,10 @@ class Consumer(Producer):
         return int(done), len(too_often) // 3
 
     def count(self) -> int:
-        """Counts, at one moment, the requests that wait, are on their way or are held."""
+        """Returns the number of requests in source, urlseen and sink, or held by any consumer.
+
+        The number is of one moment. Returns 1 if the consumers change all the time.
+        """
         record = self.record
         for _ in range(COUNT_TRIES):
             held = [self._keys.held(name.decode()) for name in self._known]
@@ -142,11 +173,14 @@ class Consumer(Producer):
             if not isinstance(answer, list):
                 return int(answer)
             self._known = answer
-        # A crawl whose consumers come and go is not idle.
+        # A crawl with new or leaving consumers is not idle.
         return 1
 
     def forget(self, fingerprints: list[bytes]) -> None:
-        """Asks urlseen to let fingerprints pass once more."""
+        """Asks urlseen to let fingerprints of hex digits pass once more.
+
+        A repeated call does no harm.
+        """
         self._wire.ask("RPUSH", self.record.forget, *fingerprints)
 
     def source_len(self) -> int:

@@ -1,4 +1,4 @@
-"""Requests that a spider holds, and the links that their pages led to."""
+"""Requests that a spider process holds, and the links on their pages."""
 
 from __future__ import annotations
 
@@ -34,33 +34,39 @@ logger = logging.getLogger("urlseen_scrapy")
 
 T = TypeVar("T")
 
-#: The most bytes that are kept while Redis is away.
+#: Maximum number of bytes of unsent items. With more, the crawl ends.
 KEPT_BYTES = 64 << 20
-#: Time that a spider that closes waits for Redis.
+#: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
-#: Number of heartbeats in the time-out of a consumer.
+#: Number of heartbeats during the time-out of a consumer.
 BEATS = 4
 
 _deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
 
 
 def deliveries_of(crawler: Crawler) -> Deliveries | None:
-    """Returns the deliveries of a crawl whose requests pass through urlseen."""
+    """Returns the deliveries of a crawl, or `None` if its requests do not pass through urlseen."""
     return _deliveries.get(crawler)
 
 
 class Deliveries:
-    """Pops requests, tracks them until they are finished, and sends their links.
+    """Pops requests, tracks them until they are finished, and sends the links of their pages.
 
-    Everything except the heartbeat happens in the thread of the reactor. An error of Redis never
-    leaves this class. It keeps the items that it could not send, and pops nothing meanwhile. If a
-    page cannot be acknowledged, another spider fetches it again.
+    All methods run in the thread of the reactor; only the heartbeat has a thread of its own. After
+    the constructor, no method raises an error of Redis. While Redis is away, the object keeps the
+    items that it could not send, and pops nothing. If a page cannot be acknowledged, another spider
+    fetches it again.
     """
 
     def __init__(
         self, crawler: Crawler, server: Redis, fit: Fit, *, keeps_children: bool = False
     ) -> None:
-        """Set `keeps_children` if the scheduler keeps requests in the memory of this process."""
+        """Reads the crawl record, and compares it with the settings and with `fit`.
+
+        Set `keeps_children` if the scheduler keeps requests in the memory of this process. Raises
+        `ValueError` if a setting is wrong, and `RuntimeError` if Redis does not answer or Scrapy's
+        engine lacks a method.
+        """
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
         self._crawler = crawler
@@ -80,7 +86,7 @@ class Deliveries:
         self._poke = Poke(crawler)
         self._open: dict[int, Delivery] = {}
         self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
-        #: The number of the next delivery. A pop whose reply was lost is repeated under it.
+        #: The number of the next delivery. After a lost reply, the pop is repeated with it.
         self._number = 1
         self._last: tuple[Delivery, Request] | None = None
         self._reconciled = 0
@@ -96,9 +102,9 @@ class Deliveries:
         _deliveries[crawler] = self
 
     def pop(self) -> Delivery | None:
-        """Pops the next unseen request and holds it, if there is one by now.
+        """Pops the next unseen request and holds it. Returns `None` if there is none now.
 
-        If there is none, it sends the links of pages so far, and makes the engine ask again.
+        In this case it also sends the collected links, and makes the engine ask again soon.
         """
         self._check_identity()
         if self._is_ended or self._poke.is_waiting:
@@ -108,8 +114,8 @@ class Deliveries:
             if value is not None:
                 self._say(
                     "full",
-                    f"This spider holds {self._held_max} requests (URLSEEN_HELD_MAX) and gets no"
-                    " more until some are finished",
+                    f"This spider holds {self._held_max} requests (URLSEEN_HELD_MAX), and pops no"
+                    " more until some of them are finished",
                 )
             self._wait()
             return None
@@ -123,22 +129,23 @@ class Deliveries:
         return delivery
 
     def took(self, delivery: Delivery, request: Request) -> None:
-        """Notes that `request` was made of the delivery and goes to the engine."""
+        """Notes that `request` was made from the delivery and goes to the engine."""
         delivery.add(request)
         self._owners[request] = delivery
         if not self._keeps_children:
             self._last = (delivery, request)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
-        """Moves a delivery that is no request to the rejects, which also acknowledges it."""
+        """Moves a delivery to the rejects, because no request can be made from it."""
         self._count_stat("unreadable")
         self._outbox.reject(delivery, reason)
         self._end_delivery(delivery)
 
     def collect(self, request: Request, item: bytes, *, page: Request | None = None) -> None:
-        """Keeps `item` until the page that led to it is finished, or until there are enough items.
+        """Keeps `item` until its page is finished, or until there are enough items for a push.
 
-        The page is that of `page`; without it, the page that led to `request`.
+        The page is that of the request `page`. Without `page`, it is the page that led to
+        `request`. An item that belongs to no page is pushed when the scheduler next asks for work.
         """
         delivery = self._owners.get(request if page is None else page)
         if delivery is None or delivery.is_finished:
@@ -152,16 +159,19 @@ class Deliveries:
             self.flush()
 
     def forget(self, fingerprint: str) -> bool:
-        """Asks urlseen to let a fingerprint pass again. `False` if its filter cannot forget."""
+        """Asks urlseen to let a fingerprint of hex digits pass once more.
+
+        Returns `False` if the filter of the crawl cannot forget.
+        """
         if self._consumer is not None and not self._consumer.record.forget:
             self._count_stat("forget_failed")
-            self._say("forget", f"the filter for {self.source} cannot forget")
+            self._say("forget", f"The filter of the crawl of {self.source} cannot forget")
             return False
         self._outbox.forget(fingerprint.encode())
         return True
 
     def flush(self) -> bool:
-        """Sends everything that may be sent by now. Returns `True` if Redis took it."""
+        """Sends all items that may be sent now. Returns `True` if Redis has taken them."""
         is_empty = self._outbox.is_empty
         is_sent = self._attempt(self._send, False)
         if is_sent and not is_empty:
@@ -171,7 +181,10 @@ class Deliveries:
         return is_sent
 
     def count(self) -> int:
-        """Counts requests that wait, are on their way or are held. Not 0 if that is unknown."""
+        """Returns the number of requests in source, urlseen and sink, or held by any spider.
+
+        Returns 1 if Redis does not answer, so that the spider does not end.
+        """
         return 0 if self._is_ended else self._attempt(self._count, 1)
 
     def led_to(self, request: Request, child: Request) -> None:
@@ -183,7 +196,7 @@ class Deliveries:
                 delivery.add_child(child)
 
     def left(self, request: Request) -> None:
-        """Notes that the engine is done with `request`. Its delivery may be finished now."""
+        """Notes that the engine is done with `request`, and finishes its delivery if possible."""
         delivery = self._owners.get(request)
         if delivery is None or delivery.is_finished:
             return
@@ -191,7 +204,7 @@ class Deliveries:
         self._finish_if_over(delivery)
 
     def dropped(self, request: Request) -> None:
-        """Notes that the scheduler did not take `request`."""
+        """Notes that the scheduler has dropped `request`."""
         if self._keeps_children:
             self.left(request)
 
@@ -226,8 +239,8 @@ class Deliveries:
         if self._consumer is None:
             self._say(
                 "record",
-                f"No urlseen has run for {self.source} yet: this spider pushes to it, and gets"
-                " requests once urlseen runs",
+                f"No urlseen has run for {self.source} yet. This spider pushes to this key, and"
+                " pops no requests until urlseen runs",
             )
 
     def _read_record(self) -> None:
@@ -273,9 +286,9 @@ class Deliveries:
         return self._consumer.count()
 
     def _reconcile(self, consumer: Consumer) -> None:
-        """Gives back each delivery that Redis holds for this consumer, unknown to this process.
+        """Gives back the deliveries that Redis holds for this consumer and this process lacks.
 
-        Redis carried out its pop late, or a failover undid its acknowledgement.
+        This happens if Redis executed a pop late, or if a failover lost an acknowledgement.
         """
         held = None if self._heartbeat is None else self._heartbeat.take_held()
         if self._reconciled != self._wire.connects:
@@ -284,7 +297,7 @@ class Deliveries:
         if held is None:
             return
         self._read_record()
-        # Redis may have carried out the pop with the next number, which is repeated.
+        # Redis may have executed the pop with the next number. This pop will be repeated.
         unknown = [each for each in held if each not in self._open and each != self._number]
         if unknown:
             consumer.give_back(unknown)
@@ -293,14 +306,14 @@ class Deliveries:
         for delivery in list(self._open.values()):
             if delivery.filtered:
                 self._outbox.push_early(delivery)
-            # The engine may have dropped its last request without a notice.
+            # The engine may have dropped the last request of the delivery without a signal.
             self._finish_if_over(delivery)
         waiting = self.count()
         if waiting and (waited_s := self._poke.later()):
             in_source = self._attempt(lambda: int(self._wire.ask("LLEN", self.source)), 0)
             if in_source and not self._open:
                 logger.warning(
-                    "No request has come for %.0f s, although %d wait in %s. Is urlseen running?",
+                    "No request has come for %.0f s, but %d items wait in %s. Is urlseen running?",
                     waited_s,
                     in_source,
                     self.source,
@@ -317,20 +330,23 @@ class Deliveries:
         self.flush()
 
     def _check_identity(self) -> None:
-        """Ends the crawl if the scheduler hands other objects to the engine than it popped."""
+        """Ends the crawl if the engine did not get the request object that this class popped."""
         if self._last is None:
             return
         (delivery, request), self._last = self._last, None
         if not delivery.is_finished and not is_in_progress(self._crawler.engine, request):
             self._end(
                 "urlseen_refused",
-                f"SCHEDULER is {self._crawler.settings['SCHEDULER']}, which does not hand Scrapy"
-                " the request objects of its queue. So urlseen_scrapy cannot know when they are"
-                ' finished. Set SCHEDULER = "scrapy_redis.scheduler.Scheduler"',
+                f"SCHEDULER is {self._crawler.settings['SCHEDULER']}, which does not pass the"
+                " request objects of its queue to Scrapy. So urlseen_scrapy cannot know when they"
+                ' are finished. Set SCHEDULER = "scrapy_redis.scheduler.Scheduler"',
             )
 
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
-        """Runs `action`. Returns `otherwise` if Redis is away or refuses."""
+        """Runs `action` and returns its result. Returns `otherwise` if Redis is away or refuses.
+
+        A refusal ends the crawl. After a lost connection, it runs no action during a pause.
+        """
         if time.monotonic() < self._next_try:
             return otherwise
         try:
@@ -358,8 +374,8 @@ class Deliveries:
         self._outbox.give_up_pages()
         self._end(
             "urlseen_away",
-            f"Redis does not take what this spider found, and {kept >> 20} MiB wait for it by now."
-            " The pages that led to it were not acknowledged, and are fetched again",
+            f"Redis does not take the links that this spider found, and {kept >> 20} MiB of them"
+            " wait. Their pages were not acknowledged, and are fetched again",
         )
 
     def _end(self, reason: str, message: str) -> None:
@@ -375,8 +391,9 @@ class Deliveries:
 
     def _say_left_over(self, error: Exception) -> None:
         logger.error(
-            "Redis could not be told that this spider closes: %s. What the consumer %s holds is"
-            " requeued after held.timeout; %d requests that belong to no page are lost",
+            "This spider closes, and Redis does not take its last items: %s. The requests that the"
+            " consumer %s holds are requeued after held.timeout. %d requests that belong to no page"
+            " are lost",
             error,
             self._name,
             self._outbox.loose,

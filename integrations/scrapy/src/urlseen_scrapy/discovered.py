@@ -1,4 +1,4 @@
-"""Spider middleware that sends discovered requests to urlseen instead of the scheduler."""
+"""Class for the setting `SPIDER_MIDDLEWARES`: it sends discovered requests to urlseen."""
 
 from __future__ import annotations
 
@@ -29,18 +29,26 @@ logger = logging.getLogger(__name__)
 
 
 class SendDiscovered:
-    """A spider middleware for spiders that read their requests from urlseen's sink.
+    """Spider middleware that sends discovered requests to urlseen instead of the scheduler.
 
-    It is for the RedisSpiders of scrapy-redis, whose `redis_key` is the sink. urlseen fills it with
-    `sink.emit = "start-url"`: URL, method and meta. A request with more than that goes to the
-    scheduler as before: with a body, headers, cookies, a callback other than `parse`, or a meta
-    that is not the same after JSON. The header `Referer` is not counted, and is lost.
+    It is for the RedisSpiders of scrapy-redis, which read their requests from `redis_key`. That key
+    is urlseen's sink, and urlseen fills the sink with `sink.emit = "start-url"`:
 
-    The spider holds each item until all requests that came of it are sent or fetched.
+        SPIDER_MIDDLEWARES = {"urlseen_scrapy.SendDiscovered": 50}
+        REDIS_START_URLS_KEY = "%(name)s:unseen"
+
+    Such an item has URL, method and meta. A request with other parts goes to the scheduler, as
+    without this middleware: with a body, cookies, headers other than `Referer`, a callback other
+    than `parse`, or a meta that JSON would change. The header `Referer` is lost.
+
+    The spider holds each item until all requests that it led to are sent or fetched.
+
+    The constructor raises `ValueError` if a setting does not fit this middleware or the daemon's
+    config, and `RuntimeError` if Redis does not answer.
     """
 
     def __init__(self, crawler: Crawler) -> None:
-        # scrapy-redis is optional for a project without RedisSpiders.
+        # A project without RedisSpiders needs no scrapy-redis.
         from scrapy_redis.connection import from_settings
 
         fingerprinter = crawler.request_fingerprinter
@@ -57,7 +65,7 @@ class SendDiscovered:
         if redis_key is not None and redis_key != sink:
             raise ValueError(
                 f"REDIS_START_URLS_KEY: the spider reads {redis_key}, and URLSEEN_SINK_KEY is"
-                f" {sink}. Both name urlseen's sink.key"
+                f" {sink}. Set both to urlseen's sink.key"
             )
         fit = Fit(name, "start-url", "list", sink, setting)
         self.deliveries = Deliveries(
@@ -68,13 +76,13 @@ class SendDiscovered:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Makes the middleware for a crawler; Scrapy calls this."""
+        """Makes the middleware for a crawler. Scrapy calls this method."""
         return cls(crawler)
 
     def process_spider_output(
         self, response: Response, result: Iterable[Any], spider: Spider | None = None
     ) -> Iterator[Any]:
-        """Sends requests to urlseen, and passes all other results on."""
+        """Sends the requests among the results to urlseen, and yields all other results."""
         for each in result:
             if not self._takes(each, response):
                 yield each
@@ -82,21 +90,24 @@ class SendDiscovered:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Does the same for an asynchronous callback."""
+        """Does the same as `process_spider_output` for an asynchronous callback."""
         async for each in result:
             if not self._takes(each, response):
                 yield each
 
     def item(self, request: Request) -> bytes | None:
-        """Returns the item for urlseen, or `None` if it would lose a part of the request."""
+        """Returns the JSON item of a request, or `None` if the item would lose a part of it.
+
+        In the second case, the method counts the request, and logs the first one.
+        """
         why_not = self._why_not(request)
         if why_not is not None:
             self._count("scheduled")
             if not self._has_said_why:
                 self._has_said_why = True
                 logger.info(
-                    "%s goes to the scheduler, as urlseen could not pass on its %s;"
-                    " no more such requests will be shown",
+                    "%s goes to the scheduler, because urlseen could not pass on its %s;"
+                    " no more such requests will be logged",
                     request,
                     why_not,
                 )
@@ -138,7 +149,7 @@ class SendDiscovered:
 
 
 class _Reading:
-    """Gives a RedisSpider held requests in place of those that it pops by itself."""
+    """Makes a RedisSpider pop held requests instead of plain items of its `redis_key`."""
 
     def __init__(self, spider: Any, deliveries: Deliveries) -> None:
         self._spider = spider
@@ -146,7 +157,7 @@ class _Reading:
         self._make: Any = spider.make_request_from_data
 
     def begin(self) -> None:
-        """Replaces the spider's own methods."""
+        """Replaces the methods of the spider that pop, count and make requests."""
         self._spider.fetch_data = self._fetch
         self._spider.make_request_from_data = self._request
         self._spider.count_size = lambda _: self._deliveries.count()
@@ -163,12 +174,14 @@ class _Reading:
             made = self._make(delivery.item)
             requests = [made] if isinstance(made, Request) else list(made or ())
         except Exception as error:
-            logger.exception("An item of urlseen is no request: %r", delivery.item[:1000])
-            reason = f"the spider {self._spider.name} cannot make a request of it: {error!r}"
+            logger.exception(
+                "No request can be made from an item of urlseen: %r", delivery.item[:1000]
+            )
+            reason = f"the spider {self._spider.name} cannot make a request from it: {error!r}"
             self._deliveries.reject(delivery, reason)
             return []
         if not requests:
-            reason = f"the spider {self._spider.name} makes no request of it"
+            reason = f"the spider {self._spider.name} makes no request from it"
             self._deliveries.reject(delivery, reason)
         for request in requests:
             self._deliveries.took(delivery, request)
@@ -176,26 +189,25 @@ class _Reading:
 
 
 def _check_scheduler(settings: BaseSettings) -> None:
-    """Refuses a scheduler that passes a held request on to other processes."""
+    """Raises `ValueError` for a scheduler that passes held requests to other processes."""
     name = settings["SCHEDULER"]
-    # For Scrapy, every class with the same methods is a subclass.
+    # `issubclass` is true for every class that has the methods of a scheduler.
     if Scheduler not in load_object(name).__mro__:
         raise ValueError(
-            f"SCHEDULER is {name}. With SendDiscovered a spider holds each item that it reads, so"
-            " that nothing is lost if it dies. Another queue would pass the request on to spiders"
-            ' that do not hold it. Set SCHEDULER = "scrapy.core.scheduler.Scheduler", or use'
-            " urlseen_scrapy.FifoQueue instead of SendDiscovered"
+            f"SCHEDULER is {name}. With SendDiscovered, a spider holds each item that it reads,"
+            " so that no request is lost if the spider dies. This scheduler could pass the request"
+            ' to spiders that do not hold it. Set SCHEDULER = "scrapy.core.scheduler.Scheduler",'
+            " or use urlseen_scrapy.FifoQueue instead of SendDiscovered"
         )
     if settings.get("JOBDIR"):
         raise ValueError(
-            f"JOBDIR is {settings['JOBDIR']}. With SendDiscovered a spider that closes requeues"
-            " each request that it did not finish, and JOBDIR would keep the same request."
-            " Remove JOBDIR"
+            f"JOBDIR is {settings['JOBDIR']}. With SendDiscovered, a closing spider requeues each"
+            " unfinished request, and JOBDIR would keep the same request. Remove JOBDIR"
         )
 
 
 def _is_json(value: Any) -> bool:
-    """Returns `True` if JSON keeps the value as it is: a tuple would become a list."""
+    """Returns `True` if JSON does not change the value. It would change a tuple to a list."""
     if isinstance(value, dict):
         return all(isinstance(name, str) and _is_json(each) for name, each in value.items())
     if isinstance(value, list):

@@ -21,10 +21,16 @@ logger = logging.getLogger(__name__)
 
 
 class DupeFilter(BaseDupeFilter):
-    """Asks urlseen if a request has been seen, and has it remembered.
+    """Dupefilter that asks urlseen if a request is new, and adds it to urlseen's filter.
 
-    For Scrapy's scheduler and for that of scrapy-redis. Both ask before they go on, so the
-    reactor stands still for the round trip.
+    It works with the scheduler of Scrapy and with that of scrapy-redis:
+
+        DUPEFILTER_CLASS = "urlseen_scrapy.DupeFilter"
+        URLSEEN_URL = "redis://127.0.0.1:6390"
+
+    The scheduler waits for each answer, so the reactor is blocked for the time of a round trip.
+    `URLSEEN_WHEN_AWAY` sets the behaviour without an answer. `from_crawler` raises `ValueError` if
+    a setting is wrong.
     """
 
     def __init__(
@@ -37,7 +43,7 @@ class DupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Makes the filter for a crawler; Scrapy's scheduler calls this."""
+        """Makes the filter for a crawler. Scrapy's scheduler calls this method."""
         fingerprinter = crawler.request_fingerprinter
         if fingerprinter is None:
             raise ValueError("the crawler has no request fingerprinter yet")
@@ -46,29 +52,33 @@ class DupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_spider(cls, spider: Spider) -> Self:
-        """Makes the filter for a spider. The scheduler of scrapy-redis does not open it."""
+        """Makes and opens the filter. The scheduler of scrapy-redis calls this method."""
         dupefilter = cls.from_crawler(spider.crawler)
         dupefilter.open()
         return dupefilter
 
     def open(self) -> None:
-        """Raises an error if urlseen does not answer, unless `URLSEEN_WHEN_AWAY` permits that."""
+        """Connects to urlseen.
+
+        Raises `RuntimeError` if urlseen refuses the key, or if urlseen does not answer and
+        `URLSEEN_WHEN_AWAY` does not permit that.
+        """
         self._client.open()
 
     def request_seen(self, request: Request) -> bool:
-        """Returns `True` if the request has been seen, and adds it."""
+        """Returns `True` if the request has been seen. Adds it to the filter otherwise."""
         return not self._client.is_new(self._fingerprinter.fingerprint(request).hex())
 
     def close(self, reason: str) -> None:
-        """Ends the connection. The filter keeps all requests."""
+        """Closes the connection. The filter keeps all requests."""
         self._client.close()
 
     def clear(self) -> None:
-        """Refuses: scrapy-redis calls this to begin a crawl anew."""
+        """Logs that a spider cannot empty urlseen's filter. scrapy-redis calls this method."""
         logger.info(
-            "urlseen remembers what was seen: a spider does not empty its filter, whatever"
-            " SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START say. To begin anew, stop the daemon"
-            " and give the command: urlseen storage reset"
+            "urlseen keeps all seen requests: a spider does not empty its filter, and"
+            " SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START have no effect. To begin anew, stop"
+            " the daemon and run: urlseen storage reset"
         )
 
     def log(self, request: Request, spider: Spider) -> None:
@@ -94,15 +104,20 @@ class DupeFilter(BaseDupeFilter):
 
 
 class NoDupeFilter(BaseDupeFilter):
-    """Passes every request: for a queue of this package, after which urlseen judges.
+    """Dupefilter that passes every request, because urlseen judges after the queue.
 
-    `scrapy.dupefilters.BaseDupeFilter` lacks what the scheduler of scrapy-redis calls.
+    Use it together with a queue of this package:
+
+        DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"
+        SCHEDULER_QUEUE_CLASS = "urlseen_scrapy.PriorityQueue"
+
+    `scrapy.dupefilters.BaseDupeFilter` lacks a method that the scheduler of scrapy-redis calls.
     """
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Makes the filter; the scheduler of scrapy-redis calls this."""
+        """Makes the filter. The scheduler of scrapy-redis calls this method."""
         return cls()
 
     def clear(self) -> None:
-        """Does nothing: there is nothing to clear."""
+        """Does nothing, because this filter keeps no requests."""

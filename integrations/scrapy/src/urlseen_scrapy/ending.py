@@ -1,4 +1,4 @@
-"""Ending the crawl of a spider."""
+"""Function that ends a crawl."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ logger = logging.getLogger("urlseen_scrapy")
 
 
 def close_spider(crawler: Crawler, reason: str) -> None:
-    """Closes the crawler's spider with a reason."""
+    """Closes the spider of a crawler. `reason` becomes the `finish_reason` of its stats.
+
+    Raises `RuntimeError` if the crawl has not started yet.
+    """
     engine = crawler.engine
     if engine is None or crawler.spider is None:
-        raise RuntimeError(f"the crawl ends before it began: {reason}")
+        raise RuntimeError(f"the crawl ends before it has started: {reason}")
     if hasattr(engine, "close_spider_async"):
         deferred_from_coro(engine.close_spider_async(reason=reason))
     else:
-        # Scrapy 2.13.
+        # Scrapy 2.13 lacks the asynchronous method.
         engine.close_spider(crawler.spider, reason)

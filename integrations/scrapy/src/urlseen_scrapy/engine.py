@@ -1,4 +1,4 @@
-"""Parts of Scrapy's engine that this package relies on."""
+"""Private parts of Scrapy's engine by which this package knows when a request is finished."""
 
 from __future__ import annotations
 
@@ -20,33 +20,34 @@ RELIED_ON = (
 
 
 class Watcher(Protocol):
-    """Receiver of the engine's progress with each request."""
+    """Object that `watch_engine` tells about each request."""
 
     def led_to(self, request: Request, child: Request) -> None:
-        """Notes that the page or the failure of `request` led to `child`."""
+        """Notes that `request`, its page or its failure led to `child`."""
 
     def left(self, request: Request) -> None:
-        """Notes that the engine is done with `request`, in any way."""
+        """Notes that the engine is done with `request`, with any outcome."""
 
 
 def check_engine() -> None:
-    """Raises `RuntimeError` if this Scrapy lacks what `watch_engine` relies on."""
+    """Raises `RuntimeError` if this version of Scrapy lacks a method that `watch_engine` uses."""
     for where, path, parameters in RELIED_ON:
         found: Any = where
         for name in path.split("."):
             found = getattr(found, name, None)
         if found is None or list(inspect.signature(found).parameters) != parameters:
             raise RuntimeError(
-                f"Scrapy {scrapy.__version__} has no {path}({', '.join(parameters)}), by which"
-                " urlseen_scrapy knows when a request is finished. Without it requests would be"
-                " lost: use a version of Scrapy that urlseen_scrapy is for"
+                f"Scrapy {scrapy.__version__} has no {path}({', '.join(parameters)}). Without it,"
+                " urlseen_scrapy does not know when a request is finished, and would lose requests."
+                " Use a version of Scrapy that urlseen_scrapy supports"
             )
 
 
 def watch_engine(running: Any, watcher: Watcher) -> None:
-    """Tells `watcher` of each request of an `ExecutionEngine`, by the identity of the object.
+    """Tells `watcher` about each request of an `ExecutionEngine`.
 
-    It never identifies a request by its meta, which spiders copy from one to the next.
+    The watcher gets the request object itself, and identifies a request by the identity of this
+    object. Its meta would not identify it, because spiders copy meta from one request to the next.
     """
     slot = running._slot
     remove_request = slot.remove_request
@@ -54,12 +55,12 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
     handle_spider_output = running.scraper.handle_spider_output_async
 
     def remove(request: Request) -> None:
-        # Before anything else: the slot may close the spider, and closing waits for this.
+        # This call comes before `remove_request`, which may close the spider.
         watcher.left(request)
         remove_request(request)
 
     def handle_download(result: Any, request: Request) -> Any:
-        # A retry, a redirect, or another request that a downloader middleware made of it.
+        # A downloader middleware returned a request, for example a retry or a redirect.
         if isinstance(result, Request):
             watcher.led_to(request, result)
         return handle_downloader_output(result, request)
@@ -75,7 +76,7 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
 
 
 def is_in_progress(running: Any, request: Request) -> bool:
-    """Returns `True` if the engine works on this very object."""
+    """Returns `True` if the engine works on this request object."""
     return request in running._slot.inprogress
 
 

@@ -1,4 +1,4 @@
-"""Fingerprints for crawls that began with scrapy-redis."""
+"""Class for the setting `REQUEST_FINGERPRINTER_CLASS`: fingerprints of scrapy-redis."""
 
 from __future__ import annotations
 
@@ -14,16 +14,20 @@ if TYPE_CHECKING:
 
 
 class ScrapyRedisFingerprinter:
-    """Computes the fingerprints of the dupefilter of scrapy-redis 0.9.
+    """Computes the same fingerprints as the dupefilter of scrapy-redis 0.9.
 
-    For `REQUEST_FINGERPRINTER_CLASS`. All users of fingerprints get them, as Scrapy's HTTP cache.
+    A crawl that began with scrapy-redis needs this class to recognise its seen requests:
+
+        REQUEST_FINGERPRINTER_CLASS = "urlseen_scrapy.ScrapyRedisFingerprinter"
+
+    All parts of Scrapy then use these fingerprints, for example the HTTP cache.
     """
 
     def __init__(self) -> None:
         self._known: WeakKeyDictionary[Request, bytes] = WeakKeyDictionary()
 
     def fingerprint(self, request: Request) -> bytes:
-        """Returns the 20 bytes that identify the request."""
+        """Returns the fingerprint of a request: 20 bytes, the SHA-1 of method, URL and body."""
         known = self._known.get(request)
         if known is None:
             text = json.dumps(

@@ -1,4 +1,4 @@
-"""Lets requests that failed be found again."""
+"""Function and middleware that make urlseen forget failed requests."""
 
 from __future__ import annotations
 
@@ -17,13 +17,17 @@ if TYPE_CHECKING:
 
 
 def forget(request: Request, crawler: Crawler) -> bool:
-    """Lets `request` count as unseen: the next link to it passes again.
+    """Makes urlseen forget `request`, so that the next link to it passes again.
 
-    So does each request that was redirected to it. For errbacks, among others. Returns `False` if
-    urlseen cannot be told, which is logged.
+    urlseen also forgets each request that was redirected to it. For example, in an errback:
 
-    With a queue of this package or `SendDiscovered` it uses the list that urlseen reads
-    (`forget.key`), otherwise urlseen's `[serve]` address.
+        def failed(self, failure):
+            urlseen_scrapy.forget(failure.request, self.crawler)
+
+    With a queue of this package or `SendDiscovered`, the function uses the list `forget.key` in
+    Redis. Otherwise it uses urlseen at `URLSEEN_URL`, and waits for the answer. Returns `False` and
+    logs a warning if urlseen does not answer or its filter cannot forget. Raises `ValueError` if a
+    setting is wrong.
     """
     fingerprinter = crawler.request_fingerprinter
     if fingerprinter is None:
@@ -37,11 +41,15 @@ def forget(request: Request, crawler: Crawler) -> bool:
 
 
 class ForgetFailed:
-    """A downloader middleware that forgets requests that have failed for good.
+    """Downloader middleware that makes urlseen forget requests that have finally failed.
 
-    Such a request ended in an exception other than `IgnoreRequest`, or in a response with one of
-    `RETRY_HTTP_CODES`, and was not tried again. The middleware has to stand before
-    `RetryMiddleware`, which is at 550.
+    A request has finally failed if it ended in an exception other than `IgnoreRequest`, or in a
+    response with one of `RETRY_HTTP_CODES`, and Scrapy does not retry it. The number of the
+    middleware must be below 550, the number of `RetryMiddleware`:
+
+        DOWNLOADER_MIDDLEWARES = {"urlseen_scrapy.ForgetFailed": 50}
+
+    The constructor raises `NotConfigured` if `URLSEEN_FORGET_FAILED` is false.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -52,13 +60,13 @@ class ForgetFailed:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Makes the middleware for a crawler; Scrapy calls this."""
+        """Makes the middleware for a crawler. Scrapy calls this method."""
         return cls(crawler)
 
     def process_response(
         self, request: Request, response: Response, spider: Spider | None = None
     ) -> Response:
-        """Forgets a request that the server could not answer."""
+        """Forgets a request if the status of its response is one of `RETRY_HTTP_CODES`."""
         if response.status in self._statuses:
             forget(request, self._crawler)
         return response
@@ -66,6 +74,6 @@ class ForgetFailed:
     def process_exception(
         self, request: Request, exception: Exception, spider: Spider | None = None
     ) -> None:
-        """Forgets a request that could not be fetched."""
+        """Forgets a request whose download ended in an exception."""
         if not isinstance(exception, IgnoreRequest):
             forget(request, self._crawler)

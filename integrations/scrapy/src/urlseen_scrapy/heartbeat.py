@@ -1,4 +1,4 @@
-"""Heartbeat that shows that a consumer is alive."""
+"""Heartbeat of a consumer: a counter in Redis that shows that the consumer is alive."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ logger = logging.getLogger("urlseen_scrapy")
 
 
 class Heartbeat:
-    """Beats in a thread of its own, over a connection of its own.
+    """Thread that increments the heartbeat of a consumer every `period_s` seconds.
 
-    A timer of the reactor does not beat while a callback computes for a minute. The consumer would
-    lose its requests although it is alive.
+    It uses its own connection, `wire`. A timer of the reactor would not suffice: it does not run
+    while a callback computes for a minute, and the consumer would lose its requests.
     """
 
     def __init__(self, consumer: Consumer, wire: Wire, period_s: float) -> None:
@@ -33,14 +33,17 @@ class Heartbeat:
         self._thread.start()
 
     def take_held(self) -> list[int] | None:
-        """Returns the deliveries that Redis held at the last beat, once for each beat."""
+        """Returns the deliveries that Redis held at the last beat.
+
+        Returns `None` if there was no beat since the last call.
+        """
         held, self._held = self._held, None
         return held
 
     def stop(self) -> None:
-        """Ends the thread, so that no beat brings the consumer's entry back.
+        """Ends the thread, so that no beat makes the consumer's entry in Redis again.
 
-        It does not wait for a beat that waits for Redis.
+        It waits for the thread for at most `LONGEST_PAUSE_S` seconds.
         """
         self._stop.set()
         self._thread.join(LONGEST_PAUSE_S)

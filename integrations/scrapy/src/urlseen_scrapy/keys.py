@@ -1,4 +1,4 @@
-"""Keys in Redis that a crawl of urlseen uses."""
+"""Names of the Redis keys of a crawl."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ if TYPE_CHECKING:
 
 
 def source_key(settings: BaseSettings, spider: str) -> str:
-    """Returns the list for discovered requests: `source.key` in urlseen's config."""
+    """Returns the key of the list for discovered requests: `source.key` in urlseen's config."""
     return key(settings, "URLSEEN_SOURCE_KEY", "%(spider)s:discovered", spider)
 
 
 def sink_key(settings: BaseSettings, spider: str) -> str:
-    """Returns the key that unseen requests come from: `sink.key` in urlseen's config."""
+    """Returns the key that has the unseen requests: `sink.key` in urlseen's config."""
     return key(settings, "URLSEEN_SINK_KEY", "%(spider)s:unseen", spider)
 
 
 @dataclass(frozen=True)
 class CrawlKeys:
-    """Keys that urlseen and the consumers of a crawl share, beside source and sink."""
+    """Redis keys that urlseen and the consumers of a crawl share, besides source and sink."""
 
-    #: Hash: the crawl record, which the daemon writes.
+    #: Hash with the crawl record, which the daemon writes.
     crawl: str
-    #: Hash: each consumer and its heartbeat.
+    #: Hash with the heartbeat of each consumer.
     consumers: str
-    #: Hash: requests that were requeued and not finished since.
+    #: Hash with the requests that were requeued and are not finished yet.
     requeues: str
-    #: List: rejects whose items are too large, each with its item after it.
+    #: List of rejects with oversize items. The item follows its reject.
     oversize: str
     _held: str
 
     @classmethod
     def of_source(cls, source: str) -> CrawlKeys:
-        """Returns the keys of the crawl that reads `source`. They share its hash slot."""
+        """Returns the keys of the crawl that reads `source`. All have its hash tag."""
         _, _, rest = source.partition("{")
         tag, brace, _ = rest.partition("}")
         tagged = source if tag and brace else f"{{{source}}}"
@@ -46,5 +46,5 @@ class CrawlKeys:
         return cls(*(f"{prefix}:{name}" for name in names))
 
     def held(self, consumer: str) -> str:
-        """Returns the hash of the requests that a consumer holds."""
+        """Returns the key of the hash with the requests that a consumer holds."""
         return f"{self._held}:{consumer}"

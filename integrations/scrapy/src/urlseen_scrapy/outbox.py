@@ -1,4 +1,4 @@
-"""Pushes and acknowledgements, kept until Redis has taken them."""
+"""Pushes and acknowledgements that wait until Redis takes them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,23 @@ if TYPE_CHECKING:
     from urlseen_scrapy.consumer import Consumer, Producer
     from urlseen_scrapy.delivery import Delivery
 
-#: The most items and bytes in one push.
+#: Maximum number of items in one push, and number of bytes that make a push full.
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
 
 
 class Outbox:
-    """Pushes and acknowledgements, in the order in which Redis has to carry them out.
+    """Queue of pushes and acknowledgements, in the order in which Redis must execute them.
 
-    An acknowledgement and a rejection may be repeated: the second time they do nothing. A push may
-    be repeated because the filter drops the second copy. An unfiltered item is pushed twice rather
-    than never.
+    If a call fails, it stays in the outbox and is repeated later. A repeated acknowledgement or
+    rejection has no effect. A repeated push is safe, because the filter drops the second copy. An
+    unfiltered item can be pushed twice, and is never lost.
+
+    `count` adds a number to a counter of the crawl, by its name.
     """
 
     def __init__(self, count: Callable[..., None]) -> None:
         self._count = count
-        # Items that belong to no page: start requests, and those of extensions.
+        # Items that belong to no page: start requests, and requests of extensions.
         self._loose: list[bytes] = []
         self._loose_size = 0
         self._forgotten: list[bytes] = []
@@ -33,22 +35,22 @@ class Outbox:
 
     @property
     def size(self) -> int:
-        """Size of all that is kept, in bytes."""
+        """Size of all waiting items in bytes."""
         return self._loose_size + self._calls_size
 
     @property
     def loose(self) -> int:
-        """Number of items that belong to no page."""
+        """Number of waiting items that belong to no page."""
         return len(self._loose)
 
     @property
     def is_empty(self) -> bool:
-        """`True` if Redis has taken everything."""
+        """`True` if nothing waits."""
         return not (self._loose or self._forgotten or self._calls)
 
     @property
     def is_full(self) -> bool:
-        """`True` if there is enough for one push."""
+        """`True` if there are enough items without a page for one push."""
         return len(self._loose) >= PUSH_ITEMS or self._loose_size >= PUSH_BYTES
 
     def push(self, item: bytes) -> None:
@@ -57,11 +59,11 @@ class Outbox:
         self._loose_size += len(item)
 
     def forget(self, fingerprint: bytes) -> None:
-        """Adds a fingerprint that is to pass again."""
+        """Adds a fingerprint that urlseen must forget."""
         self._forgotten.append(fingerprint)
 
     def push_early(self, delivery: Delivery) -> None:
-        """Adds the links of a page so far that the filter judges."""
+        """Adds the links of an unfinished page that the filter judges."""
         size = delivery.size
         items = delivery.take_filtered()
 
@@ -72,7 +74,7 @@ class Outbox:
         self._call(size - delivery.size, call)
 
     def finish(self, delivery: Delivery) -> None:
-        """Adds the acknowledgement of a finished page, with its links."""
+        """Adds the acknowledgement of a finished page, with its remaining links."""
         items = delivery.items
 
         def call(consumer: Consumer) -> None:
@@ -84,7 +86,7 @@ class Outbox:
         self._call(delivery.size, call)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
-        """Adds the rejection of a delivery that is no request."""
+        """Adds the rejection of a delivery, with its reason."""
 
         def call(consumer: Consumer) -> None:
             consumer.reject(delivery.number, delivery.item, reason)
@@ -92,12 +94,15 @@ class Outbox:
         self._call(len(delivery.item), call)
 
     def give_up_pages(self) -> None:
-        """Drops everything that belongs to pages. They stay held, and are fetched again."""
+        """Drops all links and acknowledgements of pages, which are held and fetched again."""
         self._calls.clear()
         self._calls_size = 0
 
     def send_loose(self, producer: Producer) -> None:
-        """Sends the items of no page. Raises `Away` or `Refused`, and keeps unsent items."""
+        """Sends the items that belong to no page.
+
+        Raises `Away` or `Refused` if a push fails. The unsent items stay in the outbox.
+        """
         while self._loose:
             items = self._loose[:PUSH_ITEMS]
             producer.push(items)
@@ -106,8 +111,12 @@ class Outbox:
             self._loose_size -= sum(map(len, items))
 
     def send(self, consumer: Consumer) -> None:
-        """Sends everything. Raises `Away` or `Refused`, and keeps unsent items."""
-        # Before any acknowledgement: a callback may have handed these to the engine by itself.
+        """Sends everything that waits.
+
+        Raises `Away` or `Refused` if a call fails. The unsent part stays in the outbox.
+        """
+        # These go first: a callback may have passed such a request to the engine, and its page must
+        # not be acknowledged before Redis has the request.
         self.send_loose(consumer)
         if self._forgotten:
             consumer.forget(self._forgotten)

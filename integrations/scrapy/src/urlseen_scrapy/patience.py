@@ -1,4 +1,4 @@
-"""Wait for urlseen inside the reactor's thread."""
+"""Waiting for urlseen in the thread of the reactor."""
 
 from __future__ import annotations
 
@@ -20,10 +20,11 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Patience:
-    """Waits for a server, with growing pauses, and logs that it waits.
+    """Wait for a server, with growing pauses and a log line every `REMINDER_S` seconds.
 
-    Nothing else happens in the process until the wait is over. Scrapy's handlers of SIGINT and
-    SIGTERM only tell the reactor, which cannot hear them. So these signals end the wait, too.
+    `whom` names the server in log lines. The wait ends after `wait_s` seconds, or never if that is
+    0. It blocks the reactor, so Scrapy's handlers of SIGINT and SIGTERM would have no effect until
+    its end. Inside `interruptible`, these signals end the wait.
     """
 
     def __init__(self, whom: str, wait_s: float) -> None:
@@ -35,14 +36,17 @@ class Patience:
         self.is_told_to_stop = False
 
     def pause(self, reason: BaseException) -> bool:
-        """Waits a little. Returns `False` if the wait is over."""
+        """Waits until the next attempt. Returns `False` at once if the wait is over.
+
+        `reason` is the error of the last attempt.
+        """
         now = time.monotonic()
         if self.is_told_to_stop or now >= self._end:
             return False
         if self._pause == FIRST_PAUSE_S or now >= self._reminded + REMINDER_S:
             self._reminded = now
             logger.warning(
-                "Waiting for %s for %.0f s; the crawl stands still meanwhile: %s",
+                "Waiting for %s for %.0f s; the crawl stops meanwhile: %s",
                 self._whom,
                 now - self._begun,
                 reason,
@@ -53,7 +57,7 @@ class Patience:
 
     @contextmanager
     def interruptible(self) -> Iterator[None]:
-        """Lets SIGINT and SIGTERM end the wait, and do what they did before as well."""
+        """Makes SIGINT and SIGTERM end the wait. Their earlier handlers run as well."""
         if threading.current_thread() is not threading.main_thread():
             yield
             return
@@ -65,13 +69,13 @@ class Patience:
                 before[number](number, frame)
 
         for number, handler in before.items():
-            # Python does not know a handler that was set outside it, and could not restore it.
+            # `None` is a handler that was not set by Python, so Python could not restore it.
             if handler is not None:
                 signal.signal(number, stop)
         try:
             yield
         finally:
             for number, handler in before.items():
-                # Scrapy's handlers replace these.
+                # Scrapy's handlers may have replaced this one meanwhile.
                 if signal.getsignal(number) is stop:
                     signal.signal(number, handler)

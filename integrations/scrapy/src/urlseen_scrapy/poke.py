@@ -1,4 +1,4 @@
-"""Asks the scheduler for a request before Scrapy would ask again."""
+"""Timer that makes Scrapy's engine ask its scheduler for a request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REMINDER_S = 60.0
 
 
 class Poke:
-    """Makes the engine look for a request soon, while some are on their way through urlseen.
+    """Timer that makes the engine ask for a request soon, while urlseen has some.
 
-    An idle engine looks every five seconds, but a request is through after a millisecond. A busy
-    engine looks after each link that it schedules, which is too often.
+    By itself, an idle engine asks every five seconds, but a request passes urlseen in a
+    millisecond. A busy engine asks after each link that it schedules, which is too often.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -33,11 +33,15 @@ class Poke:
 
     @property
     def is_waiting(self) -> bool:
-        """Returns `True` if it is too soon to look again."""
+        """`True` if it is too soon to pop again."""
         return time.monotonic() < self._until
 
     def later(self) -> float:
-        """Looks again soon. Returns how many seconds nothing has come, if it is time to warn."""
+        """Makes the engine ask again after a delay, which doubles with each call.
+
+        If it is time for a warning, it returns the number of seconds since the last request came,
+        otherwise 0.
+        """
         now = time.monotonic()
         self._schedule(now)
         self._delay = min(2 * self._delay, LONGEST_DELAY_S)
@@ -49,7 +53,7 @@ class Poke:
         return 0.0
 
     def hurry(self) -> None:
-        """Looks again soon, because something was sent to urlseen."""
+        """Makes the engine ask again soon, because items were sent to urlseen."""
         self._delay = FIRST_DELAY_S
         now = time.monotonic()
         if self._until > now + FIRST_DELAY_S:
@@ -59,7 +63,7 @@ class Poke:
             self._schedule(now)
 
     def came(self) -> None:
-        """Notes that a request has come."""
+        """Notes that a request was popped."""
         self._delay = FIRST_DELAY_S
         self._since = None
         self._next_warning = FIRST_WARNING_S
@@ -70,7 +74,7 @@ class Poke:
 
     def _look(self) -> None:
         self._until = 0.0
-        # Scrapy has no public name for this.
+        # Scrapy has no public method for this call.
         slot = getattr(self._crawler.engine, "_slot", None)
         if slot is not None:
             slot.nextcall.schedule()

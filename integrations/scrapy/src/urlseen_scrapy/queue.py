@@ -1,4 +1,4 @@
-"""Queues for the scheduler of scrapy-redis, which lead through urlseen."""
+"""Classes for the setting `SCHEDULER_QUEUE_CLASS`: queues that send requests through urlseen."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ logger = logging.getLogger(__name__)
 
 
 class Serializer(Protocol):
-    """Interface of `SCHEDULER_SERIALIZER`."""
+    """Interface of a module or object that `SCHEDULER_SERIALIZER` names."""
 
     def dumps(self, obj: dict[str, Any], /) -> bytes | str:
-        """Returns the queued form of a request."""
+        """Returns the item that stands for a request in Redis."""
 
     def loads(self, data: bytes, /) -> dict[str, Any]:
-        """Returns the request of a queued form."""
+        """Returns the fields of the request that an item stands for."""
 
 
 class Pickle:
-    """The default serializer of scrapy-redis."""
+    """Default serializer, the same as that of scrapy-redis."""
 
     def dumps(self, obj: dict[str, Any], /) -> bytes:
         """Writes a pickle, as `scrapy_redis.picklecompat` does."""
@@ -48,14 +48,18 @@ class Pickle:
 
 
 def _unmarked(item: bytes) -> bytes:
-    """Removes the white space and the byte order mark that may stand before JSON."""
+    """Removes white space and a byte order mark before JSON."""
     return item.lstrip().removeprefix(codecs.BOM_UTF8).lstrip()
 
 
 class _Queue:
-    """Pushes to urlseen's source and pops from its sink."""
+    """Queue that pushes to urlseen's source and pops from urlseen's sink.
 
-    #: The type of `sink.key` in Redis.
+    The constructor raises `ValueError` if a setting does not fit this queue or the daemon's config,
+    and `RuntimeError` if the crawl record cannot be read.
+    """
+
+    #: Type of the sink in Redis: the required value of `sink.kind`.
     kind: str
 
     def __init__(
@@ -82,9 +86,10 @@ class _Queue:
         self._check_types()
 
     def push(self, request: Request) -> None:
-        """Sends a request to urlseen, with the fingerprint that this spider computes for it.
+        """Pushes a request to urlseen's source, with the fingerprint that this spider computes.
 
-        It is sent with the other links of its page, when the page is finished at the latest.
+        The request waits for the other links of its page. It is sent at the latest when the page is
+        finished. Raises `ValueError` if the serializer makes an item that urlseen cannot read.
         """
         fields = request.to_dict(spider=self.spider)
         fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
@@ -98,17 +103,21 @@ class _Queue:
         self.deliveries.collect(request, item)
 
     def pop(self, timeout: int = 0) -> Request | None:
-        """Pops the next unseen request, if there is one by now.
+        """Pops the next unseen request. Returns `None` if there is none now.
 
-        It is held until the engine is done with it, and requeued if this spider stops before.
-        This method never waits, because the reactor would. It makes the engine ask again soon.
+        Redis holds the request until the engine is done with it. If this spider stops before that,
+        the request is requeued. The method never waits, because it would block the reactor, so it
+        ignores `timeout`. If there is no request, it makes the engine ask again soon.
         """
         while (delivery := self.deliveries.pop()) is not None:
             try:
                 request = self._request(delivery.item)
             except Exception as error:
-                logger.exception("An item of urlseen is no request: %r", delivery.item[:1000])
-                reason = f"the spider {self.spider.name} cannot make a request of it: {error!r}"
+                logger.exception(
+                    "No request can be made from an item of urlseen: %r", delivery.item[:1000]
+                )
+                name = self.spider.name
+                reason = f"the spider {name} cannot make a request from it: {error!r}"
                 self.deliveries.reject(delivery, reason)
                 continue
             self.deliveries.took(delivery, request)
@@ -116,47 +125,50 @@ class _Queue:
         return None
 
     def __len__(self) -> int:
-        """Counts requests in source, urlseen and sink, or held by any spider, at one moment."""
+        """Returns the number of requests in source, urlseen and sink, or held by any spider."""
         return self.deliveries.count()
 
     def clear(self) -> None:
-        """Refuses: urlseen has seen the waiting requests, so they would never be fetched."""
+        """Logs that the waiting requests stay. scrapy-redis calls this method.
+
+        Without them, their pages would never be fetched, because urlseen has seen them.
+        """
         logger.info(
-            "%d requests stay in %s and %s, whatever SCHEDULER_PERSIST and"
-            " SCHEDULER_FLUSH_ON_START say: urlseen remembers them, so they would never be fetched"
-            " if they were dropped here. To begin anew, stop the daemon, delete these keys, and"
-            " give the command: urlseen storage reset",
+            "%d requests stay in %s and %s; SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START have no"
+            " effect. urlseen counts these requests as seen, so they would never be fetched if they"
+            " were deleted. To begin anew, stop the daemon, delete these keys, and run: urlseen"
+            " storage reset",
             len(self),
             self.source,
             self.key,
         )
 
     def _request(self, item: bytes) -> Request:
-        """Reads the item. Others may have pushed it to the source, as a URL or a JSON object."""
+        """Makes a request from an item. Other producers push URLs or JSON objects."""
         if item.startswith(b"\x80") or not isinstance(self.serializer, Pickle):
             return request_from_dict(self.serializer.loads(item), spider=self.spider)
         text = _unmarked(item)
         if not text.startswith(b"{"):
             return Request(item.decode())
         fields = json.loads(text)
-        # JSON never names classes to be imported.
+        # A class that JSON names is never imported.
         fields.pop("_class", None)
         if "body_base64" in fields:
             fields["body"] = base64.b64decode(fields["body_base64"])
         return request_from_dict(fields, spider=self.spider)
 
     def _check_filter(self) -> None:
-        """Refuses a dupefilter that would make requests be lost."""
+        """Raises `ValueError` for a dupefilter that judges requests, because some would be lost."""
         name = self.spider.settings["DUPEFILTER_CLASS"]
         if load_object(name).request_seen is not BaseDupeFilter.request_seen:
             raise ValueError(
                 f"DUPEFILTER_CLASS is {name}, and urlseen judges after this queue. A request that"
-                " both judge counts as seen when it gets to urlseen, and is never fetched. Set"
-                ' DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
+                " this filter passes could count as seen when it reaches urlseen, and would never"
+                ' be fetched. Set DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
             )
 
     def _check_types(self) -> None:
-        """Refuses keys of Redis that hold another type."""
+        """Raises `ValueError` if the source or the sink in Redis has another type."""
         for key, kind, setting in (
             (self.source, "list", "URLSEEN_SOURCE_KEY"),
             (self.key, self.kind, "URLSEEN_SINK_KEY"),
@@ -166,18 +178,32 @@ class _Queue:
             if found not in ("none", kind):
                 raise ValueError(
                     f"{setting}: Redis holds a {found} in {key}, and"
-                    f" {type(self).__name__} needs a {kind}. PriorityQueue goes with"
-                    ' sink.kind = "zset" in urlseen\'s config, FifoQueue with "list"'
+                    f" {type(self).__name__} needs a {kind}. PriorityQueue needs"
+                    ' sink.kind = "zset" in urlseen\'s config, FifoQueue needs "list"'
                 )
 
 
 class PriorityQueue(_Queue):
-    """Queue that pops the highest priority first: for `sink.kind = "zset"`."""
+    """Queue that pops the request with the highest priority first.
+
+    The daemon needs `sink.kind = "zset"`:
+
+        SCHEDULER = "scrapy_redis.scheduler.Scheduler"
+        SCHEDULER_QUEUE_CLASS = "urlseen_scrapy.PriorityQueue"
+        DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"
+    """
 
     kind = "zset"
 
 
 class FifoQueue(_Queue):
-    """Queue that pops in the order of discovery: for `sink.kind = "list"`."""
+    """Queue that pops requests in the order of their discovery.
+
+    The daemon needs `sink.kind = "list"`:
+
+        SCHEDULER = "scrapy_redis.scheduler.Scheduler"
+        SCHEDULER_QUEUE_CLASS = "urlseen_scrapy.FifoQueue"
+        DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"
+    """
 
     kind = "list"

@@ -1,4 +1,4 @@
-"""Gives the requests of stopped consumers to other consumers."""
+"""Requeuing of the requests of stopped consumers."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: Interval between two looks, and the longest pause between them, as parts of the time-out.
+#: Number of looks during the time-out of a consumer, and the minimum number. With fewer looks, the
+#: time of all consumers starts again.
 LOOKS, LEAST_LOOKS = 8, 2
 
 
 class Reclaimer:
-    """Requeues the requests of consumers whose heartbeat stood still for the whole time-out.
+    """Requeues the requests of consumers that have stopped.
 
-    The time is that of this process's own clock. It begins anew with each connection and after each
-    pause between two looks, because no heartbeat moves while Redis is away or stands still.
+    A consumer has stopped if its heartbeat does not change during the time-out of the crawl record,
+    by the clock of this process. The time starts again with each connection and after each long
+    pause between two looks, because no heartbeat changes while Redis is away.
     """
 
     def __init__(self, consumer: Consumer, wire: Wire) -> None:
@@ -30,11 +32,15 @@ class Reclaimer:
         self._connects = wire.connects
         self._next_look = 0.0
         self._last_look = 0.0
-        #: For each consumer: its heartbeat, and the time when it was first seen.
+        #: For each consumer: its heartbeat, and the time at which it was first seen.
         self._since: dict[str, tuple[str, float]] = {}
 
     def look(self) -> None:
-        """Compares the heartbeats with the earlier ones. Raises `Away` or `Refused`."""
+        """Compares the heartbeats with the earlier ones, and requeues requests if necessary.
+
+        Does nothing if the last look was a short time ago. Raises `Away` or `Refused` if Redis does
+        not answer or refuses a command.
+        """
         now = time.monotonic()
         if now < self._next_look:
             return
@@ -59,8 +65,8 @@ class Reclaimer:
         del self._since[name]
         if requeued or rejected:
             logger.warning(
-                "The consumer %s has stood still for %.0f s: %d of its requests were requeued,"
-                " and %d that were delivered too often went to the rejects in %s",
+                "The consumer %s has sent no heartbeat for %.0f s: %d of its requests were"
+                " requeued, and %d that were delivered too often went to the rejects in %s",
                 name,
                 still_s,
                 requeued,

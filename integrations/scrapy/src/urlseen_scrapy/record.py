@@ -1,4 +1,4 @@
-"""Crawl record, in which the daemon says how it runs the crawl."""
+"""Crawl record: the settings that the daemon writes to Redis for producers and consumers."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: The only version of the record and the scripts that this package knows.
+#: The version of the record and the scripts that this package supports.
 PROTOCOL = "1"
-#: The request whose fingerprint the daemon writes into the record.
+#: The URL of the request whose fingerprint is in the record.
 PROBE = "https://example.com/?b=2&a=1"
-#: For each algorithm of the daemon: the class that computes its fingerprints.
+#: For algorithms of the daemon, the class that computes the same fingerprints.
 FINGERPRINTERS = {
     "scrapy": "scrapy.utils.request.RequestFingerprinter",
     "scrapy-redis": "urlseen_scrapy.ScrapyRedisFingerprinter",
@@ -31,21 +31,21 @@ FINGERPRINTERS = {
 
 @dataclass(frozen=True)
 class Fit:
-    """Properties that a component needs of the crawl that it works for."""
+    """Values that a component of this package needs in the crawl record."""
 
     component: str
-    #: `sink.emit` in urlseen's config.
+    #: Required value of `sink.emit` in urlseen's config.
     emit: str
-    #: `sink.kind` in urlseen's config.
+    #: Required value of `sink.kind` in urlseen's config.
     sink_kind: str
     sink: str
-    #: The setting that names the sink.
+    #: The setting of the spider that names the sink.
     sink_setting: str
 
 
 @dataclass(frozen=True)
 class Record:
-    """Fields of the record, as the daemon writes them."""
+    """Crawl record. The fields have the names that they have in Redis."""
 
     urlseen: str
     source: str
@@ -64,9 +64,10 @@ class Record:
 
     @classmethod
     def read(cls, wire: Wire, source: str) -> Record | None:
-        """Reads the record of the crawl of `source`. `None` if no daemon has written one.
+        """Reads the record of the crawl that reads `source`.
 
-        Raises `ValueError` for a record that this version cannot work with.
+        Returns `None` if no daemon has run for this source. Raises `ValueError` if the record has
+        another protocol or lacks a field, and `Away` or `Refused` if Redis gives no record.
         """
         key = CrawlKeys.of_source(source).crawl
         flat = [part.decode() for part in wire.ask("HGETALL", key)]
@@ -75,25 +76,28 @@ class Record:
         found = dict(zip(flat[::2], flat[1::2]))
         if found.get("protocol") != PROTOCOL:
             raise ValueError(
-                f"the crawl record {key} is of protocol {found.get('protocol')!r}, written by"
-                f" urlseen {found.get('urlseen')}, and this urlseen_scrapy works with protocol"
+                f"the crawl record {key} has protocol {found.get('protocol')!r}, written by"
+                f" urlseen {found.get('urlseen')}, and this urlseen_scrapy supports protocol"
                 f" {PROTOCOL}. Install the urlseen_scrapy that belongs to that urlseen"
             )
         wanted = {field.name for field in fields(cls)}
         if missing := sorted(wanted - set(found)):
             raise ValueError(
                 f"the crawl record {key} lacks {', '.join(missing)}. It was damaged, or another"
-                " program writes it. Start the daemon again: it writes the record anew"
+                " program changed it. Restart the daemon, which writes the record again"
             )
         return cls(**{name: value for name, value in found.items() if name in wanted})
 
     @property
     def held_timeout_s(self) -> float:
-        """Time that a consumer may stand still before its requests are requeued, in seconds."""
+        """Number of seconds without a heartbeat after which a consumer counts as stopped."""
         return int(self.held_timeout_ms) / 1000
 
     def check(self, crawler: Crawler, fit: Fit) -> None:
-        """Raises `ValueError` unless the spider's settings fit the daemon's config."""
+        """Compares the settings of the spider with the daemon's config.
+
+        Raises `ValueError` for the first difference. The message names the setting and its remedy.
+        """
         for what, setting, ours, config, theirs in (
             ("kind", "SCHEDULER_QUEUE_CLASS", fit.sink_kind, "sink.kind", self.sink_kind),
             ("items", "SCHEDULER_QUEUE_CLASS", fit.emit, "sink.emit", self.emit),
@@ -117,11 +121,11 @@ class Record:
         remedy = (
             f'Set REQUEST_FINGERPRINTER_CLASS = "{fitting}"'
             if fitting
-            else ("Set REQUEST_FINGERPRINTER_CLASS to a class that computes these")
+            else ("Set REQUEST_FINGERPRINTER_CLASS to a class that computes them")
         )
         raise ValueError(
-            f"REQUEST_FINGERPRINTER_CLASS is {name}, whose fingerprints are not those of the"
-            f' crawl (fingerprint.algorithm = "{self.algorithm}" in urlseen\'s config). With it the'
+            f"REQUEST_FINGERPRINTER_CLASS is {name}. Its fingerprints differ from those of the"
+            f' crawl (fingerprint.algorithm = "{self.algorithm}" in urlseen\'s config), so the'
             f" spider would fetch every page again. {remedy}. If the class is your own and the"
             " filter holds its fingerprints, set URLSEEN_OWN_FINGERPRINTER = True"
         )
@@ -131,14 +135,14 @@ def _misfit(what: str, setting: str, ours: str, config: str, theirs: str, compon
     if what == "kind":
         text = f'urlseen fills a {theirs} ({config} = "{theirs}"), and {component} needs a {ours}'
         remedy = (
-            'PriorityQueue goes with sink.kind = "zset" in urlseen\'s config, FifoQueue and'
-            ' SendDiscovered with "list"'
+            'PriorityQueue needs sink.kind = "zset" in urlseen\'s config, FifoQueue and'
+            ' SendDiscovered need "list"'
         )
     elif what == "items":
-        text = f'urlseen emits {config} = "{theirs}", and {component} needs "{ours}"'
+        text = f'urlseen has {config} = "{theirs}", and {component} needs "{ours}"'
         remedy = (
-            'PriorityQueue and FifoQueue go with sink.emit = "item" in urlseen\'s config,'
-            ' SendDiscovered with "start-url"'
+            'PriorityQueue and FifoQueue need sink.emit = "item" in urlseen\'s config,'
+            ' SendDiscovered needs "start-url"'
         )
     else:
         return (

@@ -1,4 +1,4 @@
-"""Rejects, in the form that urlseen writes and reads."""
+"""Rejects as JSON objects, in the same form as those of the daemon."""
 
 from __future__ import annotations
 
@@ -7,14 +7,18 @@ import json
 from datetime import datetime, timezone
 from hashlib import sha1
 
-#: The most bytes of an item that is in its reject; a larger one is kept beside it.
+#: Maximum number of bytes of an item that is part of its reject. A larger item follows its reject.
 MOST = 1 << 20
-#: The most bytes that a reject shows of a larger item, and the most of a reason.
+#: Maximum number of bytes that a reject has of an oversize item, and of a reason.
 BEGINNING, REASON = 512, 2048
 
 
 def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
-    """Returns the JSON object for an item, and `True` if the item is too large to be in it."""
+    """Returns the reject of an item as JSON, and `True` if the item is oversize.
+
+    The reject of an oversize item has the length, the SHA-1 and the first bytes of the item. The
+    caller must keep the item itself.
+    """
     now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
     reject: dict[str, str | int] = {
         "reason": _beginning(reason.encode(), REASON).decode(),
@@ -33,7 +37,7 @@ def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
 
 
 def _beginning(text: bytes, most: int) -> bytes:
-    """Returns the first bytes of a text, and cuts no character."""
+    """Returns at most `most` first bytes of a text, and cuts no UTF-8 character."""
     end = min(most, len(text))
     for cut in range(end, max(end - 4, 0), -1):
         try:

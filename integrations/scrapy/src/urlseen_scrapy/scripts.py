@@ -1,4 +1,4 @@
-"""Lua scripts that consumers run in Redis, the same files as the daemon's."""
+"""Lua scripts that consumers run in Redis. The daemon has the same files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from urlseen_scrapy.wire import Refused, Wire
 
 
 class Script:
-    """A script that is sent by its hash, and once by its text to a server that lacks it."""
+    """Lua script that is called by its hash, or by its text if the server does not know it.
+
+    `name` is the name of a file in `lua`. Set `uses_sink` if the script calls functions of
+    `sink.lua`.
+    """
 
     def __init__(self, name: str, *, uses_sink: bool = False) -> None:
         parts = ["common", "sink", name] if uses_sink else ["common", name]
@@ -21,7 +25,10 @@ class Script:
         self._hash = sha1(self._text, usedforsecurity=False).hexdigest()
 
     def run(self, wire: Wire, keys: list[str], *arguments: bytes | str | int) -> Any:
-        """Runs the script and returns its answer."""
+        """Runs the script and returns its answer.
+
+        Raises `Away` if Redis does not answer, and `Refused` if the script fails.
+        """
         try:
             return wire.ask("EVALSHA", self._hash, len(keys), *keys, *arguments)
         except Refused as refused:

@@ -1,4 +1,4 @@
-"""One connection to urlseen's `[serve]` address."""
+"""Connection to the address at which urlseen answers questions (`serve.listen`)."""
 
 from __future__ import annotations
 
@@ -10,17 +10,23 @@ from urlseen_scrapy.wire import Wire, without_retries
 
 
 class Server:
-    """Asks about the fingerprints under one key, one at a time, each in one round trip."""
+    """Connection that asks urlseen about single fingerprints, under one key.
+
+    `url` is the address, and `timeout_s` the maximum number of seconds for a connection or an
+    answer. The constructor does not connect. It raises `ValueError` if `url` is invalid. Each
+    method takes one round trip, and raises `Away` if urlseen does not answer, and `Refused` if
+    urlseen refuses the question.
+    """
 
     def __init__(self, url: str, key: str, timeout_s: float) -> None:
         try:
             options: dict[str, Any] = dict(parse_url(url))
         except ValueError:
-            # The error's own text may hold a part of the password.
+            # The text of this error may contain a part of the password.
             raise ValueError(
-                "URLSEEN_URL cannot be read; it is redis://[[user]:password@]host[:port],"
-                " rediss://… for TLS or unix://[[user]:password@]/path, with special characters"
-                " of a password written as %40"
+                "URLSEEN_URL cannot be read. Its form is redis://[[user]:password@]host[:port],"
+                " rediss://… for TLS, or unix://[[user]:password@]/path. Write special characters"
+                " of a password in the form %40"
             ) from None
         connection_class = options.pop("connection_class", Connection)
         self.name = str(
@@ -39,19 +45,19 @@ class Server:
         self._remove = self._begin(b"SREM")
 
     def add(self, fingerprint: str) -> bool:
-        """Adds a fingerprint. Returns `True` if it was not there."""
+        """Adds a fingerprint of hex digits. Returns `True` if it was unseen."""
         return bool(self._wire.ask_packed(self._add + _bulk(fingerprint.encode())))
 
     def remove(self, fingerprint: str) -> bool:
-        """Forgets a fingerprint. Returns `True` if it was there."""
+        """Forgets a fingerprint of hex digits. Returns `True` if it was seen."""
         return bool(self._wire.ask_packed(self._remove + _bulk(fingerprint.encode())))
 
     def check(self) -> None:
-        """Raises an error if urlseen does not answer for the key."""
+        """Checks that urlseen answers for the key."""
         self._wire.ask_packed(b"*2\r\n" + _bulk(b"SCARD") + _bulk(self._key))
 
     def close(self) -> None:
-        """Ends the connection; the next question makes another."""
+        """Closes the connection. The next question opens a new one."""
         self._wire.close()
 
     def _begin(self, command: bytes) -> bytes:

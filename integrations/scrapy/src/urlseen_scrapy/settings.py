@@ -1,4 +1,4 @@
-"""Settings of a Scrapy project that this package reads."""
+"""Settings of a Scrapy project that begin with `URLSEEN_`."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ WHEN_AWAY = ("wait", "fail", "pass")
 
 @dataclass(frozen=True)
 class AskSettings:
-    """The server to ask, the key, and what to do while there is no answer."""
+    """Settings of the dupefilter: the server, the key, and the behaviour without an answer."""
 
     url: str
     key: str
@@ -42,13 +42,13 @@ class AskSettings:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> AskSettings:
-        """Reads and checks them. A `ValueError` names the setting that is wrong."""
+        """Reads and checks the settings of a crawler. A `ValueError` names the wrong setting."""
         settings = crawler.settings
         check_names(settings)
         when_away = settings.get("URLSEEN_WHEN_AWAY", "wait")
         if when_away not in WHEN_AWAY:
             allowed = ", ".join(WHEN_AWAY)
-            raise ValueError(f"URLSEEN_WHEN_AWAY is {when_away!r}; it may be {allowed}")
+            raise ValueError(f"URLSEEN_WHEN_AWAY is {when_away!r}; permitted are {allowed}")
         return cls(
             url=settings.get("URLSEEN_URL", "redis://127.0.0.1:6390"),
             key=key(settings, "URLSEEN_KEY", "%(spider)s:dupefilter", spider_name(crawler)),
@@ -59,9 +59,9 @@ class AskSettings:
 
 
 def check_names(settings: BaseSettings) -> None:
-    """Raises `ValueError` for a setting that begins with `URLSEEN_` and that nothing here reads.
+    """Raises `ValueError` for an unknown setting that begins with `URLSEEN_`.
 
-    Scrapy ignores a setting that nothing reads, so a misspelt one would have no effect.
+    Scrapy ignores unknown settings, so a misspelt setting would have no effect.
     """
     known = [name.removeprefix(PREFIX) for name in NAMES]
     for name in settings:
@@ -72,27 +72,30 @@ def check_names(settings: BaseSettings) -> None:
 
 
 def spider_name(crawler: Crawler) -> str:
-    """Returns the name of the crawler's spider."""
+    """Returns the name of the crawler's spider. Raises `ValueError` if there is no spider yet."""
     spider = crawler.spider
     if spider is None:
-        raise ValueError("the crawler has no spider yet, and urlseen's keys are named by it")
+        raise ValueError("the crawler has no spider yet, and urlseen's keys contain its name")
     return str(spider.name)
 
 
 def key(settings: BaseSettings, name: str, default: str, spider: str) -> str:
-    """Returns the Redis key of the setting `name`, for `spider`."""
+    """Returns the Redis key that the setting `name` gives the spider `spider`.
+
+    Raises `ValueError` if the setting has a wrong `%`.
+    """
     value = settings.get(name, default)
     try:
         return str(value % {"spider": spider})
     except (KeyError, TypeError, ValueError):
         raise ValueError(
-            f"{name} is {value!r}; it may hold %(spider)s for the spider's name,"
-            " and each other % is to be written twice"
+            f"{name} is {value!r}; it may contain %(spider)s for the spider's name,"
+            " and any other % must be written as %%"
         ) from None
 
 
 def seconds(settings: BaseSettings, name: str, default: float, least: float) -> float:
-    """Reads a number of seconds, not below `least`."""
+    """Reads a number of seconds. Raises `ValueError` if the number is below `least`."""
     value = settings.get(name, default)
     try:
         number = float(value)
@@ -100,17 +103,17 @@ def seconds(settings: BaseSettings, name: str, default: float, least: float) -> 
         number = float("nan")
     # A comparison with NaN is false.
     if not number >= least:
-        raise ValueError(f"{name} is {value!r}; it is a number of seconds, {least:g} or more")
+        raise ValueError(f"{name} is {value!r}; set a number of seconds, {least:g} or more")
     return number
 
 
 def whole(settings: BaseSettings, name: str, default: int, least: int, most: int) -> int:
-    """Reads a whole number from `least` to `most`."""
+    """Reads a whole number. Raises `ValueError` if it is not between `least` and `most`."""
     value = settings.get(name, default)
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = least - 1
     if not least <= number <= most:
-        raise ValueError(f"{name} is {value!r}; it is a whole number from {least} to {most}")
+        raise ValueError(f"{name} is {value!r}; set a whole number from {least} to {most}")
     return number

@@ -1,4 +1,4 @@
-"""One connection to a server that speaks Redis's protocol, without retries."""
+"""Connection to a server with Redis's protocol, without retries."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from redis.retry import Retry
 if TYPE_CHECKING:
     from redis import Redis
 
-#: Temporary errors: nothing was done, and the same command may be sent again.
+#: Temporary errors. The server did nothing, so the same command may be sent again.
 PASSING = (
     exceptions.ClusterDownError,
     exceptions.MasterDownError,
@@ -21,12 +21,15 @@ PASSING = (
 )
 #: Temporary errors for which redis-py has no class.
 PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
-#: Lasting errors, although redis-py counts them among those of a connection.
+#: Permanent errors, which are subclasses of redis-py's `ConnectionError`.
 REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
 
 class Away(Exception):
-    """Error for no answer. If `sent`, the server may have carried out the command all the same."""
+    """The server gave no answer, or answered that it cannot work now.
+
+    If `sent` is true, the server may have executed the command nevertheless.
+    """
 
     def __init__(self, reason: BaseException, *, sent: bool) -> None:
         super().__init__(str(reason))
@@ -34,46 +37,48 @@ class Away(Exception):
 
 
 class Refused(Exception):
-    """Error for a refusal, which a repeat of the command would not change."""
+    """The server refused a command, and would refuse it again."""
 
 
 class Wire:
-    """Sends one command at a time, each in one round trip, and connects again when asked to.
+    """Connection that sends one command at a time, and never repeats a command.
 
-    redis-py's client repeats a command whose reply was lost. Here the caller does that, because
-    only the caller knows how to repeat it safely. A client with a pool also takes three times as
-    long for each command.
+    After an error, the next command opens a new connection. redis-py's client repeats a command
+    whose reply was lost. Here the caller repeats it, because only the caller knows if that is safe.
+    A client with a pool also takes three times as long for each command.
+
+    All commands raise `Away` or `Refused` if they fail.
     """
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
         self._is_connected = False
-        #: Number of connections made so far.
+        #: Number of connections that were opened so far.
         self.connects = 0
 
     @classmethod
     def of_client(cls, server: Redis) -> Wire:
-        """Makes a connection of its own, to the server of the client `server`."""
+        """Makes a new connection to the server of the client `server`, with its options."""
         pool = server.connection_pool
         options = {
             name: value
             for name, value in pool.connection_kwargs.items()
-            # A server announces its maintenance in RESP3 only, and only to a pool.
+            # These options work only with RESP3 and a pool.
             if not name.startswith("maint_notifications_")
         }
         options |= without_retries()
         return cls(pool.connection_class(**options))
 
     def ask(self, *words: bytes | str | int) -> Any:
-        """Sends a command and returns the answer, with strings as bytes."""
+        """Sends a command and returns the answer. Strings of the answer are bytes."""
         return self._ask(self._connection.pack_command(*words))
 
     def ask_packed(self, packed: bytes) -> Any:
-        """Sends a packed command."""
+        """Sends a command in the form of Redis's protocol, and returns the answer."""
         return self._ask([packed])
 
     def close(self) -> None:
-        """Ends the connection; the next command makes another."""
+        """Closes the connection. The next command opens a new one."""
         self._is_connected = False
         self._connection.disconnect()
 
@@ -88,7 +93,7 @@ class Wire:
             self.close()
             raise Refused(str(error)) from error
         except exceptions.ReadOnlyError as error:
-            # The server's name may lead to the new primary by now.
+            # A new connection may reach the new primary under the same name.
             self.close()
             raise Away(error, sent=False) from error
         except PASSING as error:
@@ -98,8 +103,8 @@ class Wire:
                 raise Away(error, sent=False) from error
             raise Refused(str(error)) from error
         except (exceptions.RedisError, OSError) as error:
-            # LOADING is among these: an urlseen that is ending answers it, and may have added the
-            # fingerprint.
+            # LOADING is one of these errors. An urlseen that is stopping answers LOADING, and may
+            # have added the fingerprint.
             self.close()
             raise Away(error, sent=True) from error
 
@@ -123,5 +128,5 @@ class Wire:
 
 
 def without_retries() -> dict[str, Any]:
-    """Options of a connection that fails at the first error."""
+    """Returns the options of a connection that fails at the first error."""
     return {"retry": Retry(NoBackoff(), 0), "protocol": 2}
