@@ -1,4 +1,4 @@
-//! Causes of the errors of other projects' filters, shown by a million keys each.
+//! Causes of the errors of other projects' filters, each shown with a million keys.
 
 use std::collections::HashSet;
 
@@ -20,12 +20,12 @@ pub struct Blocks {
     filter: &'static str,
     made_for: u64,
     error_rate: f64,
-    /// The bits that its formula asks for.
+    /// Number of bits according to the formula of imooc.
     m: u64,
     sample: u64,
     /// Number of the sample's keys in each block.
     keys_of_blocks: Vec<u64>,
-    /// Length in bits of the longest string after them.
+    /// Length in bits of the longest string, after all keys are set.
     longest: u64,
 }
 
@@ -54,8 +54,8 @@ pub struct Hashes {
 
 /// Counts the different bits that each hash of scrapy-redis-bloomfilter sets for a sample of keys.
 pub fn hashes() -> Hashes {
-    let bit = ScrapyRedisBloomFilter::DEFAULT_BIT;
-    let hashes = ScrapyRedisBloomFilter::DEFAULT_HASH_NUMBER;
+    // The package's defaults.
+    let (bit, hashes) = (30, 6);
     let layout = ScrapyRedisBloomFilter::new(bit, hashes).expect("it can be made");
     let mut bits_of_hashes = vec![HashSet::new(); hashes as usize];
     let mut positions = Vec::new();
@@ -75,13 +75,13 @@ pub struct Port {
     filter: &'static str,
     made_for: u32,
     error_rate: f64,
-    /// The bits of pyreBloom, and of the port.
+    /// Numbers of bits of pyreBloom and of its port.
     m: [u64; 2],
     sample: u64,
     found: u64,
 }
 
-/// Sets a sample of keys as pyreBloom does, and tests the same keys as its port does.
+/// Sets a sample of keys with pyreBloom, and tests the same keys with its port.
 pub fn port(made_for: u32, error_rate: f64) -> Port {
     let layout = PyreBloom::new(made_for, error_rate).expect("it can be made");
     let port = PyreBloom::unrounded(made_for, error_rate).expect("it can be made");
@@ -99,26 +99,26 @@ pub struct Block {
     made_for: u64,
     error_rate: f64,
     block: u32,
-    /// Number of the keys that belong to the block.
+    /// Number of keys in the block.
     keys: u64,
-    /// Unseen keys that the filter tests, those of them that belong to the block, and those of the
-    /// latter that it took for seen.
+    /// Number of unseen keys for the whole filter, number of these keys that belong to the block,
+    /// and number of those that the block took for seen.
     asked: u64,
     unseen: u64,
     wrong: u64,
-    /// Computed error rate of the block, and that of all blocks.
+    /// Computed error rates of the block and of all blocks.
     computed: f64,
     computed_of_all: f64,
-    /// Error rate of `native` with as many keys in the memory of all blocks.
+    /// Error rate of `native` with the same number of keys in the memory of all blocks.
     native: f64,
     size: Size,
 }
 
 /// Fills the fullest block of imooc with its share of the keys, and tests its share of `asked`
-/// others. No key has bits in two blocks, so a block alone is the same as one of many.
+/// other keys. No key has bits in two blocks, so a block alone behaves like one of many.
 pub fn fullest_block(made_for: u64, error_rate: f64, asked: u64) -> Block {
     let whole = Imooc::new(made_for, error_rate).expect("it can be made");
-    // One block, with the same hashes.
+    // This filter has one block and the same hashes.
     let alone = Imooc::new(1_000_000, error_rate).expect("it can be made");
     assert_eq!((alone.strings(), alone.hashes()), (1, whole.hashes()));
 

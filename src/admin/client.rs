@@ -2,19 +2,20 @@
 
 use std::error::Error;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
-use super::socket::{SOCKET, SocketAddress};
+use super::socket::{SOCKET, address};
 use super::{CheckQuery, Checked, ItemText, Limits, Verdicts};
 
-/// Time limit for an answer, longer than any answer of a daemon takes.
+/// Time limit for an answer. A daemon that works needs less time for any answer.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Bytes of an item in a request beside its own bytes, as a safe estimate.
+/// Upper estimate of the bytes that a request holds for an item, beside the text of the item.
 const OVERHEAD: usize = 32;
 
 /// Maximum number of bytes that JSON uses for one byte: a control character becomes `\u0000`.
@@ -27,17 +28,20 @@ pub enum ClientError {
     /// Missing socket, or a socket on which no process listens.
     #[error("no daemon is running on the storage folder {}", folder.display())]
     NoDaemon { folder: PathBuf },
-    /// Socket that belongs to another user.
+    /// Socket that another user owns.
     #[error(
         "may not use {}: permission denied; run this as the user that the daemon runs as",
         socket.display()
     )]
     Forbidden { socket: PathBuf },
-    /// Answer with another status than 200.
+    /// Answer with a status other than 200.
     #[error("the daemon answered: {reason}")]
     Refused { reason: String },
-    /// Answer that is not valid here.
-    #[error("the daemon's answer cannot be read ({0}); it is of another version than this urlseen")]
+    /// Answer that this version cannot read.
+    #[error(
+        "cannot read the daemon's answer: {0}; the daemon is another version of urlseen: use the \
+         same version for both"
+    )]
     Nonsense(serde_json::Error),
     /// Any other failure of a request.
     #[error("the daemon on the storage folder {} does not answer: {cause}", folder.display())]
@@ -48,29 +52,29 @@ pub enum ClientError {
 pub struct AdminClient {
     http: reqwest::Client,
     folder: PathBuf,
-    /// Keeps the address valid.
-    _address: SocketAddress,
+    /// Descriptor of the folder. The path of the socket is valid while the descriptor is open.
+    _descriptor: OwnedFd,
 }
 
 impl AdminClient {
-    /// Prepares requests to the daemon on this folder. It sends nothing yet.
+    /// Prepares requests to the daemon on this folder, and sends nothing yet.
     pub fn new(folder: &Path) -> Result<Self, ClientError> {
-        let address = SocketAddress::of(folder).map_err(|error| of_io(folder, &error))?;
+        let (path, descriptor) = address(folder).map_err(|error| of_io(folder, &error))?;
         let http = reqwest::Client::builder()
-            .unix_socket(address.path.clone())
+            .unix_socket(path)
             .timeout(TIMEOUT)
             .build()
             .map_err(|error| of_http(folder, &error))?;
-        Ok(Self { http, folder: folder.to_owned(), _address: address })
+        Ok(Self { http, folder: folder.to_owned(), _descriptor: descriptor })
     }
 
-    /// Asks for the daemon's [`super::Status`], or for the JSON of another version.
+    /// Asks for the status of the daemon, as a [`super::Status`] or another type for its JSON.
     pub async fn status<T: DeserializeOwned>(&self) -> Result<T, ClientError> {
         self.ask(self.http.get("http://daemon/status")).await
     }
 
-    /// Asks whether these items have been seen. Returns one verdict for each, in order. It splits
-    /// the items into several requests if their limits demand that.
+    /// Asks the daemon if these items were seen. Returns one verdict for each item, in order. Sends
+    /// several requests if the items do not fit into one.
     pub async fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
         let mut checked = Vec::with_capacity(items.len());
         let mut rest = items;
@@ -98,8 +102,8 @@ impl AdminClient {
     }
 }
 
-/// Number of these items that fit into a request. At least one item is sent, which the daemon may
-/// refuse.
+/// Returns the number of items at the start of `items` that fit into one request, at least 1. The
+/// daemon may refuse a single item that is too large.
 fn fitting(items: &[Vec<u8>]) -> usize {
     let mut bytes = 0;
     let fits = |item: &&Vec<u8>| {

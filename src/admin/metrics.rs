@@ -1,11 +1,11 @@
-//! Status as metrics. docs/reference/metrics.md lists them all, and a test compares the two.
+//! Status of the daemon as metrics. A test compares the metrics with docs/reference/metrics.md.
 
 use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric};
-use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::TypedMetric;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::metrics::info::Info;
@@ -54,25 +54,30 @@ impl Collector for Snapshot {
             filter,
             storage,
         } = &self.status;
-        metrics.info("build", "What runs", &[("version", version), ("crawl", crawl)])?;
+        let build = Info::new(vec![("version", version.as_str()), ("crawl", crawl.as_str())]);
+        metrics.metric("build", "Version and crawl of the daemon", &build)?;
         let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let help = "When the daemon was started, in seconds since 1970";
-        metrics.gauge("start_time_seconds", help, Some(started))?;
+        let help = "Time of the daemon's start, in seconds since 1970";
+        metrics.gauge("start_time_seconds", help, started)?;
         metrics.gauge(
             "ready",
-            "1 while it is recovered, connected and holds the lease",
-            Some(u64::from(phase.is_ready())),
+            "1 while the daemon is recovered, connected and holds the lease",
+            u64::from(phase.is_ready()),
         )?;
-        let phases = Phase::NAMES.map(|name| (name, Some(u64::from(name == phase.name()))));
-        metrics.gauges("phase", "1 for the daemon's current phase", "phase", &phases)?;
-        let seq = head.as_ref().map(|head| head.seq);
-        metrics.gauge("seq", "Number of the last batch committed", seq)?;
-        let help = "How long the lease is held unless it is renewed";
-        metrics.gauge("lease_seconds", help, *lease_seconds)?;
+        let phases =
+            Phase::NAMES.map(|name| (name, ConstGauge::new(u64::from(name == phase.name()))));
+        metrics.family("phase", "1 for the daemon's current phase", "phase", phases)?;
+        if let Some(head) = head {
+            metrics.gauge("seq", "Number of the last batch committed", head.seq)?;
+        }
+        if let Some(seconds) = *lease_seconds {
+            let help = "Time until the lease ends, unless the daemon renews the lease";
+            metrics.gauge("lease_seconds", help, seconds)?;
+        }
         metrics.counts(counts)?;
         if !passed.is_empty() {
-            let passed: Vec<_> = passed.iter().map(|it| (it.rule.as_str(), it.items)).collect();
-            metrics.counters("passed", "Items passed on by a rule", "rule", &passed)?;
+            let passed = passed.iter().map(|it| counted((it.rule.as_str(), it.items)));
+            metrics.family("passed", "Items that passed by a rule", "rule", passed)?;
         }
         metrics.asked(asked)?;
         metrics.lists(lists)?;
@@ -86,7 +91,7 @@ impl Collector for Snapshot {
     }
 }
 
-/// Writer of metrics, one after the other.
+/// Writer that encodes one metric after the other.
 struct Metrics<'a> {
     encoder: DescriptorEncoder<'a>,
 }
@@ -100,7 +105,7 @@ impl Metrics<'_> {
             ("unfiltered", unfiltered),
             ("rejected", rejected),
         ];
-        self.counters("items", "Items committed, by their fate", "fate", &fates)?;
+        self.family("items", "Items committed, by fate", "fate", fates.map(counted))?;
         for (name, help, value) in counts.metrics() {
             self.counter(name, help, value)?;
         }
@@ -111,7 +116,8 @@ impl Metrics<'_> {
         let Asked { seen, unseen, full, forgotten } = *asked;
         let answers =
             [("seen", seen), ("unseen", unseen), ("full", full), ("forgotten", forgotten)];
-        self.counters("queries", "Fingerprints asked for, by answer", "answer", &answers)
+        let help = "Fingerprints that clients asked about, by answer";
+        self.family("queries", help, "answer", answers.map(counted))
     }
 
     fn lists(&mut self, lists: &Lists) -> fmt::Result {
@@ -122,85 +128,75 @@ impl Metrics<'_> {
             ("sink", sink),
             ("rejected", rejected),
         ];
-        self.gauges("list_items", "Items in a list in Redis, as last seen", "list", &lists)
+        let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
+        let lengths = known.map(|(list, items)| (list, ConstGauge::new(items)));
+        self.family("list_items", "Items in a list in Redis at the last look", "list", lengths)
     }
 
     fn filter(&mut self, filter: &FilterStatus) -> fmt::Result {
         let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
-        self.gauge("filter_keys", "Fingerprints in the filter", Some(keys))?;
-        self.gauge("filter_capacity", "Fingerprints that the filter is made for", Some(capacity))?;
-        self.gauge("filter_fill_ratio", "Keys as a share of the capacity", Some(fill))?;
-        let help = "Share of unseen items that the filter takes for seen, computed from its fill";
-        self.gauge("filter_error_ratio", help, Some(error_rate))?;
-        self.gauge("filter_bytes", "Memory of the filter", Some(bytes))?;
-        let help = "Fingerprints in the filter that pass once more";
-        self.gauge("filter_tombstones", help, Some(forgotten))
+        self.gauge("filter_keys", "Fingerprints in the filter", keys)?;
+        self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity)?;
+        self.gauge(
+            "filter_fill_ratio",
+            "Fingerprints in the filter as a share of its capacity",
+            fill,
+        )?;
+        let help = "Share of unseen items that the filter reports as seen, computed from its fill";
+        self.gauge("filter_error_ratio", help, error_rate)?;
+        self.gauge("filter_bytes", "Memory of the filter in bytes", bytes)?;
+        let help = "Fingerprints in the filter that were forgotten and pass once more";
+        self.gauge("filter_tombstones", help, forgotten)
     }
 
     fn storage(&mut self, storage: &Storage, now: SystemTime) -> fmt::Result {
         let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
         self.counter("log_written_bytes", "Bytes written to the log", *written_bytes)?;
-        self.gauge("storage_snapshots", "Snapshots in the storage folder", Some(*snapshots))?;
-        // A clock that was set back must not make a negative age.
-        let age = last_snapshot
-            .map(|finished| now.duration_since(finished).unwrap_or_default().as_secs_f64());
-        self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
-        self.gauge("storage_log_bytes", "Log in the storage folder", Some(*log_bytes))
-    }
-
-    fn info(&mut self, name: &str, help: &str, labels: &[(&str, &String)]) -> fmt::Result {
-        let labels = labels.iter().map(|(name, value)| (*name, value.as_str())).collect::<Vec<_>>();
-        let info = Info::new(labels);
-        info.encode(self.encoder.encode_descriptor(name, help, None, MetricType::Info)?)
+        self.gauge("storage_snapshots", "Snapshots in the storage folder", *snapshots)?;
+        // After the clock was set back, the age would be negative.
+        if let Some(finished) = *last_snapshot {
+            let age = now.duration_since(finished).unwrap_or_default().as_secs_f64();
+            self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
+        }
+        self.gauge(
+            "storage_log_bytes",
+            "Size of the log in the storage folder in bytes",
+            *log_bytes,
+        )
     }
 
     fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        ConstCounter::new(value).encode(metric)
+        self.metric(name, help, &ConstCounter::new(value))
     }
 
-    /// Writes one counter for each value of a label.
-    fn counters(
+    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
+        self.metric(name, help, &ConstGauge::new(value))
+    }
+
+    fn metric<M>(&mut self, name: &str, help: &str, metric: &M) -> fmt::Result
+    where
+        M: EncodeMetric + TypedMetric,
+    {
+        metric.encode(self.encoder.encode_descriptor(name, help, None, M::TYPE)?)
+    }
+
+    /// Writes one metric for each value of a label.
+    fn family<'a, M: EncodeMetric + TypedMetric>(
         &mut self,
         name: &str,
         help: &str,
         label: &str,
-        values: &[(&str, u64)],
+        metrics: impl IntoIterator<Item = (&'a str, M)>,
     ) -> fmt::Result {
-        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Counter)?;
-        for (which, value) in values {
-            let labels = [(label, *which)];
-            ConstCounter::new(*value).encode(metric.encode_family(&labels)?)?;
+        let mut family = self.encoder.encode_descriptor(name, help, None, M::TYPE)?;
+        for (value, metric) in metrics {
+            metric.encode(family.encode_family(&[(label, value)])?)?;
         }
         Ok(())
     }
+}
 
-    fn gauge(
-        &mut self,
-        name: &str,
-        help: &str,
-        value: Option<impl EncodeGaugeValue>,
-    ) -> fmt::Result {
-        let Some(value) = value else { return Ok(()) };
-        let metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        ConstGauge::new(value).encode(metric)
-    }
-
-    /// Writes one gauge for each value of a label.
-    fn gauges(
-        &mut self,
-        name: &str,
-        help: &str,
-        label: &str,
-        values: &[(&str, Option<u64>)],
-    ) -> fmt::Result {
-        let mut metric = self.encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
-        for (which, value) in values {
-            if let Some(value) = *value {
-                let labels = [(label, *which)];
-                ConstGauge::new(value).encode(metric.encode_family(&labels)?)?;
-            }
-        }
-        Ok(())
-    }
+/// Makes the counter for a value of a label.
+fn counted((value, count): (&str, u64)) -> (&str, ConstCounter<u64>) {
+    (value, ConstCounter::new(count))
 }

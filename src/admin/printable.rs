@@ -1,15 +1,17 @@
-//! Text for people, in which no foreign text moves the cursor or is invisible.
+//! Functions that escape text that people read. So text from outside cannot move the cursor or hide
+//! itself.
 //!
 //! Items, keys, file names and the texts of servers can hold any bytes. All text for people passes
-//! through here. Rows of data for programs do not.
+//! through this module. Rows of data for programs do not.
 
 use std::fmt::{Display, Write as _};
 use std::io::{self, IsTerminal, Write};
+use std::str::Utf8Chunk;
 
 use serde::Serialize;
 use unicode_width::UnicodeWidthChar;
 
-/// Replaces the text that was cut off.
+/// Character that stands for the text that was cut off.
 const CUT: char = '…';
 
 /// Number of columns of standard output, if it is a terminal.
@@ -18,27 +20,36 @@ pub(crate) fn columns() -> Option<usize> {
     Some(usize::from(size.ws_col)).filter(|&columns| columns > 0)
 }
 
-/// Shows bytes as text of at most `columns`, if there is a bound. Characters that move the cursor,
-/// change colours or are invisible become Rust escapes. Bytes that are not UTF-8 become `\xff`.
+/// Shows bytes as text, and cuts the text to `columns` if that is set. Characters that move the
+/// cursor, change colours or are invisible become Rust escapes. Bytes that are not UTF-8 become
+/// escapes like `\xff`.
 pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
-    let mut line = PrintedLine { text: String::new(), width: 0, cut: 0, columns };
-    for chunk in bytes.utf8_chunks() {
-        for c in chunk.valid().chars() {
-            let fits = match c {
-                '\'' | '"' | '\\' => line.push(c),
-                c => c.escape_debug().all(|c| line.push(c)),
-            };
-            if !fits {
-                return line.cut();
-            }
+    let columns = columns.unwrap_or(usize::MAX);
+    // `cut` is the length of the text that leaves room for the mark of a cut.
+    let (mut text, mut width, mut cut) = (String::new(), 0, 0);
+    for c in bytes.utf8_chunks().flat_map(|chunk| escaped(&chunk)) {
+        width += c.width().unwrap_or(0);
+        if width > columns {
+            text.truncate(cut);
+            text.extend((columns > 0).then_some(CUT));
+            break;
         }
-        for byte in chunk.invalid() {
-            if !format!("\\x{byte:02x}").chars().all(|c| line.push(c)) {
-                return line.cut();
-            }
+        text.push(c);
+        if width < columns {
+            cut = text.len();
         }
     }
-    line.text
+    text
+}
+
+/// Returns the characters to show for a chunk of bytes.
+fn escaped<'a>(chunk: &Utf8Chunk<'a>) -> impl Iterator<Item = char> + use<'a> {
+    let valid = chunk.valid().chars().flat_map(|c| {
+        // Quotes and backslashes are harmless: they are shown without the backslash of the escape.
+        c.escape_debug().skip(usize::from(matches!(c, '\'' | '"' | '\\')))
+    });
+    let invalid = chunk.invalid().iter().flat_map(|byte| byte.escape_ascii());
+    valid.chain(invalid.map(char::from))
 }
 
 /// Writes a value as a line of JSON, with the escapes of [`printable`].
@@ -46,11 +57,11 @@ pub(crate) fn json_line(value: &impl Serialize) -> serde_json::Result<String> {
     Ok(json_text(&serde_json::to_string(value)?))
 }
 
-/// Escapes JSON like [`printable`], but keeps line feeds between values.
+/// Replaces characters in JSON by escapes like [`printable`], but keeps line feeds between values.
 pub(crate) fn json_text(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
-        // All other characters occur only in strings.
+        // A character that needs an escape can only be in a JSON string.
         if matches!(c, '\'' | '"' | '\\' | '\n') || c.escape_debug().len() == 1 {
             text.push(c);
         } else {
@@ -74,17 +85,17 @@ pub(crate) fn say(words: impl Display) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Standard output for text for people.
+/// Standard output for text that people read, with escapes.
 pub(crate) fn stdout() -> Plain<io::StdoutLock<'static>> {
     Plain(io::stdout().lock())
 }
 
-/// Standard error for messages of several lines.
+/// Standard error for messages of several lines, with escapes.
 pub(crate) fn stderr() -> Plain<io::StderrLock<'static>> {
     Plain(io::stderr().lock())
 }
 
-/// Standard output for rows of data, unchanged unless it is a terminal.
+/// Standard output for rows of data. The rows are escaped only if the output is a terminal.
 pub(crate) fn rows() -> Box<dyn Write> {
     let out = io::stdout().lock();
     if out.is_terminal() { Box::new(Plain(out)) } else { Box::new(out) }
@@ -110,40 +121,6 @@ impl<W: Write> Write for Plain<W> {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
-    }
-}
-
-/// Line that is being written.
-struct PrintedLine {
-    text: String,
-    width: usize,
-    /// Length of the text that leaves room for the mark of a cut.
-    cut: usize,
-    columns: Option<usize>,
-}
-
-impl PrintedLine {
-    /// Adds a character. Returns false if there is no room for it.
-    fn push(&mut self, c: char) -> bool {
-        let columns = self.columns.unwrap_or(usize::MAX);
-        let width = self.width + c.width().unwrap_or(0);
-        if width > columns {
-            return false;
-        }
-        self.text.push(c);
-        self.width = width;
-        if width < columns {
-            self.cut = self.text.len();
-        }
-        true
-    }
-
-    fn cut(mut self) -> String {
-        self.text.truncate(self.cut);
-        if self.columns > Some(0) {
-            self.text.push(CUT);
-        }
-        self.text
     }
 }
 

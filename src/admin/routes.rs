@@ -1,5 +1,6 @@
 //! Routes of the endpoint: the requests and their answers.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -18,14 +19,14 @@ use crate::admin::printable::{json_text, printable};
 
 /// Text that answers `GET /`.
 const INDEX: &str = "\
-GET  /healthz   whether the process works
-GET  /readyz    whether it is recovered, connected and holds the lease
-GET  /status    what it is doing, as JSON
-GET  /metrics   the same for Prometheus
+GET  /healthz   200 while the daemon works
+GET  /readyz    200 while the daemon is recovered, connected and holds the lease
+GET  /status    state of the daemon as JSON
+GET  /metrics   state of the daemon as metrics for Prometheus
 POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen, without setting
 ";
 
-/// State from which the answers are made.
+/// State that the answers to all requests share.
 struct RouteState {
     view: Arc<dyn View>,
     limits: Limits,
@@ -46,33 +47,28 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
         .with_state(Arc::new(desk))
 }
 
-async fn healthz(State(desk): State<Arc<RouteState>>) -> Response {
+async fn healthz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
     let phase = desk.view.status().phase;
     ok_or_phase(!phase.has_failed(), &phase)
 }
 
-async fn readyz(State(desk): State<Arc<RouteState>>) -> Response {
+async fn readyz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
     let phase = desk.view.status().phase;
     ok_or_phase(phase.is_ready(), &phase)
 }
 
-fn ok_or_phase(is_ok: bool, phase: &Phase) -> Response {
-    if is_ok {
-        "ok\n".into_response()
-    } else {
-        refusal(StatusCode::SERVICE_UNAVAILABLE, &phase.to_string())
-    }
+fn ok_or_phase(is_ok: bool, phase: &Phase) -> Result<&'static str, Refusal> {
+    let refusal = || Refusal(StatusCode::SERVICE_UNAVAILABLE, phase.to_string());
+    is_ok.then_some("ok\n").ok_or_else(refusal)
 }
 
-async fn status(State(desk): State<Arc<RouteState>>) -> Response {
+async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {
     json(&desk.view.status())
 }
 
-async fn metrics(State(desk): State<Arc<RouteState>>) -> Response {
-    match metrics::text(desk.view.status(), SystemTime::now()) {
-        Ok(text) => ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response(),
-        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-    }
+async fn metrics(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {
+    let text = metrics::text(desk.view.status(), SystemTime::now()).map_err(Refusal::internal)?;
+    Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 
 async fn check(
@@ -80,54 +76,64 @@ async fn check(
     Extension(busy): Extension<Busy>,
     headers: HeaderMap,
     body: Body,
-) -> Response {
+) -> Result<Response, Refusal> {
     if !is_json(&headers) {
-        let reason = "a check is asked in JSON: send the header Content-Type: application/json";
-        return refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason);
+        let reason =
+            "the body of a check must be JSON: send the header Content-Type: application/json";
+        return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason.to_owned()));
     }
-    match desk.check(body, &busy).await {
-        Ok(verdicts) => json(&verdicts),
-        Err((status, reason)) => refusal(status, &reason),
-    }
+    json(&desk.check(body, &busy).await?)
 }
 
-/// Returns true if the request declares its body as JSON. A page of another site cannot declare
-/// that unless a preflight request allows it, and no preflight request is answered.
+/// Returns true if the request declares its body as JSON. A browser lets a page of another site
+/// declare this only after a preflight request, and the endpoint allows no preflight request.
 fn is_json(headers: &HeaderMap) -> bool {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = said.and_then(|said| said.split(';').next()).unwrap_or_default();
     media.trim().eq_ignore_ascii_case("application/json")
 }
 
-/// Answer with another status than 200.
-type Refusal = (StatusCode, String);
+/// Answer with a status other than 200, and the reason for the status.
+struct Refusal(StatusCode, String);
+
+impl Refusal {
+    fn internal(error: impl Display) -> Self {
+        Self(StatusCode::INTERNAL_SERVER_ERROR, error.to_string())
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, format!("{}\n", printable(self.1.as_bytes(), None))).into_response()
+    }
+}
 
 impl RouteState {
     async fn check(&self, body: Body, busy: &Busy) -> Result<Verdicts, Refusal> {
         let items = self.items(body).await?;
         let late = || {
             let reason = format!("the filter did not answer within {:?}", self.limits.check);
-            (StatusCode::SERVICE_UNAVAILABLE, reason)
+            Refusal(StatusCode::SERVICE_UNAVAILABLE, reason)
         };
         let checked = async {
             let turn = Arc::clone(&self.check).acquire_owned().await.map_err(|_| late())?;
-            let _working = busy.begin();
+            let _working = busy.lock().await;
             let view = Arc::clone(&self.view);
             let count = items.len();
             let check = tokio::task::spawn_blocking(move || {
                 let checked = view.check(&items);
-                // The permit is released only now: if a client gives up waiting, the next check
-                // must not start early.
+                // The permit is released after the check, even if the client no longer waits. So
+                // two checks never run at the same time.
                 drop(turn);
                 checked
             });
             match check.await {
                 Ok(Ok(items)) if items.len() == count => Ok(Verdicts { items }),
-                Ok(Err(error)) => Err((StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
-                Ok(Ok(_)) | Err(_) => Err((
-                    StatusCode::INTERNAL_SERVER_ERROR,
-                    "the check failed; standard error of the daemon says why".to_owned(),
-                )),
+                Ok(Err(error)) => Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, error.to_string())),
+                Ok(Ok(_)) | Err(_) => {
+                    let reason = "the check failed; standard error of the daemon says why";
+                    Err(Refusal::internal(reason))
+                }
             }
         };
         tokio::time::timeout(self.limits.check, checked).await.unwrap_or_else(|_| Err(late()))
@@ -139,36 +145,30 @@ impl RouteState {
         let bytes = axum::body::to_bytes(body, limits.body_bytes);
         let Ok(bytes) = tokio::time::timeout(limits.body, bytes).await else {
             let reason = format!("the body did not arrive within {:?}", limits.body);
-            return Err((StatusCode::REQUEST_TIMEOUT, reason));
+            return Err(Refusal(StatusCode::REQUEST_TIMEOUT, reason));
         };
-        // The only other reason is a lost connection, and then no client reads this answer.
+        // The other possible reason is a lost connection. Then no client reads this answer.
         let bytes = bytes.map_err(|_| {
             let reason = format!("a body has at most {} bytes", limits.body_bytes);
-            (StatusCode::PAYLOAD_TOO_LARGE, reason)
+            Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)
         })?;
         let bad = |reason: String| {
             let like = r#"it must look like {"items": ["https://example.com/"]}"#;
-            (StatusCode::BAD_REQUEST, format!("{reason}; {like}"))
+            Refusal(StatusCode::BAD_REQUEST, format!("{reason}; {like}"))
         };
         let question: CheckQuery = serde_json::from_slice(&bytes)
             .map_err(|error| bad(format!("the body is not valid: {error}")))?;
         if question.items.len() > limits.items {
             let reason =
                 format!("{} items; a request has at most {}", question.items.len(), limits.items);
-            return Err((StatusCode::PAYLOAD_TOO_LARGE, reason));
+            return Err(Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason));
         }
         let items = question.items.into_iter().map(super::ItemText::into_bytes);
         items.collect::<Option<_>>().ok_or_else(|| bad("an item is not base64".to_owned()))
     }
 }
 
-fn json(value: &impl Serialize) -> Response {
-    match serde_json::to_string(value).map(|json| json_text(&json)) {
-        Ok(json) => ([(header::CONTENT_TYPE, "application/json")], json).into_response(),
-        Err(error) => refusal(StatusCode::INTERNAL_SERVER_ERROR, &error.to_string()),
-    }
-}
-
-fn refusal(status: StatusCode, reason: &str) -> Response {
-    (status, format!("{}\n", printable(reason.as_bytes(), None))).into_response()
+fn json(value: &impl Serialize) -> Result<Response, Refusal> {
+    let json = serde_json::to_string(value).map_err(Refusal::internal)?;
+    Ok(([(header::CONTENT_TYPE, "application/json")], json_text(&json)).into_response())
 }

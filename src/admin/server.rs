@@ -7,26 +7,30 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use axum::{Router, middleware};
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::{mpsc, oneshot};
+use tokio::runtime::{Builder, Handle};
+use tokio::sync::oneshot;
+use tokio::task::JoinSet;
 
 use super::hosts::Hosts;
-use super::listener::Listener;
+use super::listener::serve;
 use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
 use urlseen_engine::config::HostPort;
 
-/// Threads that wait for the owners of the filter: one for a check, and one that may hang.
+/// Maximum number of threads that wait for the threads of the filter.
 const BLOCKING_THREADS: usize = 2;
 
 /// Reason why the endpoint could not start.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum StartError {
-    /// Missing thread, or missing descriptors for it.
-    #[error("the admin endpoint has no thread to run on: {0}; is the limit on processes too low?")]
+    /// The system gave no thread, or no file descriptors for the thread's runtime.
+    #[error(
+        "cannot start the thread of the admin endpoint: {0}; raise the limits on processes and \
+         open files (ulimit -u, ulimit -n)"
+    )]
     Thread(io::Error),
-    /// Unix socket that cannot be made.
+    /// Unix socket that cannot be created.
     #[error(
         "cannot make the admin socket {}: {error}; the storage folder must be on a file system \
          that has sockets, and writable for this user",
@@ -38,17 +42,16 @@ pub enum StartError {
     Listen { address: HostPort, error: io::Error },
 }
 
-/// Endpoint that lives until it is dropped. At first it listens nowhere.
+/// Admin endpoint, which runs until this value is dropped. At first the endpoint listens nowhere.
 #[derive(Debug)]
 pub struct AdminServer {
     runtime: Handle,
     router: Router,
     limits: Limits,
+    /// Tasks that accept connections.
+    listeners: JoinSet<()>,
     /// Ends the thread when it is dropped.
     stop: Option<oneshot::Sender<()>>,
-    /// Ends of parts of the endpoint before that.
-    ends: mpsc::UnboundedSender<()>,
-    ended: mpsc::UnboundedReceiver<()>,
     thread: Option<JoinHandle<()>>,
     socket: Option<SocketFile>,
 }
@@ -64,93 +67,64 @@ impl AdminServer {
             .map_err(StartError::Thread)?;
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
-        let (ends, ended) = mpsc::unbounded_channel();
-        let thread = std::thread::Builder::new().name("admin".to_owned());
-        let last = Last(ends.clone());
         let life = move || {
-            let _last = last;
-            run(runtime, stopped);
+            // The wait ends when `stop` is dropped, which is reported as an error.
+            let _ = runtime.block_on(stopped);
+            // The process must be able to end while a check hangs.
+            runtime.shutdown_background();
         };
-        let thread = thread.spawn(life).map_err(StartError::Thread)?;
+        let thread = std::thread::Builder::new().name("admin".to_owned());
         Ok(Self {
             runtime: handle,
             router: routes::router(view, limits),
             limits,
+            listeners: JoinSet::new(),
             stop: Some(stop),
-            ends,
-            ended,
-            thread: Some(thread),
+            thread: Some(thread.spawn(life).map_err(StartError::Thread)?),
             socket: None,
         })
     }
 
-    /// Returns once a part of the endpoint has ended. None ends by itself.
+    /// Waits until a task that accepts connections ends. Only a panic ends such a task.
     pub(crate) async fn ended(&mut self) {
-        self.ended.recv().await;
+        if self.listeners.join_next().await.is_none() {
+            std::future::pending::<()>().await;
+        }
     }
 
-    /// Listens on the socket [`SOCKET`] in the storage folder. It replaces a socket that an ended
-    /// process left there. The caller holds the folder's lock, and drops this value before it
-    /// releases the lock.
+    /// Listens on the socket [`SOCKET`] in the storage folder. A socket of an ended process is
+    /// replaced. The caller holds the folder's lock, and drops this value before it releases the
+    /// lock.
     pub fn listen_in(&mut self, folder: &Path) -> Result<(), StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
+        let _context = self.runtime.enter();
         let (listener, file) = socket::listen(folder).map_err(failed)?;
-        let open = || Ok(Listener::Unix(tokio::net::UnixListener::from_std(listener)?));
-        self.serve(open, self.router.clone()).map_err(failed)?;
+        let work = serve(listener, self.router.clone(), self.limits);
+        self.listeners.spawn_on(work, &self.runtime);
         self.socket = Some(file);
         Ok(())
     }
 
-    /// Listens at an address as well, and returns that address: for port 0 the system chooses one.
-    /// Answers requests for IP addresses, `localhost`, the address's own name and the names in
-    /// `hosts`.
+    /// Listens at an address as well, and returns the address; the system chooses a port in place
+    /// of port 0. Only requests for IP addresses, `localhost`, the host of the address and the
+    /// names in `hosts` are answered.
     pub fn listen_at(
-        &self,
+        &mut self,
         address: &HostPort,
         hosts: &[String],
     ) -> Result<SocketAddr, StartError> {
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let names = hosts.iter().chain([&address.host]).map(String::as_str);
         let guard = middleware::from_fn_with_state(Hosts::new(names), Hosts::guard);
-        let open = || {
-            listener.set_nonblocking(true)?;
-            Ok(Listener::Tcp(tokio::net::TcpListener::from_std(listener)?))
-        };
-        self.serve(open, self.router.clone().layer(guard)).map_err(failed)?;
+        let _context = self.runtime.enter();
+        let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
+        let work = serve(listener, self.router.clone().layer(guard), self.limits);
+        self.listeners.spawn_on(work, &self.runtime);
         Ok(bound)
     }
-
-    /// Serves the clients of a listener, which `open` makes on the runtime.
-    fn serve(&self, open: impl FnOnce() -> io::Result<Listener>, router: Router) -> io::Result<()> {
-        let _context = self.runtime.enter();
-        let work = open()?.serve(router, self.limits);
-        let last = Last(self.ends.clone());
-        self.runtime.spawn(async move {
-            let _last = last;
-            work.await;
-        });
-        Ok(())
-    }
-}
-
-/// Reports the end of its owner, also by a panic.
-struct Last(mpsc::UnboundedSender<()>);
-
-impl Drop for Last {
-    fn drop(&mut self) {
-        // At the end of the run nothing listens.
-        let _ = self.0.send(());
-    }
-}
-
-/// Runs the thread until the endpoint is dropped.
-fn run(runtime: Runtime, stopped: oneshot::Receiver<()>) {
-    // Waiting ends when the other end is dropped, which is no error.
-    let _ = runtime.block_on(stopped);
-    // A check that hangs must not keep the process from ending.
-    runtime.shutdown_background();
 }
 
 impl Drop for AdminServer {

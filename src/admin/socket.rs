@@ -3,73 +3,62 @@
 //! The address of a Unix socket has room for a path of 107 bytes. A longer path is reached through
 //! the folder's descriptor, as `/proc/self/fd/N/admin.sock`.
 
-use std::fmt;
-use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode, OFlags};
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use tokio::net::{UnixListener, UnixSocket};
 
 /// Name of the socket in the storage folder.
 pub const SOCKET: &str = "admin.sock";
 
-/// Name of the socket until it is usable.
+/// Name of the socket until the daemon listens on it.
 const NEW: &str = "admin.sock.new";
 
-/// Longest path in `sockaddr_un`, without the zero after it (unix(7)).
+/// Maximum length of a path in `sockaddr_un`, without the zero byte at its end (unix(7)).
 const PATH_MAX: usize = 107;
 
 /// Maximum number of connections that wait to be accepted.
-const BACKLOG: i32 = 64;
+const BACKLOG: u32 = 64;
 
-/// Socket in a folder. Dropping it removes the socket if it is still there.
+/// Socket in a folder. Dropping this value removes the socket, unless another process has replaced
+/// it.
+#[derive(Debug)]
 pub(super) struct SocketFile {
     folder: OwnedFd,
     /// Device and inode of the socket.
     id: (u64, u64),
 }
 
-/// Makes the socket in `folder` and listens. It replaces a socket that an ended process left, so
-/// only the holder of the folder's lock may call this.
+/// Creates the socket in `folder` and listens on it, within a runtime. A socket of an ended process
+/// is replaced, so only the holder of the folder's lock may call this function.
 pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let descriptor = open(folder)?;
     remove(&descriptor, NEW)?;
-    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
-    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-    rustix::net::bind(&socket, &SocketAddrUnix::new(reach(&descriptor, folder, NEW))?)?;
-    // No client can connect before the socket listens, and afterwards only its owner can.
+    let socket = UnixSocket::new_stream()?;
+    socket.bind(reach(&descriptor, folder, NEW))?;
+    // No client can connect before the socket listens. Then only the owner can connect.
     rustix::fs::chmodat(&descriptor, NEW, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
-    rustix::net::listen(&socket, BACKLOG)?;
+    let listener = socket.listen(BACKLOG)?;
     rustix::fs::renameat(&descriptor, NEW, &descriptor, SOCKET)?;
     let id = identify(&descriptor)?;
-    Ok((UnixListener::from(socket), SocketFile { folder: descriptor, id }))
+    Ok((listener, SocketFile { folder: descriptor, id }))
 }
 
-/// Address for connecting to the socket in a folder.
-pub(super) struct SocketAddress {
-    /// Path that is valid as long as this value lives.
-    pub(super) path: PathBuf,
-    _folder: File,
-}
-
-impl SocketAddress {
-    /// Opens the folder. Fails if that is impossible.
-    pub(super) fn of(folder: &Path) -> io::Result<Self> {
-        let descriptor = open(folder)?;
-        let path = reach(&descriptor, folder, SOCKET);
-        Ok(Self { path, _folder: File::from(descriptor) })
-    }
+/// Returns a path for connecting to the socket in a folder. The path is valid as long as the
+/// descriptor is open.
+pub(super) fn address(folder: &Path) -> io::Result<(PathBuf, OwnedFd)> {
+    let descriptor = open(folder)?;
+    Ok((reach(&descriptor, folder, SOCKET), descriptor))
 }
 
 fn open(folder: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Path to `name` in the folder that fits into a socket's address.
+/// Returns a path to `name` in the folder that is short enough for a socket's address.
 fn reach(descriptor: &OwnedFd, folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     if path.as_os_str().as_bytes().len() <= PATH_MAX {
@@ -93,14 +82,8 @@ fn identify(folder: &OwnedFd) -> rustix::io::Result<(u64, u64)> {
 impl Drop for SocketFile {
     fn drop(&mut self) {
         if identify(&self.folder) == Ok(self.id) {
-            // A socket that remains refuses all clients, and the next start replaces it.
+            // If the removal fails, the socket refuses all clients, and the next start replaces it.
             let _ = remove(&self.folder, SOCKET);
         }
-    }
-}
-
-impl fmt::Debug for SocketFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("SocketFile").field("id", &self.id).finish_non_exhaustive()
     }
 }

@@ -18,7 +18,7 @@ pub(crate) struct Console {
 }
 
 impl Console {
-    /// Writes to standard error from now on.
+    /// Opens standard error. A line of progress is possible only on a terminal.
     pub(crate) fn new() -> Self {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -51,8 +51,8 @@ impl Console {
         self.line.finish_and_clear();
     }
 
-    /// Sends all log lines of at least `level` here. Only the first call in a process has an
-    /// effect.
+    /// Writes all log lines of at least `level` to this console. Only the first call in a process
+    /// has an effect.
     pub(crate) fn log(&self, level: Level, format: LogFormat) {
         let filter = tracing_subscriber::EnvFilter::new(format!("urlseen={level}"));
         let (line, is_json) = (self.line.clone(), format == LogFormat::Json);
@@ -70,12 +70,6 @@ impl Console {
     }
 }
 
-impl Default for Console {
-    fn default() -> Self {
-        Self::new()
-    }
-}
-
 /// Writes a field of an event.
 fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     let value = printable(format!("{value:?}").as_bytes(), None);
@@ -85,7 +79,7 @@ fn show(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::
     }
 }
 
-/// Writer of lines above the line of progress, each of them at once.
+/// Writer that prints log lines above the line of progress.
 struct Above {
     line: ProgressBar,
     is_json: bool,

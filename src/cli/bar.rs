@@ -1,5 +1,7 @@
 //! Progress bar on the terminal.
 
+use std::io::{Read, Write};
+
 use indicatif::{ProgressBar, ProgressStyle};
 
 /// Progress bar on standard error, if that is a terminal. Dropping it clears the bar.
@@ -8,24 +10,41 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Returns a bar of bytes; `word` says what is done with them.
+    /// Returns a bar of bytes. `word` says what the command does with the bytes.
     pub(super) fn new(word: &'static str) -> Self {
         Self::of("{binary_bytes} of {binary_total_bytes} {msg}", word)
     }
 
-    /// Returns a bar of counts; `word` names what is counted.
+    /// Returns a bar of counts. `word` names what the command counts.
     pub(super) fn counting(word: &'static str) -> Self {
         Self::of("{human_pos} of {human_len} {msg}", word)
     }
 
-    /// Returns a bar with these fields of indicatif's template.
+    /// Returns a bar with the given fields of indicatif's template.
     pub(super) fn of(fields: &str, word: &'static str) -> Self {
         let template = format!("{{wide_bar}} {fields}, {{eta}} left");
         let style = ProgressStyle::with_template(&template).expect("known fields");
         Self { bar: ProgressBar::new(0).with_style(style).with_message(word) }
     }
 
-    /// Shows words in place of the bar, if the total is not known.
+    /// Returns a bar that is never shown.
+    pub(super) fn hidden() -> Self {
+        Self { bar: ProgressBar::hidden() }
+    }
+
+    /// Wraps a reader of `all` bytes, so that the bar shows its progress.
+    pub(super) fn reading<R: Read>(&self, reader: R, all: u64) -> impl Read {
+        self.bar.set_length(all);
+        self.bar.wrap_read(reader)
+    }
+
+    /// Wraps a writer of `all` bytes, so that the bar shows its progress.
+    pub(super) fn writing<W: Write>(&self, writer: W, all: u64) -> impl Write {
+        self.bar.set_length(all);
+        self.bar.wrap_write(writer)
+    }
+
+    /// Shows words in place of the bar, for work without a known total.
     pub(super) fn tell(&self, words: String) {
         self.bar.set_style(ProgressStyle::with_template("{msg}").expect("a known field"));
         self.bar.set_message(words);

@@ -1,4 +1,4 @@
-//! `urlseen check`: have these items been seen?
+//! `urlseen check`: tests whether items have been seen.
 
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
@@ -11,7 +11,7 @@ use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
-use urlseen_engine::config::ItemForm;
+use urlseen_engine::config::{Config, ItemForm};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::Options;
 
@@ -19,23 +19,23 @@ use super::context::{Context, runtime};
 use super::settings::{Folder, Place};
 use super::{Outcome, start, view};
 
-/// Exit statuses in the help, in place of the common ones.
+/// Exit statuses in the help of this command.
 pub(super) const EXIT_STATUS: &str = "\
 Exit status:
-  0  all have been seen
-  1  some are unseen, unfiltered or not readable
+  0  all items have been seen
+  1  at least one item is unseen, unfiltered or invalid
   2  wrong use, or a configuration that is wrong or cannot be read
   3  a server or a file failed";
 
-/// Tell whether items have been seen, without setting them.
+/// Test whether items have been seen, without adding them to the filter.
 ///
-/// Asks the daemon that works on the storage folder, through the socket there; where none does, the
-/// folder itself is read, up to the last batch logged. A filter in Redis is asked there. An item is
-/// what the
-/// source would hold: a URL, a request in JSON, a fingerprint. Each is printed behind its verdict
-/// (seen, unseen, unfiltered or unreadable) and its fingerprint, a tab between them.
+/// The command asks the daemon that uses the storage folder, through the socket in the folder. If
+/// no daemon runs, the command reads the folder, up to the last batch in its log. If the filter is
+/// in Redis, the command asks Redis.
 ///
-/// The exit status is 1 unless all have been seen, so that scripts can ask.
+/// An item has the form of the items in the source: a URL, a request in JSON or a fingerprint. For
+/// each item, the command prints the verdict (seen, unseen, unfiltered or unreadable), the
+/// fingerprint and the item, with tabs between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -47,13 +47,14 @@ pub(super) struct CheckArgs {
     /// Print a JSON object for each item
     #[arg(long)]
     json: bool,
-    /// An item; `-` for the lines of standard input
+    /// An item. `-` stands for the lines of standard input
     #[arg(value_name = "ITEM", required = true)]
     items: Vec<OsString>,
 }
 
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
-    let filter = FilterAccess::of(args.folder.place()?)?;
+    let (config, place) = args.folder.locate()?;
+    let filter = FilterAccess::of(&config, &place)?;
     let runtime = runtime()?;
     let mut desk = CheckRun {
         filter,
@@ -76,7 +77,7 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
     Ok(desk.outcome)
 }
 
-/// Asks, and prints the answers.
+/// State of a run of the command.
 struct CheckRun<W> {
     filter: FilterAccess,
     runtime: Runtime,
@@ -89,27 +90,28 @@ struct CheckRun<W> {
 
 /// Access to the filter that answers.
 pub enum FilterAccess {
-    /// Daemon that works on the folder.
+    /// Daemon that uses the folder.
     Running(Box<AdminClient>),
-    /// The folder, where no daemon runs.
+    /// Folder that no daemon uses.
     AtRest(Box<AtRest>),
     /// Redis server that has the filter.
     Redis { context: Box<Context>, wanted: Box<Wanted> },
 }
 
 impl FilterAccess {
-    /// Finds the access to the filter of a place. A question tells whether a daemon runs.
-    pub(super) fn of(place: Place) -> anyhow::Result<Self> {
+    /// Returns the access to the filter at a place. For a folder it assumes a daemon until the
+    /// first question finds none.
+    pub(super) fn of(config: &Config, place: &Place) -> anyhow::Result<Self> {
         Ok(match place {
-            Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(&folder)?)),
-            Place::Redis(config) => {
+            Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(folder)?)),
+            Place::Redis => {
                 let wanted = Box::new(config.redis_filter()?);
-                Self::Redis { context: Box::new(Context::new(*config)?), wanted }
+                Self::Redis { context: Box::new(Context::new(config.clone())?), wanted }
             }
         })
     }
 
-    /// Looks items up, in their order.
+    /// Tests items. Returns one result for each item, in order.
     pub(super) fn check(
         &mut self,
         items: &[Vec<u8>],
@@ -148,7 +150,7 @@ impl FilterAccess {
     }
 }
 
-/// An item and what is known of it.
+/// Item with its verdict, as `--json` prints it.
 #[derive(Serialize)]
 struct CheckRow {
     item: ItemText,

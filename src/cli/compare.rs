@@ -1,23 +1,25 @@
-//! `urlseen compare`: how much two filters have in common.
+//! `urlseen compare`: estimates the overlap of two filters.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-use crate::admin::printable::{json_text, printable, stdout};
+use crate::admin::printable::{json_text, stdout};
 use indicatif::HumanCount;
 use serde_json::json;
 use urlseen_analysis::{Interval, Ones, Overlap};
 
 use super::Outcome;
 use super::operand::{self, Counted, Operand, Pair, RedisOperand, Source};
+use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
 
-/// Estimate how many fingerprints two filters hold, together and in common, from their bits.
+/// Estimate how many fingerprints are in each of two filters, in their union, and in their
+/// intersection.
 ///
-/// Both must be of one kind, with the same parameters and the same seed. Otherwise their bits say
-/// nothing of each other, and the differences are named. They are only read; a daemon that works
-/// on a storage folder goes on. Bounds are such that the truth is within them 95 times of 100; of
-/// sets (the kind scrapy-redis) all is exact.
+/// The command computes the estimates from the bits of the filters. The filters must have the same
+/// kind, parameters and seed. Otherwise the command prints the differences and fails. The command
+/// changes nothing, so it can run while a daemon uses the filters. In 95 of 100 cases, the true
+/// number is within the printed bounds. For sets (the kind scrapy-redis), the numbers are exact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -29,7 +31,7 @@ pub(super) struct CompareArgs {
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
-    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY
+    /// A filter: a storage folder, a snapshot, a dump, or URL#KEY in Redis
     #[arg(value_name = "A")]
     a: String,
     /// Another filter, named in the same way
@@ -47,12 +49,12 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
         let json = serde_json::to_string_pretty(&json(&a, &b, &overlap, ones))?;
         writeln!(out, "{}", json_text(&json))?;
     } else {
-        print(&a, &b, &overlap, &mut out)?;
+        print(&a, &b, &overlap, out)?;
     }
     Ok(Outcome::Done)
 }
 
-/// Counts both, and the bits that are 1, if there are any.
+/// Returns the overlap of two filters, and their numbers of bits that are 1. A set has no bits.
 fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<Ones>)> {
     let Counted { totals, ones } = match (&mut a.source, &mut b.source) {
         (Source::Shards(a), Source::Shards(b)) => Pair::walk(a, b, |_| Ok(()))?,
@@ -65,22 +67,22 @@ fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<On
     Ok((totals.overlap(), Some(ones)))
 }
 
-/// Caveats of the numbers.
+/// Returns remarks on the precision of the numbers.
 pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
     let mut caveats = Vec::new();
     if overlap.is_full {
-        caveats.push("a part is so full that little can be said: the sizes are lower bounds");
+        caveats.push("a part of a filter is too full for an estimate: the sizes are lower bounds");
     }
     if matches!(&a.source, Source::Redis(redis) if redis.is_uneven()) {
         caveats.push(
-            "the kind's hashes are not evenly spread: sizes can be wrong by another hundredth \
-             beyond the bounds",
+            "the hashes of this kind are not evenly spread: sizes can differ from the bounds by \
+             another 1 %",
         );
     }
     if a.layers().len() > 1 {
         caveats.push(
-            "a fingerprint can be in one layer of A and in another of B: what is in both is at \
-             least as said, and what is in either at most",
+            "a fingerprint can be in one layer of A and in another layer of B: the number in A \
+             and B is a minimum, and the number in A or B is a maximum",
         );
     }
     caveats
@@ -103,48 +105,45 @@ fn json(a: &Operand, b: &Operand, overlap: &Overlap, ones: Option<Ones>) -> serd
     })
 }
 
-fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: &mut impl Write) -> io::Result<()> {
+fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: impl Write) -> io::Result<()> {
+    let mut rows = Rows::new(out, COMPARED);
     for (name, side) in [("A", a), ("B", b)] {
-        writeln!(out, "{name:<14} {}", printable(side.what.as_bytes(), None))?;
+        rows.row(name, &side.what)?;
         if side.tombstones() > 0 {
             let forgotten = HumanCount(side.tombstones() as u64);
-            writeln!(out, "{:<14} {forgotten} of it are to pass once more", "")?;
+            rows.row("", format!("{forgotten} of its fingerprints were forgotten and pass again"))?;
         }
     }
-    writeln!(out, "{:<14} {}", "kind", a.spec.kind())?;
+    rows.row("kind", a.spec.kind())?;
     for (name, interval) in [
         ("in A", overlap.a),
         ("in B", overlap.b),
         ("in A or B", overlap.union),
         ("in A and B", overlap.intersection),
     ] {
-        writeln!(out, "{name:<14} {}", size(interval))?;
+        rows.row(name, size(interval))?;
     }
     for (name, share) in
         [("of A in B", overlap.a_in_b), ("of B in A", overlap.b_in_a), ("Jaccard", overlap.jaccard)]
     {
         if let Some(share) = share {
-            writeln!(out, "{name:<14} {}", self::share(share))?;
+            rows.row(name, bounded(share, |share| format!("{:.2} %", 100.0 * share), ""))?;
         }
     }
-    caveats(a, overlap).iter().try_for_each(|caveat| writeln!(out, "{:<14} {caveat}", "note"))
+    caveats(a, overlap).iter().try_for_each(|caveat| rows.row("note", caveat))
 }
 
-/// A number of fingerprints, with its bounds.
-pub(super) fn size(Interval { value, low, high }: Interval) -> String {
+/// Formats a number of fingerprints, with its bounds.
+pub(super) fn size(interval: Interval) -> String {
     // Not negative, and far below 2^64.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let [value, low, high] = [value, low, high].map(|number| HumanCount(number as u64).to_string());
-    if low == high {
-        return format!("{value:>15}   exactly");
-    }
-    format!("{value:>15}   {low} to {high}")
+    bounded(interval, |number| HumanCount(number as u64).to_string(), "   exactly")
 }
 
-fn share(Interval { value, low, high }: Interval) -> String {
-    let [value, low, high] = [value, low, high].map(|share| format!("{:.2} %", 100.0 * share));
-    if low == high {
-        return format!("{value:>15}");
-    }
-    format!("{value:>15}   {low} to {high}")
+/// Formats a value with its bounds, or with `exactly` if the bounds are equal.
+fn bounded(interval: Interval, format: impl Fn(f64) -> String, exactly: &str) -> String {
+    let Interval { value, low, high } = interval;
+    let [value, low, high] = [value, low, high].map(format);
+    let bounds = if low == high { exactly.to_owned() } else { format!("   {low} to {high}") };
+    format!("{value:>15}{bounds}")
 }

@@ -1,14 +1,18 @@
-//! Question before something is deleted for good.
+//! Question before a command deletes data.
 
 use std::io::{self, BufRead, IsTerminal, Write};
 
-use crate::admin::printable::{printable, stderr};
+use crate::admin::printable::{printable, stderr, stdout};
 use clap::error::ErrorKind;
 
-/// Asks at the terminal; an empty answer means no. If standard input is not a terminal, the process
-/// ends as it does for wrong arguments.
-pub(super) fn confirm(question: &str) -> io::Result<bool> {
+/// Asks at the terminal, unless the answer is `yes` already. An empty answer means no; then this
+/// function prints `unchanged`. If standard input is not a terminal, the process ends as it does
+/// for wrong arguments.
+pub(super) fn confirmed(yes: bool, question: &str, unchanged: &str) -> io::Result<bool> {
     let input = io::stdin();
+    if yes {
+        return Ok(true);
+    }
     if !input.is_terminal() {
         let message = format!("{question} There is no terminal for an answer: give --yes\n");
         super::refuse(&clap::Error::raw(ErrorKind::MissingRequiredArgument, message));
@@ -16,5 +20,9 @@ pub(super) fn confirm(question: &str) -> io::Result<bool> {
     write!(stderr(), "{} [y/N] ", printable(question.as_bytes(), None))?;
     let mut answer = String::new();
     input.lock().read_line(&mut answer)?;
-    Ok(["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str()))
+    let is_yes = ["y", "yes"].contains(&answer.trim().to_ascii_lowercase().as_str());
+    if !is_yes {
+        writeln!(stdout(), "{unchanged}")?;
+    }
+    Ok(is_yes)
 }

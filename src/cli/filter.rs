@@ -1,4 +1,4 @@
-//! `urlseen filter`: the lines that were not seen before, from files or a pipe.
+//! `urlseen filter`: prints the unseen lines of files or of a pipe.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZeroUsize;
@@ -30,23 +30,24 @@ use super::{Outcome, start};
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;
 
-/// Print the lines that were not seen before, as received, in order.
+/// Print each unseen line of the input, unchanged and in order.
 ///
-/// A line is a URL, a request in JSON, a fingerprint, or a fingerprint, a tab and anything. Two
-/// lines are the same if their requests are: `http://a/?y&x` is `http://A:/?x=&y=#top`. A line
-/// that cannot be read is named on standard error, and the exit status is 1 at the end.
+/// A line is a URL, a request in JSON, a fingerprint, or a fingerprint with a tab and a payload.
+/// Two lines are equal if they stand for the same request. For example, `http://a/?y&x` is equal to
+/// `http://A:/?x=&y=#top`. For an invalid line, the command prints an error and continues. If there
+/// was an invalid line, the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urlseen filter links.txt.gz              # prints each line once
   urlseen filter --storage seen links.txt  # remembers them for the next run")]
 pub(super) struct FilterArgs {
-    /// Print the lines that were seen before instead
+    /// Print the seen lines in place of the unseen lines
     #[arg(long)]
     invert: bool,
-    /// Remember in this folder what was printed, for the next run: the one of a crawl, or one of
-    /// its own. A line counts as seen once it is written out. Killed in between, at most the last
-    /// block of lines is printed again by the next run
+    /// Remember the lines in this storage folder for the next run. The folder can be the storage
+    /// folder of a crawl. A line counts as seen after it is printed. If the command is killed, the
+    /// next run prints at most the last block of lines again. Default: no folder
     #[arg(long, value_name = "DIR")]
     storage: Option<PathBuf>,
     #[command(flatten)]
@@ -54,22 +55,23 @@ pub(super) struct FilterArgs {
     /// Form of the lines: auto, url, json, fingerprint or tab
     #[arg(long, value_name = "FORM", default_value = "auto", value_parser = form_of_lines)]
     item: ItemForm,
-    /// Number of threads that judge; as many as there are processors otherwise
+    /// Number of threads that test lines, from 1 to 64. Default: the number of processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
-    /// Print what was counted on standard error at the end
+    /// Print the numbers of lines on standard error at the end
     #[arg(long)]
     stats: bool,
-    /// Files to read lines from, plain, .gz or .zst; `-` is standard input, the default
+    /// Files with lines, plain, .gz or .zst. `-` is standard input. Default: standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// A form that a line may have.
+/// Parses the form of a line.
 fn form_of_lines(word: &str) -> Result<ItemForm, String> {
     match word.parse::<ItemForm>() {
         Ok(ItemForm::Pickle) => {
-            Err("a pickle may hold line feeds, so it is no line; give requests as json".to_owned())
+            Err("a pickle can contain line feeds, so it cannot be a line: give requests as json"
+                .to_owned())
         }
         form => form.map_err(|error| error.to_string()),
     }
@@ -81,13 +83,12 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let gauges = Arc::clone(works.engine.gauges());
     let started = Instant::now();
-    let fill = shape::fill_watch(&parameters);
     let mut teller = FilterTeller { console: Console::new(), gauges, started };
     let flow = Flow {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
         effect: &mut Printed { seen: args.invert, output },
-        fill,
+        fill: shape::fill_watch(&parameters),
         remedy: "It cannot be made larger: give a larger --capacity, and with --storage a new \
                  folder",
         audience: &mut teller,
@@ -95,12 +96,12 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let result = runtime()?.block_on(flow.run());
     teller.console.clear();
     let (count, ended) = match result {
-        // The reader of the output has all that it wanted.
+        // The reader of the output needs no more.
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
         }
         Err(error @ FlowError::Works(WorksError::Log(_))) => {
-            bail!("{error}. What is not in it is printed again")
+            bail!("{error}. The next run prints the lines again that are not in the log")
         }
         other => other?,
     };
@@ -113,10 +114,10 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// Effect of a pipe: prints lines as received, in order. Each block is flushed, so that a reader
-/// sees what there is.
+/// Prints the lines of each batch, unchanged and in order. Flushes each block, so that a reader
+/// does not wait for it.
 struct Printed<W> {
-    /// Prints the lines that were seen before in place of the others.
+    /// True if the command prints the seen lines in place of the unseen lines.
     seen: bool,
     output: W,
 }
@@ -145,7 +146,7 @@ impl<W: Write> Effect for Printed<W> {
     }
 }
 
-/// The filter, kept if there is a folder for it.
+/// Opens the filter, in a storage folder if the user named one.
 fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let spec = args.shape.spec(folder.as_ref())?;
@@ -171,7 +172,7 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     Ok((store, parameters))
 }
 
-/// Tells what goes on on standard error.
+/// Prints messages and progress on standard error.
 struct FilterTeller {
     console: Console,
     gauges: Arc<Gauges>,

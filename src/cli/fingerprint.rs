@@ -1,23 +1,24 @@
-//! `urlseen fingerprint`: the fingerprints of requests, a line each.
+//! `urlseen fingerprint`: prints the fingerprint of each request.
 
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{self, say};
-use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
-use urlseen_engine::item::{Unreadable, url};
+use urlseen_engine::item::url;
 
 use super::Outcome;
 
-/// Print the fingerprint of each request: one line in, one fingerprint out.
+/// Print the fingerprint of each request, one request a line.
 ///
-/// A line is a URL. A line that begins with `{` is a request in JSON: `url`, `method`, `body` or
-/// `body_base64`, `meta.verbatim_url`, or a ready `fingerprint`. For a line without a fingerprint
-/// the command prints `-`, and the reason on standard error.
+/// A line is a URL. A line that begins with `{` is a request in JSON. The object must have `url` or
+/// `fingerprint`. If the object has a `fingerprint`, the command prints this fingerprint. With
+/// `url`, the object can also have `method`, `meta.verbatim_url`, and one of `body` and
+/// `body_base64`. For an invalid line, the command prints `-` on standard output and an error on
+/// standard error. If there was an invalid line, the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -27,33 +28,23 @@ pub(super) struct FingerprintArgs {
     /// Algorithm of the fingerprints
     #[arg(long, value_name = "NAME", default_value_t, value_parser = parse_algorithm())]
     algorithm: Algorithm,
-    /// Treat URLs that differ only in their fragments as different
+    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
+    /// equal
     #[arg(long)]
     keep_fragments: bool,
-    /// Add a tab and the canonical URL
+    /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
     canonical: bool,
-    /// Files of requests, plain, .gz or .zst; `-` is standard input, the default
+    /// Files of requests, plain, .gz or .zst. `-` is standard input. Default: standard input
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// Offers the registry's names in the help and in messages.
+/// Parses the name of an algorithm. The help and the errors of clap list all names.
 pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = Algorithm> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
     PossibleValuesParser::new(Algorithm::all().iter().map(|algorithm| algorithm.name()))
         .try_map(|name| name.parse::<Algorithm>())
-}
-
-/// Reason why a line has no fingerprint.
-#[derive(Debug, thiserror::Error)]
-enum LineError {
-    #[error(transparent)]
-    Item(#[from] Unreadable),
-    #[error(transparent)]
-    Json(#[from] JsonError),
-    #[error(transparent)]
-    Url(#[from] CanonicalizeError),
 }
 
 pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
@@ -74,13 +65,13 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
             });
             output.write_all(row.as_bytes())?;
         }
-        // The person or the pipe that sent the line waits for its answer.
+        // A user at a terminal, or a program at a pipe, waits for this answer.
         output.flush()?;
     }
     Ok(outcome)
 }
 
-/// Makes the output's rows, one at a time.
+/// Formats the rows of the output, one at a time.
 struct FingerprintRows {
     fingerprinter: Fingerprinter,
     canonical: bool,
@@ -88,8 +79,8 @@ struct FingerprintRows {
 }
 
 impl FingerprintRows {
-    /// Makes the row for a line, with its line feed.
-    fn make(&mut self, line: &[u8]) -> Result<&str, LineError> {
+    /// Formats the row for a line, with a line feed at its end.
+    fn make(&mut self, line: &[u8]) -> anyhow::Result<&str> {
         if json::is_object(line) {
             let item = json::read(line)?;
             self.make_for(item.fingerprint.clone(), item.request().as_ref())?;
@@ -99,12 +90,12 @@ impl FingerprintRows {
         Ok(&self.row)
     }
 
-    /// Makes the row for the ready fingerprint, or for that of the request.
+    /// Formats the row for a ready fingerprint, or for the fingerprint of a request.
     fn make_for(
         &mut self,
         ready: Option<Fingerprint>,
         request: Option<&Request<'_>>,
-    ) -> Result<(), LineError> {
+    ) -> anyhow::Result<()> {
         let fingerprint = match (ready, request) {
             (Some(ready), _) => ready,
             (None, Some(request)) => self.fingerprinter.fingerprint(request)?,
@@ -123,8 +114,8 @@ impl FingerprintRows {
     }
 }
 
-/// Appends text with JSON's escapes for tabs and line ends. Verbatim URLs and ready fingerprints
-/// can hold them.
+/// Appends text with JSON's escapes for tabs and line ends, which verbatim URLs and ready
+/// fingerprints can contain.
 fn push_in_line(text: &str, row: &mut String) {
     for part in text.split_inclusive(['\t', '\n', '\r']) {
         let plain = part.trim_end_matches(['\t', '\n', '\r']);

@@ -1,4 +1,4 @@
-//! `urlseen forget`: let items pass once more.
+//! `urlseen forget`: lets items pass again.
 
 use std::ffi::OsString;
 use std::io::Write;
@@ -15,24 +15,25 @@ use super::context::Context;
 use super::settings::Settings;
 use super::{Outcome, start};
 
-/// Items that one command to the server has.
+/// Maximum number of items in one command to the server.
 const AT_ONCE: usize = 1000;
 
-/// Let seen items pass once more, for example pages that could not be fetched.
+/// Let seen items pass again, for example pages that failed to load.
 ///
-/// Pushes the items to the list `forget.key`. The daemon works through that list at once, or at its
-/// next start. Without a source, the command asks the daemon at serve.listen. An item has the form
-/// of those in the source: a URL, a request in JSON, a fingerprint. Items that were not seen stay
-/// as they are. The next occurrence of a forgotten item passes; after that it is seen again.
+/// The command pushes the items to the list `forget.key`. The daemon reads the list at once, or at
+/// its next start. With `source.kind = "none"`, the command sends the items to the daemon at
+/// `serve.listen`. An item is a URL, a request in JSON or a fingerprint, as in the source. The next
+/// occurrence of a forgotten item passes. After that, the item counts as seen again. The command
+/// has no effect on unseen items.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
   urlseen forget https://example.com/a
-  urlseen forget --config news.toml -   # items on standard input, one a line")]
+  urlseen forget --config news.toml -  # reads lines from standard input")]
 pub(super) struct ForgetArgs {
     #[command(flatten)]
     settings: Settings,
-    /// An item; `-` for the lines of standard input
+    /// An item. `-` stands for the lines of standard input
     #[arg(value_name = "ITEM", required = true)]
     items: Vec<OsString>,
 }
@@ -41,9 +42,9 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     let context = Context::load(&args.settings)?;
     let config = &context.config;
     if config.filter.place == FilterPlace::Redis {
-        let reason = "a filter in Redis cannot forget; only one in the daemon's memory \
-                      (filter.place = \"local\") has the list of exceptions that this takes";
-        return Err(start::UsageError(reason.to_owned()).into());
+        let reason = "a filter in Redis cannot forget items. Only a filter with filter.place = \
+                      \"local\" can";
+        return Err(start::usage(reason));
     }
     let (mut reader, mut count, mut outcome) =
         (Reader::new(start::forgets(config)), 0, Outcome::Done);
@@ -75,15 +76,15 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
     }
     let mut out = stdout();
     if config.source.kind == SourceKind::None {
-        writeln!(out, "{count} fingerprints pass once more")?;
+        writeln!(out, "{count} fingerprints pass again")?;
     } else {
-        writeln!(out, "{count} items are on the list {}", config.forget.key)?;
+        writeln!(out, "{count} items were pushed to the list {}", config.forget.key)?;
     }
     Ok(outcome)
 }
 
 /// Pushes items to the forget list, or sends them to the daemon at `serve.listen`. Returns the
-/// number of items taken.
+/// number of items that the server accepted.
 async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> {
     let config = &context.config;
     if config.source.kind != SourceKind::None {
@@ -98,7 +99,7 @@ async fn hand_in(context: &Context, items: &[Vec<u8>]) -> anyhow::Result<usize> 
 
 /// Sends a command to the daemon at `serve.listen`.
 async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
-    let address = config.serve.listen.as_ref().expect("without a source the daemon serves");
+    let address = config.serve.listen.as_ref().expect("without a source the daemon serves clients");
     let asked = async {
         let client = redis::Client::open(format!("redis://{address}"))?;
         let mut connection = client.get_multiplexed_async_connection().await?;
@@ -109,6 +110,6 @@ async fn ask(config: &Config, command: &Cmd) -> anyhow::Result<usize> {
     };
     let answer: redis::RedisResult<usize> = asked.await;
     answer.map_err(|error| anyhow!(error)).with_context(|| {
-        format!("cannot ask the daemon at serve.listen = \"{address}\"; is it running?")
+        format!("cannot ask the daemon at serve.listen = \"{address}\": check that it runs")
     })
 }

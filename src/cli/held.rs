@@ -1,4 +1,4 @@
-//! `urlseen held`: requests that consumers popped and have not acknowledged.
+//! `urlseen held`: lists and requeues requests that consumers popped and have not acknowledged.
 
 use std::io::Write;
 use std::time::{Duration, Instant};
@@ -7,19 +7,18 @@ use crate::admin::printable::{printable, say, stdout};
 use crate::crawl::protocol::record;
 use anyhow::Context as _;
 use indicatif::HumanCount;
-use redis::Value;
-use serde::Serialize;
+use serde_json::{Value, json};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
-use urlseen_engine::config::Config;
 
 use super::Outcome;
 use super::context::Context;
 use super::settings::Settings;
 
-/// Show the requests that consumers hold, and requeue those of consumers that stopped.
+/// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
-/// Works with Redis alone; no daemon needs to run.
+/// A consumer holds a request from the pop to the acknowledgement. The commands need Redis, but no
+/// running daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -32,59 +31,39 @@ pub(super) struct HeldArgs {
 
 #[derive(Debug, clap::Subcommand)]
 enum HeldCommand {
-    List(HeldListArgs),
-    Requeue(HeldRequeueArgs),
-}
-
-/// Show each consumer, its heartbeat and the number of requests that it holds.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    /// Show each consumer, its heartbeat and the number of requests that it holds.
+    #[command(after_help = "\
 Examples:
   urlseen held list --requests
   urlseen held list --json --config news.toml")]
-struct HeldListArgs {
-    #[command(flatten)]
-    settings: Settings,
-    /// Show each request as well
-    #[arg(long)]
-    requests: bool,
-    /// Print a JSON object for each consumer, with its requests
-    #[arg(long)]
-    json: bool,
-}
-
-/// Put the requests of consumers that stopped back into the sink.
-///
-/// Without a name, the command watches the heartbeats for held.timeout. It then requeues the
-/// requests of consumers whose heartbeat did not change. With names, it requeues the requests of
-/// these consumers at once. If one of them is still alive, its pages are fetched twice.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    List {
+        #[command(flatten)]
+        settings: Settings,
+        /// Show each held request, too
+        #[arg(long)]
+        requests: bool,
+        /// Print a JSON object for each consumer, with its requests
+        #[arg(long)]
+        json: bool,
+    },
+    /// Put the requests of stopped consumers back into the sink.
+    ///
+    /// Without a name, the command watches the heartbeats during one `held.timeout`. After that
+    /// time, it requeues the requests of each consumer whose heartbeat did not change. With names,
+    /// the command requeues the requests of the named consumers at once. If a named consumer still
+    /// runs, crawlers fetch its pages twice.
+    #[command(after_help = "\
 Examples:
-  urlseen held requeue                # those of stopped consumers
-  urlseen held requeue spider-1#4f2a  # at once")]
-struct HeldRequeueArgs {
-    #[command(flatten)]
-    settings: Settings,
-    /// A consumer that has stopped, as `urlseen held list` shows it
-    #[arg(value_name = "CONSUMER")]
-    consumers: Vec<String>,
-}
-
-/// A consumer as `--json` prints it.
-#[derive(Serialize)]
-struct HeldLine<'a> {
-    consumer: &'a str,
-    heartbeat: &'a str,
-    held: Vec<Request>,
-}
-
-/// A held request as `--json` prints it.
-#[derive(Serialize)]
-struct Request {
-    delivery: String,
-    deliveries_before: u64,
-    item: String,
+  urlseen held requeue                # requests of stopped consumers
+  urlseen held requeue spider-1#4f2a  # requests of one consumer, at once")]
+    Requeue {
+        #[command(flatten)]
+        settings: Settings,
+        /// Name of a stopped consumer, as `urlseen held list` prints it. Default: all stopped
+        /// consumers
+        #[arg(value_name = "CONSUMER")]
+        consumers: Vec<String>,
+    },
 }
 
 /// Calls for held requests, with the connection that they use.
@@ -94,83 +73,80 @@ struct HeldSession {
 }
 
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
-    let settings = match &args.command {
-        HeldCommand::List(args) => &args.settings,
-        HeldCommand::Requeue(args) => &args.settings,
-    };
+    let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
+        &args.command;
     let context = Context::load(settings)?;
     let config = &context.config;
     context.runtime.block_on(async {
         let calls = Calls::new(record(config, &config.keys()));
-        let link = context.connect().await?;
-        let session = HeldSession { calls, link };
+        let mut session = HeldSession { calls, link: context.connect().await? };
         match &args.command {
-            HeldCommand::List(args) => list(session, args).await,
-            HeldCommand::Requeue(args) => requeue(session, args, config).await,
+            HeldCommand::List { requests, json, .. } => session.list(*requests, *json).await,
+            HeldCommand::Requeue { consumers, .. } => {
+                let back = session.requeue_all(consumers, config.held.timeout).await?;
+                let (back, sink) = (HumanCount(back), &config.sink.key);
+                Ok(writeln!(stdout(), "{back} requests are back in {sink}")?)
+            }
         }
-    })
-}
-
-async fn list(mut session: HeldSession, args: &HeldListArgs) -> anyhow::Result<Outcome> {
-    let mut out = stdout();
-    let heartbeats = session.heartbeats().await?;
-    if heartbeats.is_empty() && !args.json {
-        writeln!(out, "no consumer holds requests")?;
-    }
-    for (consumer, heartbeat) in heartbeats {
-        let held = session.requests(&consumer).await?;
-        if args.json {
-            let held = held.into_iter().map(Request::from).collect();
-            let line = HeldLine { consumer: &consumer, heartbeat: &heartbeat, held };
-            writeln!(out, "{}", serde_json::to_string(&line)?)?;
-            continue;
-        }
-        let name = printable(consumer.as_bytes(), None);
-        let count = HumanCount(held.len() as u64);
-        writeln!(out, "{name}: {count} held, heartbeat {heartbeat}")?;
-        for request in held.iter().filter(|_| args.requests) {
-            let item = printable(&request.item, Some(200));
-            writeln!(out, "  delivery {}: {item}", request.delivery)?;
-        }
-    }
-    Ok(Outcome::Done)
-}
-
-async fn requeue(
-    mut session: HeldSession,
-    args: &HeldRequeueArgs,
-    config: &Config,
-) -> anyhow::Result<Outcome> {
-    let mut back = 0;
-    if args.consumers.is_empty() {
-        for stopped in session.stopped(config.held.timeout).await? {
-            back += session.requeue(&stopped.consumer, &stopped.heartbeat).await?;
-        }
-    }
-    for consumer in &args.consumers {
-        // The user says that this consumer has stopped, so its heartbeat does not count.
-        back += session.requeue(consumer, "").await?;
-    }
-    writeln!(stdout(), "{} requests are back in {}", HumanCount(back), config.sink.key)?;
+    })?;
     Ok(Outcome::Done)
 }
 
 impl HeldSession {
-    async fn call(&mut self, command: &redis::Cmd) -> anyhow::Result<Value> {
-        Ok(self.link.call(command).await?)
+    async fn list(&mut self, requests: bool, as_json: bool) -> anyhow::Result<()> {
+        let mut out = stdout();
+        let heartbeats = self.heartbeats().await?;
+        if heartbeats.is_empty() && !as_json {
+            writeln!(out, "no consumer holds requests")?;
+        }
+        for (consumer, heartbeat) in heartbeats {
+            let held = self.requests(&consumer).await?;
+            if as_json {
+                let held: Vec<_> = held.iter().map(to_json).collect();
+                let line = json!({ "consumer": consumer, "heartbeat": heartbeat, "held": held });
+                writeln!(out, "{line}")?;
+                continue;
+            }
+            let name = printable(consumer.as_bytes(), None);
+            let count = HumanCount(held.len() as u64);
+            writeln!(out, "{name}: {count} held, heartbeat {heartbeat}")?;
+            for request in held.iter().filter(|_| requests) {
+                let item = printable(&request.item, Some(200));
+                writeln!(out, "  delivery {}: {item}", request.delivery)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Requeues the requests of the named consumers. Without a name, requeues the requests of all
+    /// consumers whose heartbeat does not change during `timeout`. Returns the number of requeued
+    /// requests.
+    async fn requeue_all(&mut self, names: &[String], timeout: Duration) -> anyhow::Result<u64> {
+        let mut back = 0;
+        if names.is_empty() {
+            for stopped in self.stopped(timeout).await? {
+                back += self.requeue(&stopped.consumer, &stopped.heartbeat).await?;
+            }
+        }
+        for consumer in names {
+            // The user says that this consumer has stopped, so its heartbeat does not count.
+            back += self.requeue(consumer, "").await?;
+        }
+        Ok(back)
     }
 
     async fn heartbeats(&mut self) -> anyhow::Result<Vec<(String, String)>> {
         let reply = self.link.call(&self.calls.consumers()).await?;
-        Calls::heartbeats(reply).context("the consumers cannot be read")
+        Calls::heartbeats(reply).context("cannot read the reply with the consumers")
     }
 
     async fn requests(&mut self, consumer: &str) -> anyhow::Result<Vec<HeldRequest>> {
         let reply = self.link.call(&self.calls.held(consumer)).await?;
-        Calls::requests(reply).context("the held requests cannot be read")
+        Calls::requests(reply).context("cannot read the reply with the held requests")
     }
 
-    /// Returns the consumers whose heartbeat does not change for `timeout`.
+    /// Watches the heartbeats during `timeout`. Returns the consumers whose heartbeat did not
+    /// change.
     async fn stopped(&mut self, timeout: Duration) -> anyhow::Result<Vec<Stopped>> {
         let mut reclaimer = Reclaimer::new(timeout);
         loop {
@@ -183,16 +159,16 @@ impl HeldSession {
         }
     }
 
-    /// Requeues the requests of a consumer, and rejects those that were delivered too often.
-    /// Returns the number of requests that are back in the sink.
+    /// Requeues the requests of a consumer, and rejects requests that were delivered too often.
+    /// Returns the number of requeued requests.
     async fn requeue(&mut self, consumer: &str, heartbeat: &str) -> anyhow::Result<u64> {
         let requeue = self.calls.requeue(consumer, heartbeat, &[]).by_text();
-        let reply = self.call(&requeue).await?;
-        let reply = Calls::requeued(reply).context("the requeue cannot be read")?;
+        let reply = self.link.call(&requeue).await?;
+        let reply = Calls::requeued(reply).context("cannot read the reply to the requeue")?;
         let Requeued::Done { put_back, too_often } = reply else { return Ok(0) };
         for too_often in too_often {
             let reject = self.calls.reject_too_often(consumer, &too_often).by_text();
-            self.call(&reject).await?;
+            self.link.call(&reject).await?;
             let count = too_often.request.count + 1;
             say(format_args!(
                 "urlseen: a request that {consumer:?} held is rejected: it was delivered {count} \
@@ -203,10 +179,8 @@ impl HeldSession {
     }
 }
 
-impl From<HeldRequest> for Request {
-    fn from(held: HeldRequest) -> Self {
-        let HeldRequest { delivery, count, item, .. } = held;
-        let item = String::from_utf8_lossy(&item).into_owned();
-        Self { delivery, deliveries_before: count, item }
-    }
+fn to_json(held: &HeldRequest) -> Value {
+    let HeldRequest { delivery, count, item } = held;
+    let item = String::from_utf8_lossy(item);
+    json!({ "delivery": delivery, "deliveries_before": count, "item": item })
 }

@@ -12,12 +12,14 @@ mod fingerprint;
 mod forget;
 mod held;
 mod import;
-pub(crate) mod migrate;
+mod migrate;
 mod moving;
+mod new_folder;
 mod operand;
 mod plan;
 mod rejects;
 mod replay;
+mod rows;
 mod run;
 mod settings;
 mod shape;
@@ -41,11 +43,11 @@ use urlseen_engine::config::Problems;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Outcome {
     Done,
-    /// Done, but some of the input was bad. Each piece was named on standard error.
+    /// Done, but some of the input was bad. Standard error names each bad piece.
     BadInput,
     /// Done, but some of the items in question have not been seen.
     NotAllSeen,
-    /// Not done completely. The reason was named on standard error.
+    /// Not done completely. Standard error has the reason.
     Failed,
 }
 
@@ -65,7 +67,7 @@ Exit status:
   2  wrong use, or a configuration that is wrong or cannot be read
   3  a server or a file failed";
 
-/// The URL-seen test for distributed crawls: of all requests discovered, which ones are new?
+/// Tell new requests from seen ones in a distributed crawl.
 #[derive(Debug, Parser)]
 #[command(name = "urlseen", version)]
 #[command(after_help = "\
@@ -160,7 +162,7 @@ fn statuses(command: &clap::Command) -> &'static str {
 
 /// Prints an error, and returns the exit status for it.
 fn report(error: &anyhow::Error) -> u8 {
-    // The reader of the output has closed it, and so has all that it wanted.
+    // The reader of the output has closed it, so it needs no more.
     if is_broken_pipe(error) {
         return exit::DONE;
     }
@@ -173,8 +175,7 @@ fn report(error: &anyhow::Error) -> u8 {
     }
     let _ = writeln!(stderr, "urlseen: {error:#}");
     let is_wrong = |error: &RedisOpenError| error.is_wrong_use();
-    if error.is::<start::FolderMismatchError>()
-        || error.is::<start::UsageError>()
+    if error.is::<start::UsageError>()
         || error.is::<SpecError>()
         || error.downcast_ref().is_some_and(is_wrong)
     {

@@ -1,9 +1,8 @@
-//! Copies of a native filter between storage folder and Redis: `export --to-redis` and
-//! `import --from-redis`.
+//! Commands that copy a native filter from the storage folder to Redis (`export --to-redis`), or
+//! from Redis to the storage folder (`import --from-redis`).
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
 
 use crate::admin::printable::stdout;
 use anyhow::Context;
@@ -11,7 +10,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use tokio::runtime::Runtime;
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::filter::{SHARDS, ShardId, SpecError};
+use urlseen_core::filter::{SHARDS, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{Folder, Head, Position, Section};
@@ -22,7 +21,8 @@ use urlseen_engine::engine::store::Local;
 use super::Outcome;
 use super::bar::Bar;
 use super::context::runtime;
-use super::start::{self, UsageError};
+use super::new_folder::{NewFolder, removed};
+use super::start::{self, usage};
 
 /// Copies the filter of the configured storage folder to the configured `filter.key`.
 pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -33,20 +33,17 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
     let Some(seed) = header.native().map(|native| native.seed()) else {
-        return Err(UsageError(format!(
-            "the filter in {dir} has the kind {}; only native filters can live in both places",
+        return Err(usage(format!(
+            "the filter in {dir} has the kind {}, and only a native filter can be moved to Redis",
             header.spec().filter.kind()
-        ))
-        .into());
+        )));
     };
-    let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
-    let keeping = start::keeping(config)?;
-    let (items, threads) = (start::items(config), start::threads(config));
-    let mut store = start::kept(folder, keeping, items, threads)?;
+    let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
+    let mut store = start::configured(config, folder)?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");
-    let (handle, all) = (store.engine.handle(), bytes(config)?);
+    let (handle, all) = (store.engine.handle(), config.filter_spec()?.parameters.bytes());
     runtime.block_on(async {
         let link = upkeep.link();
         let filter = wanted.begin_move(link, recovered.filter, seed).await?;
@@ -61,16 +58,14 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
             bar.show(done, all);
         }
         wanted.finish_move(link, recovered.filter, seed).await?;
-        upkeep.tie(recovered.filter, recovered.head).await?;
-        upkeep.end().await?;
-        anyhow::Ok(())
+        anyhow::Ok(upkeep.tie(recovered.filter, recovered.head).await?)
     })?;
     drop(bar);
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     let place = format!("{} at {}", config.filter.key, config.redis.url);
     let words = format!(
         "{place} holds the filter of {dir} now. Set filter.place = \"redis\" to continue with it; \
-         the folder is of no more use then"
+         then the folder is no longer needed"
     );
     tell(as_json, keys, all, &words)?;
     Ok(Outcome::Done)
@@ -82,27 +77,21 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let (wanted, runtime) = begin(config)?;
     let dir = &config.storage.dir;
     if Folder::open(dir)?.header().is_some() {
-        return Err(UsageError(format!(
-            "the storage folder {} holds a filter already: set another storage.dir, or remove that \
-             folder (it is of no use where filter.place was \"redis\" since)",
+        return Err(usage(format!(
+            "the storage folder {} already holds a filter: set another storage.dir, or remove the \
+             folder (a crawl with filter.place = \"redis\" does not use it)",
             dir.display()
-        ))
-        .into());
+        )));
     }
-    // The folder is made beside its final place and renamed when it is complete. At its final place
-    // a part of a filter would pass for all of it.
-    let aside = aside(dir);
-    removed(fs::remove_dir_all(&aside))
-        .with_context(|| format!("{} cannot be removed", aside.display()))?;
-    let mut folder = Folder::open(&aside)?;
-    let mut upkeep = runtime.block_on(start::lease(config, &mut folder))?;
+    let (new, mut folder) = NewFolder::begin(dir, ".importing")?;
+    let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
     let standing = upkeep.standing();
     let head = standing.head.unwrap_or(Head::START);
     if head != Head::START && standing.filter != Some(opened.id) {
         anyhow::bail!(
-            "the crawl belongs to another filter than {}: urlseen storage adopt with filter.place \
-             = \"redis\" ties it to this one",
+            "the crawl belongs to another filter than {}: to tie the crawl to this filter, use \
+             urlseen storage adopt with filter.place = \"redis\"",
             config.filter.key
         );
     }
@@ -113,23 +102,19 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     folder.begin(&keeping.spec, opened.id.get(), head)?;
     let mut store = start::kept(folder, keeping, items, threads)?;
     store.recover_to(Some(head), Some(opened.id))?;
-    let all = bytes(config)?;
+    let all = config.filter_spec()?.parameters.bytes();
     runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
     store.replace(head)?;
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
-    // If the folder exists, opening it has made its only file.
+    // The check above has opened the folder, and so made this file.
     removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
-    removed(fs::remove_dir(dir)).with_context(|| format!("{} is not empty", dir.display()))?;
-    fs::rename(&aside, dir).with_context(|| format!("{} cannot be renamed", aside.display()))?;
-    runtime.block_on(async {
-        upkeep.tie(opened.id, head).await?;
-        upkeep.end().await
-    })?;
+    new.finish()?;
+    runtime.block_on(upkeep.tie(opened.id, head))?;
     let words = format!(
-        "{} holds the filter {} now. Set filter.place = \"local\" to continue with it; urlseen \
-     storage drop with \"redis\" deletes the one in Redis",
+        "{} holds the filter {} now. Set filter.place = \"local\" to continue with it. urlseen \
+         storage drop with filter.place = \"redis\" deletes the filter in Redis",
         dir.display(),
         config.filter.key
     );
@@ -137,7 +122,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     Ok(Outcome::Done)
 }
 
-/// Reads all shards of a filter in Redis, `all` bytes together, into the engine.
+/// Reads all shards of a filter in Redis into the engine. `all` is their total size in bytes.
 async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyhow::Result<()> {
     let bar = Bar::new("read");
     let length = usize::try_from(all / 256).context("a shard is larger than memory")?;
@@ -157,32 +142,12 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
 
 fn begin(config: &Config) -> anyhow::Result<(Wanted, Runtime)> {
     if config.filter.kind != NATIVE {
-        return Err(UsageError(format!(
-            "filter.kind is {:?}; only native filters can live in both places",
+        return Err(usage(format!(
+            "filter.kind is {:?}, and only a native filter can be moved",
             config.filter.kind.name()
-        ))
-        .into());
+        )));
     }
     Ok((config.redis_filter()?, runtime()?))
-}
-
-fn bytes(config: &Config) -> Result<u64, SpecError> {
-    Ok(config.filter_spec()?.parameters.bytes())
-}
-
-/// Returns success for the removal of a file or folder that does not exist.
-fn removed(result: io::Result<()>) -> io::Result<()> {
-    match result {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        result => result,
-    }
-}
-
-/// Returns the path where the folder is made before it is renamed.
-fn aside(dir: &Path) -> PathBuf {
-    let mut name = dir.as_os_str().to_owned();
-    name.push(".importing");
-    name.into()
 }
 
 fn tell(as_json: bool, keys: u64, bytes: u64, words: &str) -> io::Result<()> {

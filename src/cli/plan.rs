@@ -1,5 +1,5 @@
-//! `urlseen plan`: what a filter of some capacity and error rate takes, and what a crawl of some
-//! rate asks of machine, Redis and network, before anything is started.
+//! `urlseen plan`: computes the memory of a filter, and the load of a crawl on machine, Redis and
+//! network.
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
@@ -8,6 +8,7 @@ mod tests;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use urlseen_analysis::{
@@ -17,47 +18,49 @@ use urlseen_analysis::{
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 
 use super::Outcome;
-use super::start::UsageError;
+use super::start::usage;
 
-/// Defaults of what is planned for.
+/// Defaults of the options.
 const CAPACITY: u64 = 10_000_000;
 const ERROR_RATE: f64 = 1e-6;
 
-/// Show what a filter takes, by kind: bits, hashes and memory, and how the error rate grows past
-/// capacity.
-/// With --fits, show what fits into some memory: with --error-rate how many URLs, with --capacity
-/// at what error rate.
-/// With --rate, show what machine, Redis and network have to give, and which of them is short first
+/// Show the memory and error rate of each kind of filter, before a crawl.
+///
+/// The command prints the bits, hashes and memory of each kind, and its error rate beyond the
+/// capacity. With --fits, it prints the capacity or the error rate that a given memory permits.
+/// With --rate, it prints the load on the machine, Redis and the network, and names the resource
+/// with the least reserve.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
   urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
-  urlseen plan --capacity 1e9 --rate 100k        # for this pace")]
+  urlseen plan --capacity 1e9 --rate 100k        # load of 100,000 items a second")]
 pub(super) struct Plan {
-    /// URLs that the crawl will see, as 1e9, `100_000_000` or 10M; 10M if this is not given
+    /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M. Default: 10M
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
-    /// Share of unseen URLs that may be taken for seen at capacity: 1e-12 to 0.1; 1e-6 if this is
-    /// not given
+    /// Share of unseen URLs that the filter may report as seen at its capacity, from 1e-12 to 0.1.
+    /// Default: 1e-6
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
-    /// Memory that there is for the filter, as 8GiB, 512MiB or 2GB: show what fits, how many URLs
-    /// at --error-rate, or at what error rate so many as --capacity says
+    /// Memory for the filter, such as 8GiB, 512MiB or 2GB. With --capacity, the command prints the
+    /// error rate for that number of URLs. Otherwise it prints the number of URLs that fit at
+    /// --error-rate
     #[arg(long, value_name = "SIZE", conflicts_with_all = ["rate", "plot"])]
     fits: Option<Bytes>,
-    /// Items a second that the crawl discovers, seen ones too
+    /// Number of discovered items a second, seen and unseen, such as 100k
     #[arg(long, value_name = "ITEMS")]
     rate: Option<Amount>,
-    /// Form of an item: url (its fingerprint is computed), or tab (it brings one)
-    #[arg(long, requires = "rate", default_value = "url")]
-    item: ItemArg,
-    /// Mean number of bytes of an item
+    /// Form of an item. `url` is a URL. `tab` is a fingerprint, a tab and a payload
+    #[arg(long, requires = "rate", default_value = "url", value_parser = parse_item())]
+    item: TrafficItem,
+    /// Mean size of an item, in bytes
     #[arg(long, requires = "rate", value_name = "N", default_value = "100")]
     item_bytes: Amount,
-    /// Share of items that are unseen, 0 to 1
+    /// Share of unseen items among all items, from 0 to 1
     #[arg(long, requires = "rate", value_name = "SHARE", default_value = "0.1")]
     unseen: Share,
-    /// Unseen items that wait for crawlers
+    /// Number of unseen items that wait for crawlers
     #[arg(long, requires = "rate", value_name = "N", default_value = "10M")]
     waiting: Amount,
     /// Number of cores of a machine
@@ -66,36 +69,23 @@ pub(super) struct Plan {
     /// Memory of a machine, in GiB
     #[arg(long, requires = "rate", value_name = "GIB", default_value = "256")]
     memory: Amount,
-    /// Network of a machine, in Gbit/s each way
+    /// Network bandwidth of a machine in each direction, in Gbit/s
     #[arg(long, requires = "rate", value_name = "GBIT", default_value = "10")]
     network: Amount,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Draw the error rates of all kinds from 10 to 300 % of capacity, as an SVG file
+    /// Write an SVG file with the error rates of all kinds from 10 to 300 % of the capacity
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
-/// Form of an item, by its word on the command line.
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum ItemArg {
-    /// A URL: its fingerprint is computed
-    Url,
-    /// A fingerprint, a tab and a payload
-    Tab,
+fn parse_item() -> impl TypedValueParser<Value = TrafficItem> {
+    PossibleValuesParser::new(["url", "tab"])
+        .map(|word| if word == "tab" { TrafficItem::Tab } else { TrafficItem::Url })
 }
 
-impl From<ItemArg> for TrafficItem {
-    fn from(item: ItemArg) -> Self {
-        match item {
-            ItemArg::Url => Self::Url,
-            ItemArg::Tab => Self::Tab,
-        }
-    }
-}
-
-/// All that is printed, computed.
+/// Results of the command, as `--json` prints them.
 #[derive(Debug, Serialize)]
 struct Whole {
     #[serde(flatten)]
@@ -106,9 +96,9 @@ struct Whole {
 
 pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
     if let (Some(_), Some(_), Some(_)) = (plan.fits, plan.capacity, plan.error_rate) {
-        let words = "--fits, --capacity and --error-rate leave nothing to be found: leave out what \
-                     is to be, --capacity or --error-rate";
-        return Err(UsageError(words.to_owned()).into());
+        let words = "--fits, --capacity and --error-rate leave nothing to compute: leave out \
+                     --capacity or --error-rate";
+        return Err(usage(words));
     }
     if let Some(path) = &plan.plot {
         error_rate_plot(plan.capacity(), plan.error_rate()).write(path)?;
@@ -144,15 +134,15 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
 
 impl Plan {
     fn capacity(&self) -> Capacity {
-        let otherwise = || Capacity::new(CAPACITY).expect("a number of keys");
+        let otherwise = || Capacity::new(CAPACITY).expect("a valid capacity");
         self.capacity.unwrap_or_else(otherwise)
     }
 
     fn error_rate(&self) -> ErrorRate {
-        self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("an error rate"))
+        self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("a valid error rate"))
     }
 
-    /// Question about the memory: the number that is not given.
+    /// Question that --fits answers: the number that the user did not give.
     fn question(&self) -> FitQuestion {
         match self.capacity {
             Some(capacity) => FitQuestion::ErrorRate(capacity),
@@ -160,12 +150,12 @@ impl Plan {
         }
     }
 
-    /// Needs of the traffic, if there is any.
+    /// Computes the load of the crawl, if --rate is given.
     fn needs(&self) -> Result<Option<Needs>, SpecError> {
         let Some(rate) = self.rate else { return Ok(None) };
         let traffic = Traffic {
             rate,
-            item: self.item.into(),
+            item: self.item,
             item_bytes: self.item_bytes,
             unseen: self.unseen,
             waiting: self.waiting,

@@ -1,4 +1,4 @@
-//! Tests of the output of the command.
+//! Tests of the output of `urlseen plan`.
 
 use clap::Parser;
 
@@ -20,13 +20,13 @@ fn printed(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn the_tables_line_up_and_mark_what_is_chosen() {
+fn tables_have_aligned_columns_and_mark_the_chosen_row() {
     let printed = printed(&["--capacity", "1e9", "--error-rate", "1e-8"]);
     assert_eq!(printed, include_str!("../../tests/vectors/plan-1e9-1e-8.txt"));
 }
 
 #[test]
-fn json_says_the_same_and_holds_the_error_rate_at_capacity() {
+fn json_has_the_chosen_row_with_the_error_rate_at_capacity() {
     let printed = printed(&["--capacity", "100M", "--error-rate", "1e-6", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&printed).unwrap();
     assert_eq!(json["capacity"], 100_000_000);
@@ -45,7 +45,7 @@ fn json_says_the_same_and_holds_the_error_rate_at_capacity() {
 }
 
 #[test]
-fn what_no_filter_can_hold_is_refused() {
+fn impossible_sizes_are_refused() {
     for (name, value) in [
         ("--capacity", "0"),
         ("--capacity", "1e13"),
@@ -59,7 +59,7 @@ fn what_no_filter_can_hold_is_refused() {
 }
 
 #[test]
-fn the_smallest_and_the_largest_are_planned() {
+fn the_smallest_and_the_largest_sizes_are_planned() {
     let one = printed(&["--capacity", "1"]);
     let chosen = one.lines().find(|line| line.ends_with("<- chosen")).unwrap();
     assert!(chosen.contains("32.0 KiB"), "{chosen}");
@@ -67,9 +67,9 @@ fn the_smallest_and_the_largest_are_planned() {
 }
 const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 
-/// Each command on the page stands above what it prints. `scripts/scale` writes it there.
+/// On the page, each command has its output below it. `scripts/scale` writes the output.
 #[test]
-fn the_page_on_scale_shows_what_is_printed() {
+fn the_page_on_scale_shows_the_current_output() {
     let page = include_str!("../../docs/design/scale.md");
     let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
     assert!(blocks.len() >= 3, "1, 10 and 100 billion URLs");
@@ -88,7 +88,7 @@ fn the_page_on_scale_shows_what_is_printed() {
 }
 
 #[test]
-fn json_has_the_needs_where_a_rate_is_given() {
+fn json_has_the_needs_if_a_rate_is_given() {
     let json = |arguments: &[&str]| {
         let text = printed(&[&FILTER[..], arguments, &["--json"]].concat());
         serde_json::from_str::<serde_json::Value>(&text).unwrap()
@@ -101,7 +101,7 @@ fn json_has_the_needs_where_a_rate_is_given() {
 }
 
 #[test]
-fn what_makes_no_sense_is_refused() {
+fn invalid_options_are_refused() {
     for (name, value) in [
         ("--rate", "0"),
         ("--rate", "many"),
@@ -132,37 +132,36 @@ fn rates(other: &serde_json::Value) -> Vec<f64> {
     rows.iter().map(|row| row["error_rate"].as_f64().unwrap()).collect()
 }
 
-/// Error rate by the textbook: `(1 - e^(-k n / m))^k`.
+/// Error rate of a Bloom filter in textbooks: `(1 - e^(-k n / m))^k`.
 fn textbook(k: i32, n: f64, m: f64) -> f64 {
     (1.0 - (-f64::from(k) * n / m).exp()).powi(k)
 }
 
 #[test]
-fn other_projects_filters_are_as_wrong_as_their_hashes_make_them() {
+fn error_rates_of_other_projects_follow_from_their_hashes() {
     let string = 2.0_f64.powi(32);
-    // One block: all bits of a string, and more hashes than are good.
+    // One block has all bits of a string, and more hashes than the best number.
     let found = rates(&other("imooc", "100M", "1e-6"));
     for (rate, n) in found.iter().zip([0.5e8, 1e8, 1.5e8, 2e8]) {
         assert!((rate / textbook(32, n, string) - 1.0).abs() < 1e-4, "{n}: {rate:e}");
     }
-    // Nine blocks: one with three of sixteen keys, five with two and three with one.
+    // Of nine blocks, one has three of sixteen keys, five have two keys, and three have one key.
     let full = rates(&other("imooc", "1e9", "1e-8"))[1];
     let blocks = [(3.0, 1.0), (2.0, 5.0), (1.0, 3.0)];
     let expected = blocks.map(|(of, blocks)| of * blocks * textbook(43, of * 1e9 / 16.0, string));
     assert!((full / (expected.iter().sum::<f64>() / 16.0) - 1.0).abs() < 1e-4, "{full:e}");
 
-    // The textbook's filter, a hair off as its number of hashes is whole.
-    // luw2007's port rounds nothing, and is as wrong.
+    // These filters are those of textbooks, except that their number of hashes is a whole number.
     let port = rates(&other("luw2007-bloomfilter", "100M", "1e-6"))[1];
     assert!((0.99e-6..1.01e-6).contains(&port), "{port:e}");
     let pyrebloom = other("pyrebloom", "100M", "1e-6");
     let full = rates(&pyrebloom)[1];
     assert!((0.99e-6..1.01e-6).contains(&full), "{full:e}");
-    // Blocks cost a little: 31.0 bits a key are 1e-6, and here are 28.8.
+    // A blocked filter needs 31.0 bits a key for 1e-6, and this one has 28.8.
     let native = pyrebloom["native_error_rate"].as_f64().unwrap();
     assert!((2e-6..4e-6).contains(&native), "{native:e}");
 
-    // Five of six hashes.
+    // The filter has five hashes in place of six.
     let full = rates(&other("scrapy-redis-bloomfilter", "100M", "1e-6"))[1];
     assert!((full / textbook(5, 1e8, string / 4.0) - 1.0).abs() < 0.01, "{full:e}");
     let full = rates(&other("block-cluster", "100M", "1e-6"))[1];
@@ -170,10 +169,10 @@ fn other_projects_filters_are_as_wrong_as_their_hashes_make_them() {
     assert_eq!(rates(&other("scrapy-redis", "100M", "1e-6")), [0.0; 4]);
 }
 
-/// The bytes are those that were measured in Redis, see docs/benchmarks.md: 6.71 a URL for 100
-/// million, and 19.7 for 8,505,403.
+/// Compares with bytes measured in Redis (docs/benchmarks.md): 6.71 bytes a URL for 100 million
+/// URLs, and 19.7 for 8,505,403.
 #[test]
-fn other_projects_filters_take_what_their_strings_grow_to() {
+fn memory_of_other_projects_is_the_final_size_of_their_strings() {
     let mib = |count: u64| serde_json::json!([count << 20, count << 20]);
     let imooc = other("imooc", "100M", "1e-8");
     assert_eq!(imooc["bytes"], mib(640));
@@ -186,13 +185,13 @@ fn other_projects_filters_take_what_their_strings_grow_to() {
     assert_eq!((&plain["k"], &plain["asked"]), (&6.into(), &serde_json::Value::Null));
     let pyrebloom = other("pyrebloom", "200M", "1e-7");
     assert_eq!((&pyrebloom["strings"], &pyrebloom["k"]), (&2.into(), &24.into()));
-    // 512 MiB and 288: the one string needs a little more, and gets the next size.
+    // The strings have 512 and 288 MiB. Redis allocates the next larger sizes.
     assert_eq!(pyrebloom["bytes"], mib(640 + 320));
     assert_eq!(other("scrapy-redis", "1M", "1e-8")["bytes"][0], 88_000_000);
 }
 
 #[test]
-fn what_another_project_cannot_hold_is_said() {
+fn kinds_that_are_too_small_for_the_crawl_have_the_reason() {
     let refused = other("pyrebloom", "5G", "1e-6");
     let why = refused["refused"].as_str().unwrap();
     assert!(why.contains("made for at most 4294967295 fingerprints"), "{why}");
@@ -214,7 +213,7 @@ fn what_another_project_cannot_hold_is_said() {
 }
 
 #[test]
-fn what_fits_is_found_for_what_is_not_given() {
+fn the_missing_number_is_computed_for_a_given_memory() {
     let json = |arguments: &[&str]| {
         let text = printed(&[arguments, &["--json"]].concat());
         serde_json::from_str::<serde_json::Value>(&text).unwrap()
@@ -236,7 +235,7 @@ fn what_fits_is_found_for_what_is_not_given() {
 }
 
 #[test]
-fn the_plot_has_a_line_for_each_layout() {
+fn the_plot_has_a_line_for_each_kind() {
     let (capacity, rate) = ("1M".parse().unwrap(), "1e-4".parse().unwrap());
     let plot = error_rate_plot(capacity, rate);
     let names: Vec<_> = plot.series.iter().map(|series| series.name.as_str()).collect();
@@ -250,9 +249,9 @@ fn the_plot_has_a_line_for_each_layout() {
         assert!(rates.is_sorted() || series.name == "redisbloom", "{}", series.name);
     }
     let svg = plot.svg().unwrap();
-    // The sets never err.
+    // The plot has no lines for the two exact sets.
     let (drawn, whole) = (svg.matches(" points=\"").count(), svg.matches("not drawn").count());
     assert_eq!(whole, 2, "{drawn}: {svg}");
-    // Its strings have 2^32 bits, for however few keys.
+    // A string of this kind has 2^32 bits, even for few keys.
     assert!(svg.contains("imooc: too small to draw"), "{svg}");
 }

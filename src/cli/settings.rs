@@ -1,4 +1,4 @@
-//! Options that commands share: sources of the configuration, and the storage folder.
+//! Sources of the configuration and the storage folder, as options that commands share.
 
 use std::path::PathBuf;
 
@@ -7,10 +7,10 @@ use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
 pub(super) struct Settings {
-    /// The configuration file; without this option ./config.toml, if it exists
+    /// The configuration file. Default: ./config.toml, if it exists
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Set a key of the configuration, as in filter.capacity=1e9; can be repeated
+    /// Set a key of the configuration, for example filter.capacity=1e9. The option can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
 }
@@ -18,15 +18,11 @@ pub(super) struct Settings {
 impl Settings {
     /// Reads and checks the configuration.
     pub(super) fn load(&self) -> Result<Config, Problems> {
-        self.load_with(&[])
+        self.load_for(&[], |_| None)
     }
 
-    /// Does the same, with more `KEY=VALUE` after those of the command line.
-    pub(super) fn load_with(&self, more: &[String]) -> Result<Config, Problems> {
-        self.load_for(more, |_| None)
-    }
-
-    /// Does the same for a process that runs with the configuration: see [`Config::load_for`].
+    /// Reads and checks the configuration, with additional settings `KEY=VALUE` and a check of the
+    /// machine: see [`Config::load_for`].
     pub(super) fn load_for(
         &self,
         more: &[String],
@@ -37,55 +33,42 @@ impl Settings {
     }
 }
 
-/// Storage folder that a command works on, by its path or by the configuration.
+/// Storage folder of a command, named by its path or by the configuration.
 #[derive(Debug, clap::Args)]
 pub(super) struct Folder {
     #[command(flatten)]
-    settings: Settings,
-    /// The storage folder; without this option that of the configuration
+    pub(super) settings: Settings,
+    /// The storage folder. Default: storage.dir of the configuration
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
     storage: Option<PathBuf>,
 }
 
 /// Place where a filter is.
+#[derive(Debug)]
 pub(super) enum Place {
     /// A storage folder with this path.
     Folder(PathBuf),
-    /// The Redis of this configuration.
-    Redis(Box<Config>),
+    /// The Redis of the configuration.
+    Redis,
 }
 
 impl Folder {
-    /// Loads the configuration, for options that exclude `--storage`.
-    pub(super) fn config(&self) -> Result<Config, Problems> {
-        self.settings.load()
-    }
-
-    /// Returns the configuration and the filter's place. With `--storage` the configuration is the
-    /// default one.
-    pub(super) fn both(&self) -> Result<(Config, Place), Problems> {
-        let place = self.place()?;
-        Ok(match (&self.storage, &place) {
-            (None, Place::Redis(config)) => (Config::clone(config), place),
-            (None, Place::Folder(_)) => (self.config()?, place),
-            (Some(_), _) => (Config::default(), place),
-        })
-    }
-
-    /// Returns true if a folder was named in place of a configuration.
+    /// Returns true if the user named a folder in place of a configuration.
     pub(super) fn is_named(&self) -> bool {
         self.storage.is_some()
     }
 
-    /// Returns the filter's place.
-    pub(super) fn place(&self) -> Result<Place, Problems> {
+    /// Returns the configuration and the place of the filter. With `--storage`, returns the default
+    /// configuration.
+    pub(super) fn locate(&self) -> Result<(Config, Place), Problems> {
         if let Some(folder) = &self.storage {
-            return Ok(Place::Folder(folder.clone()));
+            return Ok((Config::default(), Place::Folder(folder.clone())));
         }
-        let config = self.config()?;
-        Ok(match config.filter.place {
-            FilterPlace::Local => Place::Folder(config.storage.dir),
-            FilterPlace::Redis => Place::Redis(Box::new(config)),
-        })
+        let config = self.settings.load()?;
+        let place = match config.filter.place {
+            FilterPlace::Local => Place::Folder(config.storage.dir.clone()),
+            FilterPlace::Redis => Place::Redis,
+        };
+        Ok((config, place))
     }
 }

@@ -1,4 +1,4 @@
-//! Options that commands share: kind and parameters of a filter.
+//! Kind and parameters of a filter, as options that commands share.
 
 use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::FilterPlace;
@@ -10,35 +10,37 @@ use urlseen_engine::config::{Config, SeedChoice};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
-use super::start::UsageError;
+use super::start::usage;
 
-/// Kind and parameters of a filter. Options that are not given come from the folder; those that are
-/// given must agree with it.
+/// Kind and parameters of a filter. Missing options come from the storage folder. Given options
+/// must agree with the folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
-    /// The kind of the filter; native unless the storage folder says otherwise
-    #[arg(long, value_name = "LAYOUT", value_parser = parse_kind())]
+    /// Kind of the filter. Default: the kind that the storage folder records, or native
+    #[arg(long, value_name = "KIND", value_parser = parse_kind())]
     kind: Option<Kind>,
-    /// Number of different fingerprints that the filter is made for: 5000000, 1e9, 200M; 10M unless
-    /// the storage folder says otherwise
+    /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
+    /// Default: the number that the storage folder records, or 10M
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
-    /// Share of unseen fingerprints that a filter at its capacity may take for seen; 1e-6 unless
-    /// the storage folder says otherwise
+    /// Share of unseen fingerprints that a filter at its capacity may report as seen, from 1e-12 to
+    /// 0.1. Default: the share that the storage folder records, or 1e-6
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
-    /// Algorithm of the fingerprints; scrapy unless the storage folder says otherwise
+    /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
+    /// scrapy
     #[arg(long, value_name = "NAME", value_parser = parse_algorithm())]
     algorithm: Option<Algorithm>,
-    /// Treat URLs that differ only in their fragments as different
+    /// Treat URLs that differ only in their fragments as different. By default, these URLs are
+    /// equal
     #[arg(long)]
     keep_fragments: bool,
-    /// Seed of the filter's hash, for runs with equal results; random without this option
+    /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
 }
 
-/// clap's ids of these options.
+/// Ids of the options of a filter, as clap names them.
 pub(super) const IDS: [&str; 6] =
     ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
 
@@ -67,13 +69,13 @@ impl Shape {
         })
     }
 
-    /// Returns the options of the fingerprint algorithm, as far as they are given.
+    /// Returns the given options of the fingerprint algorithm.
     pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
         (self.algorithm, self.keep_fragments)
     }
 
-    /// Refuses options that a filter of this kind does not have.
-    fn check_options(&self, kind: Kind) -> Result<(), UsageError> {
+    /// Refuses options that a filter of the given kind does not have.
+    fn check_options(&self, kind: Kind) -> anyhow::Result<()> {
         let given = [
             ("--capacity", "filter.capacity", self.capacity.is_some()),
             ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
@@ -81,11 +83,11 @@ impl Shape {
         ];
         let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
         wrong.map_or(Ok(()), |(option, ..)| {
-            Err(UsageError(format!("a filter of the kind {kind} has no {option}: leave it out")))
+            Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out")))
         })
     }
 
-    /// Returns the filter's kind and parameters. `is` has those that the folder records.
+    /// Returns the filter's kind and parameters. `is` has the parameters that the folder records.
     fn parameters(
         &self,
         is: Option<&Parameters>,
@@ -109,7 +111,7 @@ impl Shape {
     }
 }
 
-/// Describes the filter that a folder was made for.
+/// Describes the filter with the given parameters.
 pub(super) fn described(parameters: &Parameters) -> String {
     let mut text = parameters.kind().to_string();
     if parameters.bytes() > 0 {
@@ -125,12 +127,12 @@ pub(super) fn described(parameters: &Parameters) -> String {
     if shape.is_empty() { text } else { format!("{text}, {shape}") }
 }
 
-/// Returns an observer of the fill, if the error rate of the filter grows with it.
+/// Returns an observer of the fill, if the error rate of the filter grows with its fill.
 pub(super) fn fill_watch(parameters: &Parameters) -> Option<FillWatch> {
     Config::default().limit(parameters).map(FillWatch::new)
 }
 
-/// Returns the storage settings of a filter without a configuration: the default ones.
+/// Returns the default storage settings, for a filter without a configuration.
 pub(super) fn keeping(spec: StorageSpec) -> Keeping {
     Keeping { spec, policy: StoragePolicy::default(), emit_again: false }
 }

@@ -1,4 +1,4 @@
-//! Functions with which commands start a filter, and open its storage folder.
+//! Start of a filter, and its settings from the configuration, for several commands.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -25,7 +25,7 @@ use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, Storag
 use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts};
-use urlseen_engine::item::Options;
+use urlseen_engine::item::{Form, Options};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
 pub(super) fn engine(
@@ -47,14 +47,14 @@ pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
 }
 
-/// Returns the number of threads that test and set.
+/// Returns the number of threads that own the shards of the filter.
 pub(super) fn threads(config: &Config) -> usize {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     config.filter.owners(cores).get()
 }
 
-/// Opens the filter in Redis, or makes it. Waits while Redis is away. Returns `None` if it was told
-/// to stop before that.
+/// Opens or makes the filter in Redis. Retries while Redis is unavailable. Returns `None` if the
+/// process was told to stop before Redis answered.
 pub(super) async fn shared(
     config: &Config,
     wanted: &Wanted,
@@ -84,20 +84,24 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
     if opened.filter.kind().is_exact() {
-        info!("the filter is the set {key} in Redis, 60 to 90 bytes a fingerprint");
+        info!("the filter is the set {key} in Redis: it takes 60 to 90 bytes for each fingerprint");
     } else if opened.growth == 0 {
-        info!("the filter {key} is in Redis, at its full size");
+        info!("the filter {key} is in Redis, and already has its full size");
     } else {
-        info!("the filter {key} is in Redis, and grows by up to {growth} there");
+        info!("the filter {key} is in Redis, and can grow there by up to {growth}");
     }
     Ok(opened)
 }
 
-/// Takes the lease, also from the runs that the folder records: its lock shows that they are dead.
-pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Result<Upkeep> {
-    let (run, dead) = (RandomId::random(), folder.runs());
-    let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
-    folder.record_runs(&runs)?;
+/// Takes the lease of the crawl. With a folder, takes the lease also from the runs that the folder
+/// records. The lock of the folder proves that those runs have ended.
+pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyhow::Result<Upkeep> {
+    let (run, mut dead) = (RandomId::random(), Vec::new());
+    if let Some(folder) = folder {
+        dead = folder.runs();
+        let runs: Vec<u64> = std::iter::once(run.get()).chain(dead.iter().copied()).collect();
+        folder.record_runs(&runs)?;
+    }
     let dead: Vec<RandomId> = dead.into_iter().map(RandomId::new).collect();
     let Config { crawl, redis, .. } = config;
     let protocol = Protocol::new(config);
@@ -105,16 +109,23 @@ pub(super) async fn lease(config: &Config, folder: &mut Folder) -> anyhow::Resul
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
-/// Returns the configured seed, or draws one.
+/// Returns the configured seed, or a random seed.
 pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
     Ok(Seed::new(match choice {
         SeedChoice::Fixed(seed) => seed,
-        SeedChoice::Random => getrandom::u32().context("the system gives no random numbers")?,
+        SeedChoice::Random => {
+            getrandom::u32().context("cannot get random numbers from the system")?
+        }
     }))
 }
 
-/// Starts the engine for the filter in `folder`, after a comparison of the folder's spec with that
-/// of `keeping`.
+/// Opens the filter in `folder` with the configured settings.
+pub(super) fn configured(config: &Config, folder: Folder) -> anyhow::Result<Local> {
+    kept(folder, keeping(config)?, items(config), threads(config))
+}
+
+/// Opens the filter in `folder` with the given settings. Fails if the spec of the folder differs
+/// from the spec in `keeping`.
 pub(super) fn kept(
     folder: Folder,
     mut keeping: Keeping,
@@ -122,7 +133,7 @@ pub(super) fn kept(
     threads: usize,
 ) -> anyhow::Result<Local> {
     if let Err(differences) = folder.check(&keeping.spec) {
-        return Err(FolderMismatchError::new(folder.dir(), &differences).into());
+        return Err(mismatch(folder.dir(), &differences));
     }
     let parameters = &mut keeping.spec.filter.parameters;
     let recorded = folder.header().and_then(|header| header.spec().filter.parameters.seed());
@@ -135,7 +146,7 @@ pub(super) fn kept(
     Ok(Local::kept(engine, folder, keeping))
 }
 
-/// Returns a warning if the archive in a folder lacks fingerprints, or is continued no more.
+/// Returns a warning if the archive in a folder lacks fingerprints, or is switched off.
 pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Option<String>> {
     if folder.header().is_none() {
         return Ok(None);
@@ -143,14 +154,14 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
     let (archive, dir) = (folder.archive()?, config.storage.dir.display());
     Ok(match (config.storage.archive, archive.lacks_before) {
         (true, Some(from)) => Some(format!(
-            "the archive in {dir} lacks what was let through before {from}: that left the log \
-             while storage.archive was false, or was never in a log here. urlseen export --archive \
-             then needs --partial"
+            "the archive in {dir} lacks fingerprints from before {from}: they left the log while \
+             storage.archive was false, or were never in its log. urlseen export --archive then \
+             needs --partial"
         )),
         (false, _) if archive.parts > 0 => Some(format!(
-            "storage.archive is false, and {dir} has an archive: it lacks what is pruned from the \
-             log from now on. Set storage.archive = true to continue it, or delete its files \
-             archive-*"
+            "storage.archive is false, and {dir} has an archive: it will lack the fingerprints \
+             that leave the log from now on. Set storage.archive = true to continue the archive, \
+             or delete its files archive-*"
         )),
         _ => None,
     })
@@ -182,18 +193,24 @@ pub(super) fn items(config: &Config) -> Options {
     }
 }
 
-/// Returns the options for reading items to forget: those of the source. If the source's items are
-/// fingerprints with a payload, the fingerprint alone is enough.
+/// Returns the options for reading items to forget.
 pub(super) fn forgets(config: &Config) -> Options {
-    let form = match config.source.item {
-        ItemForm::Tab => ItemForm::Auto,
-        form => form,
-    };
     let Options { algorithm, keep_fragments, .. } = items(config);
-    Options::new(form.into(), algorithm, keep_fragments)
+    Options::new(lenient_form(config), algorithm, keep_fragments)
 }
 
-/// Returns the number of items that each rule let pass; `counts` is in the order of the rules.
+/// Returns the form for reading items that a user gives: the form of the source. If that form is
+/// `tab`, a fingerprint without a payload is valid too.
+pub(super) fn lenient_form(config: &Config) -> Form {
+    match config.source.item {
+        ItemForm::Tab => ItemForm::Auto,
+        form => form,
+    }
+    .into()
+}
+
+/// Pairs each rule with the number of items that the rule let pass. `counts` is in the order of the
+/// rules.
 pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
     let counts = counts.iter().copied().chain(std::iter::repeat(0));
     rules
@@ -203,8 +220,9 @@ pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
         .collect()
 }
 
-/// Refuses to make the default folder if the crawl has one at the default path of earlier versions.
-pub(super) fn refuse_earlier_folder(config: &Config) -> Result<(), UsageError> {
+/// Refuses to make the default storage folder if a storage folder is at the default path of earlier
+/// versions.
+pub(super) fn refuse_earlier_folder(config: &Config) -> anyhow::Result<()> {
     let (dir, crawl) = (&config.storage.dir, &config.crawl.name);
     let earlier = Path::new("state").join(crawl);
     let is_default = *dir == Path::new("storage").join(crawl);
@@ -212,16 +230,16 @@ pub(super) fn refuse_earlier_folder(config: &Config) -> Result<(), UsageError> {
         return Ok(());
     }
     let (dir, earlier) = (dir.display(), earlier.display());
-    Err(UsageError(format!(
+    Err(usage(format!(
         "there is no storage folder {dir}, and {earlier} holds the filter that an earlier version \
-         of urlseen made for this crawl: this one would begin with an empty filter beside it. Go \
-         on with the version that made it, or export its filter with that version. To begin with \
-         an empty filter, remove {earlier} or set another storage.dir"
+         of urlseen made for this crawl: this version would begin with an empty filter. Continue \
+         with the earlier version, or export the filter with that version. To begin with an empty \
+         filter, remove {earlier} or set another storage.dir"
     )))
 }
 
-/// Opens a storage folder as soon as no other process has its lock. Returns `None` if it was told
-/// to stop before that.
+/// Waits for the lock of a storage folder, and opens the folder. Returns `None` if the process was
+/// told to stop before it got the lock.
 pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder>, OpenError> {
     /// Pause between two attempts to take the lock.
     const POLL: Duration = Duration::from_millis(200);
@@ -244,22 +262,19 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
     }
 }
 
-/// Difference between the spec of a storage folder and the configured one.
-#[derive(Debug, thiserror::Error)]
-#[error("the storage folder {folder} was made for something else:\n{differences}")]
-pub(super) struct FolderMismatchError {
-    folder: String,
-    differences: String,
-}
-
-/// Request that a command refuses because of the configuration or of the state that it finds.
+/// Refusal of a command because of its options, the configuration or the state of the filter.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
-pub(super) struct UsageError(pub(super) String);
+pub(super) struct UsageError(String);
 
-impl FolderMismatchError {
-    pub(super) fn new(folder: &Path, differences: &[Difference]) -> Self {
-        let lines: Vec<String> = differences.iter().map(|it| format!("  {it}")).collect();
-        Self { folder: folder.display().to_string(), differences: lines.join("\n") }
-    }
+/// Returns the error for a refusal with the given words.
+pub(super) fn usage(words: impl Into<String>) -> anyhow::Error {
+    UsageError(words.into()).into()
+}
+
+/// Returns the error for a storage folder whose spec differs from the wanted spec.
+pub(super) fn mismatch(folder: &Path, differences: &[Difference]) -> anyhow::Error {
+    let lines: Vec<String> = differences.iter().map(|it| format!("\n  {it}")).collect();
+    let (folder, lines) = (folder.display(), lines.concat());
+    usage(format!("the storage folder {folder} was made for something else:{lines}"))
 }

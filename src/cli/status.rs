@@ -1,10 +1,10 @@
-//! `urlseen status`: state and counts of a daemon.
+//! `urlseen status`: shows the state and counts of a daemon.
 
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::{Duration, SystemTime};
 
-use crate::admin::printable::{json_text, printable, say, stdout};
+use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
     AdminClient, Archive, Asked, ClientError, Counts, FilterStatus, Lists, Passed, Status, Storage,
 };
@@ -12,15 +12,17 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
 
 use super::Outcome;
-use super::context::{Context, runtime};
+use super::context::runtime;
+use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, Place};
-use super::storage::{self, CrawlInRedis};
+use super::storage;
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
-/// Asks the daemon that works on the storage folder, through the socket there. If no daemon does,
-/// it prints the contents of the folder, as `urlseen storage show` does. For a filter in Redis it
-/// prints what Redis records. The daemon's `admin.listen` then has the daemon's own state.
+/// The command asks the daemon that uses the storage folder, through the socket in the folder. If
+/// no daemon runs, the command prints the contents of the folder, as `urlseen storage show` does.
+/// If the filter is in Redis, the command prints the state that Redis records for the crawl. In
+/// that case, only the endpoint at `admin.listen` has the state of the daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -35,17 +37,15 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
-    let folder = match args.folder.place()? {
-        Place::Folder(folder) => folder,
-        Place::Redis(config) => {
-            return CrawlInRedis::new(Context::new(*config)?)?.show(args.json);
-        }
+    let folder = match args.folder.locate()? {
+        (_, Place::Folder(folder)) => folder,
+        (config, Place::Redis) => return storage::show_in_redis(config, args.json),
     };
     let runtime = runtime()?;
     let status = runtime.block_on(async { AdminClient::new(&folder)?.status::<Value>().await });
     let status = match status {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
-            say("urlseen: no daemon is running on it; this is what the storage folder holds");
+            say("urlseen: no daemon is running; this is what the storage folder holds");
             return storage::show(&folder, args.json);
         }
         other => other?,
@@ -55,150 +55,102 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        print(&status, SystemTime::now(), &mut out)?;
+        print(&status, SystemTime::now(), out)?;
     }
     Ok(Outcome::Done)
 }
 
 /// Prints the table of a status.
-fn print(status: &Status, now: SystemTime, out: &mut impl Write) -> io::Result<()> {
-    let Status {
-        crawl,
-        version,
-        pid,
-        since,
-        phase,
-        redis,
-        head,
-        lease_seconds,
-        counts,
-        passed,
-        asked,
-        lists,
-        filter,
-        storage,
-    } = status;
-    let mut rows = StatusRows { out };
-    rows.row("crawl", crawl)?;
-    rows.row("phase", phase)?;
-    rows.row("process", format!("{pid}, urlseen {version}, for {}", age(*since, now)))?;
-    rows.row("redis", redis)?;
-    if let Some(head) = head {
+fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
+    let mut rows = Rows::new(out, CRAWL);
+    let age_of_run = age(status.since, now);
+    rows.row("crawl", &status.crawl)?;
+    rows.row("phase", &status.phase)?;
+    rows.row("process", format!("{}, urlseen {}, for {age_of_run}", status.pid, status.version))?;
+    rows.row("redis", &status.redis)?;
+    if let Some(head) = &status.head {
         rows.row("batch", format!("{} ({})", HumanCount(head.seq), head.commit_id))?;
     }
-    if let Some(seconds) = lease_seconds {
+    if let Some(seconds) = status.lease_seconds {
         rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
     }
-    rows.lists(lists)?;
-    rows.counts(counts, passed)?;
-    rows.asked(asked)?;
-    if let Some(filter) = filter {
-        rows.filter(filter)?;
+    let Lists { source, processing, sink, rejected } = status.lists;
+    for (name, length, what) in [
+        ("source", source, "items wait to be claimed"),
+        ("processing", processing, "items are claimed and not committed"),
+        ("sink", sink, "unseen items wait for crawlers"),
+        ("rejects", rejected, "unreadable items wait for a decision"),
+    ] {
+        if let Some(length) = length {
+            rows.number(name, HumanCount(length), what)?;
+        }
     }
-    if let Some(storage) = storage {
-        rows.storage(storage, now)?;
+    counts(&mut rows, &status.counts, &status.passed)?;
+    asked(&mut rows, &status.asked)?;
+    if let Some(filter) = &status.filter {
+        self::filter(&mut rows, filter)?;
+    }
+    status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
+}
+
+fn counts(rows: &mut Rows<impl Write>, counts: &Counts, passed: &[Passed]) -> io::Result<()> {
+    let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
+    row("items", counts.items(), "committed since the start; of these")?;
+    row("  unseen", counts.unseen, "pushed to the sink")?;
+    row("  seen", counts.seen, "dropped")?;
+    row("  unfiltered", counts.unfiltered, "pushed to the sink unchecked (dont_filter)")?;
+    for Passed { rule, items } in passed {
+        row("", *items, &format!("of these by the rule {rule:?}"))?;
+    }
+    row("  rejected", counts.rejected, "unreadable")?;
+    row("batches", counts.batches, "committed since the start")?;
+    counts.events().try_for_each(|(count, event)| row("", count, event))
+}
+
+/// Prints the numbers of answered questions, if there are any.
+fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
+    let Asked { seen, unseen, full, forgotten } = *asked;
+    for (name, number, what) in [
+        ("asked", asked.all(), "since the start; of these"),
+        ("  seen", seen, "answered as seen"),
+        ("  unseen", unseen, "answered as unseen, and added if the client asked for that"),
+        ("  full", full, "refused: no room"),
+        ("  forgotten", forgotten, "forgotten: they pass again"),
+    ] {
+        if number > 0 {
+            rows.number(name, HumanCount(number), what)?;
+        }
     }
     Ok(())
 }
 
-struct StatusRows<'a, W> {
-    out: &'a mut W,
+fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
+    let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
+    let what = format!(
+        "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
+        100.0 * fill,
+        HumanCount(capacity),
+        BinaryBytes(bytes)
+    );
+    rows.number("filter", HumanCount(keys), what)?;
+    if forgotten > 0 {
+        rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
+    }
+    Ok(())
 }
 
-impl<W: Write> StatusRows<'_, W> {
-    /// Prints a row with a name and a text.
-    fn row(&mut self, name: &str, text: impl Display) -> io::Result<()> {
-        writeln!(self.out, "{name:<12} {}", printable(text.to_string().as_bytes(), None))
-    }
-
-    /// Prints a row with a name, a number and what the number counts.
-    fn number(&mut self, name: &str, number: u64, what: &str) -> io::Result<()> {
-        self.row(name, format!("{:>15}   {what}", HumanCount(number).to_string()))
-    }
-
-    fn lists(&mut self, lists: &Lists) -> io::Result<()> {
-        let Lists { source, processing, sink, rejected } = *lists;
-        for (name, length, what) in [
-            ("source", source, "items wait to be claimed"),
-            ("processing", processing, "items are claimed and not committed"),
-            ("sink", sink, "unseen items wait for crawlers"),
-            ("rejects", rejected, "items could not be read and wait for people"),
-        ] {
-            if let Some(length) = length {
-                self.number(name, length, what)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn counts(&mut self, counts: &Counts, passed: &[Passed]) -> io::Result<()> {
-        self.number("items", counts.items(), "committed since the start; of these")?;
-        let Counts { unseen, seen, unfiltered, rejected, batches, .. } = *counts;
-        self.number("  unseen", unseen, "pushed on")?;
-        self.number("  seen", seen, "dropped")?;
-        self.number("  unfiltered", unfiltered, "pushed on as they asked (dont_filter)")?;
-        for Passed { rule, items } in passed {
-            self.number("", *items, &format!("of these by the rule {rule:?}"))?;
-        }
-        self.number("  rejected", rejected, "not readable")?;
-        self.number("batches", batches, "committed since the start")?;
-        for (count, event) in counts.events() {
-            self.number("", count, event)?;
-        }
-        Ok(())
-    }
-
-    /// Prints the counts of questions, if there were any.
-    fn asked(&mut self, asked: &Asked) -> io::Result<()> {
-        let Asked { seen, unseen, full, forgotten } = *asked;
-        if *asked == Asked::default() {
-            return Ok(());
-        }
-        self.number("asked", seen + unseen + full + forgotten, "since the start; of these")?;
-        for (name, number, what) in [
-            ("  seen", seen, "answered so"),
-            ("  unseen", unseen, "answered so, and seen since if they were to be added"),
-            ("  full", full, "not done: there was no room"),
-            ("  forgotten", forgotten, "to pass once more"),
-        ] {
-            if number > 0 {
-                self.number(name, number, what)?;
-            }
-        }
-        Ok(())
-    }
-
-    fn filter(&mut self, filter: &FilterStatus) -> io::Result<()> {
-        let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
-        let what = format!(
-            "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
-            100.0 * fill,
-            HumanCount(capacity),
-            BinaryBytes(bytes)
-        );
-        self.number("filter", keys, &what)?;
-        if forgotten > 0 {
-            self.number("", forgotten, "of these are to pass once more")?;
-        }
-        Ok(())
-    }
-
-    fn storage(&mut self, storage: &Storage, now: SystemTime) -> io::Result<()> {
-        let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
-        let last = last_snapshot
-            .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
-        self.row(
-            "storage",
-            format!(
-                "{}: snapshots: {snapshots}{last}; log: {}, fsync = {fsync}",
-                dir.display(),
-                BinaryBytes(*log_bytes)
-            ),
-        )?;
-        let Some(Archive { bytes, is_whole }) = archive else { return Ok(()) };
-        let extent = if *is_whole { "with the log it is complete" } else { "it is not complete" };
-        self.row("archive", format!("{}; {extent}", BinaryBytes(*bytes)))
-    }
+fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> io::Result<()> {
+    let Storage { dir, fsync, snapshots, last_snapshot, log_bytes, archive, .. } = storage;
+    let last = last_snapshot
+        .map_or_else(String::new, |last| format!(", the last one {} ago", age(last, now)));
+    let (dir, log) = (dir.display(), BinaryBytes(*log_bytes));
+    rows.row(
+        "storage",
+        format!("{dir}: snapshots: {snapshots}{last}; log: {log}, fsync = {fsync}"),
+    )?;
+    let Some(Archive { bytes, is_whole }) = archive else { return Ok(()) };
+    let extent = if *is_whole { "with the log it is complete" } else { "it is not complete" };
+    rows.row("archive", format!("{}; {extent}", BinaryBytes(*bytes)))
 }
 
 /// Returns the time from `then` to `now`, to the second.

@@ -1,4 +1,4 @@
-//! The daemon, as the admin endpoint asks it.
+//! Answers of a running daemon to its admin endpoint.
 
 use std::time::Instant;
 
@@ -23,7 +23,8 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Returns the daemon whose pipeline publishes `live`, and whose engine answers `filter`.
+    /// Returns the view of a daemon. Its pipeline publishes `live`, and its engine answers
+    /// `filter`.
     pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, live, filter }
@@ -40,8 +41,8 @@ impl View for Daemon {
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
-        if !self.live.borrow().status.phase.is_ready() {
-            let phase = &self.live.borrow().status.phase;
+        let phase = self.live.borrow().status.phase.clone();
+        if !phase.is_ready() {
             return Err(CheckError(format!("the filter is not ready: {phase}")));
         }
         if self.is_shared {
@@ -55,39 +56,30 @@ impl View for Daemon {
     }
 }
 
-/// Reads items by these options, and gets the verdicts on their fingerprints from `test`.
+/// Reads items with the given options, and gets the verdicts on their fingerprints from `test`.
 pub(super) fn check<E>(
     items: &[Vec<u8>],
     options: Options,
     test: impl FnOnce(&[Fingerprint]) -> Result<Vec<Verdict>, E>,
 ) -> Result<Vec<Checked>, E> {
-    let mut reader = Reader::new(options);
-    let mut fingerprints = Vec::new();
-    let mut read: Vec<Result<(), Checked>> = Vec::with_capacity(items.len());
-    for item in items {
-        read.push(match reader.read(item) {
-            Err(unreadable) => Err(Checked::Unreadable { reason: unreadable.to_string() }),
-            Ok(item) => match item.identity {
-                Identity::Unfiltered => Err(Checked::Unfiltered),
-                Identity::Fingerprint(fingerprint) => {
-                    fingerprints.push(fingerprint);
-                    Ok(())
-                }
-            },
-        });
-    }
-    let verdicts = test(&fingerprints)?;
-    let mut verdicts = verdicts.into_iter().zip(fingerprints);
-    let checked = read.into_iter().map(|read| {
-        let Err(checked) = read else {
-            let (verdict, fingerprint) = verdicts.next().expect("one for each that was read");
-            let fingerprint = fingerprint.to_string();
-            return match verdict {
-                Verdict::Seen => Checked::Seen { fingerprint },
-                Verdict::Unseen => Checked::Unseen { fingerprint },
-            };
-        };
-        checked
+    let (mut reader, mut fingerprints) = (Reader::new(options), Vec::new());
+    let read = items.iter().map(|item| match reader.read(item).map(|item| item.identity) {
+        Err(unreadable) => Some(Checked::Unreadable { reason: unreadable.to_string() }),
+        Ok(Identity::Unfiltered) => Some(Checked::Unfiltered),
+        Ok(Identity::Fingerprint(fingerprint)) => {
+            fingerprints.push(fingerprint);
+            None
+        }
     });
-    Ok(checked.collect())
+    let read: Vec<Option<Checked>> = read.collect();
+    let mut verdicts = test(&fingerprints)?.into_iter().zip(fingerprints);
+    let mut verdict = || {
+        let (verdict, fingerprint) = verdicts.next().expect("one for each fingerprint");
+        let fingerprint = fingerprint.to_string();
+        match verdict {
+            Verdict::Seen => Checked::Seen { fingerprint },
+            Verdict::Unseen => Checked::Unseen { fingerprint },
+        }
+    };
+    Ok(read.into_iter().map(|checked| checked.unwrap_or_else(&mut verdict)).collect())
 }

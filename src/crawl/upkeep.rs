@@ -18,7 +18,7 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Takes the lease as `run`. One of the `dead` runs may hold it.
+    /// Takes the lease as `run`. The lease may still belong to one of the `dead` runs.
     pub(crate) async fn begin(
         address: &RedisAddress,
         protocol: Protocol,
@@ -36,14 +36,16 @@ impl Upkeep {
         Ok(Self { link, token, protocol, standing })
     }
 
-    /// Returns the crawl's state at the time when the lease was taken.
+    /// Returns the crawl's state at the moment at which the lease was taken.
     pub(crate) fn standing(&self) -> Standing {
         self.standing
     }
 
-    /// Ties the crawl to a filter. If Redis had no state of the crawl, the crawl begins at `head`.
-    pub(crate) async fn tie(&mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
-        self.call(&self.protocol.begin(&self.token, filter, head)).await
+    /// Ties the crawl to a filter, and releases the lease. If Redis had no state of the crawl, the
+    /// crawl begins at `head`.
+    pub(crate) async fn tie(mut self, filter: RandomId, head: Head) -> Result<(), ProtocolError> {
+        self.call(&self.protocol.begin(&self.token, filter, head)).await?;
+        self.call(&self.protocol.release(&self.token)).await
     }
 
     /// Returns the connection that holds the lease.
@@ -61,11 +63,6 @@ impl Upkeep {
         let give_back = self.protocol.give_back(&self.token, usize::MAX);
         let reply = self.link.call(&give_back).await?;
         self.protocol.given_back(reply)
-    }
-
-    /// Releases the lease and ends the upkeep.
-    pub(crate) async fn end(mut self) -> Result<(), ProtocolError> {
-        self.call(&self.protocol.release(&self.token)).await
     }
 
     async fn call(&mut self, command: &Cmd) -> Result<(), ProtocolError> {

@@ -1,4 +1,4 @@
-//! Run without a source, which only answers clients. It needs no Redis.
+//! Run without a source. It only answers clients and needs no Redis.
 
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use urlseen_engine::flow::feed::{Bad, Pages};
 /// Run that answers clients until it is told to stop.
 pub(crate) struct Alone {
     works: Works,
-    /// Number of fingerprints above which the error rate grows, if there is such a number.
+    /// Number of fingerprints above which the error rate grows. `None` if there is no such number.
     limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
@@ -44,8 +44,8 @@ impl Alone {
         self.board.watch()
     }
 
-    /// Recovers the filter, and answers until it is told to stop. If `every` is set, calls `show`
-    /// with a report once in each such interval.
+    /// Recovers the filter, and answers queries until the run is asked to stop. If `every` is set,
+    /// calls `show` with a report once in each such interval.
     pub(crate) async fn run(
         &mut self,
         every: Option<Duration>,
@@ -55,7 +55,7 @@ impl Alone {
         self.recover().await?;
         self.enter(Phase::Working);
         let Self { works, limit, when_full, board, stop } = self;
-        // The feed has no pages, and the flow ends with it.
+        // The feed has no pages. It ends at the request to stop, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();
         tokio::spawn(async move {
@@ -81,7 +81,7 @@ impl Alone {
         }
     }
 
-    /// Recovers the filter. A client that connects meanwhile has to wait.
+    /// Recovers the filter. The queries of clients wait until the end of the recovery.
     async fn recover(&mut self) -> Result<(), RunError> {
         self.works.engine.restoring();
         let Some(storage) = &self.works.storage else { return Ok(()) };
@@ -111,7 +111,7 @@ struct Teller<'a> {
     stop: &'a Stop,
     /// Number of keys at which additions are refused.
     most: Option<u64>,
-    /// Time between two calls of `show`, and time of the next.
+    /// Time between two calls of `show`, and the time of the next call.
     every: Option<Duration>,
     due: Instant,
     show: &'a mut dyn FnMut(&Report),
@@ -136,8 +136,8 @@ impl Audience for Teller<'_> {
         let is_full = self.most.is_some_and(|most| keys >= most);
         if is_full && !works.dispatcher.is_full() {
             warn!(
-                "the filter holds as many fingerprints as it is made for, and filter.when_full is \
-                 \"stop\": nothing is added any more. {REMEDY}"
+                "the filter holds as many fingerprints as it is made for. Additions are refused, \
+                 because filter.when_full is \"stop\". {REMEDY}"
             );
         }
         works.dispatcher.set_full(is_full);
@@ -170,6 +170,7 @@ impl From<FlowError> for RunError {
 }
 
 /// Remedy for a full filter without a source.
-const REMEDY: &str = "It cannot be made larger. Raise filter.capacity (or set filter.kind = \
-     \"redisbloom\", which grows), and delete the storage folder while no daemon runs: all that \
-     was added is forgotten, except what urlseen import brings back from lists of fingerprints";
+const REMEDY: &str = "The filter cannot be made larger. Raise filter.capacity (or set \
+     filter.kind = \"redisbloom\", which grows), and delete the storage folder while no daemon \
+     runs. All fingerprints are then forgotten, except those that urlseen import restores from \
+     lists";

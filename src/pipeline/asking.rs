@@ -1,4 +1,4 @@
-//! Events of the filter, and answers to queries at all times of a run.
+//! Events of the filter, and answers to queries during all phases of a run.
 
 use std::future::Future;
 use std::pin::pin;
@@ -11,7 +11,7 @@ use super::{Pipeline, RunError};
 use urlseen_engine::engine::{Event, WorksError};
 
 impl Pipeline {
-    /// Takes an event of the filter.
+    /// Processes an event of the filter.
     pub(super) fn take(&mut self, event: Event) {
         match event {
             Event::Judged(batch) => self.filter.works.log(batch),
@@ -20,7 +20,10 @@ impl Pipeline {
             }
             Event::Sifted(batch) => self.queue_parts(batch),
             Event::Full(why) => {
-                error!("{why}. What was judged before is committed, then the run ends");
+                error!(
+                    "{why}. The batches that are already judged are committed. Then the run \
+                     ends"
+                );
             }
             Event::SnapshotDue => self.filter.snapshots.is_due = true,
             Event::Snapshot(finished) => {
@@ -42,7 +45,7 @@ impl Pipeline {
         Ok(self.filter.works.do_extras().await?)
     }
 
-    /// Queues the batches that are still judged or logged.
+    /// Waits until all batches in the engine and the log are queued.
     pub(super) async fn gather(&mut self) -> Result<(), RunError> {
         while self.filter.works.in_progress() > 0 {
             let event = self.filter.works.next(false).await?;
@@ -51,7 +54,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Does `work`, which does not use the filter, and answers queries meanwhile.
+    /// Does `work`, which does not use the filter, and answers queries at the same time.
     pub(super) async fn meanwhile<T>(
         &mut self,
         work: impl Future<Output = T>,

@@ -1,10 +1,10 @@
-//! Counts of a run so far.
+//! Counts of a run since its start.
 
 use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::{Batch, Ready};
 
-/// Declares the counters. A new counter needs one line here, and one where it is counted.
+/// Declares the counters. For a new counter, add one line here, and one line that counts.
 macro_rules! counters {
     ($( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+) => {
         /// Counts since the daemon was started. They never decrease.
@@ -14,7 +14,7 @@ macro_rules! counters {
             pub unseen: u64,
             /// Committed items that had been seen before.
             pub seen: u64,
-            /// Items passed on unchecked, because they (`dont_filter`) or a rule asked for it.
+            /// Items that were passed on without a check, because of their `dont_filter` or a rule.
             pub unfiltered: u64,
             /// Items that could not be read.
             pub rejected: u64,
@@ -22,13 +22,13 @@ macro_rules! counters {
         }
 
         impl Counts {
-            /// Name, help text and value of each metric, except those of items.
+            /// Returns name, help text and value of each metric, except those of items.
             pub(crate) fn metrics(&self) -> Vec<(&'static str, &'static str, u64)> {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Events that do not happen in a healthy run. Only those that have happened are
-            /// returned.
+            /// Returns the events that have happened and that do not happen in a healthy run, with
+            /// their numbers.
             pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
                 let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
                 all.into_iter().filter(|&(count, _)| count > 0)
@@ -40,14 +40,14 @@ macro_rules! counters {
 counters! {
     rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
         event: "rejects were dropped from a full list";
-    source_lost, "source_lost": "Entries that went from the stream unread",
-        event: "entries went from the stream before they were read";
+    source_lost, "source_lost": "Stream entries removed before they were read",
+        event: "stream entries were removed before they were read";
     batches, "batches": "Batches committed";
     batches_aborted, "batches_aborted": "Batches judged again without a commit",
         event: "batches were judged again without a commit";
     recoveries, "recoveries": "Times that the filter was loaded from the folder";
-    rollbacks, "rollbacks": "Times that the filter went back with Redis",
-        event: "times the filter went back with Redis";
+    rollbacks, "rollbacks": "Rollbacks of the filter because Redis came back with older data",
+        event: "rollbacks, because Redis came back with older data";
     snapshots, "snapshots": "Snapshots finished";
 }
 
@@ -57,7 +57,8 @@ impl Counts {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }
 
-    /// Adds committed batches. If Redis judged them, `unseen` is the number of their unseen items.
+    /// Adds committed batches. If Redis has judged them, `unseen` is the number of their unseen
+    /// items.
     pub(crate) fn add<'a>(
         &mut self,
         batches: impl IntoIterator<Item = &'a Batch<Ready>>,

@@ -1,27 +1,29 @@
-//! Disk of the storage folder, as far as the lease depends on it.
+//! Disk of the storage folder, as a condition for renewing the lease.
 //!
-//! A daemon that cannot log cannot commit. If it continued to renew the lease over its network, no
-//! other daemon could take over. So the daemon renews the lease only while the disk answers.
+//! A daemon that cannot log cannot commit. If a daemon without a working disk continued to renew
+//! the lease, no other daemon could take over. So the daemon renews the lease only while the disk
+//! answers.
 
 use std::convert::Infallible;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use urlseen_core::redis::lease::{LEASE, RENEWAL};
 use urlseen_core::storage::{Request, Requests};
 use urlseen_engine::engine::store::Storage;
 
-/// Maximum time for one request of the disk before a renewal of the lease is withheld. It is one
-/// interval between renewals. A lease lapses 13 s after the last renewal, so a disk may be silent
-/// for 13 to 18 s, as Redis may.
+/// Maximum time for the answer to a request. If the disk takes longer, the lease is not renewed.
+/// The bound is one interval between renewals. The lease lapses 13 s after its last renewal, so the
+/// disk may be silent for 13 to 18 s, as Redis may.
 const BOUND: Duration = RENEWAL;
 
-/// Time between two checks of the watch.
+/// Time between two checks of the disk.
 const LOOK: Duration = Duration::from_millis(500);
 
-/// The disk of a folder, and the requests that it has not answered.
+/// The disk of a folder, with the requests that wait for answers.
 #[derive(Debug, Clone)]
 pub(super) struct Disk {
     dir: PathBuf,
@@ -47,16 +49,18 @@ impl Disk {
         Self { dir: storage.dir().to_owned(), requests: storage.requests().clone() }
     }
 
-    /// Returns the request that has waited for longer than the bound.
+    /// Returns the oldest request to the disk, if it has waited for longer than the bound.
     pub(super) fn hang(&self) -> Option<Hang> {
         let request = self.requests.oldest()?;
-        let waited = request.since.elapsed();
+        let waited = Instant::now().saturating_duration_since(request.since.into());
         self.hung(request, waited)
     }
 
-    /// Returns a request that waited for longer than the bound, and was answered after `time`.
+    /// Returns the last slow request, if it waited for longer than the bound and the disk answered
+    /// after `time`.
     pub(super) fn hang_until(&self, time: Instant) -> Option<Hang> {
-        let (request, took) = self.requests.slow().filter(|(it, took)| it.since + *took >= time)?;
+        let (request, took) =
+            self.requests.slow().filter(|(it, took)| Instant::from(it.since) + *took >= time)?;
         self.hung(request, took)
     }
 
@@ -65,7 +69,7 @@ impl Disk {
     }
 }
 
-/// Logs a message whenever the disk hangs.
+/// Logs when the disk hangs, and when the disk answers again.
 pub(super) async fn watch(disk: Option<Disk>) -> Infallible {
     let Some(disk) = disk else { return std::future::pending().await };
     let mut told = false;
@@ -74,9 +78,9 @@ pub(super) async fn watch(disk: Option<Disk>) -> Infallible {
         let hang = disk.hang();
         match &hang {
             Some(hang) if !told => warn!(
-                "{hang}. Until it answers, the lease is not renewed: it ends {} s after its last \
-                 renewal, and another daemon may take over. Look at the disk, or at the network \
-                 between",
+                "{hang}. Until the disk answers, the lease is not renewed. The lease ends {} s \
+                 after its last renewal, and another daemon may then take over. Check the disk, \
+                 or the network to the disk",
                 LEASE.as_secs()
             ),
             None if told => info!("the disk answers again"),

@@ -13,7 +13,7 @@ use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::{MismatchError, StorageDied};
 
-/// Error that stopped the work. In all cases, items that were not committed wait in Redis.
+/// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
     /// Redis or the connection to it failed.
@@ -29,7 +29,7 @@ pub enum RunError {
     )]
     Lapsed,
     /// The lease was not renewed in time, because the disk did not answer.
-    #[error("the lease is lost: {0}. Nothing is committed before it answers")]
+    #[error("the lease is lost: {0}. Nothing is committed until the disk answers")]
     Hanging(Hang),
     /// A filter thread panicked.
     #[error(transparent)]
@@ -37,8 +37,8 @@ pub enum RunError {
     /// The storage thread panicked.
     #[error(transparent)]
     Storage(#[from] StorageDied),
-    /// A part of the daemon that should run as long as the daemon has ended.
-    #[error("{0} ended, and so does the daemon: what it printed before says why; start again")]
+    /// A part of the daemon ended before the daemon.
+    #[error("{0} ended, so the daemon ends too. See the messages above, and start again")]
     Ended(&'static str),
     /// The system could not start a thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
@@ -48,11 +48,11 @@ pub enum RunError {
     Mismatch(Box<MismatchError>),
     /// A standby daemon has a filter that does not belong to the crawl.
     #[error(
-        "this daemon cannot stand by, as it could not take over from the one that runs the crawl: \
-         {0}. To stand by it needs the very folder of that daemon, on a disk that both reach"
+        "this daemon cannot stand by, because it could not take over from the active daemon: {0}. \
+         A standby needs the storage folder of the active daemon, on a disk that both can reach"
     )]
     Standby(Box<MismatchError>),
-    /// The filter in Redis has changed.
+    /// The filter in Redis is not the same as before, or cannot be opened.
     #[error(transparent)]
     Shared(Box<RedisOpenError>),
     /// The storage folder cannot be written.
@@ -63,8 +63,8 @@ pub enum RunError {
     Log(io::Error),
     /// The run was asked to stop while Redis was unreachable.
     #[error(
-        "stopped while Redis was away ({0}). Items that were claimed wait there for the next \
-         start; the lease ends by itself within 15 s"
+        "stopped while Redis was away ({0}). Claimed items wait in Redis for the next start; the \
+         lease ends by itself within 15 s"
     )]
     Away(Box<RunError>),
 }
@@ -82,13 +82,13 @@ impl From<MismatchError> for RunError {
 }
 
 impl RunError {
-    /// Returns true if a connection broke.
+    /// Returns true if a connection was lost.
     pub(crate) fn is_lost_connection(&self) -> bool {
         let Self::Redis(ProtocolError::Link(trouble)) = self else { return false };
         matches!(trouble, LinkError::LostConnection { .. })
     }
 
-    /// Returns true if another session may succeed.
+    /// Returns true if a further session may succeed.
     pub(crate) fn is_mendable(&self) -> bool {
         match self {
             Self::Redis(ProtocolError::Link(trouble)) => trouble.retry() == Retry::Later,
@@ -106,13 +106,13 @@ impl RunError {
         }
     }
 
-    /// Returns the failure of a run that was asked to stop while it waited to try again.
+    /// Returns the error of a run that was asked to stop while it waited for its next attempt.
     pub(super) fn after_stop(self) -> Self {
         let is_of_redis = !self.is_for_want_of_descriptors() && !matches!(self, Self::Hanging(_));
         if is_of_redis { Self::Away(Box::new(self)) } else { self }
     }
 
-    /// Returns the phase of a run that waits until this error has passed.
+    /// Returns the phase of a run that waits for its next attempt after this error.
     pub(super) fn phase(&self) -> Phase {
         let trouble = self.to_string();
         match self {
@@ -121,8 +121,8 @@ impl RunError {
         }
     }
 
-    /// Returns true if the storage folder could not be read or written because there were no free
-    /// file descriptors. The folder must then be read again to learn the contents of the log.
+    /// Returns true if the storage folder could not be read or written because no file descriptor
+    /// was free. Then the folder must be read again, because the end of its log is unknown.
     pub(super) fn is_for_want_of_descriptors(&self) -> bool {
         match self {
             Self::Mismatch(unfit) => unfit.is_for_want_of_descriptors(),
@@ -135,9 +135,9 @@ impl RunError {
 /// Advice for a log that could not be written.
 fn then(error: &io::Error) -> &'static str {
     match error.kind() {
-        _ if descriptors::are_exhausted(error) => " before that",
+        _ if descriptors::are_exhausted(error) => " until the log can be written",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; make room and start again",
-        _ => "; mend that and start again",
+        _ => "; fix the cause and start again",
     }
 }
 

@@ -1,4 +1,4 @@
-//! Filter of a run, in memory or in Redis, with its storage and its monitoring.
+//! Filter of a run, in memory or in Redis, with its storage and the checks of its fill.
 
 use std::io;
 
@@ -21,16 +21,16 @@ use urlseen_engine::engine::store::{Footprint, MismatchError, Reach};
 /// Filter at work in a run.
 pub(super) struct RunFilter {
     pub(super) works: Works,
-    /// The filter, if it is in Redis.
+    /// The filter in Redis, if there is one.
     pub(super) shared: Option<Shared>,
     pub(super) snapshots: Snapshots,
     /// Disk of the storage folder.
     disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,
-    /// Number of fingerprints above which the error rate grows, if there is such a number.
+    /// Number of fingerprints above which the error rate grows. `None` if there is no such number.
     limit: Option<u64>,
-    /// Observer of the fill, for a filter with a limit.
+    /// Watch on the fill of a filter with a limit.
     watch: Option<FillWatch>,
     /// Number of layers of a filter that grows, as last reported.
     layers: usize,
@@ -41,9 +41,10 @@ pub(super) struct RunFilter {
 pub(super) struct Snapshots {
     /// Earlier states to which Redis may return.
     persistence: Persistence,
-    /// True if a snapshot is to begin as soon as Redis has reported these states again.
+    /// True if a snapshot is due. The snapshot begins when Redis has reported again how far back it
+    /// may return.
     pub(super) is_due: bool,
-    /// True if a message has said that the folder does not go back as far as it should.
+    /// True if the warning about `storage.horizon_bytes` was logged.
     told_cut: bool,
 }
 
@@ -66,7 +67,8 @@ impl RunFilter {
         }
     }
 
-    /// The error rate takes up to a millisecond to compute.
+    /// Returns the state of the filter. The computation of the error rate takes up to a
+    /// millisecond.
     pub(super) fn status(&self) -> FilterStatus {
         let Some(shared) = &self.shared else { return self.works.engine.gauges().into() };
         let Estimate { keys, error_rate } = shared.estimate();
@@ -75,7 +77,7 @@ impl RunFilter {
         FilterStatus::new(fill, error_rate, 0)
     }
 
-    /// Warns if the filter has newly exceeded one of its thresholds, and reports if it has grown.
+    /// Warns if the fill has crossed a threshold, and logs if the filter has grown.
     pub(super) fn watch_fill(&mut self) {
         let gauges = self.works.engine.gauges();
         let crossing = self.watch.as_mut().and_then(|watch| match &self.shared {
@@ -89,11 +91,11 @@ impl RunFilter {
         let Fill { layers, capacity, bytes, .. } = gauges.fill();
         if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
             let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
-            info!("the filter has {layers} layers for {capacity} fingerprints now, {bytes}");
+            info!("the filter has grown: {layers} layers for {capacity} fingerprints, {bytes}");
         }
     }
 
-    /// Returns true if the filter holds as many keys as it is made for, and cannot grow.
+    /// Returns true if the filter holds at least as many keys as it is made for, and cannot grow.
     pub(super) fn is_past_capacity(&self) -> bool {
         let keys = || match &self.shared {
             Some(shared) => shared.estimate().keys,
@@ -102,7 +104,8 @@ impl RunFilter {
         self.limit.is_some_and(|limit| keys() >= limit)
     }
 
-    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`.
+    /// Checks that the filter can belong to the crawl in Redis. The crawl is at the head `theirs`,
+    /// and `filter` is the id of its filter.
     pub(super) async fn check_fit(
         &self,
         theirs: Option<Head>,
@@ -129,8 +132,8 @@ impl RunFilter {
         }
     }
 
-    /// Aborts like [`Self::abort`], and waits until the threads have done all their earlier jobs.
-    /// The final counts are complete after that.
+    /// Aborts like [`Self::abort`], and waits until the threads have done all earlier jobs. Then
+    /// the counts of the filter are final.
     pub(super) async fn settle(&mut self, head: Head) -> Result<(), RunError> {
         self.abort(head).await?;
         self.works.engine.settled().await?;
@@ -138,8 +141,8 @@ impl RunFilter {
         Ok(())
     }
 
-    /// Ends the run. Leaves the folder at `head`, the last committed batch, and returns the
-    /// contents of the folder.
+    /// Ends the run. Leaves the folder at `head`, the last committed batch, and returns a summary
+    /// of the folder's contents.
     pub(super) async fn rest(&mut self, head: Head) -> Result<Option<Footprint>, RunError> {
         let Some(storage) = &self.works.storage else { return Ok(None) };
         let rested = storage.call(move |store| store.rest(Some(head)).map(|()| store.footprint()));
@@ -154,15 +157,15 @@ impl RunFilter {
         }
     }
 
-    /// Notes the fill of a key in Redis. If the fill is lower than before, another program emptied
-    /// the filter, and the caches of seen keys are emptied, too.
+    /// Notes the fill of a key in Redis. A lower fill than before shows that another program
+    /// emptied the filter. Then the caches of seen keys are emptied, too.
     pub(super) fn note_fill(&mut self, sample: Sample, answer: Value) {
         if self.shared.as_mut().is_some_and(|shared| shared.note(sample, answer)) {
             self.works.engine.evict_seen();
         }
     }
 
-    /// Returns the request to the disk that has waited for too long, if there is one.
+    /// Returns a request to the disk that has waited for too long, if there is one.
     pub(super) fn hang(&self) -> Option<Hang> {
         self.disk.as_ref().and_then(Disk::hang)
     }
@@ -171,8 +174,8 @@ impl RunFilter {
         self.disk.as_ref()
     }
 
-    /// Begins a snapshot if one is due. The folder must reach back as far as Redis may return.
-    /// `info` is the answer of Redis to a request at `asked`.
+    /// Learns from `info` how far back Redis may return, and begins a snapshot if one is due.
+    /// `asked` is the time at which Redis was asked for `info`.
     pub(super) fn learn_persistence(&mut self, info: &str, asked: Moment) {
         let horizon = self.snapshots.persistence.horizon(info, asked);
         if let Some(storage) = &self.works.storage
@@ -190,15 +193,15 @@ impl Snapshots {
         info!("{name} is on the disk ({})", BinaryBytes(bytes));
         if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
             warn!(
-                "storage.horizon_bytes limits how far the storage folder goes back: if Redis comes \
-                 back with data from before its last save, or older than a minute, the filter may \
-                 not be able to follow"
+                "storage.horizon_bytes is too small for all snapshots that urlseen should keep. If \
+                 Redis returns to earlier data after a crash, for example to its last save, the \
+                 filter may not be recoverable to that data. Raise storage.horizon_bytes"
             );
         }
     }
 
     /// Logs that a snapshot could not be begun or finished.
     pub(super) fn tell_none(error: &io::Error) {
-        warn!("no snapshot could be taken ({error}); the log grows on");
+        warn!("no snapshot could be taken ({error}). The log grows until the next snapshot");
     }
 }

@@ -1,7 +1,8 @@
-//! Path of a batch through the daemon, and its interruptions.
+//! Pipeline of the daemon: moves batches from the source to the sink, in sessions.
 //!
-//! A session is the work on one connection. If it fails, its batches stay queued. The next session
-//! takes the lease under a new token, asks Redis for the last commit, and continues from there.
+//! A session is the work on one connection. If the session fails, its batches stay queued. The next
+//! session takes the lease under a new token, reads the last commit from Redis, and continues from
+//! there.
 
 mod alone;
 mod asking;
@@ -62,13 +63,13 @@ const STANDBY: Duration = Duration::from_secs(1);
 /// Maximum time for releasing the lease of a run that failed.
 const RELEASE: Duration = Duration::from_secs(2);
 
-/// Everything that a pipeline works with, except its filter.
+/// Everything that a pipeline needs, except its filter.
 pub struct Parts {
     /// Redis server of the crawl.
     pub server: Arc<dyn Server>,
-    /// Requests that the crawl sends to Redis.
+    /// Protocol that builds the crawl's requests to Redis.
     pub protocol: Protocol,
-    /// Form of the items that are to be forgotten.
+    /// Options for reading the items that are to be forgotten.
     pub forgets: Options,
     /// Configuration of the crawl.
     pub config: Config,
@@ -98,8 +99,8 @@ pub struct Pipeline {
     claim: Claim,
     board: Board,
     queue: Queue,
-    /// True if the filter is at the position of the queue. As far as this run knows, that is also
-    /// the position of Redis.
+    /// True if the filter is at the position of the queue, the last position of Redis that this run
+    /// knows.
     is_recovered: bool,
     /// Limits of the server on the size of a request, as last reported.
     limits: Limits,
@@ -109,8 +110,8 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a run with the filter of `works`, or with the filter in Redis if there is a `shared`
-    /// one. The error rate grows above `limit` fingerprints. The run ends after `stop`.
+    /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one.
+    /// Above `limit` fingerprints the error rate grows. The run ends after `stop`.
     pub fn new(
         parts: Parts,
         works: Works,
@@ -133,7 +134,7 @@ impl Pipeline {
         }
     }
 
-    /// State of the run for watchers.
+    /// Returns the state of the run, which watchers can follow.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
         self.board.watch()
     }
@@ -165,7 +166,7 @@ impl Pipeline {
         self.release().await;
     }
 
-    /// Works in one session after the other.
+    /// Works in sessions until the run ends, or until an error that no further session can fix.
     async fn sessions(
         &mut self,
         interval: Option<Duration>,
@@ -200,14 +201,15 @@ impl Pipeline {
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
-                // A standby has no work to lose.
+                // A standby has no batches to finish.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
     }
 
-    /// Replaces the failure of a daemon that would wait for the lease, if its filter does not
-    /// belong to the crawl. Such a daemon could not take over.
+    /// Checks the filter of a standby that would wait for the lease. If the filter does not belong
+    /// to the crawl, returns that error in place of `failure`, because the standby could never take
+    /// over.
     async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
         match failure {
             RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {
@@ -225,8 +227,8 @@ impl Pipeline {
         self.board.publish(self.filter.status());
     }
 
-    /// Releases the lease at the end of a run that failed, so that the next start need not wait
-    /// until it expires. If that fails too, the lease expires later.
+    /// Releases the lease at the end of a run that failed. Otherwise the next start would have to
+    /// wait until the lease expires.
     async fn release(&self) {
         if !self.claim.is_made {
             return;
@@ -240,12 +242,12 @@ impl Pipeline {
             Ok::<_, LinkError>(())
         };
         if !matches!(tokio::time::timeout(RELEASE, release).await, Ok(Ok(()))) {
-            warn!("the lease could not be released; it ends by itself within 15 s");
+            warn!("the lease could not be released: the lease ends by itself within 15 s");
         }
     }
 
-    /// Finds the cause of a failure. Redis does not say which of a command's keys has a wrong type
-    /// or is denied. So the checks of the start are repeated, which do say so.
+    /// Finds the cause of a failure. Redis does not name the key that has a wrong type or is
+    /// denied. So the checks of the start are repeated: their errors name the key.
     async fn diagnosed(&self, failure: RunError) -> RunError {
         use LinkError::{NoPermission, UnknownCommand, WrongType};
         let RunError::Redis(ProtocolError::Link(
@@ -259,7 +261,7 @@ impl Pipeline {
             Err(problems) if problems.iter().any(|it| it.retry() == Retry::Never) => {
                 RunError::Preflight(problems)
             }
-            // The cause was fixed meanwhile, or Redis is unreachable.
+            // The cause was fixed in the meantime, or Redis is unreachable.
             Ok(_) | Err(_) => failure,
         }
     }
@@ -278,11 +280,11 @@ impl Pipeline {
         match given {
             GivenBack { back: 0, left: 0, .. } => info!("the lease is released"),
             GivenBack { back, left: 0, .. } => {
-                info!("{back} unread items are back in the source, the lease is released");
+                info!("{back} unread items are back in the source. The lease is released");
             }
             GivenBack { left, .. } => info!(
-                "{left} unread items wait where they were claimed (the source is too long to \
-                 give them back to at once); the next start begins with them. The lease is released"
+                "{left} unread items stay claimed, because the source is too long to take them \
+                 back. The next start reads these items first. The lease is released"
             ),
         }
     }

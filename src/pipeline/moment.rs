@@ -13,11 +13,11 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTi
     humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
 }
 
-/// Optional points in time, in the same form.
+/// Optional points in time: RFC 3339, to the millisecond, or null.
 pub(super) mod optional {
     use super::{Deserialize, Deserializer, Serializer, SystemTime};
 
-    #[expect(clippy::ref_option, reason = "serde calls it with this")]
+    #[expect(clippy::ref_option, reason = "serde passes this type")]
     pub(in super::super) fn serialize<S: Serializer>(
         time: &Option<SystemTime>,
         to: S,

@@ -22,7 +22,7 @@ pub enum Phase {
     },
     /// The filter is being recovered to the position of Redis.
     Recovering,
-    /// Items are claimed, judged and committed, or the daemon waits for them.
+    /// Items are claimed, judged and committed, or the daemon waits for new items.
     Working,
     /// Commits wait because a list has reached its maximum length.
     Backpressure {
@@ -34,16 +34,16 @@ pub enum Phase {
         /// Last error of the connection.
         trouble: String,
     },
-    /// The disk of the storage folder does not answer. The daemon continues once it does.
+    /// The disk of the storage folder does not answer. The daemon continues when the disk answers.
     DiskAway {
-        /// Last message on the disk.
+        /// Last message about the disk.
         trouble: String,
     },
     /// The daemon was asked to stop, and finishes the batches in flight.
     Stopping,
     /// The daemon ends, or has ended, because of an error that no retry can fix.
     Failed {
-        /// Message of the error that ended it.
+        /// Message of the error that ended the daemon.
         reason: String,
     },
 }
@@ -54,7 +54,7 @@ pub enum Phase {
 pub enum Backpressure {
     /// The sink has `sink.max_len` items.
     Sink,
-    /// The rejects list has `rejects.max_len`.
+    /// The rejects list has `rejects.max_len` items.
     Rejects,
 }
 
@@ -73,7 +73,7 @@ impl Phase {
         "failed",
     ];
 
-    /// Name of the phase, one of `NAMES`.
+    /// Returns the name of the phase, one of `NAMES`.
     pub(crate) fn name(&self) -> &'static str {
         Self::NAMES[match self {
             Self::Starting => 0,
@@ -111,19 +111,18 @@ impl fmt::Display for Phase {
                 write!(f, "waiting for the lease, which {holder} holds")
             }
             Self::Recovering => {
-                f.write_str("recovering: recovering the filter to where Redis stands")
+                f.write_str("recovering: recovering the filter to the position of Redis")
             }
             Self::Working => f.write_str("working"),
             Self::Backpressure { by: Backpressure::Sink } => {
-                f.write_str("held up: the sink is as long as sink.max_len lets it be")
+                f.write_str("backpressure: the sink has reached sink.max_len")
             }
             Self::Backpressure { by: Backpressure::Rejects } => f.write_str(
-                "held up: there are as many rejects as rejects.max_len lets there be; see \
-                 urlseen rejects",
+                "backpressure: the rejects list has reached rejects.max_len; see urlseen rejects",
             ),
             Self::RedisAway { trouble } => write!(f, "waiting for Redis: {trouble}"),
             Self::DiskAway { trouble } => write!(f, "waiting for the disk: {trouble}"),
-            Self::Stopping => f.write_str("stopping: finishing what is in flight"),
+            Self::Stopping => f.write_str("stopping: finishing the batches in flight"),
             Self::Failed { reason } => write!(f, "failed: {reason}"),
         }
     }

@@ -1,4 +1,4 @@
-//! Batches that are ready and not yet known to be committed.
+//! Ready batches. This process does not know yet if Redis has committed them.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -23,11 +23,11 @@ pub(crate) struct Prepared {
 impl Prepared {
     /// Prepares a batch. `is_last` is true for the last part of a batch that was judged together.
     pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
-        let (rejects, end) = (rejects(protocol, &batch), protocol.end(batch.items()));
+        let (rejects, end) = (rejects(protocol, &batch), protocol.source().end(batch.items()));
         Self { batch, rejects, end, is_last }
     }
 
-    /// Lengths of everything that the commit sends to Redis for an item.
+    /// Returns the length of each string that the commit sends to Redis for an item.
     pub(crate) fn lengths(&self) -> impl Iterator<Item = usize> {
         self.batch.onward().chain(self.rejects.iter()).map(<[u8]>::len)
     }
@@ -37,12 +37,12 @@ impl Prepared {
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
-    /// Position of the source as of `head`.
+    /// Position of the source after the commit `head`.
     cursor: Cursor,
     batches: VecDeque<Prepared>,
 }
 
-/// Result for the queued batches, according to the position of Redis.
+/// Result of comparing the queue with the position of Redis.
 #[derive(Debug)]
 pub(crate) struct Settled {
     /// Batches that were committed, oldest first.
@@ -51,15 +51,15 @@ pub(crate) struct Settled {
     pub(crate) stale: bool,
 }
 
-/// Redis is at a position where this run has never been.
+/// Error: the position of Redis is neither the last known commit nor a queued batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Redis {}, this run last committed {ours}: either Redis came back with older data, or another \
-     program changed the crawl's state. The filter is recovered to where Redis stands",
+     program changed the crawl's state. The filter is recovered to the position of Redis",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
-    /// Position of Redis, if it knows the crawl.
+    /// Position of the crawl in Redis. `None` if Redis does not know the crawl.
     pub(crate) theirs: Option<Head>,
     /// Position that this run committed last.
     pub(crate) ours: Head,
@@ -71,7 +71,7 @@ impl Queue {
         Self { head, cursor, batches: VecDeque::new() }
     }
 
-    /// Last batch that is known to be committed.
+    /// Returns the last batch that is known to be committed.
     pub(crate) fn head(&self) -> Head {
         self.head
     }
@@ -86,7 +86,8 @@ impl Queue {
         self.cursor.left
     }
 
-    /// Position of the source before the batch at `index` from the oldest, or after the last batch.
+    /// Returns the position of the source before the batch at `index`, counted from the oldest. If
+    /// `index` is the number of batches, returns the position after the last batch.
     pub(crate) fn cursor(&self, index: usize) -> Cursor {
         match index.checked_sub(1) {
             Some(before) => self.batches[before].end,
@@ -99,7 +100,7 @@ impl Queue {
         self.batches.iter().map(|prepared| prepared.batch.items().len() as u64).sum()
     }
 
-    /// Head that the next batch follows.
+    /// Returns the head that the next batch follows.
     pub(crate) fn next_base(&self) -> Head {
         self.batches.back().map_or(self.head, |last| last.batch.head())
     }
@@ -128,7 +129,7 @@ impl Queue {
         Some(prepared)
     }
 
-    /// Notes that the items after a cursor are claimed. No batch may be queued.
+    /// Notes that the items after a cursor are claimed. The queue must be empty.
     pub(crate) fn claimed(&mut self, cursor: Cursor) {
         self.cursor = cursor;
     }
@@ -164,7 +165,7 @@ fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
     let mut rejects = Rejects::default();
     for (place, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
         let most = most_made(item.len()).min(batch.most());
-        let reason = protocol.explain(reason, batch.items(), place);
+        let reason = protocol.source().explain(reason, batch.items(), place);
         rejects.push(place, reject::write(item, &reason, now, most));
     }
     rejects

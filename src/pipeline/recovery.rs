@@ -1,4 +1,4 @@
-//! Start of a new session: settles the batches in flight, and recovers the filter.
+//! Start of a session: settles the queued batches, and recovers the filter.
 
 use std::pin::pin;
 
@@ -20,23 +20,25 @@ use urlseen_core::storage::Head;
 use urlseen_engine::engine::store::{How, Recovery};
 
 impl Pipeline {
-    /// Asks for the limits of the server, which may have changed since the last connection.
+    /// Asks the server for its limits, which may have changed since the last connection.
     pub(super) async fn ask_limits(&mut self, link: &mut Link) -> Result<(), RunError> {
         self.limits = Limits::ask(link).await?;
         if !self.limits.is_told && !self.is_recovered {
             info!(
-                "this user may not ask for proto-max-bulk-len (CONFIG GET): it is assumed that \
-                 Redis takes {} of an item at once",
+                "urlseen's Redis user may not ask for proto-max-bulk-len (CONFIG GET): urlseen \
+                 assumes that Redis accepts items of at most {}",
                 BinaryBytes(self.limits.word as u64)
             );
         }
         Ok(())
     }
 
-    /// Settles the batches in flight. If Redis is at another position, recovers the filter to it.
+    /// Settles the queued batches. If Redis is at an unknown position, recovers the filter to that
+    /// position.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let is_recovered = std::mem::take(&mut self.is_recovered);
-        // If the log must be cut, that may fail later. No query may be half answered then.
+        // A cut of the log may fail later. All queries are answered before, so that none is half
+        // answered.
         self.answer_all().await?;
         let settled = is_recovered.then(|| self.queue.settle(owned.standing));
         match settled {
@@ -53,7 +55,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Counts batches that must be read and judged again.
+    /// Counts batches that were aborted, and that must be read and judged again.
     pub(super) fn note_aborted(&mut self, batches: usize) {
         self.board.counts().batches_aborted += batches as u64;
     }
@@ -73,14 +75,15 @@ impl Pipeline {
             self.filter.abort(head).await?;
         }
         info!(
-            "connected again: {} batches had been committed, {again} are sent again, {aborted} \
-             are read and judged again",
+            "connected again: Redis had committed {} batches, {again} batches are sent again, and \
+             {aborted} batches are read and judged again",
             committed.len()
         );
         Ok(())
     }
 
-    /// Recovers the filter to the position of Redis, and ties the two together.
+    /// Recovers the filter to the position of Redis, and records in Redis that the crawl has this
+    /// filter.
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.standing.cursor;
         if let Some(shared) = &mut self.filter.shared {
@@ -101,7 +104,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Renews the lease while the filter is being recovered.
+    /// Recovers the filter to the position of Redis, and renews the lease in the meantime.
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = owned.standing;
         self.gather().await?;
@@ -134,7 +137,7 @@ impl Pipeline {
         };
         self.filter.works.engine.restored().await?;
         self.board.keep_footprint(footprint);
-        // The next session need not recover again.
+        // This error is returned only now, so that the next session finds the filter recovered.
         lost.map_or(Ok(()), Err)?;
         Ok(recovered?)
     }

@@ -25,7 +25,8 @@ pub(crate) fn listen() -> io::Result<Stop> {
                 std::process::exit(128 + kind.as_raw_value());
             }
             warn!(
-                "asked to stop: the batches in flight are finished first; ask again to end at once"
+                "asked to stop: the daemon finishes the batches in flight first. A second signal \
+                 ends the process at once"
             );
             let _ = ask.send(true);
         }

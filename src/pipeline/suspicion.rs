@@ -1,14 +1,16 @@
-//! Finds the item of a commit that breaks each connection on which it is sent.
+//! Finds the item whose commit breaks each connection on which the commit is sent.
 //!
-//! A server closes the connection if a request is larger than its limit. Usually the limits are
-//! known ([`Limits`]). They are unknown if the server does not report them, if they have just been
-//! lowered, or if a proxy breaks the connection. Then the same commit would be sent forever. So a
-//! commit is not sent again after it has broken several connections in a row, each of which had
-//! answered before. In a row means that no connection was lost without the commit in between:
-//! otherwise connections break for another reason. To find that out, the commit waits for a while
-//! on the next connections. Its items are then read and judged again, one by one. The item whose
-//! commit still breaks connections is set aside: the item moves to the oversize list, and its
-//! reject describes it.
+//! A server closes the connection if a request is larger than the server's limit. Usually the
+//! limits are known ([`Limits`]). They are unknown in three cases: the server does not report them,
+//! they have just been lowered, or a proxy closes the connection. Without this module, the daemon
+//! would then send the same commit forever.
+//!
+//! A commit is suspected after it has broken several connections in a row. If a connection is lost
+//! before the commit is sent, connections break for another reason. So the count starts again. To
+//! notice such a loss, the daemon waits for a while on each new connection before it sends a
+//! suspected commit. The items of the commit are finally read and judged again, one by one. If the
+//! commit of one item still breaks connections, that item is set aside: it moves to the oversize
+//! list, with a reject that describes it.
 
 use std::time::Duration;
 
@@ -19,27 +21,29 @@ use super::queue::{Prepared, Queue};
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::storage::Head;
 
-/// Number of connections that a commit of several items may break. Then the items are judged one by
-/// one.
+/// Maximum number of connections that a commit of several items may break. After that, the items
+/// are judged one by one.
 const BREAKS_MAX: u32 = 3;
 
-/// Number of connections that a commit of one item may break. Then the item is set aside. It is
-/// higher, so that a good item is not blamed if connections break for another reason.
+/// Maximum number of connections that a commit of one item may break. After that, the item is set
+/// aside. The number is higher, so that a good item is not set aside if connections break for
+/// another reason.
 const BREAKS_MAX_ALONE: u32 = 6;
 
-/// Number of connections that a commit may break before new connections are observed first, and for
-/// how long.
+/// Number of broken connections after which a new connection is observed before the commit is sent.
 const BREAKS_BEFORE_CONTROL: u32 = 2;
+
+/// Time for which a new connection is observed.
 const CONTROL: Duration = Duration::from_millis(250);
 
-/// Evidence against the oldest commit.
+/// Signs that the oldest commit breaks connections, and the consequences for its items.
 #[derive(Debug, Default)]
 pub(super) struct Suspicion {
-    /// The commit that was under way when connections were lost, and their number.
+    /// Head of the commit that was under way when connections were lost, and their number.
     broke: Option<(Head, u32)>,
     /// Number of items that must still be judged and committed one by one.
     alone: u64,
-    /// The last commit before the item that is set aside.
+    /// Head of the last commit before the item that is set aside.
     condemned: Option<Head>,
 }
 
@@ -54,20 +58,20 @@ impl Suspicion {
     }
 
     /// Notes that a connection was lost while no commit was under way. The same cause may have
-    /// broken the earlier connections, so they are no longer evidence.
+    /// broken the earlier connections, so they no longer count.
     pub(super) fn lost_otherwise(&mut self) {
         self.broke = None;
     }
 
-    /// Returns the time until which a new connection is observed before the oldest commit is sent
-    /// on it. The connection may break by itself, too.
+    /// Returns the time until which a new connection is observed before the oldest commit is sent.
+    /// If the connection breaks in that time, the commit is not the cause.
     pub(super) fn control(&self) -> Option<Instant> {
         let is_due = self.broke.is_some_and(|(_, times)| times >= BREAKS_BEFORE_CONTROL);
         is_due.then(|| Instant::now() + CONTROL)
     }
 
-    /// Returns true if commits are sent one by one, so that only the oldest one can break the
-    /// connection.
+    /// Returns true if commits must be sent one by one, so that only the oldest commit can break
+    /// the connection.
     pub(super) fn is_aroused(&self) -> bool {
         self.broke.is_some()
     }
@@ -78,21 +82,22 @@ impl Suspicion {
         *self = Self { alone, ..Self::default() };
     }
 
-    /// Counts the items after the queue that must be judged one by one.
+    /// Returns the number of items after the queue that must be judged one by one.
     pub(super) fn alone(&self, queued: u64) -> u64 {
         self.alone.saturating_sub(queued)
     }
 
-    /// Returns true if the item that follows the commit `head` is set aside.
+    /// Returns true if the item that follows the commit `head` must be set aside.
     pub(super) fn condemns(&self, head: Head) -> bool {
         self.condemned == Some(head)
     }
 
-    /// Decides whether the waiting batches are judged again, now that it is known which were
-    /// committed. They are if one of them exceeds a limit of the server, or breaks connections.
+    /// Decides if the queued batches must be judged again. They must if one of them exceeds a limit
+    /// of the server, or if the oldest one breaks connections. The committed batches must be
+    /// removed from the queue before.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
         let exceeds = |prepared: &Prepared| prepared.lengths().any(|length| length > limits.word);
-        // A batch that was made for lower limits is known to fit them.
+        // The batch fits if it was made for limits that were as low as the present ones.
         let outgrown = |it: &Prepared| it.batch.most() > limits.word && exceeds(it);
         self.doubts(queue) || queue.iter().any(outgrown)
     }
@@ -106,7 +111,7 @@ impl Suspicion {
             return false;
         }
         let bytes: usize = oldest.lengths().sum();
-        // Every server accepts this size.
+        // Every server accepts a commit of this size.
         if bytes <= Limits::LEAST {
             return false;
         }
@@ -114,14 +119,15 @@ impl Suspicion {
         if items == 1 {
             warn!(
                 "the commit of one item ({bytes} bytes) has broken {most} connections: the item \
-                 is set aside, see urlseen rejects. If Redis takes less at once than by \
-                 default, let this user run CONFIG GET"
+                 is set aside, see urlseen rejects. If this Redis has lower limits than the \
+                 defaults, allow urlseen's Redis user to run CONFIG GET, so that urlseen can read \
+                 the limits"
             );
             self.condemned = Some(queue.head());
         } else {
             warn!(
-                "the commit of {items} items ({bytes} bytes) has broken {most} connections: they \
-                 are judged again, one by one"
+                "the commit of {items} items ({bytes} bytes) has broken {most} connections: the \
+                 items are judged again, one by one"
             );
         }
         true

@@ -1,13 +1,10 @@
 //! Replies about the server itself.
 
-use std::fmt::Write;
-use std::sync::atomic::Ordering;
-
 use super::House;
 use super::command::{SPECS, Spec, find, shown};
 use super::reply::{Reply, Version};
 
-/// Version of Redis whose replies these are.
+/// Version of Redis that the replies imitate.
 const REDIS: &str = "7.0.15";
 
 /// Builds the reply to `HELLO`.
@@ -27,22 +24,18 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 
 /// Builds the reply to `INFO`.
 pub(super) fn info(house: &House) -> String {
-    let mut text = String::new();
-    let mut line = |key: &str, value: &dyn std::fmt::Display| {
-        write!(text, "{key}:{value}\r\n").expect("a string takes all");
-    };
-    line("# Server\r\nredis_version", &REDIS);
-    line("redis_mode", &"standalone");
-    line("urlseen_version", &env!("CARGO_PKG_VERSION"));
-    line("process_id", &std::process::id());
-    line("\r\n# Clients\r\nconnected_clients", &house.clients.load(Ordering::Relaxed));
-    line("maxclients", &house.settings.max_clients);
-    line("\r\n# Replication\r\nrole", &"master");
-    line(
-        "\r\n# Keyspace\r\ndb0",
-        &format_args!("keys={},expires=0,avg_ttl=0", house.settings.keys.len()),
-    );
-    text
+    let settings = &house.settings;
+    format!(
+        "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\nurlseen_version:{}\r\n\
+         process_id:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n\
+         # Replication\r\nrole:master\r\n\r\n\
+         # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n",
+        env!("CARGO_PKG_VERSION"),
+        std::process::id(),
+        settings.max_clients - house.places.available_permits(),
+        settings.max_clients,
+        settings.keys.len(),
+    )
 }
 
 /// Builds the reply to `COMMAND` and its subcommands.
@@ -65,7 +58,7 @@ pub(super) fn commands(subcommand: Option<&[u8]>, rest: &[&[u8]]) -> Reply {
     }
 }
 
-/// Describes one command for `COMMAND`.
+/// Builds the description of one command for the reply to `COMMAND`.
 fn described(spec: &Spec) -> Reply {
     let (first, last) = spec.keys;
     let flags = spec.flags.iter().map(|&flag| Reply::Simple(flag)).collect();

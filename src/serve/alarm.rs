@@ -16,18 +16,18 @@ pub(super) struct Alarm(Mutex<AlarmCount>);
 #[derive(Debug, Default)]
 struct AlarmCount {
     last: Option<Instant>,
-    /// Clients since the last warning that caused no warning themselves.
+    /// Number of clients after the last warning. None of them caused a warning.
     silent: u64,
 }
 
 impl Alarm {
-    /// Warns of a client, unless the last warning is recent.
+    /// Logs a warning about a client, unless the last warning is recent.
     pub(super) fn raise(&self, peer: SocketAddr) {
         let mut count = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(silent) = count.turn(Instant::now()) {
             warn!(
                 "possible attack: {peer} sent HTTP to serve.listen, as a web page can make a \
-                 browser do; its connection is closed, and nothing of the request was carried \
+                 browser do; the connection is closed, and no part of the request was carried \
                  out. Look for the program at that address, and set URLSEEN_SERVE_PASSWORD. \
                  Other such connections since the last warning: {silent}"
             );
@@ -36,8 +36,8 @@ impl Alarm {
 }
 
 impl AlarmCount {
-    /// Counts one client. If it is time for a warning, returns the number of clients before it
-    /// without one.
+    /// Records one client. If a warning is due, returns the number of earlier clients after the
+    /// last warning.
     fn turn(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {
             self.silent += 1;

@@ -1,4 +1,4 @@
-//! Replies made of answers about fingerprints.
+//! Replies to questions about fingerprints.
 
 use super::command::ReplyShape;
 use super::reply::Reply;
@@ -7,9 +7,9 @@ use urlseen_engine::engine::{Answer, Wanted};
 /// Error of RedisBloom for a filter that is full.
 const FULL: &str = "ERR non scaling filter is full";
 
-/// Builds the reply to a command that wanted the same answer for each of its members.
+/// Builds the reply to a command from the answers for its members.
 pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Reply {
-    // `BF.ADD` reports 1 for a new item, and `BF.EXISTS` reports 1 for one that is there.
+    // `BF.ADD` reports 1 for a new member, and `BF.EXISTS` reports 1 for a present member.
     let is = |answer: Answer| match wanted {
         Wanted::Add => answer == Answer::Unseen,
         Wanted::Test | Wanted::Forget => answer == Answer::Seen,
@@ -29,7 +29,7 @@ pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Re
     match shape {
         ReplyShape::Bool => bloom(first),
         ReplyShape::Bools => {
-            // Like RedisBloom, the reply ends with the first member that had no room.
+            // As in RedisBloom, the reply ends with the first member that had no room.
             let end = answers.iter().position(|&answer| answer == Answer::Full);
             let said = &answers[..end.map_or(answers.len(), |end| end + 1)];
             Reply::Array(said.iter().copied().map(bloom).collect())
@@ -41,8 +41,8 @@ pub(super) fn reply(shape: ReplyShape, wanted: Wanted, answers: &[Answer]) -> Re
         }
         ReplyShape::Added => count(FULL),
         ReplyShape::Removed => count(
-            "ERR as many fingerprints are forgotten as forget.max_len allows; those must pass \
-             again first",
+            "ERR the number of forgotten fingerprints has reached its maximum (forget.max_len): \
+             some of the forgotten URLs must pass again first",
         ),
     }
 }

@@ -1,38 +1,53 @@
-//! Options of RedisBloom's commands. They change nothing, because the configuration defines the
-//! filter. Options that RedisBloom refuses are refused with its messages.
+//! Options of RedisBloom's commands. The options change nothing, because the configuration defines
+//! the filter. Options that RedisBloom refuses are refused with the same messages.
+
+use std::str::FromStr;
 
 use super::command::wrong_arity;
-use super::reply::Reply;
+use super::reply::{Reply, Version};
 use urlseen_core::filter::Fill;
 
-/// Bytes that RedisBloom adds to the bits when it reports a filter's size: for the filter, and for
-/// each layer.
+/// Bytes that RedisBloom adds to the size of the bits in a report: for the filter, and for each
+/// layer.
 const OVERHEAD: [u64; 2] = [32, 64];
 
-/// Field in the reply to `BF.INFO`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Field {
-    Capacity,
-    Size,
-    Filters,
-    Items,
-    Expansion,
+/// Field of `BF.INFO`: its word in the command, its name in the reply, and a function that computes
+/// its value from the fill and the growth factor of the filter.
+pub(super) type Field = (&'static str, &'static str, fn(&Fill, Option<u32>) -> Reply);
+
+/// All fields of `BF.INFO`, in the order of the reply.
+const FIELDS: [Field; 5] = [
+    ("capacity", "Capacity", |fill, _| Reply::count(fill.capacity)),
+    ("size", "Size", |fill, _| size(fill)),
+    ("filters", "Number of filters", |fill, _| Reply::count(fill.layers.max(1) as u64)),
+    ("items", "Number of items inserted", |fill, _| Reply::count(fill.keys)),
+    ("expansion", "Expansion rate", |_, expansion| {
+        expansion.map_or(Reply::Null, |factor| Reply::count(factor.into()))
+    }),
+];
+
+/// Memory of the filter, as RedisBloom counts it.
+fn size(fill: &Fill) -> Reply {
+    let [filter, layer] = OVERHEAD;
+    let overhead = if fill.layers == 0 { 0 } else { filter + layer * fill.layers as u64 };
+    Reply::count(overhead + fill.bytes)
 }
 
-impl Field {
-    /// All fields, in the order of the reply.
-    pub(super) const ALL: [Self; 5] =
-        [Self::Capacity, Self::Size, Self::Filters, Self::Items, Self::Expansion];
-
-    /// Name of the field in the reply.
-    pub(super) fn title(self) -> &'static str {
-        match self {
-            Self::Capacity => "Capacity",
-            Self::Size => "Size",
-            Self::Filters => "Number of filters",
-            Self::Items => "Number of items inserted",
-            Self::Expansion => "Expansion rate",
+/// Builds the reply to `BF.INFO` for one field or all.
+pub(super) fn info(
+    field: Option<Field>,
+    fill: &Fill,
+    expansion: Option<u32>,
+    version: Version,
+) -> Reply {
+    let entry = |(_, name, value): Field| (Reply::Simple(name), value(fill, expansion));
+    match field {
+        // As in RedisBloom, the reply is the value without the name.
+        Some((.., value)) if version == Version::Resp2 => {
+            Reply::Array(vec![value(fill, expansion)])
         }
+        Some(field) => Reply::Map(vec![entry(field)]),
+        None => Reply::Map(FIELDS.map(entry).into()),
     }
 }
 
@@ -41,34 +56,8 @@ pub(super) fn field(words: &[&[u8]]) -> Result<Option<Field>, Reply> {
     let [word] = words else {
         return if words.is_empty() { Ok(None) } else { Err(wrong_arity("bf.info")) };
     };
-    let names = ["capacity", "size", "filters", "items", "expansion"];
-    let named =
-        names.iter().zip(Field::ALL).find(|(it, _)| word.eq_ignore_ascii_case(it.as_bytes()));
-    match named {
-        Some((_, field)) => Ok(Some(field)),
-        None => Err(Reply::error("Invalid information value")),
-    }
-}
-
-/// Builds the reply to `BF.INFO` for one field or all.
-pub(super) fn info(
-    field: Option<Field>,
-    fill: Fill,
-    expansion: Option<u32>,
-) -> Vec<(Reply, Reply)> {
-    let value = |field| match field {
-        Field::Capacity => Reply::count(fill.capacity),
-        Field::Size if fill.layers == 0 => Reply::count(fill.bytes),
-        Field::Size => {
-            let [filter, layer] = OVERHEAD;
-            Reply::count(filter + layer * fill.layers as u64 + fill.bytes)
-        }
-        Field::Filters => Reply::count(fill.layers.max(1) as u64),
-        Field::Items => Reply::count(fill.keys),
-        Field::Expansion => expansion.map_or(Reply::Null, |factor| Reply::count(factor.into())),
-    };
-    let fields = Field::ALL.into_iter().filter(|each| field.is_none_or(|only| only == *each));
-    fields.map(|each| (Reply::Simple(each.title()), value(each))).collect()
+    let named = FIELDS.into_iter().find(|(name, ..)| word.eq_ignore_ascii_case(name.as_bytes()));
+    named.map(Some).ok_or_else(|| Reply::error("Invalid information value"))
 }
 
 /// Checks the options after the key of `BF.RESERVE`.
@@ -110,8 +99,7 @@ pub(super) fn insert<'a>(words: &[&'a [u8]]) -> Result<Vec<&'a [u8]>, Reply> {
 }
 
 fn error_rate(word: &[u8]) -> Result<(), Reply> {
-    let rate = text(word).and_then(|text| text.parse::<f64>().ok());
-    match rate {
+    match number::<f64>(word) {
         None => Err(Reply::error("ERR bad error rate")),
         Some(rate) if rate > 0.0 && rate < 1.0 => Ok(()),
         Some(_) => Err(Reply::error("ERR (0 < error rate range < 1) ")),
@@ -119,25 +107,23 @@ fn error_rate(word: &[u8]) -> Result<(), Reply> {
 }
 
 fn capacity(word: &[u8]) -> Result<(), Reply> {
-    match number(word) {
-        None => Err(Reply::error("ERR bad capacity")),
-        Some(1..) => Ok(()),
-        Some(_) => Err(Reply::error("ERR (capacity should be larger than 0)")),
-    }
+    positive(word, "ERR bad capacity", "ERR (capacity should be larger than 0)")
 }
 
 fn expansion(word: &[u8]) -> Result<(), Reply> {
-    match number(word) {
-        None => Err(Reply::error("ERR bad expansion")),
+    positive(word, "ERR bad expansion", "ERR expansion should be greater or equal to 1")
+}
+
+/// Checks that a word is an integer of at least 1. `no_number` and `too_small` are the error
+/// replies.
+fn positive(word: &[u8], no_number: &str, too_small: &str) -> Result<(), Reply> {
+    match number::<i64>(word) {
+        None => Err(Reply::error(no_number)),
         Some(1..) => Ok(()),
-        Some(_) => Err(Reply::error("ERR expansion should be greater or equal to 1")),
+        Some(_) => Err(Reply::error(too_small)),
     }
 }
 
-fn number(word: &[u8]) -> Option<i64> {
-    text(word)?.parse().ok()
-}
-
-fn text(word: &[u8]) -> Option<&str> {
-    std::str::from_utf8(word).ok()
+fn number<T: FromStr>(word: &[u8]) -> Option<T> {
+    std::str::from_utf8(word).ok()?.parse().ok()
 }

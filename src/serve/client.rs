@@ -1,4 +1,4 @@
-//! Client connection: its commands and their replies.
+//! Connection of a client: commands in, replies out.
 
 use std::collections::VecDeque;
 use std::io;
@@ -8,8 +8,8 @@ use bytes::BytesMut;
 
 use super::command::{self, Command, ReplyShape, shown};
 use super::connection::{BUFFER, Connection};
-use super::framing::{Framed, Framing, FramingError, FramingLimits};
-use super::reply::{Reply, Version};
+use super::framing::{Framing, FramingError, FramingLimits};
+use super::reply::{self, Reply, Version};
 use super::session::{self, ClientSession};
 use super::transaction::{Received, Transaction};
 use super::{House, about, answer, bloom};
@@ -20,10 +20,10 @@ use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Form, Identity, Reader};
 
-/// Approximate number of a client's questions in one batch, and the most commands in it.
+/// Maximum number of a client's commands in one batch, and approximate maximum of its questions.
 const AT_ONCE: usize = 4096;
 
-/// Client that is connected to the server.
+/// Connected client, with the state of its session and of its transaction.
 pub struct Client {
     house: Arc<House>,
     asker: Asker,
@@ -31,19 +31,19 @@ pub struct Client {
     framing: Framing,
     reader: Reader,
     session: ClientSession,
-    /// Commands since `MULTI`.
+    /// Commands that the client sent after `MULTI`; `None` outside of a transaction.
     transaction: Option<Transaction>,
     /// Commands that `EXEC` runs before any other command of the client.
     pending: VecDeque<Received>,
     is_leaving: bool,
 }
 
-/// Reply that is due for commands.
+/// Reply that the client waits for.
 enum Due {
-    /// Finished reply, with its length in bytes.
+    /// Finished reply: number of its bytes, which come next in `said` of the batch.
     Said(usize),
-    /// Reply to be made of `count` answers, in the protocol version of its command. `passing` lists
-    /// the members that pass without a question.
+    /// Reply that is made of the next `count` answers, in the protocol version of its command.
+    /// `passing` lists the positions of members that pass without a question.
     Answers {
         version: Version,
         shape: ReplyShape,
@@ -51,19 +51,23 @@ enum Due {
         count: usize,
         passing: Vec<usize>,
     },
+    /// Reply about the fill of the filter after all questions. It is the last reply of a batch.
+    Fill(Box<dyn FnOnce(Fill) -> Reply + Send>),
+    /// Reply to a command that empties the filter. It is the last reply of a batch.
+    Emptied,
 }
 
-/// Commands that are answered together.
+/// Replies to commands that are answered together.
 #[derive(Default)]
 struct Batch {
     due: Vec<Due>,
     questions: Vec<Question>,
-    /// Replies that depend on no answer, already encoded because that takes less memory.
+    /// Replies that depend on no answer. They are encoded at once, which takes less memory.
     said: BytesMut,
 }
 
 impl Batch {
-    fn say(&mut self, reply: Reply, version: Version) {
+    fn say(&mut self, reply: &Reply, version: Version) {
         let begin = self.said.len();
         reply.write(version, &mut self.said);
         self.due.push(Due::Said(self.said.len() - begin));
@@ -72,23 +76,26 @@ impl Batch {
     /// Starts an array of the next `count` replies.
     fn say_array_of(&mut self, count: usize) {
         let begin = self.said.len();
-        self.said.extend_from_slice(format!("*{count}\r\n").as_bytes());
+        reply::line(&mut self.said, '*', count);
         self.due.push(Due::Said(self.said.len() - begin));
     }
 
-    /// Returns true if the batch is large enough.
-    fn is_enough(&self) -> bool {
-        self.due.len() >= AT_ONCE || self.questions.len() >= AT_ONCE || self.said.len() >= BUFFER
+    /// Returns the request to the filter in addition to the questions.
+    fn extra(&self) -> Extra {
+        match self.due.last() {
+            Some(Due::Fill(_)) => Extra::Fill,
+            Some(Due::Emptied) => Extra::Empty,
+            _ => Extra::Nothing,
+        }
     }
-}
 
-/// End of a batch: the server answers it before the next command.
-enum Last {
-    Nothing,
-    /// Builds the reply of how full the filter is.
-    Fill(Box<dyn FnOnce(Fill) -> Reply + Send>),
-    /// Empties the whole filter.
-    Empty,
+    /// Returns true if the batch takes no further command.
+    fn is_enough(&self) -> bool {
+        self.due.len() >= AT_ONCE
+            || self.questions.len() >= AT_ONCE
+            || self.said.len() >= BUFFER
+            || self.extra() != Extra::Nothing
+    }
 }
 
 impl Client {
@@ -106,15 +113,15 @@ impl Client {
         }
     }
 
-    /// Serves the client until it leaves, is too slow, or sends bytes that are no command.
+    /// Serves the client until the client leaves, is too slow, or sends bytes that are not a
+    /// command.
     pub(super) async fn run(mut self) -> io::Result<()> {
         loop {
             let is_all = !self.answer_some().await;
             if !is_all && self.session.is_known {
                 self.connection.greeted();
             }
-            // A client that does not read its replies can make the daemon keep only this many
-            // bytes.
+            // Bounds the bytes that a client can make the daemon keep by not reading replies.
             if self.connection.replies.len() >= BUFFER
                 || is_all && !self.connection.replies.is_empty()
             {
@@ -132,22 +139,22 @@ impl Client {
         }
     }
 
-    /// Answers some of the commands that are complete. Returns true if there were any.
+    /// Answers some of the received commands. Returns false if no command is complete.
     async fn answer_some(&mut self) -> bool {
         if self.is_leaving {
             return false;
         }
         let mut batch = Batch::default();
-        let last = self.gather(&mut batch);
-        if batch.due.is_empty() && matches!(last, Last::Nothing) {
+        self.gather(&mut batch);
+        if batch.due.is_empty() {
             return false;
         }
-        self.answer(batch, last).await;
+        self.answer(batch).await;
         true
     }
 
-    /// Takes commands as long as they can be answered together.
-    fn gather(&mut self, batch: &mut Batch) -> Last {
+    /// Appends received commands to a batch, as long as the batch can answer all of them together.
+    fn gather(&mut self, batch: &mut Batch) {
         while !batch.is_enough() && !self.is_leaving {
             let was_pending = self.pending.pop_front();
             let is_pending = was_pending.is_some();
@@ -158,50 +165,48 @@ impl Client {
                 continue;
             }
             let spoken = words.of(&received);
-            // These are bytes of another protocol, sent in the hope that a later line is a command.
-            let is_noise = words.are_inline() && command::find(spoken[0]).is_none();
-            let parsed = Command::parse(&spoken);
-            let waits = |command: &Command<'_>| !is_pending && !command.is_for_transactions();
-            if let (Ok(command), true) = (&parsed, self.transaction.is_some())
-                && waits(command)
-            {
-                let refusal = self.refusal(command);
-                drop(parsed);
-                self.put_off(refusal, (received, words), batch);
-                continue;
-            }
-            match parsed {
+            let spec = command::find(spoken[0]);
+            let command = match Command::parse(spec, &spoken) {
+                Ok(command) => command,
                 Err(refusal) => {
-                    batch.say(refusal, self.session.version);
+                    batch.say(&refusal, self.session.version);
                     if let Some(transaction) = &mut self.transaction {
-                        transaction.fail();
+                        transaction.commands = None;
                     }
-                    self.is_leaving |= is_noise;
+                    // An unknown command in a line is probably another protocol. An attacker could
+                    // hope that a later line is a command.
+                    self.is_leaving |= words.are_inline() && spec.is_none();
+                    continue;
                 }
-                Ok(command) => match self.take(command, batch) {
-                    Last::Nothing => {}
-                    last => return last,
-                },
+            };
+            let refusal = self.refusal(&command, spec.map_or(&[], |spec| spec.keys_of(&spoken)));
+            let is_in_transaction = self.transaction.is_some() && !is_pending;
+            if is_in_transaction && !command.is_for_transactions() {
+                drop(command);
+                self.put_off(refusal, (received, words), batch);
+            } else if let Some(refusal) = refusal {
+                batch.say(&refusal, self.session.version);
+            } else {
+                self.take(command, batch);
             }
         }
-        Last::Nothing
     }
 
-    /// Returns the next complete command. If no further command can follow, marks the client as
+    /// Returns the next complete command. After bytes that are not a command, marks the client as
     /// leaving.
     fn next_received(&mut self, batch: &mut Batch) -> Option<Received> {
         let limits =
             if self.session.is_known { self.house.limits } else { FramingLimits::STRANGER };
         match self.framing.next(&self.connection.received, limits) {
             Ok(framed) => {
-                let Framed { words, len } = framed?;
+                let (words, len) = framed?;
                 Some((self.connection.received.split_to(len).freeze(), words))
             }
             Err(broken) => {
                 if broken == FramingError::Http {
                     self.house.alarm.raise(self.connection.peer);
                 } else {
-                    batch.say(Reply::error(format!("ERR {broken}")), self.session.version);
+                    batch.say(&Reply::error(format!("ERR {broken}")), self.session.version);
                 }
                 self.is_leaving = true;
                 None
@@ -210,32 +215,32 @@ impl Client {
     }
 
     /// Returns the error for a command that the client may not run.
-    fn refusal(&self, command: &Command<'_>) -> Option<Reply> {
+    fn refusal(&self, command: &Command<'_>, keys: &[&[u8]]) -> Option<Reply> {
         if !self.session.is_known && !command.is_for_strangers() {
             return Some(Reply::error("NOAUTH Authentication required."));
         }
-        let unknown = command.keys().iter().find(|key| !self.house.serves(key));
+        let unknown = keys.iter().find(|key| !self.house.serves(key));
         unknown.map(|key| session::unserved(key))
     }
 
-    /// Keeps a command until `EXEC`, unless it is refused now.
+    /// Keeps a command until `EXEC`, unless there is a refusal.
     fn put_off(&mut self, refusal: Option<Reply>, command: Received, batch: &mut Batch) {
         let most = self.house.limits.bytes;
         let Some(transaction) = &mut self.transaction else { return };
         let reply = match refusal {
             Some(refusal) => {
-                transaction.fail();
+                transaction.commands = None;
                 refusal
             }
             None if transaction.push(command, most) => Reply::Simple("QUEUED"),
             None => Reply::error("ERR the transaction has more than serve.request_bytes"),
         };
-        batch.say(reply, self.session.version);
+        batch.say(&reply, self.session.version);
     }
 
-    /// Runs `EXEC`: the kept commands come before any other.
+    /// Runs `EXEC`: the kept commands become the next commands of the client.
     fn execute(&mut self, batch: &mut Batch) {
-        let refusal = match self.transaction.take().map(Transaction::commands) {
+        let refusal = match self.transaction.take().map(|it| it.commands) {
             None => "ERR EXEC without MULTI",
             Some(None) => "EXECABORT Transaction discarded because of previous errors.",
             Some(Some(commands)) => {
@@ -244,42 +249,31 @@ impl Client {
                 return;
             }
         };
-        batch.say(Reply::error(refusal), self.session.version);
+        batch.say(&Reply::error(refusal), self.session.version);
     }
 
-    /// Handles one command of the client.
-    fn take(&mut self, command: Command<'_>, batch: &mut Batch) -> Last {
-        if let Some(refusal) = self.refusal(&command) {
-            batch.say(refusal, self.session.version);
-            return Last::Nothing;
-        }
+    /// Runs one command, or adds its questions to the batch.
+    fn take(&mut self, command: Command<'_>, batch: &mut Batch) {
         let reply = match command {
-            Command::Ask { wanted, members, shape, .. } => {
-                self.ask(wanted, &members, shape, batch);
-                return Last::Nothing;
+            Command::Ask { wanted, members, shape } => {
+                return self.ask(wanted, &members, shape, batch);
             }
-            Command::Card { .. } => {
-                return Last::Fill(Box::new(|fill| Reply::count(fill.keys)));
+            Command::Card => {
+                return batch.due.push(Due::Fill(Box::new(|fill| Reply::count(fill.keys))));
             }
-            Command::Info { field, .. } => {
+            Command::Info { field } => {
                 let (expansion, version) = (self.house.expansion, self.session.version);
-                return Last::Fill(Box::new(move |fill| {
-                    let all = bloom::info(field, fill, expansion);
-                    match (version, field) {
-                        // Like RedisBloom, replies with the value alone.
-                        (Version::Resp2, Some(_)) => {
-                            Reply::Array(all.into_iter().map(|(_, value)| value).collect())
-                        }
-                        _ => Reply::Map(all),
-                    }
-                }));
+                let info = move |fill| bloom::info(field, &fill, expansion, version);
+                return batch.due.push(Due::Fill(Box::new(info)));
             }
-            Command::Delete { .. } if self.house.settings.allow_delete => return Last::Empty,
-            Command::Delete { .. } => Reply::error(
+            Command::Delete if self.house.settings.allow_delete => {
+                return batch.due.push(Due::Emptied);
+            }
+            Command::Delete => Reply::error(
                 "NOPERM the filter is not to be emptied: serve.allow_delete is false. Set \
                  SCHEDULER_PERSIST = True if this is scrapy-redis closing a spider",
             ),
-            Command::Reserve { .. } => Reply::error("ERR item exists"),
+            Command::Reserve => Reply::error("ERR item exists"),
             Command::Ping { message: None } => Reply::Simple("PONG"),
             Command::Ping { message: Some(message) } | Command::Echo { message } => {
                 Reply::bulk(message)
@@ -294,25 +288,21 @@ impl Client {
                 Reply::error("ERR MULTI calls can not be nested")
             }
             Command::Multi => {
-                self.transaction = Some(Transaction::default());
-                Reply::Ok
+                self.transaction = Some(Transaction::new());
+                Reply::OK
             }
-            Command::Exec => {
-                self.execute(batch);
-                return Last::Nothing;
-            }
-            Command::Discard if self.transaction.take().is_some() => Reply::Ok,
+            Command::Exec => return self.execute(batch),
+            Command::Discard if self.transaction.take().is_some() => Reply::OK,
             Command::Discard => Reply::error("ERR DISCARD without MULTI"),
             Command::Quit => {
                 self.is_leaving = true;
-                Reply::Ok
+                Reply::OK
             }
         };
-        batch.say(reply, self.session.version);
-        Last::Nothing
+        batch.say(&reply, self.session.version);
     }
 
-    /// Turns the members of a command into questions.
+    /// For each member of a command, appends a question to the batch.
     fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: ReplyShape, batch: &mut Batch) {
         let (version, questions) = (self.session.version, &mut batch.questions);
         let (begin, mut passing) = (questions.len(), Vec::new());
@@ -322,8 +312,8 @@ impl Client {
                     questions.push(Question { wanted, fingerprint });
                 }
                 Ok(Identity::Unfiltered) => passing.push(place),
-                // Clients of sets and of RedisBloom have members of any kind: with the form `auto`,
-                // a member in no form of an item is a key by itself.
+                // Sets and RedisBloom have members of any kind. With the form `auto`, a member that
+                // is not a readable item is used as a fingerprint.
                 Err(_) if self.house.items.form == Form::Item(ItemForm::Auto) => {
                     let fingerprint = Fingerprint::from_text(bytes);
                     questions.push(Question { wanted, fingerprint });
@@ -334,7 +324,7 @@ impl Client {
                         "ERR {} cannot be read, and nothing was done: {unreadable}",
                         shown(bytes)
                     );
-                    return batch.say(Reply::error(refusal), version);
+                    return batch.say(&Reply::error(refusal), version);
                 }
             }
         }
@@ -342,25 +332,21 @@ impl Client {
         batch.due.push(Due::Answers { version, shape, wanted, count, passing });
     }
 
-    /// Gets the answers to the questions, and writes all replies.
-    async fn answer(&mut self, batch: Batch, last: Last) {
+    /// Asks the filter the questions of a batch, and writes all replies.
+    async fn answer(&mut self, batch: Batch) {
+        let extra = batch.extra();
         let Batch { due, questions, mut said } = batch;
-        let extra = match &last {
-            Last::Nothing => Extra::Nothing,
-            Last::Fill(_) => Extra::Fill,
-            Last::Empty => Extra::Empty,
-        };
         let reply = if questions.is_empty() && extra == Extra::Nothing {
             Some(query::Reply { answers: Vec::new(), fill: None })
         } else {
             self.asker.ask(questions, extra).await
         };
         let Some(query::Reply { answers, fill }) = reply else {
-            // The log may already hold added fingerprints, so the result is unknown.
+            // The log may already hold fingerprints that these commands added.
             self.is_leaving = true;
-            return self.reply(Reply::error(
-                "LOADING urlseen is ending, and has not said whether it added anything; ask again \
-                 when it is back",
+            return self.reply(&Reply::error(
+                "LOADING urlseen is ending, and the result of this command is unknown; send the \
+                 command again after urlseen has started",
             ));
         };
         let mut answers = answers.into_iter();
@@ -374,16 +360,17 @@ impl Client {
                     }
                     answer::reply(shape, wanted, &own).write(version, &mut self.connection.replies);
                 }
+                Due::Fill(reply) => {
+                    if let Some(fill) = fill {
+                        self.reply(&reply(fill));
+                    }
+                }
+                Due::Emptied => self.reply(&Reply::Number(1)),
             }
-        }
-        match (last, fill) {
-            (Last::Fill(reply), Some(fill)) => self.reply(reply(fill)),
-            (Last::Empty, _) => self.reply(Reply::Number(1)),
-            _ => {}
         }
     }
 
-    fn reply(&mut self, reply: Reply) {
+    fn reply(&mut self, reply: &Reply) {
         reply.write(self.session.version, &mut self.connection.replies);
     }
 }

@@ -1,4 +1,4 @@
-//! Commands that are served: their names, their numbers of words, and their arguments.
+//! Commands that the server knows: names, numbers of words, and arguments.
 //!
 //! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte if the same event
 //! can happen here. `docs/reference/serve.md` lists the differences and the reasons.
@@ -9,15 +9,26 @@ use super::bloom::{self, Field};
 use super::reply::Reply;
 use urlseen_engine::engine::Wanted;
 
-/// Facts about a command.
+/// Facts about a command, as the reply to `COMMAND` has them.
 pub(super) struct Spec {
     pub(super) name: &'static str,
-    /// Number of words with the name. A negative number is a minimum.
+    /// Number of words of a command with its name. A negative number stands for a minimum.
     pub(super) arity: i64,
     /// Flags in the reply to `COMMAND`.
     pub(super) flags: &'static [&'static str],
-    /// Positions of the first and the last key; -1 is the last word.
+    /// Positions of the first and the last key; -1 is the last word, and 0 stands for no key.
     pub(super) keys: (i64, i64),
+}
+
+impl Spec {
+    /// Returns the keys among the words of a command that was parsed.
+    pub(super) fn keys_of<'w, 'a>(&self, words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
+        match self.keys {
+            (1, 1) => &words[1..2],
+            (1, -1) => &words[1..],
+            _ => &[],
+        }
+    }
 }
 
 const fn spec(
@@ -33,7 +44,7 @@ const WRITE: &[&str] = &["write", "denyoom", "fast"];
 const READ: &[&str] = &["readonly", "fast"];
 const PLAIN: &[&str] = &["loading", "stale", "fast"];
 
-/// All commands that are served.
+/// All commands that the server knows, by name.
 pub(super) const SPECS: &[Spec] = &[
     spec("auth", -2, PLAIN, (0, 0)),
     spec("bf.add", 3, WRITE, (1, 1)),
@@ -63,7 +74,7 @@ pub(super) const SPECS: &[Spec] = &[
     spec("srem", -3, &["write", "fast"], (1, 1)),
 ];
 
-/// Shape of a reply to answers.
+/// Shape of a reply that is made of answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyShape {
     /// One answer, as RedisBloom replies.
@@ -81,13 +92,13 @@ pub(super) enum ReplyShape {
 }
 
 /// Command of a client, with its arguments.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum Command<'a> {
-    Ask { wanted: Wanted, key: &'a [u8], members: Vec<&'a [u8]>, shape: ReplyShape },
-    Card { key: &'a [u8] },
-    Info { key: &'a [u8], field: Option<Field> },
-    Reserve { key: &'a [u8] },
-    Delete { keys: Vec<&'a [u8]> },
+    Ask { wanted: Wanted, members: Vec<&'a [u8]>, shape: ReplyShape },
+    Card,
+    Info { field: Option<Field> },
+    Reserve,
+    Delete,
     Ping { message: Option<&'a [u8]> },
     Echo { message: &'a [u8] },
     Select { database: &'a [u8] },
@@ -103,7 +114,7 @@ pub(super) enum Command<'a> {
 }
 
 /// Arguments of the command `HELLO`.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub(super) struct Hello<'a> {
     pub(super) version: Option<&'a [u8]>,
     pub(super) auth: Option<(&'a [u8], &'a [u8])>,
@@ -111,17 +122,17 @@ pub(super) struct Hello<'a> {
 }
 
 impl<'a> Command<'a> {
-    /// Parses `words`, at least one. The first is the command's name. The error is the reply to the
+    /// Parses the words of a command; `spec` belongs to its name. The error is the reply to the
     /// client.
-    pub(super) fn parse(words: &[&'a [u8]]) -> Result<Self, Reply> {
-        let Some(spec) = find(words[0]) else { return Err(unknown(words)) };
+    pub(super) fn parse(spec: Option<&Spec>, words: &[&'a [u8]]) -> Result<Self, Reply> {
+        let Some(spec) = spec else { return Err(unknown(words)) };
         let count = i64::try_from(words.len()).unwrap_or(i64::MAX);
         if if spec.arity < 0 { count < -spec.arity } else { count != spec.arity } {
             return Err(wrong_arity(spec.name));
         }
-        let key = words.get(1).copied().unwrap_or_default();
+        let first = words.get(1).copied().unwrap_or_default();
         let behind = |at: usize| words.get(at..).unwrap_or_default().to_vec();
-        let ask = |wanted, shape| Self::Ask { wanted, key, members: behind(2), shape };
+        let ask = |wanted, shape| Self::Ask { wanted, members: behind(2), shape };
         Ok(match spec.name {
             "bf.add" => ask(Wanted::Add, ReplyShape::Bool),
             "bf.madd" => ask(Wanted::Add, ReplyShape::Bools),
@@ -129,30 +140,30 @@ impl<'a> Command<'a> {
             "bf.mexists" => ask(Wanted::Test, ReplyShape::Bools),
             "bf.insert" => {
                 let members = bloom::insert(&words[2..])?;
-                Self::Ask { wanted: Wanted::Add, key, members, shape: ReplyShape::Bools }
+                Self::Ask { wanted: Wanted::Add, members, shape: ReplyShape::Bools }
             }
             "bf.reserve" => {
                 bloom::reserve(&words[2..])?;
-                Self::Reserve { key }
+                Self::Reserve
             }
-            "bf.info" => Self::Info { key, field: bloom::field(&words[2..])? },
-            "bf.card" | "scard" => Self::Card { key },
+            "bf.info" => Self::Info { field: bloom::field(&words[2..])? },
+            "bf.card" | "scard" => Self::Card,
             "sadd" => ask(Wanted::Add, ReplyShape::Added),
             "sismember" => ask(Wanted::Test, ReplyShape::Number),
             "smismember" => ask(Wanted::Test, ReplyShape::Numbers),
             "srem" => ask(Wanted::Forget, ReplyShape::Removed),
-            "del" => Self::Delete { keys: behind(1) },
+            "del" => Self::Delete,
             "ping" if words.len() > 2 => return Err(wrong_arity("ping")),
             "ping" => Self::Ping { message: words.get(1).copied() },
-            "echo" => Self::Echo { message: key },
-            "select" => Self::Select { database: key },
+            "echo" => Self::Echo { message: first },
+            "select" => Self::Select { database: first },
             "hello" => Self::Hello(hello(&words[1..])?),
             "auth" => match words[1..] {
                 [password] => Self::Auth { user: None, password },
                 [user, password] => Self::Auth { user: Some(user), password },
                 _ => return Err(Reply::error("ERR syntax error")),
             },
-            "client" => Self::Client { subcommand: key, rest: behind(2) },
+            "client" => Self::Client { subcommand: first, rest: behind(2) },
             "command" => Self::Commands { subcommand: words.get(1).copied(), rest: behind(2) },
             "info" => Self::ServerInfo,
             "quit" => Self::Quit,
@@ -163,24 +174,12 @@ impl<'a> Command<'a> {
         })
     }
 
-    /// Keys among the arguments.
-    pub(super) fn keys(&self) -> &[&'a [u8]] {
-        match self {
-            Self::Ask { key, .. }
-            | Self::Card { key }
-            | Self::Info { key, .. }
-            | Self::Reserve { key } => std::slice::from_ref(key),
-            Self::Delete { keys } => keys,
-            _ => &[],
-        }
-    }
-
-    /// Returns true if the command runs immediately even between `MULTI` and `EXEC`.
+    /// Returns true for a command that runs immediately even between `MULTI` and `EXEC`.
     pub(super) fn is_for_transactions(&self) -> bool {
         matches!(self, Self::Multi | Self::Exec | Self::Discard | Self::Quit)
     }
 
-    /// Returns true if the command needs no password.
+    /// Returns true for a command that a client may send before the password.
     pub(super) fn is_for_strangers(&self) -> bool {
         matches!(self, Self::Auth { .. } | Self::Hello(_) | Self::Quit)
     }
@@ -220,7 +219,7 @@ pub(super) fn wrong_arity(name: &str) -> Reply {
 
 /// Error of Redis for an unknown command.
 fn unknown(words: &[&[u8]]) -> Reply {
-    /// Approximate number of bytes of the words that the error shows.
+    /// Approximate maximum number of bytes that the error shows of the arguments.
     const SHOWN: usize = 128;
     let mut arguments = String::new();
     for word in &words[1..] {
@@ -233,7 +232,7 @@ fn unknown(words: &[&[u8]]) -> Reply {
     Reply::error(format!("ERR unknown command '{name}', with args beginning with: {arguments}"))
 }
 
-/// Shows a word in an error.
+/// Returns the first bytes of a word as text for an error.
 pub(super) fn shown(word: &[u8]) -> String {
     const LONGEST: usize = 128;
     String::from_utf8_lossy(&word[..word.len().min(LONGEST)]).into_owned()

@@ -1,21 +1,19 @@
-//! Framing of commands: the place where one ends and the next begins in a client's bytes.
+//! Framing: finds the start and the end of each command in the bytes of a client.
 //!
 //! Both versions of the protocol have the same commands: an array of bulk strings, or a line of
 //! words ("inline"). Other bytes, and commands that are too large, are refused as early as possible
-//! with the errors of Redis. So no client can make the daemon keep bytes that it will not read. The
-//! protocol crate gets only complete commands, because it would follow nested arrays down to the
-//! end of the stack.
+//! with the errors of Redis. So no client can make the daemon keep bytes of an invalid command.
 
 use std::ops::Range;
 
-use redis_protocol::resp2::decode::decode_range;
-use redis_protocol::resp2::types::RangeFrame;
-
 use super::{http, inline};
 
-/// Longest line, either of an inline command or of a length.
+/// Maximum number of bytes in the line of an inline command.
 const LINE_MAX: usize = 64 << 10;
 const LENGTH_MAX: usize = 32;
+
+/// Bytes after each bulk string.
+const END: &[u8] = b"\r\n";
 
 /// Limits on the commands of a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,18 +25,13 @@ pub struct FramingLimits {
 }
 
 impl FramingLimits {
-    /// Limits for a client that has not given the password, as in Redis.
+    /// Limits for a client before the password, as in Redis.
     pub(super) const STRANGER: Self = Self { bytes: 16 << 10, words: 10 };
 }
 
-/// Command, divided into its words.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Framed {
-    /// Words of the command; none for an empty line, which Redis ignores.
-    pub(super) words: Words,
-    /// Length of the command in bytes.
-    pub(super) len: usize,
-}
+/// Words of a command, and the length of the command in bytes. An empty line has no words; Redis
+/// ignores such a line.
+pub(super) type Framed = (Words, usize);
 
 /// Words that make up a command.
 #[derive(Debug, PartialEq, Eq)]
@@ -49,10 +42,10 @@ pub(super) enum Words {
     Line(Vec<Vec<u8>>),
 }
 
-/// Error for bytes that are no command. The connection is then unusable.
+/// Error for bytes that are not a command. After the error, the connection is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum FramingError {
-    /// Protocol error in the words of Redis.
+    /// Protocol error with the message of Redis.
     #[error("Protocol error: {0}")]
     Protocol(String),
     /// Request of a client that speaks HTTP.
@@ -64,16 +57,16 @@ fn broken(words: impl Into<String>) -> FramingError {
     FramingError::Protocol(words.into())
 }
 
-/// Finder of commands. It remembers its position in an incomplete command.
+/// Finder of commands, which remembers its position in an incomplete command.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
-    /// Number of missing words of an incomplete array, and the position of the next one.
+    /// Number of missing words of an incomplete array, and the position of the next word.
     begun: Option<(usize, usize)>,
 }
 
 impl Framing {
-    /// Returns the command at the start of `bytes` once it is complete. Until then, the caller
-    /// calls again with the same bytes and more.
+    /// Returns the command at the start of `bytes`; `None` if the command is not complete. Then the
+    /// caller calls again with the same bytes and more.
     pub(super) fn next(
         &mut self,
         bytes: &[u8],
@@ -85,24 +78,17 @@ impl Framing {
         }
         let Some(len) = self.array_len(bytes, limits)? else { return Ok(None) };
         self.begun = None;
-        if bytes[1] == b'-' {
-            // Redis ignores an array of negative length.
-            return Ok(Some(Framed { words: Words::Here(Vec::new()), len }));
+        let mut words = Vec::new();
+        let mut at = memchr::memchr(b'\n', bytes).map_or(len, |end| end + 1);
+        while let Some(word) = word(&bytes[..len], at, limits)? {
+            at = word.end + END.len();
+            words.push(word);
         }
-        let words = match decode_range(&bytes[..len]) {
-            Ok(Some((RangeFrame::Array(words), _))) => words,
-            other => {
-                return Err(broken(format!("not an array of bulk strings: {other:?}")));
-            }
-        };
-        let words = words.into_iter().map(|word| match word {
-            RangeFrame::BulkString((from, to)) => Ok(from..to),
-            _ => Err(broken("invalid bulk length")),
-        });
-        Ok(Some(Framed { words: Words::Here(words.collect::<Result<_, _>>()?), len }))
+        Ok(Some((Words::Here(words), len)))
     }
 
-    /// Returns the length of the array at the start of `bytes` once it is complete.
+    /// Returns the length of the array at the start of `bytes`; `None` if the array is not
+    /// complete.
     fn array_len(
         &mut self,
         bytes: &[u8],
@@ -116,38 +102,45 @@ impl Framing {
             if words > most {
                 return Err(broken("invalid multibulk length"));
             }
-            // Redis treats a negative number as zero.
+            // Redis ignores an array of negative length.
             (usize::try_from(words).unwrap_or(0), at)
         };
         while left > 0 {
             self.begun = Some((left, at));
-            match bytes.get(at) {
-                None => return Ok(None),
-                Some(b'$') => {}
-                Some(other) => {
-                    let found = char::from(*other).escape_default();
-                    return Err(broken(format!("expected '$', got '{found}'")));
-                }
-            }
-            let Some((word, begin)) = length(bytes, at, "bulk count")? else { return Ok(None) };
-            let invalid = || broken("invalid bulk length");
-            let word = usize::try_from(word).map_err(|_| invalid())?;
-            let end = begin.checked_add(word).and_then(|end| end.checked_add(2));
-            let end = end.filter(|&end| end <= limits.bytes).ok_or_else(invalid)?;
-            match bytes.get(end - 2..end) {
-                None => return Ok(None),
-                Some(b"\r\n") => {}
-                Some(_) => {
-                    return Err(broken("a bulk string does not end with CRLF"));
-                }
-            }
-            (left, at) = (left - 1, end);
+            let Some(word) = word(bytes, at, limits)? else { return Ok(None) };
+            (left, at) = (left - 1, word.end + END.len());
         }
         Ok(Some(at))
     }
 }
 
-/// Reads the number after the byte at `at`. Returns it and the end of its line once that is there.
+/// Returns the position of the bulk string at `at`; `None` if the string is not complete.
+fn word(
+    bytes: &[u8],
+    at: usize,
+    limits: FramingLimits,
+) -> Result<Option<Range<usize>>, FramingError> {
+    match bytes.get(at) {
+        None => return Ok(None),
+        Some(b'$') => {}
+        Some(other) => {
+            let found = char::from(*other).escape_default();
+            return Err(broken(format!("expected '$', got '{found}'")));
+        }
+    }
+    let Some((length, begin)) = length(bytes, at, "bulk count")? else { return Ok(None) };
+    let end = usize::try_from(length).ok().and_then(|length| begin.checked_add(length));
+    let is_small = |end: &usize| end.checked_add(END.len()).is_some_and(|it| it <= limits.bytes);
+    let end = end.filter(is_small).ok_or_else(|| broken("invalid bulk length"))?;
+    match bytes.get(end..end + END.len()) {
+        None => Ok(None),
+        Some(END) => Ok(Some(begin..end)),
+        Some(_) => Err(broken("a bulk string does not end with CRLF")),
+    }
+}
+
+/// Reads the number after the byte at `at`. Returns the number and the end of its line; `None` if
+/// the line is not complete.
 fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, FramingError> {
     let from = &bytes[at..bytes.len().min(at + LENGTH_MAX)];
     let Some(end) = memchr::memchr(b'\n', from) else {
@@ -168,7 +161,7 @@ fn length(bytes: &[u8], at: usize, what: &str) -> Result<Option<(i64, usize)>, F
     Ok(Some((number, at + end + 1)))
 }
 
-/// Returns the line at the start of `bytes` once it is complete.
+/// Returns the words of the line at the start of `bytes`; `None` if the line is not complete.
 fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingError> {
     let most = LINE_MAX.min(limits.bytes);
     let begin = &bytes[..bytes.len().min(most)];
@@ -177,7 +170,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
-    // Check for HTTP before the quotes, because a URL may hold a single quote.
+    // HTTP comes before the check of quotes, because a URL may contain a single quote.
     if http::is_http(line) {
         return Err(FramingError::Http);
     }
@@ -186,7 +179,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
     if words.len() > limits.words {
         return Err(broken("too many words in an inline request"));
     }
-    Ok(Some(Framed { words: Words::Line(words), len: end + 1 }))
+    Ok(Some((Words::Line(words), end + 1)))
 }
 
 impl Words {
@@ -203,7 +196,7 @@ impl Words {
         matches!(self, Self::Line(_))
     }
 
-    /// Cuts the words out of the received bytes.
+    /// Returns the words; `bytes` are the received bytes of the command.
     pub(super) fn of<'a>(&'a self, bytes: &'a [u8]) -> Vec<&'a [u8]> {
         match self {
             Self::Here(words) => words.iter().map(|word| &bytes[word.clone()]).collect(),
@@ -224,9 +217,8 @@ mod tests {
 
     fn words(bytes: &[u8]) -> Result<Option<Found>, String> {
         let framed = Framing::default().next(bytes, LIMITS).map_err(|broken| broken.to_string())?;
-        Ok(framed.map(|framed| {
-            (framed.words.of(bytes).into_iter().map(<[u8]>::to_vec).collect(), framed.len)
-        }))
+        Ok(framed
+            .map(|(words, len)| (words.of(bytes).into_iter().map(<[u8]>::to_vec).collect(), len)))
     }
 
     #[test]
@@ -293,9 +285,9 @@ mod tests {
                 }
             }
             bytes.extend(&noise);
-            let framed = framing.next(&bytes, LIMITS).unwrap().unwrap();
-            prop_assert_eq!(framed.len, len);
-            prop_assert_eq!(framed.words.of(&bytes), all);
+            let (words, found) = framing.next(&bytes, LIMITS).unwrap().unwrap();
+            prop_assert_eq!(found, len);
+            prop_assert_eq!(words.of(&bytes), all);
             let _ = Framing::default().next(&noise, LIMITS);
             let mut broken = bytes[..cut.min(len)].to_vec();
             broken.extend(noise);

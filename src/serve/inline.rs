@@ -1,4 +1,4 @@
-//! Commands as people type them: words separated by blanks, with the quotes of Redis.
+//! Inline commands, as people type them: words separated by blanks, with the quotes of Redis.
 
 /// Splits a line into words. Returns `None` if a quote is not closed, or not followed by a blank.
 pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
@@ -8,8 +8,7 @@ pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
         let mut word = Vec::new();
         while let Some((&first, behind)) = rest.split_first() {
             rest = match first {
-                b'"' => double_quoted(behind, &mut word)?,
-                b'\'' => single_quoted(behind, &mut word)?,
+                b'"' | b'\'' => quoted(first, behind, &mut word)?,
                 blank if blank.is_ascii_whitespace() => break,
                 byte => {
                     word.push(byte);
@@ -23,55 +22,42 @@ pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     Some(words)
 }
 
-fn double_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+/// Appends the text before the closing quote to `word`, and returns the bytes after the quote.
+/// Double quotes permit all escapes, single quotes only `\'`.
+fn quoted<'a>(quote: u8, mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
+    let is_double = quote == b'"';
     loop {
-        rest = match rest {
-            [b'"', behind @ ..] => return ended(behind),
+        let (byte, behind) = match rest {
+            [first, behind @ ..] if *first == quote => return ended(behind),
+            [b'\\', b'\'', behind @ ..] => (b'\'', behind),
             [b'\\', b'x', high, low, behind @ ..]
-                if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
+                if is_double && high.is_ascii_hexdigit() && low.is_ascii_hexdigit() =>
             {
                 let digit = |byte: u8| char::from(byte).to_digit(16);
-                word.push(u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?);
-                behind
+                (u8::try_from(digit(*high)? << 4 | digit(*low)?).ok()?, behind)
             }
-            [b'\\', escaped, behind @ ..] => {
-                word.push(match escaped {
-                    b'n' => b'\n',
-                    b'r' => b'\r',
-                    b't' => b'\t',
-                    b'b' => 8,
-                    b'a' => 7,
-                    other => *other,
-                });
-                behind
-            }
-            [byte, behind @ ..] => {
-                word.push(*byte);
-                behind
-            }
+            [b'\\', escaped, behind @ ..] if is_double => (unescaped(*escaped), behind),
+            [byte, behind @ ..] => (*byte, behind),
             [] => return None,
         };
+        word.push(byte);
+        rest = behind;
     }
 }
 
-fn single_quoted<'a>(mut rest: &'a [u8], word: &mut Vec<u8>) -> Option<&'a [u8]> {
-    loop {
-        rest = match rest {
-            [b'\\', b'\'', behind @ ..] => {
-                word.push(b'\'');
-                behind
-            }
-            [b'\'', behind @ ..] => return ended(behind),
-            [byte, behind @ ..] => {
-                word.push(*byte);
-                behind
-            }
-            [] => return None,
-        };
+/// Returns the byte that a letter after a backslash stands for.
+fn unescaped(letter: u8) -> u8 {
+    match letter {
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'b' => 8,
+        b'a' => 7,
+        other => other,
     }
 }
 
-/// Checks that a closing quote also ends its word.
+/// Checks that the word ends with its closing quote. `rest` are the bytes after the quote.
 fn ended(rest: &[u8]) -> Option<&[u8]> {
     rest.first().is_none_or(u8::is_ascii_whitespace).then_some(rest)
 }

@@ -1,8 +1,9 @@
 //! Server for the Redis protocol, which answers clients such as spiders.
 //!
-//! Clients of Redis sets and of RedisBloom ask for members of the served keys. All keys are the one
-//! filter of the crawl. Added fingerprints are in the log before the client gets a reply. The
-//! [dispatcher](urlseen_engine::engine::query) is the only access to the filter.
+//! Clients use commands of Redis sets and of RedisBloom with the keys in `serve.keys`. All these
+//! keys stand for the filter of the crawl. A client gets its reply after the log has the
+//! fingerprints that the client added. The [dispatcher](urlseen_engine::engine::query) is the only
+//! access to the filter.
 
 mod about;
 mod alarm;
@@ -19,11 +20,12 @@ mod server;
 mod session;
 mod transaction;
 
-use std::sync::atomic::AtomicUsize;
+use std::sync::Arc;
 
 use alarm::Alarm;
 use framing::FramingLimits;
 pub use server::Server;
+use tokio::sync::Semaphore;
 
 use urlseen_engine::config::{Config, Emit, Secret, Serve};
 use urlseen_engine::item::Options;
@@ -36,12 +38,12 @@ const WORDS: usize = 1 << 20;
 struct House {
     settings: Serve,
     items: Options,
-    /// Growth factor of the filter's next layer; `None` if it does not grow.
+    /// Growth factor of the filter's next layer; `None` if the filter does not grow.
     expansion: Option<u32>,
     password: Option<Secret>,
     limits: FramingLimits,
-    /// Number of connected clients.
-    clients: AtomicUsize,
+    /// Places for clients. Each connected client has one place.
+    places: Arc<Semaphore>,
     alarm: Alarm,
 }
 
@@ -53,13 +55,13 @@ impl House {
             expansion,
             password: config.serve_password.clone(),
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
+            places: Arc::new(Semaphore::new(settings.max_clients)),
             settings,
-            clients: AtomicUsize::new(0),
             alarm: Alarm::default(),
         }
     }
 
-    /// Returns true if the key is one of the filter's.
+    /// Returns true if `serve.keys` has this key.
     fn serves(&self, key: &[u8]) -> bool {
         self.settings.keys.iter().any(|own| own.as_bytes() == key)
     }

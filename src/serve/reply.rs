@@ -1,10 +1,10 @@
 //! Replies to clients, in either version of the protocol.
 
-use bytes::{Bytes, BytesMut};
-use redis_protocol::resp2::{encode as encode2, types::BytesFrame as Frame2};
-use redis_protocol::resp3::{encode::complete as encode3, types::BytesFrame as Frame3};
+use std::fmt::{Display, Write};
 
-/// Version of the protocol.
+use bytes::BytesMut;
+
+/// Version of the Redis protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
     /// Version that every client speaks.
@@ -16,81 +16,101 @@ pub(super) enum Version {
 /// Reply of the server to one command.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Reply {
-    /// Simple string `OK` as a reply.
-    Ok,
     Simple(&'static str),
     Error(String),
     Number(i64),
     /// Boolean, encoded as a number in version 2.
     Bool(bool),
     Null,
-    Bulk(Bytes),
+    Bulk(Vec<u8>),
     Array(Vec<Reply>),
     /// Map of names to values, encoded as an array in version 2.
     Map(Vec<(Reply, Reply)>),
 }
 
 impl Reply {
+    /// Reply to a command that succeeded.
+    pub(super) const OK: Self = Self::Simple("OK");
+
     pub(super) fn bulk(text: impl Into<Vec<u8>>) -> Self {
-        Self::Bulk(Bytes::from(text.into()))
+        Self::Bulk(text.into())
     }
 
-    /// Makes a number of a count, as Redis does.
+    /// Makes a number of a count. A count above the range of a number becomes the maximum.
     pub(super) fn count(count: u64) -> Self {
         Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
     }
 
-    /// Makes an error. It may repeat text of the client, which stays on its line.
+    /// Makes an error. Line ends in the text become spaces, because the text may come from a
+    /// client.
     pub(super) fn error(text: impl Into<String>) -> Self {
         Self::Error(text.into().replace(['\r', '\n'], " "))
     }
 
     /// Appends the encoded reply to `out`.
-    pub(super) fn write(self, version: Version, out: &mut BytesMut) {
-        let written = match version {
-            Version::Resp2 => encode2::extend_encode(out, &self.into_resp2(), false),
-            Version::Resp3 => encode3::extend_encode(out, &self.into_resp3(), false),
-        };
-        written.expect("a reply of ours can be encoded, as its buffer grows");
-    }
-
-    fn into_resp2(self) -> Frame2 {
+    pub(super) fn write(&self, version: Version, out: &mut BytesMut) {
+        let is_new = version == Version::Resp3;
         match self {
-            Self::Ok => Frame2::SimpleString(Bytes::from_static(b"OK")),
-            Self::Simple(text) => Frame2::SimpleString(Bytes::from_static(text.as_bytes())),
-            Self::Error(text) => Frame2::Error(text.into()),
-            Self::Number(number) => Frame2::Integer(number),
-            Self::Bool(is) => Frame2::Integer(i64::from(is)),
-            Self::Null => Frame2::Null,
-            Self::Bulk(bytes) => Frame2::BulkString(bytes),
-            Self::Array(all) => Frame2::Array(all.into_iter().map(Self::into_resp2).collect()),
+            Self::Simple(text) => line(out, '+', text),
+            Self::Error(text) => line(out, '-', text),
+            Self::Number(number) => line(out, ':', number),
+            Self::Bool(is) if is_new => line(out, '#', if *is { 't' } else { 'f' }),
+            Self::Bool(is) => line(out, ':', i32::from(*is)),
+            Self::Null if is_new => line(out, '_', ""),
+            Self::Null => line(out, '$', -1),
+            Self::Bulk(bytes) => {
+                line(out, '$', bytes.len());
+                out.extend_from_slice(bytes);
+                out.extend_from_slice(b"\r\n");
+            }
+            Self::Array(all) => {
+                line(out, '*', all.len());
+                for reply in all {
+                    reply.write(version, out);
+                }
+            }
             Self::Map(all) => {
-                let flat = all.into_iter().flat_map(|(name, value)| [name, value]);
-                Frame2::Array(flat.map(Self::into_resp2).collect())
+                let (kind, len) = if is_new { ('%', all.len()) } else { ('*', 2 * all.len()) };
+                line(out, kind, len);
+                for (name, value) in all {
+                    name.write(version, out);
+                    value.write(version, out);
+                }
             }
         }
     }
+}
 
-    fn into_resp3(self) -> Frame3 {
-        let attributes = None;
-        match self {
-            Self::Ok => Frame3::SimpleString { data: Bytes::from_static(b"OK"), attributes },
-            Self::Simple(text) => {
-                Frame3::SimpleString { data: Bytes::from_static(text.as_bytes()), attributes }
-            }
-            Self::Error(text) => Frame3::SimpleError { data: text.into(), attributes },
-            Self::Number(data) => Frame3::Number { data, attributes },
-            Self::Bool(data) => Frame3::Boolean { data, attributes },
-            Self::Null => Frame3::Null,
-            Self::Bulk(bytes) => Frame3::BlobString { data: bytes, attributes },
-            Self::Array(all) => {
-                let data = all.into_iter().map(Self::into_resp3).collect();
-                Frame3::Array { data, attributes }
-            }
-            Self::Map(all) => {
-                let all = all.into_iter();
-                let data = all.map(|(name, value)| (name.into_resp3(), value.into_resp3()));
-                Frame3::Map { data: data.collect(), attributes }
+/// Appends a line of the protocol. `kind` is the character that begins it.
+pub(super) fn line(out: &mut BytesMut, kind: char, content: impl Display) {
+    write!(out, "{kind}{content}\r\n").expect("the buffer grows");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_version_has_its_own_encoding() {
+        for (reply, old, new) in [
+            (Reply::OK, "+OK\r\n", "+OK\r\n"),
+            (Reply::error("ERR a\r\nb"), "-ERR a  b\r\n", "-ERR a  b\r\n"),
+            (Reply::Number(-7), ":-7\r\n", ":-7\r\n"),
+            (Reply::Bool(true), ":1\r\n", "#t\r\n"),
+            (Reply::Bool(false), ":0\r\n", "#f\r\n"),
+            (Reply::Null, "$-1\r\n", "_\r\n"),
+            (Reply::bulk("a\r\n"), "$3\r\na\r\n\r\n", "$3\r\na\r\n\r\n"),
+            (Reply::Array(vec![Reply::bulk("")]), "*1\r\n$0\r\n\r\n", "*1\r\n$0\r\n\r\n"),
+            (
+                Reply::Map(vec![(Reply::Simple("a"), Reply::Null)]),
+                "*2\r\n+a\r\n$-1\r\n",
+                "%1\r\n+a\r\n_\r\n",
+            ),
+        ] {
+            for (version, wanted) in [(Version::Resp2, old), (Version::Resp3, new)] {
+                let mut out = BytesMut::new();
+                reply.write(version, &mut out);
+                assert_eq!(out, wanted.as_bytes(), "{reply:?}");
             }
         }
     }

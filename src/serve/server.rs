@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
@@ -18,10 +17,11 @@ use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 
-/// Wait after a connection could not be accepted, usually for want of descriptors.
+/// Pause after a connection could not be accepted. The usual reason is that the process has no file
+/// descriptor left.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// Silence of a client after which the system checks that it is still there.
+/// Time without bytes from a client after which the system tests the connection.
 const KEEPALIVE: Duration = Duration::from_mins(5);
 
 /// Reason why the server cannot listen.
@@ -41,8 +41,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Listens at `address`. `asker` reaches the filter through the dispatcher. Clients that
-    /// connect wait until the server runs.
+    /// Listens at `address`. Clients that connect wait until [`Server::run`] serves them. `asker`
+    /// sends their questions to the dispatcher.
     pub(crate) async fn bind(
         address: &HostPort,
         config: &Config,
@@ -74,7 +74,7 @@ impl Server {
                     }
                 }
             };
-            let Some(place) = ConnectionSlot::take(&self.house) else {
+            let Ok(place) = Arc::clone(&self.house.places).try_acquire_owned() else {
                 refuse(&stream);
                 continue;
             };
@@ -89,10 +89,10 @@ impl Server {
     }
 }
 
-/// Tells a client that there are too many clients. It is closed before another one is accepted, so
-/// clients never have more file descriptors than they may.
+/// Tells a client that there are too many clients. The caller closes this connection before it
+/// accepts another one, so clients never use more file descriptors than planned.
 fn refuse(stream: &TcpStream) {
-    // A client that does not read this sees the connection end.
+    // If the message cannot be sent, the client only sees that the connection ends.
     let _ = SockRef::from(stream).send(b"-ERR max number of clients reached\r\n");
 }
 
@@ -107,22 +107,4 @@ async fn serve(
     SockRef::from(&stream).set_tcp_keepalive(&TcpKeepalive::new().with_time(KEEPALIVE))?;
     let connection = Connection::new(stream, peer, house.settings.greeting_timeout);
     Client::new(Arc::clone(&house), asker, id, connection).run().await
-}
-
-/// Place among the counted clients.
-struct ConnectionSlot(Arc<House>);
-
-impl ConnectionSlot {
-    /// Takes a place if one is left.
-    fn take(house: &Arc<House>) -> Option<Self> {
-        let taken = house.clients.fetch_add(1, Ordering::Relaxed);
-        // Dropping the slot gives its place back.
-        Some(Self(Arc::clone(house))).filter(|_| taken < house.settings.max_clients)
-    }
-}
-
-impl Drop for ConnectionSlot {
-    fn drop(&mut self) {
-        self.0.clients.fetch_sub(1, Ordering::Relaxed);
-    }
 }

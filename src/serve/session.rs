@@ -6,14 +6,14 @@ use super::command::{Hello, shown};
 use super::reply::{Reply, Version};
 use super::{House, about};
 
-/// State of a client from its first command to its last.
+/// Login, name and protocol version of a client.
 pub(super) struct ClientSession {
     house: Arc<House>,
     id: u64,
-    /// Protocol version, from the next reply on.
+    /// Protocol version of the next replies.
     pub(super) version: Version,
     name: Vec<u8>,
-    /// True if the client may ask, because it gave the password or there is none.
+    /// True if the client may use the filter: it gave the password, or no password is set.
     pub(super) is_known: bool,
 }
 
@@ -65,10 +65,10 @@ impl ClientSession {
                 "ERR AUTH <password> called without any password configured for the default user. \
                  Are you sure your configuration is correct?",
             ),
-            None if is_default => Reply::Ok,
+            None if is_default => Reply::OK,
             Some(own) if is_default && own.is(password) => {
                 self.is_known = true;
-                Reply::Ok
+                Reply::OK
             }
             _ => Reply::error("WRONGPASS invalid username-password pair or user is disabled."),
         }
@@ -93,24 +93,24 @@ impl ClientSession {
             );
         }
         self.name = name.to_vec();
-        Reply::Ok
+        Reply::OK
     }
 }
 
-/// Runs `SELECT`. Only the first database has a filter.
+/// Runs `SELECT` and returns its reply. Only database 0 exists.
 pub(super) fn select(database: &[u8]) -> Reply {
-    /// Number of databases that a server has by default.
+    /// Number of databases that a Redis server has by default.
     const DATABASES: i64 = 16;
     let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
     match number {
-        Some(0) => Reply::Ok,
+        Some(0) => Reply::OK,
         Some(1..DATABASES) => Reply::error("ERR urlseen serves database 0 alone"),
         Some(_) => Reply::error("ERR DB index is out of range"),
         None => Reply::error("ERR value is not an integer or out of range"),
     }
 }
 
-/// Error for a key that is not served here.
+/// Error for a key that is not in `serve.keys`.
 pub(super) fn unserved(key: &[u8]) -> Reply {
     Reply::error(format!(
         "NOPERM urlseen answers for the keys in serve.keys alone, and '{}' is none of them: a \

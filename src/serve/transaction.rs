@@ -1,4 +1,5 @@
-//! Transactions: commands between `MULTI` and `EXEC`. Clients send their pipelines as such.
+//! Transactions: commands between `MULTI` and `EXEC`. Many clients send a pipeline as a
+//! transaction.
 
 use bytes::Bytes;
 
@@ -8,34 +9,27 @@ use super::framing::Words;
 pub(super) type Received = (Bytes, Words);
 
 /// Commands that wait for `EXEC`.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Transaction {
-    commands: Vec<Received>,
+    /// Commands that `EXEC` will run; `None` after a command was refused.
+    pub(super) commands: Option<Vec<Received>>,
     bytes: usize,
-    is_broken: bool,
 }
 
 impl Transaction {
-    /// Adds a command, if all commands together have at most `most` bytes.
+    pub(super) fn new() -> Self {
+        Self { commands: Some(Vec::new()), bytes: 0 }
+    }
+
+    /// Appends a command to the transaction. Returns false if all commands together have more than
+    /// `most` bytes.
     pub(super) fn push(&mut self, command: Received, most: usize) -> bool {
         self.bytes += command.0.len();
-        let fits = self.bytes <= most;
-        if fits {
-            self.commands.push(command);
-        } else {
-            self.fail();
+        if self.bytes > most {
+            self.commands = None;
+        } else if let Some(commands) = &mut self.commands {
+            commands.push(command);
         }
-        fits
-    }
-
-    /// Marks the transaction as failed, because one of its commands was refused.
-    pub(super) fn fail(&mut self) {
-        self.is_broken = true;
-        self.commands = Vec::new();
-    }
-
-    /// Commands to run; `None` if one of them was refused.
-    pub(super) fn commands(self) -> Option<Vec<Received>> {
-        (!self.is_broken).then_some(self.commands)
+        self.bytes <= most
     }
 }

@@ -1,12 +1,12 @@
-//! Items to feed. Each item follows from the seed, its position and its history. The oracle can
-//! therefore make it again, and need not ask the program under test for its identity.
+//! Items to feed. The seed, the position and the history determine each item. So the oracle can
+//! make an item again, and does not need the program under test to identify it.
 
 use fastrand::Rng;
 
 /// Expected fate of an item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Identity {
-    /// Item with this key, known by construction. The first one goes to the sink.
+    /// Item with this key. Only the first item with the key goes to the sink.
     Key(u64),
     /// Item that always goes to the sink.
     Unfiltered,
@@ -23,9 +23,9 @@ pub(crate) struct Item {
 
 /// Generation of the items from one item on.
 ///
-/// When Redis comes back with older data, a new generation begins: later items differ from those
-/// that Redis lost. But half of the new keys of that generation are keys that Redis lost. A filter
-/// that still holds such a key loses the item.
+/// When Redis comes back with older data, a new generation starts: later items differ from those
+/// that Redis lost. But half of the new keys of this generation are keys that Redis lost. If the
+/// filter still has such a key, the item is lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) first: u64,
@@ -38,7 +38,8 @@ pub(crate) struct Items {
     pub(crate) seed: u64,
     /// Percentage of items that are new.
     pub(crate) new_percent: u8,
-    /// Generations in ascending order. If two begin at the same item, the last one counts.
+    /// Generations in ascending order. If two generations start at the same item, the last one
+    /// counts.
     pub(crate) history: Vec<Generation>,
 }
 
@@ -48,18 +49,19 @@ const NEAR: u64 = 500;
 /// Largest distance between the position of a lost link and its position in a new generation.
 const MOVED: u64 = 300;
 
-/// A key is its generation and the position at which it was new.
+/// Number of bits for the position in a key. A key has its generation and the position at which it
+/// was new.
 const GENERATION_SHIFT: u32 = 40;
 
 impl Items {
-    /// Item at the position `place`.
+    /// Returns the item at the position `place`.
     pub(crate) fn item(&self, place: u64) -> Item {
         let mut random = self.random(self.generation(place), place, 0);
         let key = self.key(place);
         match random.u8(0..200) {
             0 => Item { bytes: garbage(&mut random, place), identity: Identity::Unreadable },
             1 => {
-                // Two neighbours may have the same bytes, and both go to the sink.
+                // Two neighbours may have the same bytes. Both go to the sink.
                 let mark = place / 2;
                 let url = url(&mut random, key);
                 let json = format!(r#"{{"url": "{url}", "dont_filter": true, "mark": {mark}}}"#);
@@ -74,7 +76,7 @@ impl Items {
         begun.map_or(0, |generation| generation.number)
     }
 
-    /// Key of the item at `place`.
+    /// Returns the key of the item at `place`.
     fn key(&self, mut place: u64) -> u64 {
         loop {
             let generation = self.generation(place);
@@ -94,8 +96,8 @@ impl Items {
         place == 0 || self.random(generation, place, 2).u8(0..100) < self.new_percent
     }
 
-    /// New key at `place`: one that no item had before, or one of an earlier generation from a
-    /// position nearby, which Redis may have lost.
+    /// Returns a new key at `place`: either a key that no item had before, or a key that Redis may
+    /// have lost, of an earlier generation and a position nearby.
     fn new_key(&self, generation: u64, place: u64) -> u64 {
         let mut random = self.random(generation, place, 3);
         if generation == 0 || random.bool() {
@@ -111,13 +113,13 @@ impl Items {
 
     fn random(&self, generation: u64, place: u64, purpose: u64) -> Rng {
         let mut random = Rng::with_seed(self.seed ^ generation << 48 ^ place << 2 ^ purpose);
-        // The first number depends too closely on the seed, so it is skipped.
+        // The first random number is skipped, because it depends too closely on the seed.
         random.u64(..);
         random
     }
 }
 
-/// One of the spellings of `key`; `place` makes most of them differ.
+/// Returns one of the spellings of `key`. Most places give another spelling.
 fn spelling(random: &mut Rng, key: u64, place: u64) -> Vec<u8> {
     let mut kind = Rng::with_seed(!key);
     kind.u64(..);
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn an_item_is_made_again_and_the_seed_matters() {
+    fn the_same_seed_makes_the_same_item_and_another_seed_does_not() {
         let (one, mut other) = (items(&[]), items(&[]));
         assert_eq!(one.item(1234), items(&[]).item(1234));
         other.seed = 8;
@@ -194,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn about_as_many_are_new_as_said_and_all_kinds_occur() {
+    fn the_share_of_new_items_is_as_configured_and_all_kinds_occur() {
         let items = items(&[]);
         let distinct = keys(&items, 0..20_000).len();
         assert!((5_700..6_300).contains(&distinct), "{distinct}");
@@ -220,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_generation_repeats_much_of_what_is_forgotten() {
+    fn a_new_generation_repeats_many_lost_keys() {
         let (before, after) = (items(&[]), items(&[(5_000, 1)]));
         assert_eq!(before.item(4_999), after.item(4_999));
         let kept = keys(&before, 0..5_000);
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn of_two_generations_that_begin_together_the_last_counts() {
+    fn the_last_of_two_generations_with_the_same_start_counts() {
         let items = items(&[(0, 0), (100, 1), (100, 2), (200, 5)]);
         let numbers = [0, 99, 100, 199, 200].map(|place| items.generation(place));
         assert_eq!(numbers, [0, 0, 2, 2, 5]);

@@ -9,23 +9,23 @@ use base64::prelude::BASE64_STANDARD;
 
 use crate::items::{Identity, Items};
 
-/// Number of examples that are shown of each kind of error.
+/// Number of examples that are shown for each kind of error.
 const EXAMPLES: usize = 5;
 
 /// Kind of error in the lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) enum Wrong {
-    /// Item that Redis kept and that is not in the sink.
+    /// Item that Redis kept, and that is missing in the sink.
     Lost,
-    /// Item that is in the sink once too often.
+    /// Item that is in the sink too often.
     Repeated,
     /// Item in the sink that was never fed, or that should not be there.
     Invented,
-    /// Unreadable item that is not on the rejects list.
+    /// Unreadable item that is missing in the rejects list.
     RejectLost,
-    /// Item that is on the rejects list once too often.
+    /// Item that is in the rejects list too often.
     RejectRepeated,
-    /// Item on the rejects list that is readable or was never fed.
+    /// Item in the rejects list that is readable, or was never fed.
     RejectInvented,
 }
 
@@ -51,7 +51,7 @@ impl Wrong {
     }
 }
 
-/// Errors, counted by kind and with examples.
+/// Counted errors of each kind, with examples.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Verdict {
     counts: HashMap<Wrong, u64>,
@@ -72,7 +72,7 @@ impl Verdict {
         self.counts.remove(&Wrong::Repeated);
     }
 
-    /// Counts of all kinds in one line.
+    /// Returns the counts of all kinds in one line.
     pub(crate) fn counts(&self) -> String {
         let counts = Wrong::ALL.map(|wrong| format!("{} {}", self.count(wrong), wrong.name()));
         counts.join(", ")
@@ -88,7 +88,7 @@ impl Verdict {
 }
 
 impl AddAssign<&Self> for Verdict {
-    /// Adds the counts. The examples were already shown.
+    /// Adds the counts of another verdict. Its examples were already shown.
     fn add_assign(&mut self, other: &Self) {
         for (&wrong, count) in &other.counts {
             *self.counts.entry(wrong).or_default() += count;
@@ -108,7 +108,7 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Facts about the items that Redis kept.
+/// Expected content, computed from the items that Redis kept.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
     /// Identity of each item by its bytes, with the number of times it was fed and its first
@@ -132,7 +132,7 @@ struct KeyState {
 }
 
 impl Oracle {
-    /// Makes an oracle for the first `count` items.
+    /// Computes the expected content for the first `count` items.
     pub(crate) fn of(items: &Items, count: u64) -> Self {
         let mut oracle = Self::default();
         for place in 0..count {
@@ -146,7 +146,7 @@ impl Oracle {
         oracle
     }
 
-    /// Number of elements that the sink must have.
+    /// Returns the number of elements that the sink must have.
     #[cfg(test)]
     fn expected(&self) -> u64 {
         let unfiltered = self.fed.values().filter(|fed| fed.identity == Identity::Unfiltered);
@@ -216,7 +216,7 @@ impl Oracle {
     }
 }
 
-/// Counts the items in the rejects.
+/// Counts the items of the rejects.
 fn rejects_by_item(
     rejects: impl IntoIterator<Item = Vec<u8>>,
     verdict: &mut Verdict,
@@ -233,7 +233,7 @@ fn rejects_by_item(
     rejected
 }
 
-/// Cuts the item out of a reject.
+/// Returns the item of a reject.
 fn rejected_item(reject: &[u8]) -> Option<Vec<u8>> {
     let reject: serde_json::Value = serde_json::from_slice(reject).ok()?;
     match (reject["item"].as_str(), reject["item_base64"].as_str()) {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_right_passes_in_any_order() {
+    fn correct_output_passes_in_any_order() {
         let (mut sink, rejects) = right();
         assert_eq!(sink.len() as u64, Oracle::of(&items(), COUNT).expected());
         assert!(rejects.len() > 10);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_item_is_seen() {
+    fn a_lost_item_is_found() {
         for wanted in [|it| matches!(it, Identity::Key(_)), |it| it == Identity::Unfiltered] {
             let (mut sink, rejects) = right();
             sink.remove(index_of(&sink, wanted));
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn a_repeated_item_is_seen() {
+    fn a_repeated_item_is_found() {
         for wanted in [|it| matches!(it, Identity::Key(_)), |it| it == Identity::Unfiltered] {
             let (mut sink, rejects) = right();
             sink.push(sink[index_of(&sink, wanted)].clone());
@@ -321,7 +321,7 @@ mod tests {
     }
 
     #[test]
-    fn another_item_with_a_key_that_is_out_is_a_repeat() {
+    fn a_second_item_with_the_same_key_is_a_repeat() {
         let (mut sink, rejects) = right();
         let oracle = Oracle::of(&items(), COUNT);
         let is_other = |bytes: &&Vec<u8>| {
@@ -333,16 +333,16 @@ mod tests {
     }
 
     #[test]
-    fn an_invented_item_is_seen() {
+    fn an_invented_item_is_found() {
         let (mut sink, rejects) = right();
         sink.push(b"http://example.com/never".to_vec());
-        // An item that is also on the rejects list does not belong in the sink.
+        // An item that is in the rejects list must not be in the sink.
         sink.push(b"".to_vec());
         assert_verdict(sink, rejects, &[(Wrong::Invented, 2)]);
     }
 
     #[test]
-    fn a_changed_payload_is_invented_and_its_item_lost() {
+    fn an_item_with_a_changed_payload_is_lost_and_another_is_invented() {
         let (mut sink, rejects) = right();
         let index = index_of(&sink, |it| matches!(it, Identity::Key(_)));
         sink[index].push(b'!');
@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn missing_doubled_and_invented_rejects_are_seen() {
+    fn missing_doubled_and_invented_rejects_are_found() {
         let (sink, mut rejects) = right();
         let one = rejects.pop().unwrap();
         assert_verdict(sink.clone(), rejects.clone(), &[(Wrong::RejectLost, 1)]);

@@ -1,4 +1,4 @@
-//! Plan of a round. Everything in it follows from one number.
+//! Plan of a round. Its seed determines all of it.
 
 use std::time::Duration;
 
@@ -8,55 +8,55 @@ use crate::daemon::{FilterPlace, LIST, STREAMS, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
-/// Kind of a fault, for the command line.
+/// Kind of fault. The comments are the help of the command line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, clap::ValueEnum)]
 pub(crate) enum Kind {
-    /// kill -9 of the daemon at any time
+    /// the daemon is killed (SIGKILL) at any time
     KillDaemon,
-    /// kill -9 of the daemon soon after its start
+    /// the daemon is killed (SIGKILL) soon after its start
     KillInRecovery,
-    /// kill -9 of the daemon while it writes a snapshot
+    /// the daemon is killed (SIGKILL) while it writes a snapshot
     KillInSnapshot,
-    /// SIGTERM to the daemon, as a service manager sends it
+    /// the daemon is stopped (SIGTERM)
     StopDaemon,
-    /// SIGSTOP to the daemon for a while
+    /// the daemon is paused (SIGSTOP) for some time
     PauseDaemon,
-    /// kill -9 of the Redis server
+    /// the Redis server is killed (SIGKILL)
     CrashRedis,
-    /// kill -9 of the daemon and of Redis
+    /// the daemon and Redis are killed (SIGKILL)
     CrashBoth,
-    /// Redis set back to older data while the daemon runs
+    /// Redis gets older data while the daemon runs
     RollBackRunning,
-    /// Redis set back to older data while the daemon is down
+    /// Redis gets older data while no daemon runs
     RollBackDown,
-    /// the connection cut after some bytes
+    /// a connection is cut after some bytes
     Cut,
-    /// the connection stalled after some bytes
+    /// a connection stalls after some bytes
     Stall,
-    /// the connection cut, and its sent bytes delivered late
+    /// a connection is cut, and its sent bytes arrive late
     Late,
-    /// items pushed to the claimed ones by another program
+    /// another program adds items to the claimed ones
     Meddle,
-    /// a bit flipped in the log or a snapshot while the daemon is down
+    /// a bit of the log or a snapshot is flipped while no daemon runs
     FlipBit,
-    /// bytes cut off the end of the log while the daemon is down
+    /// the end of the log is cut off while no daemon runs
     TearLog,
-    /// an old copy of the storage folder restored
+    /// an old copy of the storage folder is restored
     OldFolder,
-    /// a second daemon started beside the first
+    /// a second daemon is started beside the first
     SecondDaemon,
-    /// the daemon killed or stopped while another one stands by
+    /// the daemon is killed or stopped while a standby waits
     TakeOver,
-    /// SIGSTOP until the lease has ended
+    /// the daemon is paused (SIGSTOP) until its lease has ended
     Freeze,
-    /// the disk with the storage folder full
+    /// the disk with the storage folder is full
     DiskFull,
-    /// fsync of the daemon fails
+    /// syncs of the daemon fail
     SyncFails,
 }
 
 impl Kind {
-    /// Returns true if the fault strikes the storage folder.
+    /// Returns true if the fault damages the storage folder or its disk.
     fn is_of_folder(self) -> bool {
         matches!(
             self,
@@ -95,24 +95,24 @@ const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::OldFolder, 40),
     (Kind::SecondDaemon, 15),
     (Kind::TakeOver, 40),
-    // This fault takes as long as a lease.
+    // This fault takes as long as a lease lasts.
     (Kind::Freeze, 7),
     (Kind::DiskFull, 30),
     (Kind::SyncFails, 15),
 ];
 
-/// Scenario that a round plays.
+/// Sequence of events of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Scenario {
-    /// faults that are drawn one after the other
+    /// random faults, one after the other
     Faults,
     /// two histories with the same number of batches
     Histories,
-    /// the last record of the log torn at every byte
+    /// the last record of the log, cut off at every byte
     Torn,
     /// a folder that lacks batches of Redis, and the remedies
     Lacking,
-    /// Redis with data from before all that the folder keeps
+    /// Redis with data that is older than all data of the folder
     Horizon,
 }
 
@@ -122,7 +122,7 @@ impl Scenario {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Draws the scenario: four rounds of sixteen are not of faults.
+    /// Draws the scenario. In four of sixteen rounds it is not a sequence of faults.
     fn of_seed(seed: u64) -> Self {
         match seed % 16 {
             1 => Self::Histories,
@@ -134,7 +134,7 @@ impl Scenario {
     }
 }
 
-/// Plan of a round, drawn from its seed.
+/// Plan of a round. All values are drawn from its seed.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
     pub(crate) seed: u64,
@@ -148,30 +148,31 @@ pub(crate) struct Plan {
     pub(crate) steps: Vec<Step>,
 }
 
-/// One fault and its preparation.
+/// Fault with its preparation.
 #[derive(Debug, Clone)]
 pub(crate) struct Step {
     /// Number of items to feed before the fault.
     pub(crate) feed: u64,
-    /// Saves Redis before the fault, if saves are its persistence.
+    /// True if Redis saves its data before the fault. It has an effect if saves are the persistence
+    /// of Redis.
     pub(crate) save: bool,
-    /// Takes a copy of the data of Redis, to be restored later.
+    /// True if a copy of Redis's data is taken before the fault, which can be restored later.
     pub(crate) copy: bool,
     pub(crate) weather: Weather,
-    /// Share of the waiting items, of 1000, that must be done before the fault strikes.
+    /// Share of the waiting items, in thousandths, that must be judged before the fault strikes.
     pub(crate) progress: u64,
     /// Further delay after that.
     pub(crate) delay: Duration,
     pub(crate) kind: Kind,
-    /// Fault of the network, for faults of that kind.
+    /// Fault of the network, if the fault is of that kind.
     pub(crate) network: Option<Fault>,
     /// Random number for all other choices of the fault.
     pub(crate) draw: u64,
 }
 
 impl Plan {
-    /// Draws the round of this seed: with this scenario if one is given, and with this number of
-    /// steps. If `kinds` is not empty, only these kinds of faults are drawn.
+    /// Draws the round of this seed, with this number of steps. `scenario` replaces the drawn
+    /// scenario. If `kinds` is not empty, only these kinds of faults are drawn.
     pub(crate) fn draw(
         seed: u64,
         scenario: Option<Scenario>,
@@ -180,7 +181,7 @@ impl Plan {
         place: FilterPlace,
     ) -> Self {
         let mut random = Rng::with_seed(seed);
-        // Without a folder, the scenarios of a folder that lacks batches have no meaning.
+        // Without a folder, the scenarios in which a folder lacks batches are impossible.
         let by_seed = || match (kinds, place) {
             ([], FilterPlace::Local) => Scenario::of_seed(seed),
             _ => Scenario::Faults,
@@ -193,24 +194,25 @@ impl Plan {
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
         let mut settings = Settings::draw(&mut random, place);
-        // A number of its own, so that all else stays as it was drawn.
+        // This uses a separate random number, so that all other drawn values stay the same.
         let draw = Rng::with_seed(seed ^ 0x5f3c).usize(0..2 * STREAMS.len());
         settings = settings.from(STREAMS.get(draw).copied().unwrap_or(LIST));
-        // Feed enough batches for the fault to strike among them.
+        // Enough batches are fed for the fault to strike between them.
         let feed = (settings.batch * random.u64(10..60)).clamp(200, 15_000);
         let steps: Vec<Step> = {
             let drawn = drawn(kinds, place);
             (0..steps).map(|_| Step::draw(&mut random, feed, &drawn)).collect()
         };
         let items: u64 = steps.iter().map(|step| step.feed).sum();
-        // The filter must stay below its capacity: past it, false positives would look like losses.
-        // Twice that, because items that Redis lost are fed again with other keys.
+        // The filter must stay below its capacity, because false positives would look like lost
+        // items. The capacity is doubled, because items that Redis lost are fed again with other
+        // keys.
         settings.capacity = (2 * items * u64::from(new_percent) / 100).max(1000);
         let own_disk = steps.iter().any(|step| step.kind == Kind::DiskFull);
         Self { seed, scenario, persistence, settings, new_percent, own_disk, steps }
     }
 
-    /// Plans a scenario. Scenarios replace the data of Redis, and count batches.
+    /// Plans a round with a scenario. Scenarios replace the data of Redis, and count batches.
     fn of_scenario(seed: u64, scenario: Scenario, random: &mut Rng) -> Self {
         let mut settings = Settings::draw(random, FilterPlace::Local);
         settings.batch = random.u64(4..12);
@@ -249,9 +251,9 @@ impl Step {
     }
 }
 
-/// Kinds to draw from, with their weights.
+/// Returns the kinds to draw from, with their weights.
 fn drawn(kinds: &[Kind], place: FilterPlace) -> Vec<(Kind, u32)> {
-    // Without a folder, no fault can strike it.
+    // Without a folder, faults of the folder are impossible.
     let is_drawn = |kind: Kind| {
         (place == FilterPlace::Local || !kind.is_of_folder())
             && (kinds.is_empty() || kinds.contains(&kind))
@@ -281,8 +283,8 @@ fn draw_weather(random: &mut Rng) -> Weather {
 
 fn draw_network(random: &mut Rng, kind: Kind) -> Option<Fault> {
     let direction = [Direction::ToServer, Direction::ToClient][random.usize(0..2)];
-    // Draw evenly by order of magnitude: within a command, within a batch, and after several
-    // batches.
+    // The number of bytes is drawn evenly by order of magnitude: within a command, within a batch,
+    // and after several batches.
     let magnitude = random.u32(1..18);
     let bytes = random.u64(0..1 << magnitude);
     let (direction, act) = match kind {
@@ -299,7 +301,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_plan_follows_from_its_seed() {
+    fn the_same_seed_makes_the_same_plan() {
         let plan = |seed| {
             format!("{:?}", Plan::draw(seed, Some(Scenario::Faults), 50, &[], FilterPlace::Local))
         };
@@ -308,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn only_the_wanted_kinds_are_drawn_and_all_of_them() {
+    fn all_requested_kinds_are_drawn_and_no_others() {
         let kinds = |wanted: &[Kind], place| {
             let plan = Plan::draw(1, Some(Scenario::Faults), 2_000, wanted, place);
             let mut kinds: Vec<Kind> = plan.steps.iter().map(|step| step.kind).collect();

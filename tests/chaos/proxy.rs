@@ -1,10 +1,10 @@
 //! TCP proxy between the daemon and Redis that behaves like a very bad network.
 //!
-//! It is part of this project because no maintained proxy can do the most important fault here:
-//! deliver the bytes of a client after that client has given up (a late commit of an old
+//! It is part of this project because no maintained proxy has the most important fault: it must
+//! deliver the bytes of a client after this client has given up (a late commit of an old
 //! connection). The fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop these bytes, and
-//! trixter 0.1 has no such fault. None of them reports the number of cut connections, and the byte
-//! after which it cut.
+//! trixter 0.1 has no such fault. None of them reports the number of cut connections, or the
+//! position of the cut.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -29,13 +29,14 @@ pub(crate) enum Direction {
 pub(crate) enum Act {
     /// Closes both ends at once.
     Cut,
-    /// Passes nothing on for this time, then everything.
+    /// Passes no bytes on for this time, and then all of them.
     Stall(Duration),
-    /// Closes the client's end, and sends the bytes read from it to the server after this time.
+    /// Closes the client's end. Sends the bytes of the client to the server after this time.
     Late(Duration),
 }
 
-/// Fault for the first connection on which this many more bytes have passed in one direction.
+/// Fault for the first connection on which this number of further bytes has passed in one
+/// direction.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) direction: Direction,
@@ -46,9 +47,9 @@ pub(crate) struct Fault {
 /// Network conditions for all bytes.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weather {
-    /// Most bytes that pass at once.
+    /// Maximum number of bytes that pass at once.
     pub(crate) piece: Option<usize>,
-    /// Time that each piece takes.
+    /// Delay after each piece.
     pub(crate) delay: Duration,
 }
 
@@ -64,7 +65,7 @@ struct Shared {
     weather: Mutex<Weather>,
     struck: AtomicU64,
     late: AtomicU64,
-    /// True if new connections are joined to the server.
+    /// True if the proxy connects new clients to the server.
     is_open: AtomicBool,
     ended: AtomicBool,
 }
@@ -73,12 +74,13 @@ struct Shared {
 struct Ends {
     client: TcpStream,
     server: UnixStream,
-    /// True if the client is gone, but its sent bytes are not yet delivered.
+    /// True if the client is disconnected, and its bytes are not delivered yet.
     is_late: AtomicBool,
 }
 
 impl Proxy {
-    /// Starts a proxy for the server on the Unix socket `upstream`. The server may stop and start.
+    /// Starts a proxy for the server at the Unix socket `upstream`. The server may stop and start
+    /// again.
     pub(crate) fn start(upstream: PathBuf) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0").context("no port on loopback")?;
         let address = listener.local_addr()?;
@@ -97,7 +99,7 @@ impl Proxy {
                 if shared.ended.load(Ordering::Relaxed) {
                     return;
                 }
-                // If the server is away, the client's connection is closed.
+                // If the server is down, the proxy closes the client's connection.
                 if shared.is_open.load(Ordering::Acquire) {
                     drop(shared.join(client));
                 }
@@ -110,12 +112,12 @@ impl Proxy {
         self.address
     }
 
-    /// Prepares a fault, and replaces one that did not strike yet.
+    /// Prepares a fault. It replaces a prepared fault that had no effect yet.
     pub(crate) fn prepare(&self, fault: Fault) {
         *lock(&self.shared.fault) = Some(fault);
     }
 
-    /// Cancels the fault that did not strike yet.
+    /// Cancels the prepared fault, if it had no effect yet.
     pub(crate) fn relent(&self) {
         *lock(&self.shared.fault) = None;
     }
@@ -124,17 +126,18 @@ impl Proxy {
         *lock(&self.shared.weather) = weather;
     }
 
-    /// Joins new connections to the server, or closes them at once.
+    /// Sets whether the proxy connects new clients to the server or closes their connections at
+    /// once.
     pub(crate) fn open(&self, is_open: bool) {
         self.shared.is_open.store(is_open, Ordering::Release);
     }
 
-    /// Number of faults that struck so far.
+    /// Returns the number of faults that had an effect so far.
     pub(crate) fn struck(&self) -> u64 {
         self.shared.struck.load(Ordering::Relaxed)
     }
 
-    /// Number of bytes that arrived late so far.
+    /// Returns the number of bytes that arrived late so far.
     pub(crate) fn late(&self) -> u64 {
         self.shared.late.load(Ordering::Relaxed)
     }
@@ -149,7 +152,7 @@ impl Drop for Proxy {
 }
 
 impl Shared {
-    /// Joins a client to the server.
+    /// Connects a client to the server.
     fn join(self: &Arc<Self>, client: TcpStream) -> Result<()> {
         client.set_nodelay(true)?;
         let server = UnixStream::connect(&self.upstream)?;
@@ -166,7 +169,7 @@ impl Shared {
         Ok(())
     }
 
-    /// Passes bytes on until either end is closed.
+    /// Passes bytes on until one end is closed.
     fn pump(&self, ends: &Ends, direction: Direction) {
         let mut buffer = vec![0; 64 << 10];
         while let Ok(count) = ends.read(direction, &mut buffer)
@@ -192,7 +195,7 @@ impl Shared {
         }
     }
 
-    /// Number of the next bytes to pass on, and the action after them.
+    /// Returns the number of the next bytes to pass on, and the action after them.
     fn next(&self, direction: Direction, piece: Option<usize>, len: usize) -> (usize, Option<Act>) {
         let len = piece.map_or(len, |piece| len.min(piece));
         let mut fault = lock(&self.fault);
@@ -215,11 +218,11 @@ impl Shared {
         }
     }
 
-    /// Closes the client's end, and delivers its sent bytes to the server later.
+    /// Closes the client's end, and delivers the client's bytes to the server later.
     fn deliver_late(&self, ends: &Ends, rest: &[u8], time: Duration) {
         ends.is_late.store(true, Ordering::Release);
         let mut held = rest.to_vec();
-        // The bytes received until now were sent, too.
+        // The bytes that were received until now must be delivered, too.
         if ends.client.set_nonblocking(true).is_ok() {
             let mut more = vec![0; 64 << 10];
             while let Ok(count) = (&ends.client).read(&mut more)
@@ -232,7 +235,7 @@ impl Shared {
         thread::sleep(time);
         if (&ends.server).write_all(&held).is_ok() {
             self.late.fetch_add(held.len() as u64, Ordering::Relaxed);
-            // The server has read everything once it answers the end with its own.
+            // When the server closes its end, it has read everything.
             drop(ends.server.shutdown(Shutdown::Write));
             drop(ends.server.set_read_timeout(Some(Duration::from_secs(5))));
             let mut answers = vec![0; 64 << 10];
@@ -312,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn a_connection_is_cut_after_just_so_many_bytes() {
+    fn a_connection_is_cut_after_the_given_number_of_bytes() {
         for bytes in 0..10 {
             let (proxy, mut client, server, _folder) = joined();
             proxy.prepare(Fault { direction: Direction::ToServer, bytes, act: Act::Cut });
@@ -328,7 +331,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_sent_arrives_after_the_client_has_lost_its_connection() {
+    fn sent_bytes_arrive_after_the_client_lost_its_connection() {
         let (proxy, mut client, server, _folder) = joined();
         let late = Duration::from_millis(200);
         proxy.prepare(Fault { direction: Direction::ToServer, bytes: 4, act: Act::Late(late) });
@@ -341,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_that_did_not_strike_is_taken_back() {
+    fn a_fault_without_effect_is_withdrawn() {
         let (proxy, mut client, mut server, _folder) = joined();
         proxy.prepare(Fault { direction: Direction::ToServer, bytes: 0, act: Act::Cut });
         proxy.relent();

@@ -1,4 +1,5 @@
-//! One round: a new server and a new crawl, faults one after the other, and the oracle's verdict.
+//! One round: a new server and a new crawl, faults one after the other, and the verdict of the
+//! oracle.
 
 use std::fmt;
 use std::path::Path;
@@ -23,14 +24,19 @@ use crate::storage;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
-/// Number of runs that a storage folder knows, so that the next one takes their lease at once.
+/// Number of runs that a storage folder records. The next run takes the lease of a recorded run at
+/// once.
 const RUNS_KNOWN: usize = 64;
 
-/// Time that a fault waits for its moment.
+/// Maximum time that a fault waits for its moment.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Most wrong stops of a daemon before the round is given up.
+/// Maximum number of unexpected stops of a daemon before the round ends.
 const STOPS_MAX: usize = 5;
+
+/// Number of items that are fed after the last fault. A rollback may have left Redis empty, and
+/// without items the oracle finds no error.
+const LAST: u64 = 1_000;
 
 /// Exit status of a run that failed because of a server or a file.
 const FAILED: i32 = 3;
@@ -39,7 +45,7 @@ const FAILED: i32 = 3;
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) verdict: Verdict,
-    /// Outputs of daemons that stopped and should have gone on.
+    /// Outputs of daemons that stopped unexpectedly.
     pub(crate) stops: Vec<String>,
     pub(crate) tally: Tally,
 }
@@ -115,7 +121,7 @@ impl Round {
             stops: Vec::new(),
         };
         round.wait_until_ready()?;
-        // A Redis without any data of the crawl is another case than one with older data.
+        // A Redis without any data of the crawl must be distinguished from a Redis with older data.
         round.server.settle()?;
         Ok(round)
     }
@@ -206,7 +212,7 @@ impl Round {
         Ok(Some(said))
     }
 
-    /// Starts the daemon again if it has ended, and records that as an error.
+    /// Starts the daemon again if it has ended, and records its end as an error.
     pub(crate) fn keep_running(&mut self) -> Result<()> {
         if let Some(status) = self.daemon.ended()? {
             if !self.outwaits_lease()? {
@@ -217,10 +223,10 @@ impl Round {
         Ok(())
     }
 
-    /// Returns true if the daemon stopped because of a lease whose holder is dead, and cannot know
-    /// that. Redis then came back with the lease of a run that the folder no longer knows, or of a
-    /// run with another folder. The lease is removed before this function returns, as if its time
-    /// had passed.
+    /// Returns true if the daemon stopped because of the lease of a dead holder, and could not know
+    /// that the holder is dead. Redis then came back with the lease of a run that the folder no
+    /// longer records, or of a run with another folder. The function also removes the lease, as if
+    /// its time had passed.
     fn outwaits_lease(&self) -> Result<bool> {
         let said = self.daemon.said();
         let holder = said.split_once("is already run by").and_then(|(_, rest)| {
@@ -245,7 +251,7 @@ impl Round {
         Ok(())
     }
 
-    /// Starts a daemon in place of one that has ended.
+    /// Starts a daemon in place of the one that has ended.
     pub(crate) fn start_daemon(&mut self) -> Result<()> {
         self.start_daemon_with(&[])
     }
@@ -256,13 +262,13 @@ impl Round {
         Ok(())
     }
 
-    /// Replaces the current daemon by this one. Returns the old one.
+    /// Replaces the current daemon with this one. Returns the old one.
     pub(crate) fn go_on_with(&mut self, daemon: Daemon) -> Daemon {
         self.runs.push(daemon.id());
         std::mem::replace(&mut self.daemon, daemon)
     }
 
-    /// Uses another storage folder from now on. It knows no earlier runs.
+    /// Uses another storage folder from now on. The new folder records no earlier runs.
     pub(crate) fn move_storage(&mut self) {
         self.runner.move_storage();
         self.runs.clear();
@@ -277,7 +283,7 @@ impl Round {
         Facts::read(&mut self.server.connection()?)
     }
 
-    /// Determines the work in progress for these facts.
+    /// Returns the kind of work in progress, for this state of Redis.
     pub(crate) fn phase(&self, facts: &Facts) -> Phase {
         if !self.daemon.is_ready() {
             Phase::Recovery
@@ -290,21 +296,22 @@ impl Round {
         }
     }
 
-    /// Returns true if a snapshot is being written, or was when the daemon was killed.
+    /// Returns true if the daemon is writing a snapshot, or was writing one when it was killed.
     pub(crate) fn is_writing_snapshot(&self) -> bool {
         storage::has_unfinished_snapshot(&self.runner.state())
     }
 
-    /// Starts the daemon again if it has ended, which is permitted here.
+    /// Starts the daemon again if it has ended. At this point it may have ended.
     pub(crate) fn restart_if_ended(&mut self) -> Result<()> {
         if self.daemon.ended()?.is_some() { self.start_daemon() } else { Ok(()) }
     }
 
-    /// Waits until all items are done, and asks the oracle.
+    /// Feeds the last items, waits until all items are judged, and asks the oracle.
     pub(crate) fn end(mut self) -> Result<Outcome> {
         self.proxy.relent();
         self.proxy.set_weather(Weather::default());
         self.wait_until_ready()?;
+        self.feeder.feed(&self.server, SOURCE, LAST)?;
         self.stop_daemon()?;
         self.start_daemon_with(&["--drain"])?;
         let status = self.daemon.wait()?;
@@ -320,7 +327,7 @@ impl Round {
         Ok(Outcome { verdict, stops: self.stops, tally: self.tally })
     }
 
-    /// Asks the oracle about the lists as they are.
+    /// Asks the oracle about the present lists.
     fn verdict(&self) -> Result<Verdict> {
         let oracle = Oracle::of(self.feeder.items(), self.feeder.fed());
         let mut connection = self.server.connection()?;
@@ -328,20 +335,20 @@ impl Round {
         Ok(oracle.judge(sink, list(&mut connection, REJECTED)?))
     }
 
-    /// Checks the lists in the middle of a round, when all items are done.
+    /// Checks the lists in the middle of a round, when all items are judged.
     pub(crate) fn check(&self) -> Result<()> {
         let verdict = self.verdict()?;
         ensure!(verdict.is_clean(), "{verdict}");
         Ok(())
     }
 
-    /// Stops the daemon as a service manager would.
+    /// Stops the daemon with SIGTERM.
     pub(crate) fn stop_daemon(&mut self) -> Result<()> {
         // A daemon that has already ended accepts no signal.
         drop(self.daemon.signal(Signal::TERM));
         let status = self.daemon.wait()?;
         let said = tail(&self.daemon.said());
-        // Without a connection it cannot release the lease, and reports that.
+        // Without a connection, the daemon cannot release the lease, and reports this.
         let is_away = said.contains("stopped while Redis was away");
         if !status.success() && !is_away && !self.outwaits_lease()? {
             self.note_stop(&format!("SIGTERM: {status}: {said}"))?;
@@ -364,7 +371,7 @@ fn list(connection: &mut Connection, key: &str) -> Result<Vec<Vec<u8>>> {
     }
 }
 
-/// Last lines of an output.
+/// Returns the last lines of an output.
 fn tail(said: &str) -> String {
     let lines: Vec<&str> = said.lines().collect();
     lines[lines.len().saturating_sub(3)..].join("\n    ")

@@ -6,13 +6,14 @@ use std::ops::AddAssign;
 
 use crate::plan::Kind;
 
-/// Work in progress when a fault struck. If there is more than one kind, the first one here counts.
+/// Work in progress when a fault struck. If there are several kinds, the first one in this list
+/// counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Phase {
     Recovery,
     Snapshot,
     Batch,
-    /// No work: the fault does not count.
+    /// No work was in progress. The fault does not count.
     Idle,
 }
 
@@ -29,7 +30,7 @@ pub(crate) enum Effect {
     Cut,
 }
 
-/// Faults that struck, and items.
+/// Counts of the faults that had an effect, and of items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) rounds: u64,
@@ -39,12 +40,12 @@ pub(crate) struct Tally {
     pub(crate) rollbacks: u64,
     pub(crate) cuts: u64,
     pub(crate) late_bytes: u64,
-    /// Number of faults by kind and phase.
+    /// Number of faults for each kind and phase.
     faults: BTreeMap<Kind, [u64; 4]>,
 }
 
 impl Tally {
-    /// Counts a fault, unless no work was in progress.
+    /// Counts a fault, if work was in progress.
     pub(crate) fn strike(&mut self, kind: Kind, phase: Phase, effects: &[Effect]) {
         self.faults.entry(kind).or_default()[phase as usize] += 1;
         if phase == Phase::Idle {
@@ -60,7 +61,7 @@ impl Tally {
         }
     }
 
-    /// Number of faults that struck while work was in progress.
+    /// Returns the number of faults that struck while work was in progress.
     pub(crate) fn counted(&self) -> u64 {
         self.faults.values().flat_map(|phases| &phases[..3]).sum()
     }
@@ -119,7 +120,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_what_struck_something_in_progress_counts() {
+    fn only_faults_during_work_are_counted() {
         let mut tally = Tally::default();
         let kill = &[Effect::DaemonKilled, Effect::RedisKilled];
         tally.strike(Kind::CrashBoth, Phase::Idle, kill);

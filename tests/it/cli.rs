@@ -1,7 +1,7 @@
-//! Common behaviour of all commands: their exit status, and their search for the configuration.
+//! Common behaviour of all commands: exit status, and search for the configuration.
 //!
-//! A configuration file that cannot be read counts as wrong usage (2), not as a file that failed
-//! (3). Its error is shown with all other errors of the configuration, before anything starts.
+//! An unreadable configuration file is wrong usage (status 2), not a failed file (status 3). Its
+//! error is shown together with all other errors of the configuration, before the command starts.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::util::binary::{Output, urlseen};
 use crate::util::redis::RedisServer;
 
-/// Lines of standard error.
+/// Returns the lines of standard error.
 fn said(output: &Output) -> Vec<&str> {
     output.stderr.lines().collect()
 }
@@ -42,7 +42,7 @@ fn wrong_use_is_explained_with_status_2() {
 }
 
 #[test]
-fn help_is_a_result_and_ends_with_statuses_and_examples() {
+fn help_goes_to_standard_output_and_ends_with_statuses_and_examples() {
     for arguments in [&["--help"][..], &["help"], &["run", "--help"], &["fingerprint", "-h"]] {
         let output = urlseen(arguments).output();
         assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{arguments:?}");
@@ -99,7 +99,7 @@ fn a_configuration_that_cannot_be_read_is_wrong_use() {
     assert!(output.stderr.starts_with("config.toml: cannot be read"), "{}", output.stderr);
 }
 
-/// Runs until the source is empty, in `folder`.
+/// Runs the daemon in `folder` until the source is empty.
 fn drain(folder: &Path, arguments: &[&str], server: &RedisServer) -> Output {
     urlseen(["run", "--drain"].iter().chain(arguments))
         .env("URLSEEN_REDIS__URL", server.url())
@@ -109,7 +109,7 @@ fn drain(folder: &Path, arguments: &[&str], server: &RedisServer) -> Output {
 }
 
 #[test]
-fn config_toml_is_read_if_it_is_there_and_no_other_is_named() {
+fn config_toml_is_read_if_it_exists_and_no_other_file_is_named() {
     let server = RedisServer::start();
     for name in ["demo", "near", "named"] {
         server.cli(&["RPUSH", &format!("{name}:discovered"), "https://example.com/"]);
@@ -135,7 +135,7 @@ fn config_toml_is_read_if_it_is_there_and_no_other_is_named() {
 }
 
 #[test]
-fn a_server_that_refuses_is_status_3() {
+fn a_refusal_of_the_server_is_status_3() {
     let server = RedisServer::start_with(&["--requirepass", "hunter2"]);
     let empty = folder(&[]);
     let output = drain(empty.path(), &[], &server);
@@ -146,14 +146,14 @@ fn a_server_that_refuses_is_status_3() {
     let output = run(&wrong).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(!output.stderr.contains("wr0ng"), "{}", output.stderr);
-    // The password of the environment takes the place of the wrong one.
+    // The password of the environment replaces the wrong one.
     let output = run(&wrong).env("URLSEEN_REDIS_PASSWORD", "hunter2").output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);
 }
 
 #[test]
-fn bad_input_is_status_1_and_a_file_that_fails_3() {
+fn bad_input_is_status_1_and_an_unreadable_file_is_status_3() {
     let output = urlseen(["fingerprint"]).stdin("https://example.com/\nno-scheme\n").output();
     assert_eq!(output.code(), Some(1), "{output:?}");
     assert_eq!(output.text().lines().nth(1), Some("-"));

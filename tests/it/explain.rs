@@ -1,4 +1,4 @@
-//! `urlseen explain`, alone and with filters in every place.
+//! `urlseen explain` without a filter, and with filters in every place.
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::daemon::Crawl;
 use crate::util::binary::{Output, urlseen};
 
-/// Returns its output as JSON.
+/// Runs `urlseen explain`, and returns its output as JSON.
 #[track_caller]
 fn json(output: &Output) -> Value {
     let read = serde_json::from_slice(&output.stdout);
@@ -23,13 +23,13 @@ fn of(crawl: &Crawl, item: &str) -> Value {
 const URL: &str = "HTTP://Example.com?b=2&a=1#top";
 const FINGERPRINT: &str = "4c9e1aa2eb2b1b4bd2a1f8a4b1c6d9f1b5f5b8a0";
 
-/// Answer for an item: verdict, and whether it is certain.
+/// Returns the verdict of an explanation, and true if the verdict is certain.
 fn answer_of(explained: &Value) -> (&str, bool) {
     let answer = &explained["answer"];
     (answer["verdict"].as_str().unwrap(), answer["is_certain"].as_bool().unwrap())
 }
 
-/// Place of the item in the filter of a kind.
+/// Returns the explained bits of an item in a filter of this kind.
 fn place<'a>(explained: &'a Value, kind: &str) -> &'a Value {
     let places = explained["places"].as_array().unwrap();
     places.iter().find(|place| place["kind"] == kind).unwrap()
@@ -52,10 +52,10 @@ fn a_url_is_explained_without_a_daemon() {
         "5. fragment dropped: ",
         "canonical      http://example.com/?a=1&b=2\n",
         "fingerprints   scrapy        ",
-        "   what the filter is asked for\n               scrapy-2.6    ",
+        "   (in use)\n               scrapy-2.6    ",
         "               scrapy-redis  ",
         "places         native   (the filter's)\n                  shard ",
-        "its blocks and bits follow from the filter's seed, which is drawn when the filter is ",
+        "its blocks and bits depend on the filter's seed, which is chosen when the filter is ",
         "               pyrebloom\n                  demo:filter.0 bits ",
         "a member of the set demo:filter\n",
         "seen           unknown: storage/demo holds no filter yet\n",
@@ -122,7 +122,7 @@ fn a_rule_that_lets_an_item_pass_is_named() {
 }
 
 #[test]
-fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
+fn an_explanation_asks_the_daemon_or_its_folder() {
     let crawl = Crawl::new();
     crawl.push(&[URL]);
     crawl.drain();
@@ -163,7 +163,7 @@ fn a_daemon_and_its_folder_say_whether_an_item_was_seen() {
     drop(daemon);
 }
 
-/// Without its log, the folder cannot be certain.
+/// Without its log, the folder gives no certain answer.
 #[test]
 fn without_a_log_certainty_depends_on_the_fill() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
@@ -174,7 +174,7 @@ fn without_a_log_certainty_depends_on_the_fill() {
         crawl.push(&items);
         crawl.drain();
     }
-    // The log never has false positives.
+    // The log has no false positives.
     let mut believed = 0;
     for number in 0..60 {
         let explained = of(&crawl, &format!("http://example.com/other/{number}"));
@@ -183,7 +183,7 @@ fn without_a_log_certainty_depends_on_the_fill() {
             let said = &explained["answer"];
             let rate = said["error_rate"].as_f64().unwrap();
             assert!((0.1..0.99).contains(&rate), "{said}");
-            assert!(said["how_sure"].as_str().unwrap().contains("errs more than it should"));
+            assert!(said["how_sure"].as_str().unwrap().contains("above the configured one"));
             believed += 1;
         }
     }
@@ -201,7 +201,7 @@ fn without_a_log_certainty_depends_on_the_fill() {
 }
 
 #[test]
-fn the_bits_of_other_layouts_are_those_that_are_set() {
+fn the_explained_bits_of_other_kinds_are_the_set_bits() {
     let sizes = ["filter.capacity=1M", "filter.bit=20"];
     for (kind, size) in ["pyrebloom", "scrapy-redis-bloomfilter"].into_iter().zip(sizes) {
         let crawl = Crawl::new().set("filter.place=redis").set(size);
@@ -234,7 +234,7 @@ fn the_bits_of_other_layouts_are_those_that_are_set() {
 }
 
 #[test]
-fn a_fingerprint_that_comes_along_is_all_that_counts() {
+fn only_a_ready_fingerprint_counts() {
     let output = urlseen(["explain", "--json", &format!("{FINGERPRINT}\tpayload")]).output();
     let explained = json(&output);
     assert_eq!((&explained["form"], &explained["given"]), (&"tab".into(), &FINGERPRINT.into()));

@@ -1,4 +1,4 @@
-//! Fingerprints compared with those of the Python packages.
+//! Comparison of fingerprints with those of the Python packages.
 
 use std::env;
 use std::fs::File;
@@ -23,7 +23,7 @@ struct Header {
     vectors: usize,
 }
 
-/// A request and Python's answers, which are `null` if it raises.
+/// Request with Python's answers. An answer is `null` if Python raises an error.
 #[derive(Deserialize)]
 struct Vector {
     url: String,
@@ -84,7 +84,8 @@ fn check(vector: &Vector, line: &str) {
     }
 }
 
-/// Checks that the steps lead from the URL to the result of the one pass, and stop with it.
+/// Checks that the explained steps lead from the URL to the canonical URL, and stop at the same
+/// error.
 fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line: &str) {
     let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
     let Trace { steps, outcome } = trace(&vector.url, fragments);
@@ -99,8 +100,7 @@ fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line
     }
 }
 
-/// Uses the same requests each time, unless `FUZZ_SEED` is set. The script itself makes longer
-/// runs.
+/// Uses the same requests each time, unless `FUZZ_SEED` is set. For longer runs, use the script.
 #[test]
 fn random_requests_agree() {
     let python = Path::new(ROOT).join(".venv/bin/python");
@@ -162,7 +162,7 @@ fn command_answers_each_line() {
 }
 
 #[test]
-fn command_names_each_bad_line_and_goes_on() {
+fn command_names_each_bad_line_and_continues() {
     let input = b"mailto:a@b\nhttps://example.com/\n\xff\n{\"url\": 1}\n{\n\nhttp://[::1/\n";
     let output = fingerprint(&[], input);
     assert_eq!(output.status.code(), Some(1));
@@ -209,7 +209,7 @@ fn command_refuses_wrong_use() {
     assert!(Algorithm::all().iter().all(|known| said.contains(known.name())), "{said}");
 }
 
-/// Writes more than a pipe holds, and nothing reads it.
+/// The command writes more than a pipe holds, and no program reads it.
 #[test]
 fn command_ends_quietly_without_a_reader() {
     let folder = tempfile::tempdir().unwrap();

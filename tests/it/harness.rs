@@ -1,4 +1,4 @@
-//! The harness itself: servers and programs start, are watched, and end with their test.
+//! Tests of the harness: servers and programs start, can be watched, and end with their test.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -14,10 +14,10 @@ use crate::util::binary::{Run, urlseen};
 use crate::util::redis::{RedisServer, connect, free_port};
 use crate::util::wait::{SOON, wait_until};
 
-/// Time that is long enough to see that something does not happen.
+/// Time after which a test may conclude that an event does not happen.
 const BRIEFLY: Duration = Duration::from_millis(50);
 
-/// Returns the message of the panic that `test` must end in.
+/// Runs `test`, which must panic, and returns the message of the panic.
 fn panic_of<T>(test: impl FnOnce() -> T) -> String {
     let panic = catch_unwind(AssertUnwindSafe(test)).map(drop).expect_err("a panic");
     panic.downcast_ref::<String>().expect("a panic with a message").clone()
@@ -46,7 +46,7 @@ fn servers_do_not_share_anything() {
 }
 
 #[test]
-fn a_killed_server_is_gone_for_open_connections_too() {
+fn a_killed_server_ends_open_connections() {
     let mut server = RedisServer::start();
     let mut connection = server.connection();
     server.kill();
@@ -79,7 +79,7 @@ fn a_paused_server_answers_when_resumed() {
 }
 
 #[test]
-fn a_server_may_want_a_password_and_listen_on_a_port() {
+fn a_server_can_require_a_password_and_listen_on_a_port() {
     let port = free_port();
     let server = RedisServer::start_with(&["--requirepass", "secret", "--port", &port]);
     assert!(connect(&server.url()).and_then(|mut open| open.get::<_, ()>("key")).is_err());
@@ -103,8 +103,8 @@ fn a_refused_command_fails_the_test() {
 }
 
 #[test]
-fn nothing_outlives_the_thread_that_started_it() {
-    // As when the whole process is killed: nothing is dropped.
+fn all_servers_end_with_the_thread_that_started_them() {
+    // No value is dropped, as if the whole process were killed.
     let mut daemon = thread::spawn(|| {
         let mut daemon = Run::of("/bin/sh", ["-c", "echo started >&2; exec sleep 600"]).start();
         daemon.wait_for_line("started", SOON);
@@ -116,7 +116,7 @@ fn nothing_outlives_the_thread_that_started_it() {
 }
 
 #[test]
-fn a_run_gets_input_arguments_and_environment_and_gives_both_outputs() {
+fn a_run_gets_input_arguments_and_environment_and_returns_both_outputs() {
     let script = r#"cat; echo "$0 $GIVEN" >&2; exit 3"#;
     let run = Run::of("/bin/sh", ["-c", script]).arg("argument").env("GIVEN", "value");
     let output = run.stdin("a\nb").output();
@@ -126,10 +126,10 @@ fn a_run_gets_input_arguments_and_environment_and_gives_both_outputs() {
 }
 
 #[test]
-fn more_input_and_output_than_pipes_hold_goes_through() {
+fn a_run_accepts_more_input_and_output_than_a_pipe_holds() {
     let input = "0123456789\n".repeat(100_000);
     assert_eq!(Run::of("cat", [""; 0]).stdin(input.as_str()).output().text(), input);
-    // A program that does not read its input is no failure of the harness.
+    // The harness accepts a program that does not read its input.
     assert_eq!(Run::of("true", [""; 0]).stdin(input).output().code(), Some(0));
 }
 
@@ -146,7 +146,8 @@ fn a_run_has_an_empty_folder_of_its_own_unless_given_one() {
 
 #[test]
 fn a_run_does_not_see_the_settings_of_the_test_process() {
-    // The test's own process cannot set variables safely, so it runs itself with one set.
+    // A process cannot safely set its own variables, so the test runs itself again with the
+    // variable.
     let inner = "harness::a_run_of_env_shows_no_settings";
     let status = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", inner, "--nocapture"])

@@ -1,7 +1,7 @@
-//! Imports between rooms: a test that keeps the direction of the code.
+//! Imports between rooms: a test that keeps the permitted direction.
 //!
-//! A room is a top-level module of a crate. The compiler keeps the crates apart, this test the
-//! rooms.
+//! A room is a top-level module of a crate. The compiler checks imports between crates. This test
+//! checks imports between rooms.
 
 use std::path::{Component, Path};
 
@@ -11,7 +11,7 @@ use crate::util::sources::rust_files;
 /// Room, and the rooms that it may name.
 type Rule = (&'static str, &'static [&'static str]);
 
-/// Each crate: its name in Rust, its name here and its folder.
+/// Crates, each with its name in Rust, its name in the rules and its folder.
 const CRATES: &[(&str, &str, &str)] = &[
     ("urlseen_core", "core", "crates/urlseen-core/src/"),
     ("urlseen_engine", "engine", "crates/urlseen-engine/src/"),
@@ -20,23 +20,23 @@ const CRATES: &[(&str, &str, &str)] = &[
     ("urlseen_cli", "cli", "src/"),
 ];
 
-/// Crates that export names and no modules: each is one room.
+/// Crates without public modules. Each of them is one room.
 const FLAT: &[&str] = &["library", "analysis"];
 
-/// Rules from the bottom up: a room may name only rooms above it in this list, and of those only
-/// the ones in its row. So there is no cycle, and data goes one way.
+/// Rules. A room may name only the rooms in its row, and these must be above it in this list. So
+/// there is no cycle.
 ///
 /// A room without a row fails the test: give it a row first.
 const MAY_USE: &[Rule] = &[
-    // Pure: no files, no network, no clock, no threads.
+    // These rooms use no files, no network, no clock and no threads.
     ("core::fingerprint", &[]),
     ("core::filter", &["core::fingerprint"]),
-    // Files, blocking.
+    // These rooms use files, with blocking calls.
     ("core::storage", &["core::fingerprint", "core::filter"]),
-    // Scripts, pure, and the network, async.
+    // These rooms have scripts, and use the network with async calls.
     ("core::redis", &["core::filter", "core::storage"]),
     ("core::redis_filter", &["core::fingerprint", "core::filter", "core::redis"]),
-    // For programs: blocking and async.
+    // This room is for programs, with blocking and async calls.
     (
         "library",
         &[
@@ -47,7 +47,7 @@ const MAY_USE: &[Rule] = &[
             "core::redis_filter",
         ],
     ),
-    // The inside of the daemon.
+    // These rooms are the inside of the daemon.
     ("engine::config", &["core::fingerprint", "core::filter", "core::redis", "core::redis_filter"]),
     (
         "engine::item",
@@ -69,7 +69,7 @@ const MAY_USE: &[Rule] = &[
             "engine::engine",
         ],
     ),
-    // Analysis, apart from the daemon.
+    // These rooms analyse filters without the daemon.
     (
         "analysis",
         &[
@@ -83,7 +83,7 @@ const MAY_USE: &[Rule] = &[
             "engine::flow",
         ],
     ),
-    // The crawl in Redis and the daemon.
+    // These rooms are the crawl in Redis, the daemon and the commands.
     (
         "cli::crawl",
         &[
@@ -155,16 +155,17 @@ fn rooms_name_only_permitted_rooms() {
 }
 
 #[test]
-fn the_table_goes_one_way() {
+fn the_table_has_no_cycles() {
     report(table_problems(MAY_USE).into_iter());
 }
 
-/// Crate of a file by its name here, and the file's path inside it.
+/// Returns the crate of a file, by its name in the rules, and the path of the file inside the
+/// crate.
 fn place(path: &str) -> Option<(&'static str, &str)> {
     CRATES.iter().find_map(|(_, name, folder)| Some((*name, path.strip_prefix(folder)?)))
 }
 
-/// Name of the room of `module` in a crate.
+/// Returns the name of the room for `module` of a crate.
 fn room(crate_name: &str, module: &str) -> String {
     if FLAT.contains(&crate_name) {
         crate_name.to_owned()
@@ -173,7 +174,7 @@ fn room(crate_name: &str, module: &str) -> String {
     }
 }
 
-/// Top-level module that a path inside a crate belongs to.
+/// Returns the top-level module to which a path inside a crate belongs.
 fn module(inside: &str) -> &str {
     inside.split(['/', '.']).next().unwrap_or_default()
 }
@@ -201,14 +202,14 @@ fn problems(table: &[Rule], path: &str, text: &str) -> Vec<String> {
     problems
 }
 
-/// Rooms whose files are compiled into this one's.
+/// Returns the rooms whose files are compiled into this file.
 fn included(path: &str, code: &str) -> Vec<String> {
     let folder = Path::new(path).parent().expect("a file in a folder");
     let mut rooms = Vec::new();
     for (start, found) in code.match_indices("include_str!(\"") {
         let file = code[start + found.len()..].split('"').next().unwrap_or_default();
         let whole = flattened(&folder.join(file));
-        // Data of tests belongs to no room.
+        // The data of tests belongs to no room.
         rooms.extend(place(&whole).map(|(name, inside)| room(name, module(inside))));
     }
     rooms
@@ -226,8 +227,8 @@ fn flattened(path: &Path) -> String {
     parts.join("/")
 }
 
-/// Returns true if a chain of `super::` leads to the crate's top, the other way to name a module.
-/// It relies on rustfmt's layout of inline modules.
+/// Returns true if a chain of `super::` leads to the top of the crate. The function relies on
+/// rustfmt's layout of inline modules.
 fn climbs_out(inside: &str, code: &str) -> bool {
     let modules = inside.trim_end_matches(".rs").trim_end_matches("/mod");
     let mut depth = modules.split('/').count();
@@ -257,7 +258,7 @@ fn table_problems(table: &[Rule]) -> Vec<String> {
     problems
 }
 
-/// Returns the code without comment lines: documentation may link to anything.
+/// Returns the code without comment lines, because documentation may link to any room.
 fn without_comments(text: &str) -> String {
     text.lines().filter(|line| !line.trim_start().starts_with("//")).fold(
         String::new(),
@@ -269,13 +270,13 @@ fn without_comments(text: &str) -> String {
     )
 }
 
-/// Rooms that `code` of a crate names, those of a braced group one by one.
+/// Returns the rooms that the code of a crate names, including those in braces.
 fn named(crate_name: &str, code: &str) -> Vec<String> {
     let mut rooms = Vec::new();
     for (start, _) in code.match_indices("::") {
         let before = &code[..start];
         let word = before.len() - before.chars().rev().take_while(|&it| is_word(it)).count();
-        // A module of a path may have the name of a crate.
+        // A module in a path can have the same name as a crate.
         if code[..word].ends_with("::") {
             continue;
         }
@@ -296,7 +297,7 @@ fn named(crate_name: &str, code: &str) -> Vec<String> {
     rooms
 }
 
-/// First name of each part of `a::b, c::{d, e}, f}` up to the brace that closes it.
+/// Returns the first name of each part of `a::b, c::{d, e}, f}`, up to the closing brace.
 fn group_names(group: &str) -> Vec<&str> {
     let mut names = vec![first_word(group.trim_start())];
     let mut depth = 0;
@@ -314,7 +315,7 @@ fn group_names(group: &str) -> Vec<&str> {
     names
 }
 
-/// Identifier, or `*`, that `text` begins with.
+/// Returns the identifier or `*` at the start of `text`.
 fn first_word(text: &str) -> &str {
     if text.starts_with('*') {
         return "*";
@@ -339,7 +340,7 @@ mod tests {
         ("cli::over", &["cli::top"]),
     ];
 
-    /// Path of a file in the core.
+    /// Returns the path of a file in the core.
     fn core(path: &str) -> String {
         format!("crates/urlseen-core/src/{path}")
     }
@@ -388,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn the_crate_is_not_reached_by_climbing() {
+    fn super_does_not_lead_to_the_top_of_a_crate() {
         for (file, text) in [
             ("low.rs", "use super::top;"),
             ("low.rs", "fn a() {\n    super::top::f()\n}"),
@@ -411,7 +412,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_that_goes_in_circles_is_found() {
+    fn a_cycle_in_the_table_is_found() {
         assert_eq!(table_problems(TABLE), [""; 0]);
         let found = table_problems(&[("a", &["b"]), ("b", &["a", "b"]), ("a", &[])]);
         assert_eq!(

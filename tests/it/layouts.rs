@@ -1,4 +1,4 @@
-//! The page on other projects' filters: it shows the counted errors, and they agree with the
+//! The page about other projects' filters shows the counted errors, and they agree with the
 //! computed ones.
 
 #[path = "../../benches/layouts/count/mod.rs"]
@@ -18,11 +18,11 @@ use urlseen_core::filter::layout::BitStrings;
 
 use crate::util::sources::root;
 
-/// Most standard deviations between a count and the computed number. One count of a million lies
-/// further away by chance, and the keys are the same every time.
+/// Maximum number of standard deviations between a count and the computed number. By chance, one
+/// count of a million has a larger deviation. The keys are the same every time.
 const DEVIATIONS: f64 = 5.0;
 
-/// Reads the lines of a group.
+/// Returns the lines of a group of `layouts.jsonl`.
 fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
     let data = fs::read_to_string(root().join("docs/design/layouts.jsonl")).unwrap();
     let lines = data.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
@@ -31,13 +31,13 @@ fn counted<T: DeserializeOwned>(group: &str) -> Vec<T> {
 }
 
 #[test]
-fn the_page_shows_what_was_counted() {
+fn the_page_shows_the_counts() {
     let check = Command::new(root().join("scripts/layouts")).arg("--check").output().unwrap();
     assert!(check.status.success(), "{}", String::from_utf8_lossy(&check.stderr));
 }
 
 #[test]
-fn what_was_counted_is_what_is_computed() {
+fn counts_agree_with_computed_rates() {
     let mut percents = BTreeMap::<_, Vec<_>>::new();
     for wrong in counted::<Count>("wrong") {
         let Count { case, native, percent, keys, computed, .. } = wrong;
@@ -62,10 +62,10 @@ fn what_was_counted_is_what_is_computed() {
     assert_eq!(filters, all.map(str::to_owned).into());
 }
 
-/// The block that was filled alone has the computed error rate of a block with so many keys. Nearly
-/// all errors of the whole filter are in that block.
+/// The block that was filled alone has the error rate that is computed for its number of keys.
+/// Nearly all errors of the whole filter are in this block.
 #[test]
-fn imoocs_fullest_block_spoils_all_of_it() {
+fn the_fullest_block_of_imooc_has_nearly_all_errors() {
     let blocks = counted::<Value>("block");
     let [block] = &blocks[..] else { panic!("one block: {blocks:?}") };
     let number = |name: &str| block[name].as_u64().unwrap();
@@ -84,31 +84,31 @@ fn imoocs_fullest_block_spoils_all_of_it() {
     assert!(off < DEVIATIONS, "{off} deviations: {block}");
 }
 
-/// Counts in small what the page counts with millions of keys. imooc is left out: its strings have
-/// 512 MiB, even with few keys. A unit test of the kinds counts it without the strings.
+/// Repeats the counts of the page with few keys. imooc is not included, because its strings take
+/// 512 MiB even with few keys. A unit test of the kinds counts its errors without strings.
 #[test]
 fn small_filters_are_wrong_as_often_as_computed() {
     for (filter, made_for) in [
         (Filter::Pyrebloom { capacity: 40_000, error_rate: 0.01 }, 40_000),
         (Filter::ScrapyRedisBloomfilter { bit: 19, hash_number: 6 }, 50_000),
-        // 64 blocks get two of 256 numbers, and so twice the keys of the other 128.
+        // 64 blocks get two of the 256 numbers, and so twice as many keys as the other 128 blocks.
         (Filter::BlockCluster { bit: 10, hash_number: 5, block_num: 192 }, 25_000),
     ] {
         let mut told = 0;
         Case { filter, made_for, unseen: 100_000 }.count(|wrong| {
             near(&wrong);
-            // A hundred errors tell the rate to a fifth.
+            // A hundred errors give the rate within a fifth.
             told += u32::from(wrong.wrong > 100);
         });
         assert!(told >= 5, "{filter:?}: only {told} counts tell anything");
     }
 }
 
-/// Checks that a count is as near to the computed number as its binomial error allows.
+/// Checks that a count differs from the computed number by at most its binomial error.
 #[track_caller]
 fn near(wrong: &Count) {
     let inexact = match wrong.case.filter {
-        // The documented error of its formula.
+        // This is the documented error of the formula.
         Filter::ScrapyRedisBloomfilter { .. } if !wrong.native => 0.03,
         _ => 0.0,
     };
@@ -116,9 +116,10 @@ fn near(wrong: &Count) {
     assert!(off < DEVIATIONS, "{off} deviations: {wrong:?}");
 }
 
-/// Returns the distance between a count and the number expected from the `computed` rate, in
-/// standard deviations of the binomial distribution. Allowed are the share that a formula is known
-/// to leave out, and three keys: if less than one is expected, a single key is many deviations.
+/// Returns the difference between a count and the number expected from the `computed` rate, in
+/// standard deviations of the binomial distribution. Two differences do not count: the share that
+/// the formula is known to ignore, and three keys. If less than one key is expected, a single key
+/// would be many deviations.
 fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
     let expected = computed * asked as f64;
     let allowed = inexact * expected + 3.0;

@@ -1,11 +1,11 @@
-//! The bundled crawl, compared with its README, and its three files with one another.
+//! Comparison of the bundled crawl with its README, and of its three files with one another.
 
 use std::collections::HashSet;
 
 use crate::util::links::{discovered, refused, unseen};
 
 #[test]
-fn the_stream_has_the_numbers_that_its_readme_gives() {
+fn the_stream_has_the_numbers_of_its_readme() {
     let readme = include_str!("../data/README.md");
     let counts = [discovered().lines().count(), unseen().lines().count(), refused().len()];
     for (file, count) in ["links.txt.gz", "unseen.txt.gz", "refused.txt"].iter().zip(counts) {
@@ -26,7 +26,7 @@ fn unseen_links_are_first_occurrences_in_the_order_of_the_stream() {
 }
 
 #[test]
-fn refused_links_stand_where_their_numbers_say_and_are_never_unseen() {
+fn refused_links_have_their_line_numbers_and_are_never_unseen() {
     let (discovered, unseen) = (discovered(), unseen());
     let lines = discovered.lines().collect::<Vec<_>>();
     let unseen = unseen.lines().collect::<HashSet<_>>();

@@ -1,6 +1,6 @@
-//! Integration tests: the built binary against real servers, and the rules of the sources.
+//! Integration tests: the built program with real servers, and rules for the source files.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on fails right there")]
+#![allow(clippy::unwrap_used, reason = "a test that cannot continue fails at once")]
 #![allow(clippy::format_collect, reason = "the text of a test need not be made fast")]
 
 mod admin;

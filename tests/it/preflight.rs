@@ -1,4 +1,4 @@
-//! Preflight against real servers: the text of each refusal, and no write.
+//! Preflight with real servers: the text of each refusal. No check writes to Redis.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,22 +13,22 @@ use urlseen_core::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
-/// Password in all these tests, so that each message can be searched for it.
+/// Password in all these tests. No message may contain it.
 pub(crate) const PASSWORD: &str = "hunter2";
 
-/// A redis-server of this test's own, on a Unix socket, which ends with the test.
+/// Redis server of one test, on a Unix socket. It ends with the test.
 pub(crate) struct Server {
     process: Child,
     pub(crate) folder: TempDir,
 }
 
 impl Server {
-    /// Starts a server with these arguments, and waits for any answer.
+    /// Starts a server with these arguments, and waits until it answers.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_in(TempDir::new().unwrap(), arguments)
     }
 
-    /// Starts a Sentinel that watches these primaries: names with addresses.
+    /// Starts a Sentinel that watches these primaries, each with name and address.
     fn sentinel(primaries: &[&str]) -> Self {
         let folder = TempDir::new().unwrap();
         let watched = primaries.iter().map(|primary| format!("sentinel monitor {primary} 1\n"));
@@ -43,7 +43,7 @@ impl Server {
         server
     }
 
-    /// Kills the server and starts it again on the same data.
+    /// Kills the server, and starts it again with the same data.
     pub(crate) fn restart(&mut self, arguments: &[&str]) {
         self.process.kill().unwrap();
         self.process.wait().unwrap();
@@ -51,7 +51,7 @@ impl Server {
         wait_until("redis-server answers again", || self.ask(&["PING"]).is_some());
     }
 
-    /// Path of the configuration file.
+    /// Returns the path of the server's configuration file.
     fn config(folder: &TempDir) -> PathBuf {
         folder.path().join("server.conf")
     }
@@ -78,14 +78,14 @@ impl Server {
         self.folder.path().join("socket")
     }
 
-    /// Address of the server, with `login` such as `user=ann&pass=hunter2`.
+    /// Returns the address of the server with a login, for example `user=ann&pass=hunter2`.
     pub(crate) fn address(&self, login: &str) -> RedisAddress {
         let url = format!("unix://{}?{login}", self.socket().display());
         RedisAddress::new(&url, None).unwrap()
     }
 
-    /// Reply to a command as the default user on a new connection, errors included. `None` if there
-    /// is no reply.
+    /// Sends a command as the default user on a new connection. Returns the reply or the error, or
+    /// `None` without a reply.
     pub(crate) fn ask(&self, words: &[&str]) -> Option<redis::RedisResult<Value>> {
         let url = format!("unix://{}", self.socket().display());
         let mut connection = redis::Client::open(url).unwrap().get_connection().ok()?;
@@ -95,7 +95,7 @@ impl Server {
         if reply.as_ref().is_err_and(redis::RedisError::is_io_error) { None } else { Some(reply) }
     }
 
-    /// Reply to a command given as one line.
+    /// Sends a command of one line, and returns the reply.
     pub(crate) fn run<T: FromRedisValue>(&self, line: &str) -> T {
         let words: Vec<&str> = line.split_whitespace().collect();
         T::from_redis_value(self.ask(&words).expect(line).expect(line)).expect(line)
@@ -120,7 +120,7 @@ pub(crate) fn wait_until(what: &str, condition: impl Fn() -> bool) {
 
 const STATE: &str = "urlseen:{demo:in}:state";
 
-/// Needs of a crawl that could use everything.
+/// Returns the needs of a crawl that uses all features.
 fn needs() -> Needs {
     let mut needs = Needs::new();
     needs
@@ -152,14 +152,14 @@ async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<Prefligh
     result
 }
 
-/// Sentences of a refusal that waiting does not mend.
+/// Returns the sentences of a permanent refusal.
 async fn sentences(server: &Server, login: &str) -> Vec<String> {
     let problems = check(server, login).await.unwrap_err();
     assert!(problems.iter().all(|problem| problem.retry() == Retry::Never), "{problems:?}");
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Runs the `ACL SETUSER` command that a sentence advises, up to `end`.
+/// Runs the `ACL SETUSER` command in a sentence, up to `end`.
 fn obey(server: &Server, sentence: &str, end: &str) {
     let (_, command) = sentence.split_once("grants that with: ").expect(sentence);
     let command = command.split(end).next().unwrap();
@@ -216,17 +216,17 @@ async fn keys_of_another_type_are_named_all_at_once() {
     server.run::<()>("ZADD urlseen:{demo:in}:lease 1 a");
     let expected = [
         "source.key is demo:in, and Redis holds a set there where a list is needed; choose another \
-         source.key, or move the set away with RENAME",
+         source.key, or rename the set with RENAME",
         "urlseen:{demo:in}:state is urlseen's own key (its state), and Redis holds a string there \
-         where a hash is needed; find out who wrote it, and move it away with RENAME",
+         where a hash is needed; find the program that wrote it, and rename the string with RENAME",
         "urlseen:{demo:in}:lease is urlseen's own key (its lease), and Redis holds a zset there \
-         where a string is needed; find out who wrote it, and move it away with RENAME",
+         where a string is needed; find the program that wrote it, and rename the zset with RENAME",
     ];
     assert_eq!(sentences(&server, "").await, expected);
 }
 
 #[tokio::test]
-async fn missing_commands_come_with_the_rule_that_grants_them_all() {
+async fn missing_commands_are_reported_with_the_acl_rule_that_permits_them() {
     let server = Server::start(&[]);
     add_ann(&server, "~* +@all -rpush -script -hset");
     let expected = [
@@ -240,7 +240,7 @@ async fn missing_commands_come_with_the_rule_that_grants_them_all() {
 }
 
 #[tokio::test]
-async fn missing_keys_come_with_the_rule_that_grants_them_all() {
+async fn missing_keys_are_reported_with_the_acl_rule_that_permits_them() {
     let server = Server::start(&[]);
     add_ann(&server, "~demo:in +@all");
     let expected = [
@@ -276,7 +276,7 @@ async fn other_problems_are_found_even_if_questions_are_denied() {
 }
 
 #[tokio::test]
-async fn without_multi_nothing_is_tried() {
+async fn without_multi_no_command_is_tried() {
     let server = Server::start(&[]);
     add_ann(&server, "~* +@all -multi");
     server.run::<()>("RPUSH demo:in a b c");
@@ -301,12 +301,12 @@ async fn a_missing_discard_is_reported_and_nothing_runs() {
 }
 
 #[tokio::test]
-async fn commands_that_were_renamed_away_are_named() {
+async fn renamed_commands_are_reported() {
     let server =
         Server::start(&["--rename-command", "RPUSH", "", "--rename-command", "LTRIM", "X"]);
     let expected =
         ["this Redis does not know LTRIM and RPUSH; its configuration (rename-command) or its \
-         provider took that away: get it back, or use another server"];
+         provider removed that: restore it, or use another server"];
     assert_eq!(sentences(&server, "").await, expected);
 }
 
@@ -324,14 +324,15 @@ async fn eviction_of_any_key_is_refused() {
 }
 
 #[tokio::test]
-async fn a_replica_is_refused_with_the_way_to_its_primary() {
+async fn a_replica_is_refused_with_the_address_of_its_primary() {
     let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
     let expected = [
-        "this Redis is a replica of 127.0.0.1:1, where writes are refused or lost; point redis.url \
-         at the primary, 127.0.0.1:1",
+        "this Redis is a replica of 127.0.0.1:1, where writes are refused or lost; set redis.url \
+         to the primary, 127.0.0.1:1",
     ];
     assert_eq!(sentences(&server, "").await, expected);
-    // Neither a replica that serves nothing while its primary is away, nor a writable one.
+    // Both kinds of replicas are refused: one that answers nothing without its primary, and a
+    // writable one.
     server.run::<()>("CONFIG SET replica-serve-stale-data no");
     assert_eq!(sentences(&server, "").await, expected);
     server.run::<()>("CONFIG SET replica-serve-stale-data yes");
@@ -340,9 +341,8 @@ async fn a_replica_is_refused_with_the_way_to_its_primary() {
 }
 
 #[tokio::test]
-async fn a_sentinel_is_refused_with_the_way_to_its_primary() {
-    let said = "this is a Redis Sentinel, not a Redis server, and keeps no data; point redis.url \
-                at ";
+async fn a_sentinel_is_refused_with_the_address_of_its_primary() {
+    let said = "this is a Redis Sentinel, not a Redis server, and has no data; set redis.url to ";
     let one = Server::sentinel(&["mymaster 127.0.0.1 1"]);
     let primary = "the primary that it watches: mymaster at 127.0.0.1:1";
     assert_eq!(sentences(&one, "").await, [format!("{said}{primary}")]);
@@ -356,14 +356,14 @@ async fn a_cluster_is_refused() {
     let server = Server::start(&["--cluster-enabled", "yes"]);
     let expected = [
         "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
-         commit touches several keys at once, and they must lie on one server); point redis.url at \
+         commit touches several keys at once, and they must be on one server); set redis.url to \
          a server with cluster-enabled no",
     ];
     assert_eq!(sentences(&server, "").await, expected);
 }
 
 #[tokio::test]
-async fn problems_of_all_kinds_come_together() {
+async fn problems_of_all_kinds_are_reported_together() {
     let server = Server::start(&["--maxmemory-policy", "allkeys-random"]);
     server.run::<()>("SADD demo:out a");
     add_ann(&server, "~* +@all -ltrim");
@@ -375,7 +375,7 @@ async fn problems_of_all_kinds_come_together() {
 }
 
 #[tokio::test]
-async fn a_full_server_is_a_trouble_that_passes_and_no_lack_of_permission() {
+async fn a_full_server_is_a_temporary_error_and_not_a_missing_permission() {
     let server = Server::start(&["--maxmemory", "1"]);
     let problems = check(&server, "").await.unwrap_err();
     assert_eq!(problems, [PreflightError::Link(LinkError::OutOfMemory)]);
@@ -383,7 +383,7 @@ async fn a_full_server_is_a_trouble_that_passes_and_no_lack_of_permission() {
 }
 
 #[tokio::test]
-async fn logins_that_fail_are_refused() {
+async fn failed_logins_are_refused() {
     let server = Server::start(&["--requirepass", "correct-horse"]);
     let wrong = |user: &str| {
         format!(

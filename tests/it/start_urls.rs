@@ -1,4 +1,4 @@
-//! Start URLs in the sink, read by scrapy-redis's own spider.
+//! Start URLs in the sink, read by the spider of scrapy-redis.
 
 use std::io::Write;
 use std::process::{Command, Stdio};
@@ -13,8 +13,9 @@ use urlseen_engine::item::{Options, Reader};
 use crate::pickles::vectors;
 use crate::util::sources::root;
 
-/// Reads lines of an item's form, the item and the emitted start URL (base64). Compares the
-/// spider's request of the start URL with Scrapy's request of the item.
+/// Reads lines with the form of an item, the item, and the emitted start URL (base64). Compares the
+/// request that the spider makes from the start URL with the request that Scrapy makes from the
+/// item.
 const COMPARE: &str = r#"
 import base64, json, pickle, sys
 from scrapy import Request
@@ -52,7 +53,7 @@ fn reader() -> Reader {
 }
 
 #[test]
-fn the_spider_makes_the_same_request_of_it() {
+fn the_spider_makes_the_same_request_from_a_start_url() {
     let mut reader = reader();
     let (mut lines, mut count, mut unsayable) = (String::new(), 0, 0);
     let mut add = |form: &str, item: &[u8], emitted: &[u8]| {
@@ -65,13 +66,13 @@ fn the_spider_makes_the_same_request_of_it() {
         let pickle = vector.pickle();
         match reader.read(&pickle) {
             Ok(item) => {
-                assert!(vector.meta.is_some(), "JSON cannot say {}", vector.pickle);
+                assert!(vector.meta.is_some(), "JSON cannot express {}", vector.pickle);
                 add("pickle", &pickle, &item.emitted.unwrap());
             }
             Err(error) => {
                 let error = error.to_string();
                 let no_url = error.contains("no URL to emit");
-                assert!(no_url || error.contains("which JSON cannot say"), "{error}");
+                assert!(no_url || error.contains("which JSON cannot express"), "{error}");
                 assert!(no_url || vector.meta.is_none(), "{error}: {}", vector.pickle);
                 unsayable += 1;
             }
@@ -125,7 +126,8 @@ fn a_start_url_has_only_the_given_fields() {
     assert_eq!(emitted(item), r#"{"url": "http://u/\n", "method": "POST", "meta": {"a" : [1]}}"#);
 }
 
-/// Values that double when written out, values that contain themselves, and deep nesting.
+/// Tests values that contain the same value many times, values that contain themselves, and deep
+/// nesting.
 #[test]
 fn no_meta_takes_much_time_or_memory() {
     let mut reader = reader();
@@ -139,7 +141,7 @@ fn no_meta_takes_much_time_or_memory() {
     let cyclic = b"}q\x07\x8c\x01ah\x07s".to_vec();
     let nested = [b"}\x8c\x01a", &b"]".repeat(200)[..], &b"a".repeat(199), b"s"].concat();
     for (meta, words) in [
-        (doubled, "the same again and again"),
+        (doubled, "repeated values that exceed the size limit"),
         (cyclic, "more than 100 deep"),
         (nested, "more than 100 deep"),
     ] {
@@ -150,7 +152,7 @@ fn no_meta_takes_much_time_or_memory() {
         (&b"}\x8c\x01a\x85s"[..], "damaged"),
         (b"}\x8c\x01aK\x01\x85s", "a tuple"),
         (b"}\x8c\x01aC\x01as", "bytes"),
-        (b"}K\x01K\x01s", "a key that is no str"),
+        (b"}K\x01K\x01s", "a key that is not a str"),
         (b"}\x8c\x01aG\x7f\xf8\0\0\0\0\0\0s", "a float that is not finite"),
         (b"}\x8c\x01a\x8a\x09\0\0\0\0\0\0\0\0\x01s", "more than 64 bits"),
         (b"}\x8c\x01a\x8c\x03\xed\xa0\x80s", "not UTF-8"),

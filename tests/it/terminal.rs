@@ -1,4 +1,4 @@
-//! Output for a terminal: foreign names and items neither move the cursor nor hide text.
+//! Output for a terminal: names and items from outside can neither move the cursor nor hide text.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -14,10 +14,11 @@ use crate::util::binary::{Output, Run, urlseen};
 use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
-/// Sets the title, rings, returns to the line's start, colours, ends the line, reverses text.
+/// Text that sets the title, rings the bell, returns to the start of the line, sets a colour, ends
+/// the line and reverses text.
 const HOSTILE: &str = "h\u{1b}]0;t\u{7}\rx\u{9b}31m\u{85}\u{202e}y\u{2066}z";
 
-/// Beginnings of sequences that a terminal obeys.
+/// Control sequences of a terminal, each by its start.
 const OBEYED: [&str; 7] = ["\u{1b}]", "\u{7}", "\rx", "\u{9b}", "\u{85}", "\u{202e}", "\u{2066}"];
 
 #[track_caller]
@@ -28,7 +29,7 @@ fn is_tame(what: &str, text: &str) {
     assert!(text.contains("\\u{202e}") || text.contains("\\u202e"), "{what} shows it: {text:?}");
 }
 
-/// Prepares a run with a terminal as output, and the hostile text in the variable `H`.
+/// Prepares a run with a terminal as its output. The variable `H` has the hostile text.
 fn on_terminal(command: &str) -> Run {
     let program = env!("CARGO_BIN_EXE_urlseen");
     let command = format!("exec {program} {command}");
@@ -41,7 +42,7 @@ fn text(output: &Output) -> String {
 }
 
 #[test]
-fn a_check_shows_items_and_reasons() {
+fn a_check_escapes_items_and_reasons() {
     let endpoint = Endpoint::with(Limits::default(), |items| {
         let reason = || HOSTILE.to_owned();
         let judge = |item: &Vec<u8>| match item.first() {
@@ -63,7 +64,7 @@ fn a_check_shows_items_and_reasons() {
 }
 
 #[test]
-fn forget_shows_items_and_its_list() {
+fn forget_escapes_items_and_its_list() {
     let set = format!("forget.key={HOSTILE}");
     let output = urlseen(["forget", HOSTILE, "--set", &set]).output();
     assert_eq!(output.code(), Some(1), "{output:?}");
@@ -75,7 +76,7 @@ fn forget_shows_items_and_its_list() {
 }
 
 #[test]
-fn files_are_named_so_that_a_terminal_can_show_it() {
+fn names_of_files_are_escaped_for_a_terminal() {
     let folder = TempDir::new().unwrap();
     fs::write(folder.path().join(HOSTILE), "no digest\n{\n").unwrap();
     for command in [
@@ -99,7 +100,7 @@ fn files_are_named_so_that_a_terminal_can_show_it() {
 }
 
 #[test]
-fn wrong_arguments_and_settings_are_shown() {
+fn wrong_arguments_and_settings_are_escaped() {
     for command in [
         &["check", &format!("--{HOSTILE}")][..],
         &["check", "a", "--set", &format!("log.level={HOSTILE}")],
@@ -112,7 +113,7 @@ fn wrong_arguments_and_settings_are_shown() {
 }
 
 #[test]
-fn a_state_folder_and_an_explanation_are_shown() {
+fn a_storage_folder_and_an_explanation_are_escaped() {
     let folder = TempDir::new().unwrap();
     let dir = folder.path().join(HOSTILE);
     let made = urlseen(["filter", "--storage"]).arg(&dir).stdin("http://a/\n").output();
@@ -129,7 +130,7 @@ fn a_state_folder_and_an_explanation_are_shown() {
 }
 
 #[test]
-fn rejects_are_shown() {
+fn rejects_are_escaped() {
     let server = RedisServer::start();
     let set = format!("redis.url={}", server.url());
     let reject = format!("not ours: {HOSTILE}");
@@ -141,7 +142,7 @@ fn rejects_are_shown() {
 }
 
 #[test]
-fn log_lines_hold_nothing_that_a_terminal_obeys() {
+fn log_lines_contain_no_terminal_control_characters() {
     for format in ["text", "json"] {
         let url = "unix:///nowhere/%1B]0;t%07%0Dx%C2%9B31m%C2%85%E2%80%AEy%E2%81%A6z";
         let daemon = urlseen(["run", "--set"]).arg(format!("redis.url={url}"));

@@ -1,4 +1,4 @@
-//! Errors of real servers in trouble, each told apart, outside of scripts and inside.
+//! Errors of real servers, outside and inside scripts. Each must be recognised.
 
 use std::thread;
 
@@ -14,7 +14,7 @@ async fn connected(server: &Server, login: &str) -> Link {
     connect(&server.address(login), Timeouts::default()).await.unwrap()
 }
 
-/// Error that a command line meets.
+/// Sends a command and returns its error.
 async fn trouble_of(connection: &mut Link, words: &[&str]) -> LinkError {
     let mut command = redis::Cmd::new();
     command.arg(words);
@@ -24,8 +24,8 @@ async fn trouble_of(connection: &mut Link, words: &[&str]) -> LinkError {
     }
 }
 
-/// Checks that a write meets `expected`: outside a script, in one with `redis.call`, and in one
-/// with `redis.pcall`.
+/// Checks that a write has the error `expected`: outside a script, with `redis.call` in a script,
+/// and with `redis.pcall`.
 async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
     for words in [
         &["RPUSH", "list", "x"][..],
@@ -36,7 +36,7 @@ async fn writes_run_into(connection: &mut Link, expected: &LinkError) {
     }
 }
 
-/// Checks that the preflight finds this error, and nothing else.
+/// Checks that the preflight finds this error, and no other one.
 async fn preflight_finds(server: &Server, expected: LinkError) {
     let mut needs = Needs::new();
     needs.command(urlseen_core::redis::preflight::CommandNeed::new("RPUSH").key("list").arg("x"));
@@ -94,7 +94,7 @@ async fn loading() {
         server.run::<()>(&format!("SET {number} {big}"));
     }
     server.run::<()>("SAVE");
-    // 30 ms for each of 300 keys: longer than the questions take.
+    // The load takes 30 ms for each of 300 keys, which is longer than the test needs.
     server.restart(&[
         "--rdbcompression",
         "no",
@@ -128,7 +128,7 @@ async fn busy_with_a_script_and_the_script_killed() {
 }
 
 #[tokio::test]
-async fn a_script_that_redis_does_not_hold() {
+async fn an_unknown_script() {
     let server = Server::start(&[]);
     let sha = "0".repeat(40);
     let trouble = trouble_of(&mut connected(&server, "").await, &["EVALSHA", &sha, "0"]).await;
@@ -154,7 +154,7 @@ async fn denied_commands_and_keys() {
     assert_eq!(trouble, denied(Denied::Command("RPUSH".to_owned())));
     let script = ["EVAL", "return redis.call('RPUSH', 'list', 'x')", "0"];
     let trouble = trouble_of(&mut ann, &script).await;
-    // Redis 7.2 and later name the command here, too.
+    // Redis 7.2 and later also name the command here.
     let named = denied(Denied::Command("RPUSH".to_owned()));
     assert!(trouble == denied(Denied::CommandInScript) || trouble == named, "{trouble:?}");
 
@@ -165,7 +165,7 @@ async fn denied_commands_and_keys() {
 }
 
 #[tokio::test]
-async fn a_command_that_redis_does_not_know() {
+async fn an_unknown_command() {
     let server = Server::start(&[]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["frobnicate", "x"]).await;
@@ -176,7 +176,7 @@ async fn a_command_that_redis_does_not_know() {
 }
 
 #[tokio::test]
-async fn a_cluster_without_its_slots_and_keys_in_different_ones() {
+async fn a_cluster_with_missing_slots_and_keys_in_different_slots() {
     let server = Server::start(&["--cluster-enabled", "yes"]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["RPUSH", "list", "x"]).await;
@@ -194,7 +194,7 @@ async fn a_waiting_command_cut_short() {
     let waiting = tokio::spawn(async move {
         trouble_of(&mut connection, &["BLMOVE", "a", "b", "LEFT", "RIGHT", "0"]).await
     });
-    // Lets the task send its command while this thread waits for Redis to report it.
+    // The task sends its command, while this thread waits until Redis reports it.
     let server = tokio::task::spawn_blocking(move || {
         let blocked = || server.run::<String>("INFO clients").contains("blocked_clients:1");
         wait_until("the client waits", blocked);

@@ -15,7 +15,7 @@ fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Folders of the pipe, in a temporary folder.
+/// Storage folders of `urlseen filter`, in a temporary folder.
 struct Folders {
     place: TempDir,
 }
@@ -29,12 +29,12 @@ impl Folders {
         self.place.path().join(name)
     }
 
-    /// Path of a folder as an argument.
+    /// Returns the path of a folder as an argument.
     fn name(&self, name: &str) -> String {
         self.path(name).display().to_string()
     }
 
-    /// Feeds a folder, and returns the unseen lines.
+    /// Runs `urlseen filter` with a folder, and returns the unseen lines.
     #[track_caller]
     fn feed(&self, name: &str, options: &[&str], items: &[String]) -> Vec<String> {
         let run = urlseen(["filter", "--storage"]).arg(self.path(name));
@@ -58,7 +58,7 @@ fn compared(arguments: &[&str]) -> Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Checks that an estimate's bounds include the truth, and are near it.
+/// Checks that the bounds of an estimate contain the true number, and are near it.
 #[track_caller]
 fn holds(compared: &Value, name: &str, truth: f64) {
     let interval = &compared["estimated"][name];
@@ -96,20 +96,20 @@ fn folders_are_compared_and_united() {
     assert!(!folders.path("c.uniting").exists());
     holds(&compared(&[&c, &a]), "a_in_b", 0.5);
     holds(&compared(&[&a, &c]), "a_in_b", 1.0);
-    // Exactly the URLs that either has seen have been seen.
+    // The union has seen exactly the URLs that one of the filters has seen.
     assert_eq!(folders.feed("c", &[], &urls(0, 12_000)), [""; 0]);
     assert_eq!(folders.feed("c", &[], &urls(12_000, 10)).len(), 10);
-    // The operand stays as it was.
+    // The operand is unchanged.
     assert_eq!(folders.feed("a", &[], &urls(5990, 20)).len(), 10);
     let again = run("union", &[&a, &b, "-o", &c]);
     assert_eq!(again.code(), Some(2), "{again:?}");
-    assert!(again.stderr.contains("is there already"), "{again:?}");
+    assert!(again.stderr.contains("already exists"), "{again:?}");
 }
 
-/// Sets of any size and overlap, in filters that can be far too small for them, in the log and in
-/// snapshots.
+/// Tests sets of any size and overlap, in the log and in snapshots. Some filters are far too small
+/// for their sets.
 #[test]
-fn the_union_has_seen_all_that_either_has_seen() {
+fn the_union_has_seen_all_urls_of_both_filters() {
     for seed in seeds(&[1, 2, 3, 4]) {
         let mut random = Random::new(seed);
         let folders = Folders::new();
@@ -131,7 +131,7 @@ fn the_union_has_seen_all_that_either_has_seen() {
 }
 
 #[test]
-fn filters_that_were_made_for_something_else_are_shown_side_by_side() {
+fn filters_with_different_parameters_are_shown_side_by_side() {
     let folders = Folders::new();
     folders.feed("a", SHAPE, &urls(0, 10));
     for (name, shape, field) in [
@@ -155,7 +155,7 @@ fn filters_that_were_made_for_something_else_are_shown_side_by_side() {
 }
 
 #[test]
-fn a_snapshot_is_a_filter_of_its_own() {
+fn a_snapshot_can_be_compared_alone() {
     let folders = Folders::new();
     folders.feed("a", SHAPE, &urls(0, 3000));
     let snapshots = || {
@@ -169,7 +169,7 @@ fn a_snapshot_is_a_filter_of_its_own() {
     };
     let united = run("union", &[&folders.name("a"), &folders.name("a"), "-o", &folders.name("b")]);
     assert_eq!(united.code(), Some(0), "{united:?}");
-    // The union is one snapshot; later additions are in the log.
+    // The union is one snapshot. Later additions are in the log.
     let in_b = std::fs::read_dir(folders.path("b")).unwrap();
     let newest = in_b
         .map(|file| file.unwrap().path())
@@ -183,7 +183,7 @@ fn a_snapshot_is_a_filter_of_its_own() {
     holds(&found, "intersection", 3000.0);
 }
 
-/// Makes two crawls with filters in one place.
+/// Makes two crawls whose filters are in the same place.
 fn crawls(settings: &[&str]) -> [Crawl; 2] {
     [1, 2].map(|_| settings.iter().fold(Crawl::new(), |crawl, setting| crawl.set(setting)))
 }
@@ -236,7 +236,7 @@ fn filters_in_redis_are_compared_and_united() {
             assert_eq!(connection.ttl::<_, i64>(key).unwrap(), -1, "{kind}: {key} expires");
         }
 
-        // A daemon can use it.
+        // A daemon can use the union.
         let crawl = settings.iter().fold(Crawl::on(target), |crawl, it| crawl.set(it));
         let crawl = crawl.set("filter.key=united:filter");
         crawl.push(&urls(0, 5010));
@@ -258,9 +258,9 @@ fn filters_in_redis_whose_layers_grow_are_refused() {
     assert!(refused.stderr.contains("redis-lua-scaling: the bits"), "{refused:?}");
 }
 
-/// State after a kill in the middle: no part of it counts as a filter.
+/// After a kill in the middle, no command accepts a part of the union as a filter.
 #[test]
-fn an_incomplete_union_is_no_filter() {
+fn no_command_accepts_an_incomplete_union() {
     let folders = Folders::new();
     folders.feed("a", SHAPE, &urls(0, 100));
     std::fs::create_dir(folders.path("c.uniting")).unwrap();
@@ -269,7 +269,7 @@ fn an_incomplete_union_is_no_filter() {
     let united = run("union", &[&a, &a, "-o", &c]);
     assert_eq!(united.code(), Some(0), "{united:?}");
     assert_eq!(folders.feed("c", &[], &urls(0, 101)).len(), 1);
-    // A damaged operand leaves no folder.
+    // If an operand is damaged, the command makes no folder.
     let files = std::fs::read_dir(folders.path("c")).unwrap();
     let snapshot = files
         .map(|file| file.unwrap().path())
@@ -307,7 +307,7 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     let stopped = crate::daemon::stop(daemon);
     assert_eq!(stopped.count("unseen"), 2010);
 
-    // A daemon of its own can use the new folder.
+    // Another daemon can use the new folder.
     let fresh = Crawl::new().set("filter.seed=7").set(&format!("storage.dir={}", c.display()));
     fresh.push(&urls(0, 3005));
     assert_eq!(fresh.drain().count("unseen"), 5);
@@ -315,7 +315,8 @@ fn a_folder_and_a_filter_in_redis_are_compared_beside_a_daemon() {
     assert_eq!(checked.code(), Some(0), "{checked:?}");
 }
 
-/// A URL passes again if it is forgotten in both, or in one and not seen in the other.
+/// A URL passes again if it is forgotten in both filters, or forgotten in one and unseen in the
+/// other.
 #[test]
 fn a_forgotten_url_is_seen_if_either_filter_has_seen_it() {
     let [one, other] = crawls(&["filter.seed=7"]);
@@ -352,7 +353,7 @@ fn a_forgotten_url_is_seen_if_either_filter_has_seen_it() {
 }
 
 #[test]
-fn filters_of_redisbloom_are_united_while_they_have_room() {
+fn filters_of_redisbloom_are_united_if_they_have_room() {
     let folders = Folders::new();
     let shape = ["--kind", "redisbloom", "--capacity", "10000", "--error-rate", "1e-6"];
     folders.feed("a", &shape, &urls(0, 4000));
@@ -373,7 +374,7 @@ fn filters_of_redisbloom_are_united_while_they_have_room() {
     let other = run("compare", &[&a, &folders.name("grown")]);
     assert_eq!(other.code(), Some(2), "{other:?}");
     assert!(other.stderr.contains("* layer 1"), "{other:?}");
-    // Dumps in the format of RedisBloom.
+    // These operands are dumps in the format of RedisBloom.
     for name in ["a", "b"] {
         let dump = folders.name(&format!("{name}.dump"));
         let output = run("export", &["--storage", &folders.name(name), "--redisbloom-file", &dump]);

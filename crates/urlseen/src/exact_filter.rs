@@ -1,4 +1,4 @@
-//! Exact filter that replaces a real one in tests.
+//! Exact filter that replaces a real filter in tests.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Replacement for a filter in tests. It stores every key and is never wrong. A test can make its
-/// calls fail.
+/// Filter for tests. It stores every key, so its answers are never wrong. A test can make its calls
+/// fail.
 ///
 /// ```
 /// use urlseen::{ErrorKind, ExactFilter, FilterExt};
@@ -33,7 +33,7 @@ impl ExactFilter {
         Self::default()
     }
 
-    /// Makes the next `calls` calls fail as if Redis were unreachable. These calls change nothing.
+    /// Makes the next `calls` calls fail with [`ErrorKind::Redis`]. These calls change nothing.
     pub fn fail_next(&self, calls: u32) {
         self.failing.store(calls, Ordering::SeqCst);
     }
@@ -56,7 +56,10 @@ impl ExactFilter {
     fn called(&self) -> Result<MutexGuard<'_, HashSet<Fingerprint>>, Error> {
         let fail = |left: u32| left.checked_sub(1);
         match self.failing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fail) {
-            Ok(_) => Err(Error::new(ErrorKind::Redis, "the double was told to fail")),
+            Ok(_) => Err(Error::new(
+                ErrorKind::Redis,
+                "this call of the ExactFilter fails, because the test called fail_next",
+            )),
             Err(_) => Ok(self.lock()),
         }
     }

@@ -1,4 +1,4 @@
-//! Spec that describes a filter when it is opened.
+//! Spec of a filter, which a program passes to open the filter.
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,11 @@ use urlseen_core::fingerprint::Algorithm;
 /// Spec of a filter: its kind, its size, and the algorithm of its fingerprints.
 ///
 /// The methods have the names of the keys in the daemon's configuration. A [`Kind`] needs exactly
-/// the values that its [`keys`](Kind::keys) list; others are an error. A spec is checked when a
-/// filter is opened with it. If it is not valid, opening fails with [`ErrorKind::Spec`].
+/// the values of its [`keys`](Kind::keys). A spec is checked when a program opens a filter. An
+/// invalid spec fails with [`ErrorKind::Spec`].
 ///
-/// A filter in a folder or in Redis records its spec. Opening it with another spec fails with
-/// [`ErrorKind::Mismatch`].
+/// A filter in a folder or in Redis records its spec. A call that opens the filter with another
+/// spec fails with [`ErrorKind::Mismatch`].
 ///
 /// ```
 /// use urlseen::{ErrorKind, FilterSpec, Kind, LocalFilter};
@@ -34,16 +34,17 @@ pub struct FilterSpec {
 }
 
 impl FilterSpec {
-    /// Creates the spec of a filter of urlseen's own kind for `capacity` keys, 1 to 1e12.
+    /// Creates the spec of a filter of urlseen's own kind, for the fingerprints of Scrapy.
     ///
-    /// The `error_rate`, 1e-12 to 0.1, is the share of unseen keys that the filter reports as seen
-    /// once it holds `capacity` keys. With more keys the filter continues to work, but its error
-    /// rate grows.
+    /// `capacity` is the number of keys, 1 to 1e12. `error_rate`, 1e-12 to 0.1, is the share of
+    /// unseen keys that the filter reports as seen once it holds `capacity` keys. With more keys
+    /// the filter continues to work, but its error rate grows.
     pub fn native(capacity: u64, error_rate: f64) -> Self {
         Self::new(Kind::NATIVE).capacity(capacity).error_rate(error_rate)
     }
 
-    /// Creates the spec of a filter of this kind, without a size, for the fingerprints of Scrapy.
+    /// Creates the spec of a filter of this kind, for the fingerprints of Scrapy. The spec has no
+    /// size yet.
     pub fn new(kind: Kind) -> Self {
         let algorithm = Algorithm::default();
         Self { kind, values: BTreeMap::new(), algorithm, keep_fragments: false }
@@ -54,21 +55,21 @@ impl FilterSpec {
         self.kind
     }
 
-    /// Sets the number of keys that the filter is made for. For a kind that grows, it is the
-    /// initial size.
+    /// Sets the number of keys that the filter is made for. If the kind grows, this number is only
+    /// the initial capacity.
     #[must_use]
     pub fn capacity(self, keys: u64) -> Self {
         self.set("filter.capacity", &keys)
     }
 
-    /// Sets the share of unseen keys that the filter reports as seen once it is full.
+    /// Sets the share of unseen keys that a full filter reports as seen.
     #[must_use]
     pub fn error_rate(self, share: f64) -> Self {
         self.set("filter.error_rate", &share)
     }
 
-    /// Sets the factor by which each layer is larger than the one before, for [`Kind::REDISBLOOM`];
-    /// 0 for a filter that does not grow.
+    /// Sets the factor between the capacities of a layer and of the layer before, for
+    /// [`Kind::REDISBLOOM`]. With the factor 0, the filter does not grow.
     #[must_use]
     pub fn expansion(self, factor: u32) -> Self {
         self.set("filter.expansion", &factor)
@@ -81,7 +82,8 @@ impl FilterSpec {
         self.set("filter.bit", &logarithm)
     }
 
-    /// Sets the `BLOOMFILTER_HASH_NUMBER` of the same kinds: the number of bits that a key sets.
+    /// Sets the `BLOOMFILTER_HASH_NUMBER` of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and
+    /// [`Kind::BLOCK_CLUSTER`]: the number of bits that a key sets.
     #[must_use]
     pub fn hash_number(self, bits: u32) -> Self {
         self.set("filter.hash_number", &bits)
@@ -93,14 +95,14 @@ impl FilterSpec {
         self.set("filter.block_num", &strings)
     }
 
-    /// Sets the algorithm of the fingerprints. The default is that of Scrapy.
+    /// Sets the algorithm of the fingerprints. The default is [`Algorithm::Scrapy`].
     #[must_use]
     pub fn algorithm(self, algorithm: Algorithm) -> Self {
         Self { algorithm, ..self }
     }
 
-    /// Sets whether URLs are different if they differ only after the `#`. By default they are the
-    /// same.
+    /// Sets whether the fingerprint depends on the part of a URL after the `#`. The default is
+    /// false: URLs that differ only in that part are the same.
     #[must_use]
     pub fn keep_fragments(self, keep_fragments: bool) -> Self {
         Self { keep_fragments, ..self }
@@ -117,7 +119,7 @@ impl FilterSpec {
         let invalid = |error: SpecError| Error::new(ErrorKind::Spec, error);
         if let Some(name) = self.values.keys().find(|name| !kind.keys().contains(name)) {
             let allowed = kind.keys().join(", ");
-            let text = format!("the filter kind {kind} has no {name}; it has: {allowed}");
+            let text = format!("the filter kind {kind} takes no {name}; it takes: {allowed}");
             return Err(Error::new(ErrorKind::Spec, text));
         }
         let parameters = kind.read(&|name| self.values.get(name).cloned()).map_err(invalid)?;

@@ -1,12 +1,14 @@
 //! Verdict of the filter on an item, and its certainty.
 
+use std::path::Path;
+
 use crate::admin::{Checked, ClientError, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
-use urlseen_core::storage::{AtRest, Look, Named, Position, look, named};
+use urlseen_core::storage::{AtRest, Look, Named, look, named};
 
 use super::super::check::FilterAccess;
 use super::super::context::runtime;
@@ -15,7 +17,7 @@ use super::super::settings::Place;
 use super::Subject;
 
 /// Verdict of the filter on an item.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct AnswerShown {
     /// `seen`, `unseen`, or `unknown`.
     pub(super) verdict: &'static str,
@@ -23,7 +25,7 @@ pub(super) struct AnswerShown {
     pub(super) says: String,
     /// True if the verdict is certain.
     pub(super) is_certain: bool,
-    /// Of unseen items, the share that the filter takes for seen now.
+    /// Share of unseen items that the filter reports as seen now.
     pub(super) error_rate: Option<f64>,
     /// Number of fingerprints in the filter as a share of its capacity.
     pub(super) fill: Option<f64>,
@@ -42,8 +44,15 @@ struct Wrong {
     is_exact: bool,
     /// True if `error_rate` is only an upper bound.
     at_most: bool,
-    /// Why the rate is not the one that the filter was made for.
+    /// Reason why the error rate exceeds the configured one.
     warning: Option<String>,
+}
+
+impl Wrong {
+    fn new(error_rate: f64, fill: f64, is_exact: bool) -> Self {
+        let fill = (!is_exact).then_some(fill);
+        Self { error_rate: Some(error_rate), fill, is_exact, ..Self::default() }
+    }
 }
 
 /// Names the filter that answered, and returns its error rate and fill.
@@ -58,11 +67,8 @@ fn describe(
             let says = format!("the daemon of the crawl {:?}", status.crawl);
             let spec = subject.header.as_ref().map(|header| &header.spec().filter);
             let is_exact = spec.is_some_and(|spec| spec.parameters.is_exact());
-            let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
-                error_rate: Some(filter.error_rate),
-                fill: (!is_exact).then_some(filter.fill),
-                is_exact,
-                ..Wrong::default()
+            let wrong = status.filter.map_or_else(Wrong::default, |filter| {
+                Wrong::new(filter.error_rate, filter.fill, is_exact)
             });
             (says, wrong)
         }
@@ -76,14 +82,8 @@ fn describe(
                 let estimate = opening::estimate(&mut link, &opened.filter).await?;
                 anyhow::Ok((opened, estimate))
             })?;
-            let is_exact = opened.filter.kind().is_exact();
             let fill = estimate.keys as f64 / filter.capacity as f64;
-            let wrong = Wrong {
-                error_rate: Some(estimate.error_rate),
-                fill: (!is_exact).then_some(fill),
-                is_exact,
-                ..Wrong::default()
-            };
+            let wrong = Wrong::new(estimate.error_rate, fill, opened.filter.kind().is_exact());
             (format!("the filter {} in Redis", filter.key), wrong)
         }
     })
@@ -93,27 +93,24 @@ impl AnswerShown {
     /// Asks the daemon, the storage folder or the Redis server that has the filter.
     pub(super) fn of(item: &[u8], key: &Fingerprint, subject: &Subject) -> anyhow::Result<Self> {
         let runtime = runtime()?;
-        let place = match &subject.place {
-            Place::Folder(dir) => Place::Folder(dir.clone()),
-            Place::Redis(config) => Place::Redis(config.clone()),
-        };
-        if let Place::Folder(dir) = &place
+        let empty =
+            |dir: &Path| Self::unknown(format!("{} holds no filter yet", dir.display()), false);
+        if let Place::Folder(dir) = &subject.place
             && !dir.is_dir()
         {
-            return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
+            return Ok(empty(dir));
         }
-        let mut filter = FilterAccess::of(place)?;
+        let mut filter = FilterAccess::of(&subject.config, &subject.place)?;
         if let (Place::Folder(dir), None, FilterAccess::Running(client)) =
             (&subject.place, &subject.header, &filter)
             && let Err(ClientError::NoDaemon { .. }) = runtime.block_on(client.status::<Status>())
         {
-            return Ok(Self::unknown(format!("{} holds no filter yet", dir.display()), false));
+            return Ok(empty(dir));
         }
         let checked = match filter.check(&[item.to_vec()], &runtime) {
             Ok(mut checked) => checked.pop(),
             Err(error) => {
-                let is_missing =
-                    matches!(error.downcast_ref(), Some(RedisOpenError::Missing { .. }));
+                let is_missing = matches!(error.downcast_ref(), Some(RedisOpenError::Missing(_)));
                 return Ok(Self::unknown(format!("{error:#}"), !is_missing));
             }
         };
@@ -128,89 +125,76 @@ impl AnswerShown {
         key: &Fingerprint,
         place: &Place,
     ) -> anyhow::Result<Self> {
-        let logged = || match place {
-            Place::Folder(dir) => named(dir, key),
-            Place::Redis(_) => Ok(None),
-        };
-        Ok(match checked {
-            Some(Checked::Seen { .. }) => Self::seen(says, wrong, logged()?),
-            Some(Checked::Unseen { .. }) => {
-                let how_sure = match logged()? {
-                    Some(Named::Forgotten(at)) => {
-                        format!("certain: it was forgotten ({at}), and is to pass once more")
-                    }
-                    _ if wrong.is_exact => "certain: it is an exact set".to_owned(),
-                    _ => "certain: whatever was set stays set".to_owned(),
-                };
-                let Wrong { error_rate, fill, .. } = *wrong;
-                let (verdict, is_certain, has_failed) = ("unseen", true, false);
-                Self { verdict, says, is_certain, error_rate, fill, how_sure, has_failed }
+        let is_seen = match checked {
+            Some(Checked::Seen { .. }) => true,
+            Some(Checked::Unseen { .. }) => false,
+            // The item has a fingerprint here, so the daemon has another configuration.
+            Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
+                let says = format!(
+                    "{says} reads the item differently: its configuration differs from this one"
+                );
+                return Ok(Self::unknown(says, false));
             }
-            // It has a fingerprint here; a daemon that reads otherwise is configured otherwise.
-            Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => Self::unknown(
-                format!("{says} reads the item otherwise: it is configured otherwise"),
-                false,
-            ),
+        };
+        let logged = match place {
+            Place::Folder(dir) => named(dir, key)?,
+            Place::Redis => None,
+        };
+        let certain = match (is_seen, logged) {
+            (true, Some(Named::Batch(at))) => Some(format!("the log names it, as unseen ({at})")),
+            (true, Some(Named::Added(at))) => Some(format!("the log names it, as added ({at})")),
+            (false, Some(Named::Forgotten(at))) => {
+                Some(format!("it was forgotten ({at}) and passes again"))
+            }
+            _ if wrong.is_exact => Some("it is an exact set".to_owned()),
+            (true, _) => None,
+            (false, _) => Some("a filter reports every seen item as seen".to_owned()),
+        };
+        Ok(Self {
+            verdict: if is_seen { "seen" } else { "unseen" },
+            says,
+            is_certain: certain.is_some(),
+            error_rate: wrong.error_rate,
+            fill: wrong.fill,
+            how_sure: certain.map_or_else(|| believed(wrong), |why| format!("certain: {why}")),
+            has_failed: false,
         })
     }
 
     fn unknown(says: String, has_failed: bool) -> Self {
-        Self {
-            verdict: "unknown",
-            says,
-            is_certain: false,
-            error_rate: None,
-            fill: None,
-            how_sure: String::new(),
-            has_failed,
-        }
-    }
-
-    fn seen(says: String, wrong: &Wrong, logged: Option<Named>) -> Self {
-        let Wrong { error_rate, fill, is_exact, at_most, ref warning } = *wrong;
-        let by_log = |at: Position, what: &str| format!("certain: the log names it, {what} ({at})");
-        let (is_certain, how_sure) = match logged {
-            Some(Named::Batch(at)) => (true, by_log(at, "as unseen")),
-            Some(Named::Added(at)) => (true, by_log(at, "as added")),
-            _ if is_exact => (true, "certain: it is an exact set".to_owned()),
-            _ => {
-                let warning = warning.iter().map(|it| format!("; {it}"));
-                (false, believed(error_rate, fill, at_most) + &warning.collect::<String>())
-            }
-        };
-        Self { verdict: "seen", says, is_certain, error_rate, fill, how_sure, has_failed: false }
+        Self { verdict: "unknown", says, has_failed, ..Self::default() }
     }
 }
 
 /// Certainty of the verdict `seen`, in words.
-fn believed(error_rate: Option<f64>, fill: Option<f64>, at_most: bool) -> String {
-    let Some(rate) = error_rate else {
-        return "not certain: how full the filter is is not known".to_owned();
+fn believed(wrong: &Wrong) -> String {
+    let warning = wrong.warning.as_ref().map_or_else(String::new, |it| format!("; {it}"));
+    let Some(rate) = wrong.error_rate else {
+        return format!("not certain: the fill of the filter is unknown{warning}");
     };
-    let most = if at_most { "at most " } else { "" };
+    let most = if wrong.at_most { "at most " } else { "" };
     let share = if rate > 0.0 && rate < 1.0 {
-        // At least 1, and 1e18 at most.
+        // Between 1 and 1e18.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let one_in = (1.0 / rate).round().min(1e18) as u64;
-        format!("{most}one in {} unseen items is taken for seen", HumanCount(one_in))
+        format!("the filter reports {most}one in {} unseen items as seen", HumanCount(one_in))
     } else {
-        format!("of unseen items a share of {rate} is taken for seen")
+        format!("the filter reports a share of {rate} of unseen items as seen")
     };
-    let fill = match fill {
+    let fill = match wrong.fill {
         None => String::new(),
         Some(fill) if fill <= 0.8 => {
-            format!("; it is {:.0} % full, well within what it is made for", 100.0 * fill)
+            format!("; it is {:.0} % full, well within its capacity", 100.0 * fill)
         }
         Some(fill) if fill <= 1.0 => {
-            format!("; it is {:.0} % full, about what it is made for", 100.0 * fill)
+            format!("; it is {:.0} % full, near its capacity", 100.0 * fill)
         }
         Some(fill) => format!(
-            "; it has {:.0} % of the fingerprints that it is made for, so it errs more than it \
-             should",
+            "; it is {:.0} % full, so its error rate is above the configured one",
             100.0 * fill
         ),
     };
-    format!("not certain: {share} ({rate:.1e}){fill}")
+    format!("not certain: {share} ({rate:.1e}){fill}{warning}")
 }
 
 fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
@@ -238,8 +222,8 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
     })
 }
 
-/// Fingerprints in the newest snapshot and in the files of the log that go beyond it: at least as
-/// many as there are.
+/// Returns an upper bound of the number of fingerprints: those in the newest snapshot and in the
+/// later files of the log.
 fn keys(look: &Look) -> u64 {
     let (keys, from) =
         look.snapshots.last().map_or((0, 0), |snapshot| (snapshot.keys, snapshot.first.number));

@@ -1,4 +1,4 @@
-//! `urlseen explain`: what becomes of an item, and why.
+//! `urlseen explain`: explains the fingerprint and the verdict of an item.
 
 mod answer;
 mod places;
@@ -13,7 +13,7 @@ use crate::admin::printable::{json_text, stdout};
 use serde::Serialize;
 use urlseen_analysis::{Explained, Pair, explain, pair};
 use urlseen_core::storage::{self, Header};
-use urlseen_engine::config::{Config, ItemForm};
+use urlseen_engine::config::Config;
 use urlseen_engine::item::Options;
 
 use super::settings::{Folder, Place};
@@ -21,14 +21,15 @@ use super::{Outcome, start};
 use answer::AnswerShown;
 use places::PlaceShown;
 
-/// Explain what becomes of an item: its form, its canonical URL step by step, its fingerprints,
-/// where in a filter it belongs, whether it has been seen and how sure that is, and what else has
-/// the same fingerprint.
+/// Explain the fingerprint of an item and the verdict of the filter.
 ///
-/// With two items it says why they are the same request, or what makes them differ.
+/// The command prints the form of the item, each step to its canonical URL, and its fingerprints.
+/// It also prints the item's place in each kind of filter, and the certainty of the verdict. The
+/// command also prints examples of URLs with the same fingerprint. With two items, it prints the
+/// reason why the items are the same request or different requests.
 ///
-/// Whether an item has been seen is asked as `urlseen check` does: of the daemon, of the folder at
-/// rest, or of Redis. Nothing is set. Where there is no filter yet, all else is said all the same.
+/// For the verdict, the command asks the daemon, the storage folder or Redis, as `urlseen check`
+/// does. It does not change the filter. If there is no filter, the verdict is `unknown`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,16 +41,15 @@ pub(super) struct ExplainArgs {
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
-    /// The item, as the source would hold it; `-` for standard input, without the line feed at its
-    /// end
+    /// An item in the form of the source. `-` stands for standard input without its last line feed
     #[arg(value_name = "ITEM")]
     item: OsString,
-    /// Another one, to compare
+    /// A second item, to compare with the first
     #[arg(value_name = "ITEM2")]
     other: Option<OsString>,
 }
 
-/// All that is said of an item.
+/// Explanation of an item, as `--json` prints it.
 #[derive(Debug, Serialize)]
 struct ExplainReport {
     item: ItemText,
@@ -59,7 +59,7 @@ struct ExplainReport {
     answer: Option<AnswerShown>,
 }
 
-/// Configuration and storage by which items are explained.
+/// Configuration and storage that the explanation of an item uses.
 struct Subject {
     config: Config,
     place: Place,
@@ -70,17 +70,17 @@ struct Subject {
 
 impl Subject {
     fn new(folder: &Folder) -> anyhow::Result<Self> {
-        let (mut config, place) = folder.both()?;
+        let (mut config, place) = folder.locate()?;
         let mut header = None;
         if let Place::Folder(dir) = &place {
             header = storage::header_of(dir)?;
         }
         if let Some(header) = &header {
-            // What is kept was computed so.
+            // The fingerprints in the folder were computed in this way.
             config.fingerprint.algorithm = header.spec().filter.algorithm;
             config.fingerprint.keep_fragments = header.spec().filter.keep_fragments;
         }
-        let options = Options { form: form(&config), ..start::items(&config) };
+        let options = Options { form: start::lenient_form(&config), ..start::items(&config) };
         Ok(Self { config, place, header, options })
     }
 
@@ -98,15 +98,6 @@ impl Subject {
     }
 }
 
-/// As the source is read; people also paste bare fingerprints of a source with payloads.
-fn form(config: &Config) -> urlseen_engine::item::Form {
-    match config.source.item {
-        ItemForm::Tab => ItemForm::Auto,
-        form => form,
-    }
-    .into()
-}
-
 pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     let subject = Subject::new(&args.folder)?;
     let mut items = vec![bytes(&args.item)?];
@@ -122,7 +113,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {
-        text::print(&reports, between.as_ref(), &items, &mut out)?;
+        text::print(&reports, between.as_ref(), &items, out)?;
     }
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =
@@ -152,7 +143,7 @@ fn bytes(item: &OsString) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
-    // A pickle may well end in one.
+    // A pickle can end in a line feed that belongs to it.
     if bytes.last() == Some(&b'\n') && bytes.first() != Some(&0x80) {
         bytes.pop();
     }

@@ -1,12 +1,12 @@
-//! Place of a fingerprint in a filter, by each kind.
+//! Place of a fingerprint in each kind of filter.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::Serialize;
 use urlseen_core::filter::kinds::{NATIVE, REDISBLOOM};
 use urlseen_core::filter::native::Native;
 use urlseen_core::filter::redisbloom::LayerBits;
-use urlseen_core::filter::{BLOCK_BITS, Kind, Reservation, Seed};
+use urlseen_core::filter::{BLOCK_BITS, Kind, Seed};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::Opened;
 use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
@@ -15,8 +15,8 @@ use super::super::context::Context;
 use super::super::settings::Place;
 use super::Subject;
 
-/// Place of a fingerprint in a filter of one kind.
-#[derive(Debug, Serialize)]
+/// Place of a fingerprint in one kind of filter.
+#[derive(Debug, Default, Serialize)]
 pub(super) struct PlaceShown {
     /// Name of the kind, as in `filter.kind`.
     pub(super) kind: &'static str,
@@ -25,7 +25,7 @@ pub(super) struct PlaceShown {
     /// The shard: two hex digits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) shard: Option<String>,
-    /// Bits that the fingerprint has there.
+    /// Bits of the fingerprint in the filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) bits: Vec<Bits>,
     /// Remark on the place, or the reason that it is unknown.
@@ -34,20 +34,20 @@ pub(super) struct PlaceShown {
 }
 
 /// Bits of one block, or of one key in Redis.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct Bits {
     /// Name of the key, for bits in Redis.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) key: Option<String>,
-    /// The block of the shard that they are counted in, from its first bit.
+    /// Number of the block in its shard. Bits are counted from the first bit of the block.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) block: Option<u64>,
-    /// Their numbers; in Redis as `GETBIT` counts.
+    /// Numbers of the bits. In Redis they are offsets for `GETBIT`.
     #[serde(rename = "bits")]
-    pub(super) numbers: Vec<u64>,
+    pub(super) numbers: BTreeSet<u64>,
 }
 
-/// All kinds, the filter's first.
+/// Returns the place in each kind of filter. The kind in use comes first.
 pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
     let used = match &subject.header {
         Some(header) => header.spec().filter.kind(),
@@ -59,13 +59,8 @@ pub(super) fn of(key: &Fingerprint, subject: &Subject) -> Vec<PlaceShown> {
 }
 
 fn by(kind: Kind, key: &Fingerprint, subject: &Subject, used: Kind) -> PlaceShown {
-    let mut place = PlaceShown {
-        kind: kind.name(),
-        is_used: kind == used,
-        shard: None,
-        bits: Vec::new(),
-        note: None,
-    };
+    let mut place =
+        PlaceShown { kind: kind.name(), is_used: kind == used, ..PlaceShown::default() };
     if kind == NATIVE {
         native(&mut place, key, subject);
     } else if kind == REDISBLOOM {
@@ -83,37 +78,35 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
         if !matches!(key, Fingerprint::Text(_)) {
             place.shard = Some(format!("{:02x}", key.as_bytes()[0]));
         }
-        let words = "its blocks and bits follow from the filter's seed, which is drawn when the \
+        let words = "its blocks and bits depend on the filter's seed, which is chosen when the \
                      filter is made";
         place.note = Some(words.to_owned());
         return;
     };
     let key_hash = native.key_hash(key);
     place.shard = Some(key_hash.shard().to_string());
-    let mut blocks: BTreeMap<u64, Vec<u64>> = BTreeMap::new();
-    for position in native.positions(key_hash) {
-        let bits = blocks.entry(position / u64::from(BLOCK_BITS)).or_default();
-        bits.push(position % u64::from(BLOCK_BITS));
-    }
-    let of_block = |(block, bits)| Bits { key: None, block: Some(block), numbers: distinct(bits) };
-    place.bits = blocks.into_iter().map(of_block).collect();
+    let bits = u64::from(BLOCK_BITS);
+    let positions = native.positions(key_hash);
+    let blocks = grouped(positions.map(|position| (position / bits, position % bits)));
+    let of_block = |(block, numbers)| Bits { block: Some(block), numbers, ..Bits::default() };
+    place.bits = blocks.map(of_block).collect();
     if place.is_used && subject.config.filter.place == FilterPlace::Redis {
         let Ok(wanted) = subject.config.redis_filter() else { return };
         let Ok(shared) = wanted.filter(native.seed()) else { return };
         let positions = shared.positions(key).unwrap_or_default();
-        let numbers = distinct(positions.iter().map(|position| position.bit.into()).collect());
+        let numbers = positions.iter().map(|position| position.bit.into()).collect();
         let key = Some(shared.key_of(key_hash.shard()));
-        place.bits.push(Bits { key, block: None, numbers });
+        place.bits.push(Bits { key, numbers, ..Bits::default() });
     }
 }
 
-/// The filter's kind, where its seed is known.
+/// Returns the native kind with the filter's seed, if the seed is known.
 fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
     if let Some(header) = &subject.header {
         return header.native();
     }
-    if let (Place::Redis(config), true) = (&subject.place, is_used)
-        && let Ok(opened) = opened(config)
+    if let (Place::Redis, true) = (&subject.place, is_used)
+        && let Ok(opened) = opened(&subject.config)
     {
         return opened.filter.kind().native();
     }
@@ -131,7 +124,7 @@ fn opened(config: &Config) -> anyhow::Result<Opened> {
 fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     let made = subject.header.as_ref().map(|header| &header.spec().filter.parameters);
     if made.is_some_and(|made| made.is_imported()) {
-        let words = "the filter was imported: its layers say where the bits are";
+        let words = "the filter was imported: its layers tell the positions of the bits";
         place.note = Some(words.to_owned());
         return;
     }
@@ -139,12 +132,12 @@ fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     if let Some(made) = made {
         filter.set_parts(made);
     }
-    let growth = Reservation::growth_of(filter.expansion);
     let mut room = [0; 64];
     let text = key.text(&mut room);
-    let found = LayerBits::of(text, filter.error_rate, filter.capacity, growth);
+    let found = LayerBits::of(text, filter.error_rate, filter.capacity, filter.expansion);
     if let Some(LayerBits { bits, positions }) = found {
-        place.bits.push(Bits { key: None, block: None, numbers: distinct(positions) });
+        let numbers = positions.into_iter().collect();
+        place.bits.push(Bits { numbers, ..Bits::default() });
         place.note = Some(format!("of the {bits} bits of its first layer"));
     }
 }
@@ -160,8 +153,7 @@ fn member(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, subject: &Subje
 fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Config) {
     let mut config = config.clone();
     config.filter.kind = kind;
-    let positions = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));
-    let shared = match positions {
+    let shared = match config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0))) {
         Ok(shared) => shared,
         Err(error) => {
             place.note = Some(error.to_string());
@@ -172,25 +164,26 @@ fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Confi
         place.note = Some(format!("a member of the set {}", shared.key(0)));
         return;
     }
-    let mut by_string: BTreeMap<u32, Vec<u64>> = BTreeMap::new();
     match shared.positions(key) {
         Ok(positions) => {
-            for position in positions {
-                by_string.entry(position.string).or_default().push(position.bit.into());
-            }
+            let positions = positions.iter().map(|place| (place.string, place.bit.into()));
+            let of_key = |(string, numbers)| {
+                let key = Some(shared.key(string));
+                Bits { key, numbers, ..Bits::default() }
+            };
+            place.bits = grouped(positions).map(of_key).collect();
         }
         Err(unplaced) => place.note = Some(unplaced.to_string()),
     }
-    let string = |(string, bits)| Bits {
-        key: Some(shared.key(string)),
-        block: None,
-        numbers: distinct(bits),
-    };
-    place.bits = by_string.into_iter().map(string).collect();
 }
 
-fn distinct(mut bits: Vec<u64>) -> Vec<u64> {
-    bits.sort_unstable();
-    bits.dedup();
-    bits
+/// Groups bits by their block or string.
+fn grouped<K: Ord>(
+    bits: impl Iterator<Item = (K, u64)>,
+) -> impl Iterator<Item = (K, BTreeSet<u64>)> {
+    let mut groups = BTreeMap::<K, BTreeSet<u64>>::new();
+    for (group, bit) in bits {
+        groups.entry(group).or_default().insert(bit);
+    }
+    groups.into_iter()
 }

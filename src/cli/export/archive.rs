@@ -1,4 +1,4 @@
-//! `urlseen export --archive`: the fingerprints that a filter let through.
+//! `urlseen export --archive`: exports the fingerprints in the archive of a storage folder.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -18,23 +18,22 @@ use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::settings::Place;
-use super::super::start::UsageError;
+use super::super::start::usage;
 use super::{ExportArgs, form};
 
-/// Fingerprints that are written between two updates of the bar.
+/// Number of fingerprints between two updates of the bar.
 const TELL: u64 = 100_000;
 
 pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
-    let (config, place) = args.folder.both()?;
+    let (config, place) = args.folder.locate()?;
     let Place::Folder(dir) = place else {
-        let words = "filter.place is \"redis\": the filter is in Redis, and no storage folder has \
-                     an archive. With filter.kind = \"scrapy-redis\" scrapy-redis continues with \
-                     the set as it is";
-        return Err(UsageError(words.to_owned()).into());
+        let words = "filter.place is \"redis\": there is no archive. With filter.kind = \
+                     \"scrapy-redis\", scrapy-redis can use the set in Redis without an export";
+        return Err(usage(words));
     };
     let context = Context::new(config)?;
     let config = &context.config;
-    // The folder is opened before Redis is asked. Its lock keeps daemons away, so neither changes.
+    // The lock of the folder keeps daemons away, so the crawl cannot change after this line.
     let folder = AtRest::open(&dir)?;
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
@@ -52,44 +51,36 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         None => print(archive, form(args))?,
     };
     let ArchiveCount { fingerprints, new, text } = count;
-    if args.json {
+    let line = if args.json {
         let algorithm = algorithm.name();
         let value = json!({
             "fingerprints": fingerprints, "new": new, "text": text, "algorithm": algorithm,
         });
-        tell(args, &value.to_string())?;
-        return Ok(outcome(text));
-    }
-    let (all, left_out) = (HumanCount(fingerprints), HumanCount(text));
-    let to = match (&args.archive_to_set, new) {
-        (Some(key), Some(new)) => {
-            let (new, address) = (HumanCount(new), &config.redis.url);
-            format!("{key} at {address} has them now, {new} are new there")
-        }
-        _ => format!("they are those of {}", dir.display()),
+        value.to_string()
+    } else {
+        let (all, left_out) = (HumanCount(fingerprints), HumanCount(text));
+        let to = match (&args.archive_to_set, new) {
+            (Some(key), Some(new)) => {
+                let (new, address) = (HumanCount(new), &config.redis.url);
+                format!("{key} at {address} has them now, {new} are new there")
+            }
+            _ => format!("they are those of {}", dir.display()),
+        };
+        format!(
+            "urlseen: {all} fingerprints, computed by {algorithm}: {to}; {left_out} keys are text \
+             and left out"
+        )
     };
-    let line = format!(
-        "urlseen: {all} fingerprints, computed as by {algorithm}: {to}; {left_out} keys are text \
-         and left out"
-    );
-    tell(args, &line)?;
-    Ok(outcome(text))
-}
-
-fn outcome(text: u64) -> Outcome {
-    if text > 0 { Outcome::BadInput } else { Outcome::Done }
-}
-
-/// Prints the summary on the stream that has no fingerprints.
-fn tell(args: &ExportArgs, line: &str) -> io::Result<()> {
     if args.archive {
-        say(format_args!("{line}"));
-        return Ok(());
+        // Standard output has the fingerprints.
+        say(line);
+    } else {
+        writeln!(stdout(), "{line}")?;
     }
-    writeln!(stdout(), "{line}")
+    Ok(if text > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// Reads the last batch of the crawl from Redis.
+/// Reads the last committed batch of the crawl from Redis.
 async fn target(context: &Context) -> anyhow::Result<Target> {
     let ask = async {
         let mut link = context.connect().await?;
@@ -98,11 +89,11 @@ async fn target(context: &Context) -> anyhow::Result<Target> {
         anyhow::Ok(head)
     };
     let head = ask.await.context(
-        "Redis has to say which batch of the crawl was the last. Without it, export with --storage \
-         in place of --config: then each batch in the log counts",
+        "the export needs the last committed batch of the crawl from Redis. Without Redis, name \
+         the folder with --storage: then each batch in the log counts",
     )?;
     if head.is_none() {
-        say("urlseen: Redis knows nothing of the crawl: each batch in the log counts");
+        say("urlseen: Redis has no state of the crawl: each batch in the log counts");
     }
     Ok(head.map_or(Target::Last, Target::At))
 }
@@ -110,7 +101,7 @@ async fn target(context: &Context) -> anyhow::Result<Target> {
 /// Refuses an archive that lacks fingerprints, unless `--partial` permits it.
 fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<()> {
     for damage in archive.damaged() {
-        say(format_args!("urlseen: passed over as damaged: {damage}"));
+        say(format_args!("urlseen: skipped a damaged part: {damage}"));
     }
     let Some(from) = archive.lacks_before() else { return Ok(()) };
     let lack = format!(
@@ -121,24 +112,23 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
         say(format_args!("urlseen: {lack}"));
         return Ok(());
     }
-    Err(UsageError(format!(
-        "{lack}. What it lacks would be crawled again: export what there is with --partial, or \
-         stay with this filter"
-    ))
-    .into())
+    Err(usage(format!(
+        "{lack}. A crawl with the exported fingerprints would fetch the missing URLs again. To \
+         export the archive as it is, use --partial"
+    )))
 }
 
 /// Counts of the exported keys.
 #[derive(Debug, Default)]
 struct ArchiveCount {
     fingerprints: u64,
-    /// Fingerprints that the set did not have.
-    pub new: Option<u64>,
-    /// Keys that are text. They are left out.
+    /// Number of fingerprints that the set did not have.
+    new: Option<u64>,
+    /// Number of keys that are text. The export omits them.
     text: u64,
 }
 
-/// Passes each fingerprint to `take`, and counts them.
+/// Passes each fingerprint to `take`. Returns the counts.
 fn each(
     archive: Archive<'_>,
     mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,
@@ -173,7 +163,7 @@ fn print(archive: Archive<'_>, form: SetForm) -> anyhow::Result<ArchiveCount> {
 fn add(archive: Archive<'_>, context: &Context, key: &str) -> anyhow::Result<ArchiveCount> {
     let Context { config, runtime } = context;
     let mut set = runtime.block_on(Filling::begin(&config.redis.url, key))?;
-    let again = || format!("{key} has some of the fingerprints; give the same command again");
+    let again = || format!("{key} has only some of the fingerprints: repeat the command");
     let count = each(archive, |fingerprint| {
         if set.push(fingerprint) {
             runtime.block_on(set.flush()).with_context(again)?;

@@ -1,4 +1,4 @@
-//! `urlseen export`: the filter or the fingerprints of a crawl, for other programs.
+//! `urlseen export`: writes the filter or the fingerprints of a crawl for other programs.
 
 mod archive;
 
@@ -6,36 +6,36 @@ use std::io::{self, BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{say, stdout};
+use crate::cli::migrate;
 use crate::cli::migrate::set::{SetForm, Written};
-use crate::cli::migrate::{self, TransferError};
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::kinds::REDISBLOOM;
 use urlseen_core::storage::AtRest;
 
 use super::bar::Bar;
-use super::context::Context;
+use super::context::runtime;
 use super::settings::{Folder, Place};
-use super::start::UsageError;
+use super::start::usage;
 use super::{Outcome, moving, operand};
 
 /// Export the filter of a stopped crawl to Redis or RedisBloom, or its fingerprints to Scrapy or
 /// scrapy-redis.
 ///
-/// With --to-redis the command copies a native filter to filter.key, with its seed, its id, and the
-/// position of the crawl. To continue an interrupted copy, repeat the command.
+/// With --to-redis, the command copies a native filter to filter.key, with its seed, its id and the
+/// last batch of the crawl. To continue an interrupted copy, repeat the command.
 ///
-/// With --redisbloom or --redisbloom-file it writes the filter of a folder with filter.kind =
-/// "redisbloom" to a server with the module, or to a file with a dump. Byte for byte it is the
-/// filter that RedisBloom makes of the same fingerprints. The folder is only read. No daemon may be
-/// working on it.
+/// With --redisbloom or --redisbloom-file, the command writes a filter with filter.kind =
+/// "redisbloom" to a server with the module RedisBloom, or to a dump file. The result is byte for
+/// byte the filter that RedisBloom makes of the same fingerprints. The command does not change the
+/// folder. Stop the daemon first.
 ///
-/// With --archive it prints every fingerprint that was let through or imported and not forgotten
-/// since. storage.archive = true keeps them. It prints those up to the last batch that Redis knows.
-/// With --storage in place of a configuration it does not ask Redis: all batches in the log count,
-/// also those that a killed daemon has left there. A key that is text is not a fingerprint of
-/// Scrapy. It is left out and counted, and makes the exit status 1. Meanwhile all fingerprints that
-/// were ever forgotten are in memory.
+/// With --archive or --archive-to-set, the command exports all emitted and imported fingerprints,
+/// except for forgotten ones. This works only if storage.archive was true during the crawl. By
+/// default, the export ends with the last batch that Redis records. With --storage, the command
+/// does not ask Redis, and exports all batches in the storage folder. The command omits
+/// fingerprints that are text, because Scrapy has no such fingerprints. If it omits some, the exit
+/// status is 1. During the export, all fingerprints that were ever forgotten are in memory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -46,28 +46,29 @@ Examples:
 pub(super) struct ExportArgs {
     #[command(flatten)]
     folder: Folder,
-    /// Write RedisBloom's filter to this new file, as a dump
+    /// Write the RedisBloom filter to this new file, as a dump
     #[arg(long, value_name = "FILE", group = "to")]
     redisbloom_file: Option<PathBuf>,
-    /// Load RedisBloom's filter into this new key of the configured redis.url
+    /// Load the RedisBloom filter into a new key with this name at the configured redis.url
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redisbloom: Option<String>,
     /// Copy the native filter of the configured storage folder to the configured filter.key in
-    /// Redis; the crawl continues with filter.place = "redis"
+    /// Redis. Then continue the crawl with filter.place = "redis"
     #[arg(long, group = "to", conflicts_with = "storage")]
     to_redis: bool,
-    /// Print the fingerprints in this set of the configured redis.url; that of scrapy-redis is
+    /// Print the fingerprints in this set at the configured redis.url. The set of scrapy-redis is
     /// SPIDER:dupefilter
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     redis_set: Option<String>,
     /// Print the fingerprints in the archive of the storage folder
     #[arg(long, group = "to")]
     archive: bool,
-    /// Add the fingerprints in the archive to this set of the configured redis.url, in the form of
+    /// Add the fingerprints in the archive to this set at the configured redis.url, in the form of
     /// scrapy-redis
     #[arg(long, value_name = "KEY", group = "to", conflicts_with = "storage")]
     archive_to_set: Option<String>,
-    /// Export an archive even if it lacks fingerprints of the filter
+    /// Export the archive even if it lacks fingerprints of the filter. By default, the command
+    /// refuses an incomplete archive
     #[arg(long, conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "redis_set"])]
     partial: bool,
     /// Form of the printed fingerprints: lines of hex digits, or the requests.seen of Scrapy 2.19
@@ -90,42 +91,35 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         return archive::run(args);
     }
     if args.to_redis {
-        return moving::to_redis(&args.folder.config()?, args.json);
+        return moving::to_redis(&args.folder.settings.load()?, args.json);
     }
-    let dir = match args.folder.place()? {
-        Place::Folder(dir) => dir,
-        Place::Redis(_) => {
-            let words = "filter.place is \"redis\": the filter is in Redis, and none in a storage \
-                         folder, so there is nothing to export";
-            return Err(UsageError(words.to_owned()).into());
-        }
+    let (config, Place::Folder(dir)) = args.folder.locate()? else {
+        let words = "filter.place is \"redis\": there is no filter in a storage folder to export";
+        return Err(usage(words));
     };
     let folder = AtRest::open(&dir)?;
     match folder.header().map(|header| header.spec().filter.kind()) {
         Some(kind) if kind == REDISBLOOM => {}
         Some(kind) => {
-            return Err(UsageError(format!(
-                "the filter in {} has the kind {}, which RedisBloom cannot read: there is \
-                 nothing to export",
+            return Err(usage(format!(
+                "the filter in {} has the kind {}, and RedisBloom cannot read that kind: export a \
+                 filter of the kind redisbloom",
                 dir.display(),
                 kind.name()
-            ))
-            .into());
+            )));
         }
         None => anyhow::bail!("the storage folder {} is new: it holds no filter", dir.display()),
     }
     let filter = operand::redisbloom(&mut folder.reader()?)?;
     let bar = Bar::new("written");
-    let progress = &mut |done, all| bar.show(done, all);
     let to = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(path), _) => {
-            migrate::write(path, &filter, progress)?;
+            migrate::write(path, &filter, &bar)?;
             path.display().to_string()
         }
         (None, key) => {
             let key = key.as_deref().unwrap_or_default();
-            let Context { config, runtime } = Context::new(args.folder.config()?)?;
-            runtime.block_on(migrate::load(&config.redis.url, key, &filter, progress))?;
+            runtime()?.block_on(migrate::load(&config.redis.url, key, &filter, &bar))?;
             format!("{key} at {}", config.redis.url)
         }
     };
@@ -147,23 +141,20 @@ fn form(args: &ExportArgs) -> SetForm {
 
 /// Prints the fingerprints in a set.
 fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
-    let Context { config, runtime } = Context::new(args.folder.config()?)?;
-    let form = form(args);
+    let (config, form) = (args.folder.settings.load()?, form(args));
     let mut output = BufWriter::new(io::stdout().lock());
     let bar = Bar::counting("fingerprints written");
-    let progress = &mut |done, all| bar.show(done, all);
-    let members = migrate::set::members(&config.redis.url, key, form, &mut output, progress);
-    let Written { fingerprints, bad } = match runtime.block_on(members) {
-        Err(TransferError::Output(error)) => return Err(error.into()),
-        written => written?,
-    };
+    let members = migrate::set::members(&config.redis.url, key, form, &mut output, &bar);
+    let Written { fingerprints, bad } = runtime()?.block_on(members)?;
     drop(bar);
     // Standard output has the fingerprints.
     if args.json {
         say(format_args!("{}", json!({ "fingerprints": fingerprints, "bad": bad })));
     } else {
         let (fingerprints, bad) = (HumanCount(fingerprints), HumanCount(bad));
-        say(format_args!("urlseen: {fingerprints} fingerprints of {key}; {bad} members are none"));
+        say(format_args!(
+            "urlseen: {fingerprints} fingerprints of {key}; {bad} members are not fingerprints"
+        ));
     }
     Ok(if bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }

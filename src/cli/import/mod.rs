@@ -1,4 +1,4 @@
-//! `urlseen import`: fingerprints of a crawl that used something else.
+//! `urlseen import`: adds the fingerprints of an earlier crawl to a filter.
 
 mod redisbloom;
 
@@ -12,43 +12,44 @@ use crate::pipeline::RunError;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
-use urlseen_core::filter::{Fill, FilterSpec, Parameters};
+use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::flow::driver::{Count, Flow, Progress};
+use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::feed::Bad;
 use urlseen_engine::flow::import::{Format, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::bar::Bar;
 use super::context::runtime;
+use super::rows::{Rows, SUMMARY, filled, paced};
 use super::settings::Settings;
 use super::shape::{self, Shape};
-use super::start::UsageError;
+use super::start::usage;
 use super::teller::Teller;
 use super::{Outcome, moving, start};
 
-/// Take over the fingerprints of a crawl that used something else: they count as seen from then on.
+/// Import the fingerprints of an earlier crawl. After that, these fingerprints count as seen.
 ///
-/// Reads a Scrapy `requests.seen` (of a JOBDIR; as Scrapy 2.19 writes it, or lines of hex digits as
-/// older versions do), any lines of 32, 40 or 64 hex digits, or, with --redis-set, the set in which
-/// scrapy-redis keeps them, on the server that the configuration names. They go to the filter in
-/// the storage folder, which no daemon may be using meanwhile.
+/// The command reads the `requests.seen` file of a Scrapy JOBDIR, files with lines of 32, 40 or 64
+/// hex digits, or the set of scrapy-redis in Redis. It adds the fingerprints to the filter in the
+/// storage folder. Stop the daemon first.
 ///
-/// With --redisbloom-file or --redisbloom it is a filter of RedisBloom as a whole, which a new
-/// storage folder then holds: filter.kind must be "redisbloom".
+/// With --redisbloom-file or --redisbloom, the command imports a complete filter of RedisBloom into
+/// a new storage folder. filter.kind must be "redisbloom".
 ///
-/// With --from-redis it is the native filter at filter.key in Redis, for filter.place = "local" to
-/// go on with.
+/// With --from-redis, the command copies the native filter at filter.key in Redis to a new storage
+/// folder. Then continue the crawl with filter.place = "local".
 ///
-/// With --algorithm you say how the fingerprints were computed. Another algorithm than the crawl's
-/// is refused, as no URL would be recognised.
+/// --algorithm names the algorithm that computed the fingerprints. If this is not the algorithm of
+/// the crawl, the command refuses the import: the crawl would not recognise any imported URL.
 ///
-/// What is broken off goes on where it was when the same command is given again. Importing twice
-/// does no harm. What is no fingerprint is named and counted, and makes the exit status 1.
+/// To continue an interrupted import, repeat the command. A second import of the same fingerprints
+/// has no effect. The command prints and counts entries that are not fingerprints. If there are
+/// any, the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -57,52 +58,42 @@ Examples:
 pub(super) struct ImportArgs {
     #[command(flatten)]
     settings: Settings,
-    /// The storage folder; without this option the one that the configuration names
+    /// The storage folder. Default: storage.dir of the configuration
     #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
+    #[arg(conflicts_with_all = ["redis_set", "redisbloom", "from_redis"])]
     storage: Option<PathBuf>,
     #[command(flatten)]
     shape: Shape,
-    /// Format of the files: auto (as their first bytes tell), hex or requests-seen
+    /// Format of the files: hex, requests-seen or auto. With auto, the command detects the format
+    /// from the first bytes
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_format())]
+    #[arg(conflicts_with_all = ["redis_set", "redisbloom_file", "redisbloom", "from_redis"])]
     format: Format,
-    /// Import this set of the configured redis.url instead of files: scrapy-redis names it
-    /// SPIDER:dupefilter
-    #[arg(long, value_name = "KEY", conflicts_with_all = ["files", "storage", "format"])]
+    /// Import the set with this name at the configured redis.url, in place of files. The set of
+    /// scrapy-redis is SPIDER:dupefilter
+    #[arg(long, value_name = "KEY", group = "from")]
     redis_set: Option<String>,
-    /// Import the filter of RedisBloom that this file holds, as a dump: into a new storage folder
-    #[arg(
-        long,
-        value_name = "FILE",
-        conflicts_with_all = [
-            "files", "format", "redis_set", "kind", "capacity", "error_rate", "seed",
-        ]
-    )]
+    /// Import the RedisBloom filter in this dump file into a new storage folder
+    #[arg(long, value_name = "FILE", group = "from")]
+    #[arg(conflicts_with_all = ["kind", "capacity", "error_rate", "seed"])]
     redisbloom_file: Option<PathBuf>,
-    /// Import the filter of RedisBloom that this key of the configured redis.url holds: into a new
-    /// storage folder
-    #[arg(
-        long,
-        value_name = "KEY",
-        conflicts_with_all = ["files", "storage", "format", "redis_set", "redisbloom_file"]
-    )]
+    /// Import the RedisBloom filter with this key at the configured redis.url into a new storage
+    /// folder
+    #[arg(long, value_name = "KEY", group = "from")]
     redisbloom: Option<String>,
     /// Copy the native filter at the configured filter.key in Redis to a new storage folder
-    #[arg(
-        long,
-        conflicts_with_all = [
-            "files", "storage", "format", "redis_set", "redisbloom_file", "redisbloom",
-        ]
-    )]
+    #[arg(long, group = "from")]
     from_redis: bool,
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
-    /// Files to read fingerprints from, plain, .gz or .zst; `-` is standard input, the default
-    #[arg(value_name = "FILE")]
+    /// Files with fingerprints, plain, .gz or .zst. `-` is standard input. Default: standard input
+    #[arg(value_name = "FILE", group = "from")]
     files: Vec<PathBuf>,
 }
 
-/// Makes the options of a filter require `--storage`: without it the configuration decides.
+/// Makes the options of a filter require `--storage`. Without `--storage`, the configuration has
+/// these settings.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
@@ -148,23 +139,37 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let result = result.map_err(anyhow::Error::from);
     let result = result.and_then(|(count, ended)| Ok(ended.map(|()| count)?));
     let count = match result {
-        // Nothing was begun.
+        // The import failed before its first fingerprint.
         Err(error) if read == 0 => return Err(error),
         result => result.with_context(|| {
             let read = HumanCount(read);
-            format!("stopped after {read} fingerprints; give the same command again to continue")
+            format!("stopped after {read} fingerprints: repeat the command to continue")
         })?,
     };
-    let named = teller.end(count.bad, "are no fingerprints");
+    let named = teller.end(count.bad, "are not fingerprints");
     let gauges = works.engine.gauges();
     let (fill, error_rate) = (gauges.fill().counted(), gauges.error_rate());
     let seconds = started.elapsed().as_secs_f64();
-    let summary = Summary { count, seconds, fill, error_rate, named };
-    summary.print(args.json)?;
+    if args.json {
+        let mut value = serde_json::to_value(count)?;
+        value["bad_first"] = named.iter().map(to_json).collect();
+        value["seconds"] = json!(seconds);
+        value["keys"] = json!(fill.keys);
+        value["fill"] = json!(fill.share());
+        value["error_rate"] = json!(error_rate);
+        writeln!(stdout(), "{}", json_text(&value.to_string()))?;
+    } else {
+        let mut rows = Rows::new(stdout(), SUMMARY);
+        rows.number("read", count.read, paced(count.read, seconds))?;
+        rows.number("new", count.new, "count as seen from now on")?;
+        rows.number("seen", count.seen, "were in the filter, or occurred twice")?;
+        rows.number("bad", count.bad, "are not fingerprints")?;
+        rows.number("filter", fill.keys, filled(fill.share(), error_rate))?;
+    }
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// The filter, not brought back yet, and what goes into it.
+/// Opens the filter without its recovery, and returns it with its parameters and the input.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
@@ -175,13 +180,11 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     } else {
         let config = args.settings.load()?;
         if config.filter.place == FilterPlace::Redis {
-            return Err(UsageError(
-                "filter.place is \"redis\", and fingerprints are imported into a storage folder. \
-                 With filter.kind = \"native\", import with --set filter.place=local, and then \
-                 urlseen export --to-redis; else push them to the source, and empty the sink"
-                    .to_owned(),
-            )
-            .into());
+            let words = "filter.place is \"redis\", and the command imports only into a storage \
+                         folder. With filter.kind = \"native\", import with --set \
+                         filter.place=local, and then use urlseen export --to-redis. With another \
+                         kind, push the fingerprints to the source, and empty the sink";
+            return Err(usage(words));
         }
         check_algorithm(args, &config)?;
         let folder = Folder::open(&config.storage.dir)?;
@@ -202,69 +205,30 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     Ok((store, parameters, origin))
 }
 
-/// Refuses fingerprints that were computed otherwise than those of the crawl's URLs will be. A set
-/// of scrapy-redis tells that by itself; files do not.
-fn check_algorithm(args: &ImportArgs, config: &Config) -> Result<(), UsageError> {
+/// Refuses fingerprints that the crawl would not recognise: another `--algorithm`, or a set of
+/// scrapy-redis for a crawl with the algorithm `scrapy`.
+fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
     let (stated, _) = args.shape.fingerprints();
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
-        (Some(stated), _) if stated != ours => Err(UsageError(format!(
-            "--algorithm says that the fingerprints are those of {stated}, and \
-             fingerprint.algorithm is \"{ours}\": no URL would be recognised. Set \
-             fingerprint.algorithm = \"{stated}\" first"
+        (Some(stated), _) if stated != ours => Err(usage(format!(
+            "--algorithm is {stated}, and fingerprint.algorithm is \"{ours}\": the crawl would not \
+             recognise any URL. Set fingerprint.algorithm = \"{stated}\" first"
         ))),
-        (None, Some(key)) if ours == Algorithm::Scrapy => Err(UsageError(format!(
-            "the members of {key} are those of scrapy-redis, and fingerprint.algorithm is \
-             \"{ours}\": no URL would be recognised. Set fingerprint.algorithm = \"scrapy-redis\" \
-             first. If another dupefilter has filled the set, say so: --algorithm {ours}"
+        (None, Some(key)) if ours == Algorithm::Scrapy => Err(usage(format!(
+            "the set {key} has fingerprints of scrapy-redis, and fingerprint.algorithm is \
+             \"{ours}\": the crawl would not recognise any URL. Set fingerprint.algorithm = \
+             \"scrapy-redis\" first. If another dupefilter has filled the set, use --algorithm \
+             {ours}"
         ))),
         _ => Ok(()),
     }
 }
 
-/// Draws how far the import is.
+/// Shows the progress of an import.
 fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
     let words = format!("{} read, {} new", HumanCount(count.read), HumanCount(count.new));
     if expected > 0 { bar.show_with(words, read, expected) } else { bar.tell(words) }
-}
-
-/// Result of an import, and state of the filter after it.
-struct Summary {
-    count: Count,
-    seconds: f64,
-    fill: Fill,
-    error_rate: f64,
-    named: Vec<Bad>,
-}
-
-impl Summary {
-    fn print(&self, as_json: bool) -> anyhow::Result<()> {
-        let Self { count, seconds, fill, error_rate, named } = self;
-        let (share, Fill { keys, .. }) = (fill.share(), fill);
-        let mut out = stdout();
-        if as_json {
-            let mut value = serde_json::to_value(count)?;
-            value["bad_first"] = named.iter().map(to_json).collect();
-            value["seconds"] = json!(seconds);
-            value["keys"] = json!(keys);
-            value["fill"] = json!(share);
-            value["error_rate"] = json!(error_rate);
-            writeln!(out, "{}", json_text(&value.to_string()))?;
-            return Ok(());
-        }
-        let rate = count.read as f64 / seconds.max(1e-9);
-        let Count { read, new, seen, bad } = count;
-        writeln!(out, "read       {read:>12}   {seconds:.2} s, {rate:.0} a second")?;
-        writeln!(out, "new        {new:>12}   count as seen from now on")?;
-        writeln!(out, "seen       {seen:>12}   were in the filter, or came twice")?;
-        writeln!(out, "bad        {bad:>12}   no fingerprints")?;
-        writeln!(
-            out,
-            "filter     {keys:>12}   fingerprints, {:.1} % full, error rate now {error_rate:.1e}",
-            100.0 * share
-        )?;
-        Ok(())
-    }
 }
 
 fn to_json(bad: &Bad) -> Value {

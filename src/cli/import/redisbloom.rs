@@ -1,4 +1,4 @@
-//! A filter of RedisBloom as a whole, into a new storage folder.
+//! Import of a complete filter of RedisBloom into a new storage folder.
 
 use std::io::{self, Write};
 
@@ -9,17 +9,17 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::kinds::REDISBLOOM;
-use urlseen_core::filter::memory;
-use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::{Folder, StorageSpec};
 use urlseen_engine::config::Config;
 
-use super::super::Outcome;
 use super::super::bar::Bar;
 use super::super::context::runtime;
-use super::super::start::{FolderMismatchError, UsageError};
+use super::super::rows::{Rows, SUMMARY};
+use super::super::start::usage;
+use super::super::{Outcome, operand, start};
 use super::ImportArgs;
 
 /// Place of the filter to import.
@@ -32,37 +32,33 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     let (mut folder, spec, from) = prepare(args)?;
     if !folder.awaits_import()? {
         let dir = folder.dir().display();
-        return Err(UsageError(format!(
-            "the storage folder {dir} holds a filter already, and a filter of RedisBloom is \
-             imported as a whole: set another storage.dir, or give up what is there with urlseen \
-             storage drop"
-        ))
-        .into());
+        return Err(usage(format!(
+            "the storage folder {dir} already holds a filter, and the import of a RedisBloom \
+             filter needs a new folder: set another storage.dir, or delete the filter with \
+             urlseen storage drop"
+        )));
     }
-    // Where an import was broken off.
+    // An interrupted import has left a header.
     if let Err(differences) = folder.check(&spec) {
-        return Err(FolderMismatchError::new(folder.dir(), &differences).into());
+        return Err(start::mismatch(folder.dir(), &differences));
     }
-    let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-    let bar = Bar::new("read");
+    let (limit, bar) = (operand::memory_limit(), Bar::new("read"));
     let filter = match from {
-        From::File(path) => migrate::read(path, limit, &mut |done, all| bar.show(done, all))?,
+        From::File(path) => migrate::read(path, limit, &bar)?,
         From::Key(key, address) => {
-            let runtime = runtime()?;
-            let progress = &mut |done, all| bar.show(done, all);
-            runtime.block_on(migrate::dump(&address, key, limit, progress))?
+            runtime()?.block_on(migrate::dump(&address, key, limit, &bar))?
         }
     };
     drop(bar);
     let written = folder.import(&spec, RandomId::random().get(), &filter);
     written.with_context(|| {
-        format!("{} cannot be written; give the same command again", folder.dir().display())
+        format!("{} cannot be written: repeat the command", folder.dir().display())
     })?;
     print(&filter, args.json)?;
     Ok(Outcome::Done)
 }
 
-/// The folder, what it is to be made for, and where the filter is.
+/// Returns the folder, its spec, and the place of the filter to import.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)> {
     let imported = |crawl: String, algorithm, keep_fragments| StorageSpec {
         crawl,
@@ -78,12 +74,10 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)>
     let config = args.settings.load()?;
     super::check_algorithm(args, &config)?;
     if config.filter.kind != REDISBLOOM {
-        return Err(UsageError(format!(
-            "filter.kind is {:?}, and a filter of RedisBloom goes into a crawl whose \
-             filter.kind is \"redisbloom\": set that first",
+        return Err(usage(format!(
+            "filter.kind is {:?}: set filter.kind = \"redisbloom\" to import a RedisBloom filter",
             config.filter.kind.name()
-        ))
-        .into());
+        )));
     }
     let folder = Folder::open(&config.storage.dir)?;
     let Config { crawl, fingerprint, redis, .. } = config;
@@ -99,10 +93,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)>
 fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
     let (keys, capacity, layers) = (filter.size(), filter.capacity(), filter.layers().len());
     let (bytes, error_rate) = (filter.bytes(), filter.error_rate_now());
-    let expansion = match filter.growth() {
-        Growth::Expansion(times) => times,
-        Growth::None => 0,
-    };
+    let expansion = filter.expansion();
     if let Some(warning) = filter.rate_when_full().warning() {
         say(format_args!("urlseen: {warning}"));
     }
@@ -114,12 +105,13 @@ fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
         });
         return writeln!(out, "{value}");
     }
-    writeln!(out, "keys       {:>12}   count as seen from now on", HumanCount(keys))?;
-    writeln!(out, "capacity   {:>12}   in {layers} layers", HumanCount(capacity))?;
+    let mut rows = Rows::new(out, SUMMARY);
+    rows.number("keys", HumanCount(keys), "count as seen from now on")?;
+    rows.number("capacity", HumanCount(capacity), format_args!("in {layers} layers"))?;
     let growth = match expansion {
         0 => "it does not grow".to_owned(),
         times => format!("it grows by layers of {times} times the last"),
     };
-    writeln!(out, "memory     {:>12}   {growth}", BinaryBytes(bytes).to_string())?;
-    writeln!(out, "error rate {error_rate:>12.1e}   now")
+    rows.number("memory", BinaryBytes(bytes), growth)?;
+    rows.number("error rate", format_args!("{error_rate:.1e}"), "now")
 }

@@ -1,87 +1,36 @@
-//! Transfers of a crawl's fingerprints from and to other projects: filters of RedisBloom, in dump
-//! files and on servers with the module, and the sets of scrapy-redis. A transfer has the whole
-//! filter and one chunk in memory, or one page of a set.
+//! Transfers of fingerprints from and to other projects: filters of RedisBloom, in dump files and
+//! on servers with the module, and sets of scrapy-redis. A transfer needs memory for the filter and
+//! one chunk, or for one page of a set.
 
 mod file;
 mod server;
-pub(crate) mod set;
+pub(in crate::cli) mod set;
 
-use std::io;
-use std::path::PathBuf;
-
-use urlseen_core::filter::redisbloom::ChunkError;
-use urlseen_core::filter::redisbloom::dump::DumpError;
+use anyhow::bail;
+use redis::cmd;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::link::Link;
 
-pub(crate) use file::{read, write};
-pub(crate) use server::{dump, load};
+pub(in crate::cli) use file::{read, write};
+pub(in crate::cli) use server::{TYPE, dump, load};
 
-/// Callback for progress: bytes done, and bytes in all.
-pub(crate) type Progress<'a> = &'a mut dyn FnMut(u64, u64);
-
-/// Failed transfer of a filter or set.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum TransferError {
-    /// A file cannot be read or written.
-    #[error("{}: {source}", path.display())]
-    File { path: PathBuf, source: io::Error },
-    /// A file does not hold a complete dump.
-    #[error("{}, {problem}", path.display())]
-    Dump { path: PathBuf, problem: DumpError },
-    /// The output cannot be written.
-    #[error("cannot write: {0}")]
-    Output(io::Error),
-    /// Redis or the connection to it fails.
-    #[error(transparent)]
-    Redis(#[from] LinkError),
-    /// The server lacks the module.
-    #[error(
-        "Redis at {address} does not know {command}: it has no RedisBloom. Load the module \
-         (loadmodule in redis.conf; Redis 8 and Redis Stack have it), or check redis.url"
-    )]
-    NoModule { address: String, command: &'static str },
-    /// The key to read does not exist.
-    #[error("there is no key {key} at {address}; check redis.url and the database in it")]
-    NoKey { key: String, address: String },
-    /// The key has another type.
-    #[error("the key {key} holds a {found}, and {needed} was expected")]
-    OtherType { key: String, needed: &'static str, found: String },
-    /// The key to write exists.
-    #[error(
-        "the key {key} is there already (type {found}), and is left as it is; give another key, or \
-         delete it first"
-    )]
-    KeyExists { key: String, found: String },
-    /// A chunk of the server's dump is invalid.
-    #[error("the dump of {key}: {problem}")]
-    Chunk { key: String, problem: ChunkError },
-    /// Another client added to the filter meanwhile.
-    #[error(
-        "the filter {key} was added to while it was dumped, so the dump is not of one moment; stop \
-         the programs that add to it, and give the command again"
-    )]
-    Changed { key: String },
-    /// The load failed after its first chunk.
-    #[error("{why}. {done} of {all} bytes of the filter had been loaded; {left}")]
-    Half { why: LinkError, done: u64, all: u64, left: PartialLoadError },
-    /// The server holds other bits than those loaded.
-    #[error(
-        "the server took the filter, and {key} is not what was loaded: another client writes to \
-         it; it was left as it is"
-    )]
-    Differs { key: String },
+/// Returns the type of a key, as the command `TYPE` names it.
+pub(in crate::cli) async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
+    Ok(cmd("TYPE").arg(key).query_async(link).await?)
 }
 
-/// Remains on the server of a filter that was not loaded completely.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(crate) enum PartialLoadError {
-    /// Nothing remains of the key.
-    #[error("the key {0} was removed again")]
-    Nothing(String),
-    /// The key could not be removed.
-    #[error("the key {0} is half there and answers wrongly: delete it (DEL) before trying again")]
-    Key(String),
-    /// The server's answer was lost.
-    #[error("the key {0} may be half there: if it exists, delete it (DEL) before trying again")]
-    Unknown(String),
+/// Connects to the server of a key, which must be of the type `wanted`.
+async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> anyhow::Result<Link> {
+    let mut link = connect(address, Timeouts::default()).await?;
+    match type_of(&mut link, key).await?.as_str() {
+        found if found == wanted => Ok(link),
+        "none" => {
+            bail!("there is no key {key} at {address}; check redis.url and the database in it")
+        }
+        found => {
+            bail!("the key {key} holds a {found}, and {what} was expected: use another key")
+        }
+    }
 }

@@ -1,9 +1,10 @@
 //! Servers with the module: `BF.SCANDUMP` and `BF.LOADCHUNK`, chunk by chunk.
 
-use redis::{FromRedisValue, Value, cmd};
+use anyhow::{anyhow, bail};
+use redis::{Value, cmd};
 
-use super::{PartialLoadError, Progress, TransferError};
-use urlseen_core::filter::redisbloom::{Chunk, ChunkError, Filter, Loader};
+use super::super::bar::Bar;
+use urlseen_core::filter::redisbloom::{Chunk, Filter, Loader};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
@@ -13,29 +14,17 @@ const SCANDUMP: &str = "BF.SCANDUMP";
 const LOADCHUNK: &str = "BF.LOADCHUNK";
 
 /// Reply of `TYPE` for a filter.
-const TYPE: &str = "MBbloom--";
+pub(in crate::cli) const TYPE: &str = "MBbloom--";
 
-/// Reads the filter of a key. Refuses one whose layers take more than `limit` bytes.
-pub(crate) async fn dump(
+/// Reads the filter of a key. Refuses a filter whose layers take more than `limit` bytes.
+pub(in crate::cli) async fn dump(
     address: &RedisAddress,
     key: &str,
     limit: u64,
-    progress: Progress<'_>,
-) -> Result<Filter, TransferError> {
-    let mut link = connect(address, Timeouts::default()).await?;
-    let found = type_of(&mut link, key).await?;
-    match found.as_str() {
-        TYPE => {}
-        "none" => {
-            let (key, address) = (key.to_owned(), address.to_string());
-            return Err(TransferError::NoKey { key, address });
-        }
-        _ => {
-            let (key, needed) = (key.to_owned(), "a filter of RedisBloom (MBbloom--)");
-            return Err(TransferError::OtherType { key, needed, found });
-        }
-    }
-    let bad = |problem: ChunkError| TransferError::Chunk { key: key.to_owned(), problem };
+    bar: &Bar,
+) -> anyhow::Result<Filter> {
+    let mut link = super::open(address, key, TYPE, "a filter of RedisBloom (MBbloom--)").await?;
+    let bad = |problem| anyhow!("the dump of {key}: {problem}");
     let (mut iterator, header) = chunk(&mut link, address, key, 0).await?;
     let mut loader = Loader::new(iterator, &header, limit).map_err(bad)?;
     let (mut done, all) = (0, loader.bytes());
@@ -47,28 +36,35 @@ pub(crate) async fn dump(
         loader.load(next, &data).map_err(bad)?;
         iterator = next;
         done += data.len() as u64;
-        progress(done, all);
+        bar.show(done, all);
     }
     let (_, last) = chunk(&mut link, address, key, 0).await?;
     if last != header {
-        return Err(TransferError::Changed { key: key.to_owned() });
+        bail!(
+            "another program changed the filter {key} during the dump: stop the programs that add \
+             to the filter, and repeat the command"
+        );
     }
     loader.finish().map_err(bad)
 }
 
 /// Loads the filter into `key`, which must not exist.
-pub(crate) async fn load(
+pub(in crate::cli) async fn load(
     address: &RedisAddress,
     key: &str,
     filter: &Filter,
-    progress: Progress<'_>,
-) -> Result<(), TransferError> {
+    bar: &Bar,
+) -> anyhow::Result<()> {
     let mut link = connect(address, Timeouts::default()).await?;
-    let found = type_of(&mut link, key).await?;
+    let found = super::type_of(&mut link, key).await?;
     if found != "none" {
-        return Err(TransferError::KeyExists { key: key.to_owned(), found });
+        bail!(
+            "the key {key} already exists (type {found}) and stays unchanged: use another key, or \
+             delete it first"
+        );
     }
-    // A server without the module quotes an unknown command in its error. So this one is short.
+    // A server without the module quotes the unknown command in its error. So this command is
+    // short.
     match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
         Ok(_) | Err(LinkError::Refused { .. }) => {}
         Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
@@ -83,52 +79,60 @@ pub(crate) async fn load(
             Ok(_) if is_first => header = data.into_owned(),
             Ok(_) => {
                 done += data.len() as u64;
-                progress(done, all);
+                bar.show(done, all);
             }
             // The key was not there before, and a refused first chunk does not make it.
             Err(why) if is_first && !is_unknown(&why) => {
                 return Err(named(why, address, LOADCHUNK));
             }
             Err(why) => {
-                let key = key.to_owned();
-                let link = (!is_unknown(&why)).then_some(link);
                 let left = if is_first {
-                    PartialLoadError::Unknown(key)
+                    format!(
+                        "the key {key} may be incomplete: if it exists, delete it (DEL), and \
+                         repeat the command"
+                    )
+                } else if remove((!is_unknown(&why)).then_some(link), address, key).await {
+                    format!("the key {key} was removed again")
                 } else {
-                    remove(link, address, key).await
+                    format!(
+                        "the key {key} is incomplete and answers wrongly: delete it (DEL), and \
+                         repeat the command"
+                    )
                 };
-                return Err(TransferError::Half { why, done, all, left });
+                bail!("{why}. {done} of {all} bytes of the filter had been loaded; {left}");
             }
         }
     }
     let (_, found) = chunk(&mut link, address, key, 0).await?;
-    if found == header { Ok(()) } else { Err(TransferError::Differs { key: key.to_owned() }) }
+    if found != header {
+        bail!(
+            "the server loaded the filter, but {key} differs from it: another client writes to the \
+             key. The key stays as it is: delete it (DEL), and repeat the command"
+        );
+    }
+    Ok(())
 }
 
-/// Removes a key that this load made, on the link if that still works.
-async fn remove(link: Option<Link>, address: &RedisAddress, key: String) -> PartialLoadError {
+/// Removes a key that the load made, on `link` or a new connection. Returns true if the key is
+/// gone.
+async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
     let mut unlink = cmd("UNLINK");
-    unlink.arg(&key);
+    unlink.arg(key);
     if let Some(mut link) = link
         && link.call(&unlink).await.is_ok()
     {
-        return PartialLoadError::Nothing(key);
+        return true;
     }
     let again = async {
         let mut link = connect(address, Timeouts::default()).await?;
         link.call(&unlink).await
     };
-    if again.await.is_ok() { PartialLoadError::Nothing(key) } else { PartialLoadError::Key(key) }
+    again.await.is_ok()
 }
 
 /// Returns true if the server may have executed the command in spite of the error.
 fn is_unknown(trouble: &LinkError) -> bool {
     matches!(trouble, LinkError::LostConnection { .. } | LinkError::Garbled { .. })
-}
-
-async fn type_of(link: &mut Link, key: &str) -> Result<String, LinkError> {
-    let value = link.call(cmd("TYPE").arg(key)).await?;
-    String::from_redis_value(value).map_err(|_| strange("TYPE"))
 }
 
 /// Returns the reply to `BF.SCANDUMP`.
@@ -137,30 +141,25 @@ async fn chunk(
     address: &RedisAddress,
     key: &str,
     iterator: i64,
-) -> Result<(i64, Vec<u8>), TransferError> {
+) -> anyhow::Result<(i64, Vec<u8>)> {
     let reply = link.call(cmd(SCANDUMP).arg(key).arg(iterator)).await;
     let reply = reply.map_err(|trouble| named(trouble, address, SCANDUMP))?;
-    let Value::Array(parts) = reply else { return Err(strange(SCANDUMP).into()) };
-    let Ok([Value::Int(next), data]) = <[Value; 2]>::try_from(parts) else {
-        return Err(strange(SCANDUMP).into());
-    };
-    match data {
-        Value::BulkString(data) => Ok((next, data)),
-        Value::Nil => Ok((next, Vec::new())),
-        _ => Err(strange(SCANDUMP).into()),
+    let strange = || LinkError::Garbled { cause: format!("the answer to {SCANDUMP} is invalid") };
+    let Value::Array(parts) = reply else { return Err(strange().into()) };
+    match <[Value; 2]>::try_from(parts) {
+        Ok([Value::Int(next), Value::BulkString(data)]) => Ok((next, data)),
+        Ok([Value::Int(next), Value::Nil]) => Ok((next, Vec::new())),
+        _ => Err(strange().into()),
     }
 }
 
 /// Turns an unknown command into the error that the module is missing.
-fn named(trouble: LinkError, address: &RedisAddress, command: &'static str) -> TransferError {
+fn named(trouble: LinkError, address: &RedisAddress, command: &str) -> anyhow::Error {
     match trouble {
-        LinkError::UnknownCommand { .. } => {
-            TransferError::NoModule { address: address.to_string(), command }
-        }
+        LinkError::UnknownCommand { .. } => anyhow!(
+            "Redis at {address} does not know {command}: it has no RedisBloom. Load the module \
+             (loadmodule in redis.conf; Redis 8 and Redis Stack have it), or check redis.url"
+        ),
         other => other.into(),
     }
-}
-
-fn strange(command: &str) -> LinkError {
-    LinkError::Garbled { cause: format!("the answer to {command} is none") }
 }

@@ -1,4 +1,4 @@
-//! Filters in folders and files.
+//! Filters in storage folders and files.
 
 use std::any::Any;
 use std::collections::BTreeSet;
@@ -13,8 +13,9 @@ use urlseen_core::filter::{FilterKind, FilterSpec, Parameters, RedisBloomFilter,
 use urlseen_core::storage::{AtRest, Beside, ShardReader, look};
 use urlseen_engine::config::Config;
 
+use super::super::bar::Bar;
 use super::super::settings::Settings;
-use super::super::start::UsageError;
+use super::super::start::usage;
 use super::{Operand, Shards, Source};
 use crate::cli::migrate;
 
@@ -31,14 +32,13 @@ pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> 
     let mut file = File::open(path)
         .map_err(|error| anyhow::anyhow!("{} cannot be read: {error}", path.display()))?;
     if file.read_exact(&mut begin).is_ok() && begin == *MAGIC {
-        let filter = migrate::read(path, memory_limit(), &mut |_, _| ())?;
+        let filter = migrate::read(path, memory_limit(), &Bar::hidden())?;
         return of_redisbloom(format!("the dump {}", path.display()), filter, settings.load()?);
     }
-    Err(UsageError(format!(
+    Err(usage(format!(
         "{} is neither a storage folder, nor a snapshot in one, nor a dump of RedisBloom",
         path.display()
-    ))
-    .into())
+    )))
 }
 
 fn folder(path: &Path) -> anyhow::Result<Operand> {
@@ -52,7 +52,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
         if let Some(available) = memory::available().filter(|it| it.bytes < newest) {
             anyhow::bail!(
                 "the filter in {at} takes {} of memory, and {} are available: a filter of its kind \
-                 is read whole. Give the process more memory",
+                 must be read completely. Give the process more memory",
                 BinaryBytes(newest),
                 BinaryBytes(available.bytes)
             );
@@ -60,8 +60,8 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
     }
     let used = match beside {
         None => String::new(),
-        Some(Beside { holder: Some(holder) }) => format!(" (in use by {holder}; it goes on)"),
-        Some(Beside { holder: None }) => " (in use by a process; it goes on)".to_owned(),
+        Some(Beside { holder: Some(holder) }) => format!(" (in use by {holder}, which continues)"),
+        Some(Beside { holder: None }) => " (in use by a process, which continues)".to_owned(),
     };
     let reader = ShardReader::of_folder(folder)?;
     read(
@@ -86,7 +86,7 @@ fn read(what: String, mut reader: ShardReader) -> anyhow::Result<Operand> {
     })
 }
 
-/// Makes an operand of a filter of RedisBloom that records nothing but its layers.
+/// Returns the operand for a filter of RedisBloom, which records only its layers.
 pub(super) fn of_redisbloom(
     what: String,
     filter: Filter,
@@ -101,24 +101,24 @@ pub(super) fn of_redisbloom(
     };
     let mut filter = Some(filter);
     let read = Box::new(move |_| {
-        let filter = filter.take().ok_or_else(|| anyhow::anyhow!("the filter was read before"))?;
+        let filter = filter.take().ok_or_else(|| anyhow::anyhow!("the filter was already read"))?;
         Ok(Box::new(RedisBloomFilter::of(filter)) as Box<dyn FilterKind>)
     });
     let source = Source::Shards(Shards::new(spec.parameters.shards(), BTreeSet::new(), read)?);
     Ok(Operand { what, spec, rules: None, config, source })
 }
 
-/// Bytes of memory that a filter may take.
-pub(super) fn memory_limit() -> u64 {
+/// Returns the maximum size of a filter in memory, in bytes.
+pub(in crate::cli) fn memory_limit() -> u64 {
     memory::available().map_or(u64::MAX, |available| available.bytes)
 }
 
-/// Reads the filter of RedisBloom that a folder has.
+/// Reads the filter of RedisBloom in a storage folder.
 pub(in crate::cli) fn redisbloom(reader: &mut ShardReader) -> anyhow::Result<Filter> {
     let filter: Box<dyn Any> = reader.read(ShardId::WHOLE)?;
     let filter = filter.downcast::<RedisBloomFilter>().map_err(|_| {
         let kind = reader.header().spec().filter.kind().name();
-        anyhow::anyhow!("the filter has the kind {kind}, and is none of RedisBloom")
+        anyhow::anyhow!("the filter has the kind {kind}, not redisbloom")
     })?;
     Ok(filter.into_filter()?)
 }

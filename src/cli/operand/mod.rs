@@ -1,5 +1,5 @@
-//! Filters that commands compare or unite: in a storage folder, a snapshot, a dump or Redis. They
-//! are only read, part by part.
+//! Filters that commands compare or unite: in a storage folder, a snapshot, a dump or Redis.
+//! Commands only read them, part by part.
 
 mod local;
 mod redis;
@@ -11,25 +11,26 @@ use urlseen_core::filter::{FilterSpec, SpecDifference};
 use urlseen_engine::config::Config;
 
 use super::settings::Settings;
-use super::start::UsageError;
-pub(super) use local::redisbloom;
+use super::start::usage;
+pub(super) use local::{memory_limit, redisbloom};
 pub(super) use redis::{Address, RedisOperand};
 pub(super) use shards::{Counted, Pair, Shards};
 
-/// Bytes of a filter that are read or written at once.
+/// Number of bytes of a filter that a command reads or writes at once.
 pub(super) const PAGE: usize = 4 << 20;
 
-/// Names of the rules of a filter, which no key of the configuration says.
+/// Names of the rules of a filter that have no key in the configuration.
 const RULES: [&str; 3] =
     ["the rule of positions", "the rule of shards", "the version of fingerprint.algorithm"];
 
 /// Help text of the commands that take filters.
 const NOTATION: &str = "\
-A filter is a storage folder, a file `snapshot-…` in one, a dump of RedisBloom (urlseen export \
---redisbloom-file), or a key in Redis: its URL, `#`, and the key, as in \
-redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. What a filter in Redis \
-was made for is recorded there; for one of another project it is taken from the configuration. \
-A password comes from URLSEEN_REDIS_PASSWORD.";
+A filter is a storage folder, a file `snapshot-…` in a storage folder, a dump of RedisBloom \
+(urlseen export --redisbloom-file), or a key in Redis. Write a key as the URL of Redis, `#` and \
+the key, as in redis://127.0.0.1:6379/0#demo:filter or unix:///run/redis.sock#demo:filter. If \
+urlseen made the filter in Redis, Redis also holds the parameters of the filter. If another \
+project made the filter, set its parameters in the configuration. Set the password of Redis in \
+URLSEEN_REDIS_PASSWORD.";
 
 /// Adds the notation of filters to the long help of a command, before its exit statuses.
 pub(super) fn grammar(command: clap::Command) -> clap::Command {
@@ -39,19 +40,19 @@ pub(super) fn grammar(command: clap::Command) -> clap::Command {
 
 /// Filter that a command reads.
 pub(super) struct Operand {
-    /// Place of the filter and the part of it that is read, for people.
+    /// Place of the filter and the part that the command reads, for people.
     pub(super) what: String,
     pub(super) spec: FilterSpec,
-    /// The rules that it was made by; `None` for a dump, which records no algorithm either.
+    /// Rules of the filter. `None` for a dump: it records neither rules nor an algorithm.
     pub(super) rules: Option<[String; 3]>,
-    /// A configuration that the filter fits.
+    /// Configuration with the settings of the filter.
     pub(super) config: Config,
     pub(super) source: Source,
 }
 
 /// Source of a filter's content.
 pub(super) enum Source {
-    /// Shards of a filter that can be in memory.
+    /// Shards of a filter of a kind that can be in memory.
     Shards(Shards),
     /// Strings or a set in Redis.
     Redis(Box<RedisOperand>),
@@ -66,7 +67,7 @@ impl Operand {
         local::open(Path::new(text), settings)
     }
 
-    /// Number of fingerprints that were forgotten in the filter and have not passed again.
+    /// Returns the number of forgotten fingerprints that have not passed again.
     pub(super) fn tombstones(&self) -> usize {
         match &self.source {
             Source::Shards(shards) => shards.tombstones(),
@@ -74,7 +75,7 @@ impl Operand {
         }
     }
 
-    /// Layers of the filter, described.
+    /// Returns a description of each layer of the filter.
     pub(super) fn layers(&self) -> &[String] {
         match &self.source {
             Source::Shards(shards) => &shards.layers,
@@ -82,7 +83,7 @@ impl Operand {
         }
     }
 
-    /// Differences from `other` in what the bits depend on, a line each.
+    /// Returns the differences from `other` that affect the bits, one in each line.
     fn differences(&self, other: &Self) -> Vec<String> {
         let mut lines = Vec::new();
         let mut compare = |what: &str, a: &str, b: &str| {
@@ -109,21 +110,19 @@ impl Operand {
     }
 }
 
-/// Refuses two filters whose bits mean different things.
+/// Refuses two filters if their bits have different meanings.
 pub(super) fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
-    let differences = a.differences(b);
-    if differences.is_empty() { Ok(()) } else { Err(unlike(a, b)) }
+    if a.differences(b).is_empty() { Ok(()) } else { Err(unlike(a, b)) }
 }
 
-/// Error text of two filters whose bits mean different things.
+/// Returns the error for two filters whose bits have different meanings.
 pub(super) fn unlike(a: &Operand, b: &Operand) -> anyhow::Error {
-    UsageError(format!(
-        "the filters were made for something else each, and their bits mean different things. A is \
-         {}, B is {}:\n{}\nThe seed is drawn for each filter: those that are to be compared are \
-         made with the same, filter.seed or --seed",
+    usage(format!(
+        "the filters have different settings, so their bits have different meanings. A is {}, B is \
+         {}:\n{}\nEach filter has a random seed by default: set the same filter.seed or --seed for \
+         filters to compare",
         a.what,
         b.what,
         a.differences(b).join("\n")
     ))
-    .into()
 }

@@ -1,8 +1,7 @@
-//! Filters in Redis, read by pages.
+//! Filters in Redis, which commands read by pages.
 
 use std::collections::BTreeSet;
 
-use redis::FromRedisValue;
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::kinds::NATIVE;
@@ -14,32 +13,32 @@ use urlseen_engine::config::{Config, FilterPlace};
 use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::settings::Settings;
-use super::super::start::UsageError;
+use super::super::start::usage;
 use super::{Counted, Operand, PAGE, Shards, Source, local};
 use crate::cli::migrate;
 
-/// Filter in Redis, and the connection to it.
+/// Filter in Redis, and a connection to its server.
 pub(in crate::cli) struct RedisOperand {
     runtime: Runtime,
     link: Link,
     filter: RedisFilterKeys,
 }
 
-/// Place of a filter in Redis: a server, and a key there.
+/// Place of a filter in Redis: a server and a key.
 pub(in crate::cli) struct Address {
     pub(in crate::cli) config: Config,
     pub(in crate::cli) key: String,
 }
 
 impl Address {
-    /// Reads `URL#KEY`; the rest is as configured.
+    /// Parses `URL#KEY`. The other settings come from the configuration.
     pub(in crate::cli) fn parse(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
             let words = "a filter in Redis is named by its URL, # and its key, as in \
                          redis://127.0.0.1:6379/0#demo:filter";
-            return Err(UsageError(words.to_owned()).into());
+            return Err(usage(words));
         };
-        let config = settings.load_with(&[format!("redis.url={url}")])?;
+        let config = settings.load_for(&[format!("redis.url={url}")], |_| None)?;
         Ok(Self { config, key: key.to_owned() })
     }
 }
@@ -50,10 +49,9 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let mut link = context.runtime.block_on(context.connect())?;
     let Context { mut config, runtime } = context;
     let what = format!("the filter {key} at {}", config.redis.url);
-    if type_of(&runtime, &mut link, &key)? == "MBbloom--" {
-        let (limit, progress) = (local::memory_limit(), &mut |_, _| ());
-        let dump = migrate::dump(&config.redis.url, &key, limit, progress);
-        let filter = runtime.block_on(dump)?;
+    if runtime.block_on(migrate::type_of(&mut link, &key))? == migrate::TYPE {
+        let (limit, bar) = (local::memory_limit(), Bar::hidden());
+        let filter = runtime.block_on(migrate::dump(&config.redis.url, &key, limit, &bar))?;
         return local::of_redisbloom(what, filter, config);
     }
     config.filter.key = key;
@@ -78,19 +76,10 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     Ok(Operand { what, spec, rules, config, source })
 }
 
-pub(in crate::cli) fn type_of(
-    runtime: &Runtime,
-    link: &mut Link,
-    key: &str,
-) -> anyhow::Result<String> {
-    let found = runtime.block_on(link.call(redis::cmd("TYPE").arg(key)))?;
-    Ok(String::from_redis_value(found)?)
-}
-
 impl RedisOperand {
-    /// Returns true if the kind's hashes are unevenly spread.
+    /// Returns true if the hashes of the kind are not evenly spread.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
-        self.parts().iter().any(|(_, cells)| cells.crowded_bytes() > 0)
+        self.parts().iter().any(|(_, cells, _)| cells.crowded_bytes() > 0)
     }
 
     /// Returns true if the filter is an exact set.
@@ -98,19 +87,19 @@ impl RedisOperand {
         self.filter.kind().is_exact()
     }
 
-    /// Refuses a filter whose bits alone do not tell which keys it has.
+    /// Refuses a filter if its bits do not permit an estimate.
     fn check(&self, what: &str, kind: Kind) -> anyhow::Result<()> {
         if self.is_set() || !self.parts().is_empty() {
             return Ok(());
         }
         let words = format!(
-            "{what} has the kind {kind}: the bits of two such filters do not tell what they have \
-             in common"
+            "{what} has the kind {kind}: the bits of two such filters do not permit an estimate of \
+             their overlap"
         );
-        Err(UsageError(words).into())
+        Err(usage(words))
     }
 
-    /// Reads strings that are the shards of a filter, byte for byte.
+    /// Returns the shards of a filter whose strings are its shards, byte for byte.
     fn into_shards(self, spec: &FilterSpec) -> anyhow::Result<Shards> {
         let Self { runtime, mut link, filter } = self;
         let parameters = spec.parameters.clone();
@@ -125,24 +114,22 @@ impl RedisOperand {
         Shards::new(spec.parameters.shards(), BTreeSet::new(), read)
     }
 
-    /// Numbers of the strings, with the distribution of their bits.
-    fn parts(&self) -> Vec<(u32, Cells)> {
+    /// Returns the number of each string, the distribution of its bits and its length in bytes.
+    fn parts(&self) -> Vec<(u32, Cells, u64)> {
         let kind = self.filter.kind();
-        let part = |number| Some((number, kind.cells(number)?));
+        let bytes = |number| self.filter.content(number).max_bytes().unwrap_or(0);
+        let part = |number| Some((number, kind.cells(number)?, bytes(number)));
         self.filter.used().into_iter().filter_map(part).collect()
     }
 
-    /// Reads the strings of both filters page by page, and counts; `visit` gets each page of both,
-    /// with the number of the string and the offset there.
+    /// Reads the strings of two filters page by page, and counts their bits. Passes each page of
+    /// both filters to `visit`, with the number of the string and the offset of the page.
     pub(in crate::cli) fn walk(
         a: &mut Self,
         b: &mut Self,
         mut visit: impl FnMut(u32, u64, &[u8], &[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<Counted> {
         let (parts, mut counted, bar) = (a.parts(), Counted::default(), Bar::new("read"));
-        let bytes = |number| a.filter.content(number).max_bytes().unwrap_or(0);
-        let parts: Vec<_> =
-            parts.iter().map(|&(number, cells)| (number, cells, bytes(number))).collect();
         let all: u64 = parts.iter().map(|(_, _, bytes)| bytes).sum();
         let mut done = 0;
         for (number, cells, bytes) in parts {
@@ -151,7 +138,7 @@ impl RedisOperand {
                 let length = (bytes - offset).min(PAGE as u64);
                 let (of_a, of_b) =
                     (a.page(number, offset, length)?, b.page(number, offset, length)?);
-                // They are within the first page.
+                // The crowded bytes are within the first page.
                 let crowded = if offset == 0 { cells.crowded_bytes().min(length) } else { 0 };
                 let from = usize::try_from(crowded)?;
                 ones.add(&of_a[from..], &of_b[from..]);

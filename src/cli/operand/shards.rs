@@ -1,4 +1,4 @@
-//! Filters that are read into memory, shard by shard.
+//! Filters that commands read into memory, shard by shard.
 
 use std::collections::BTreeSet;
 
@@ -7,25 +7,25 @@ use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{FilterKind, SHARDS, ShardId, Verdict};
 
 use super::super::bar::Bar;
-use super::super::start::UsageError;
+use super::super::start::usage;
 
 /// Function that reads a shard.
 type Read = dyn FnMut(ShardId) -> anyhow::Result<Box<dyn FilterKind>>;
 
-/// Filter that is read shard by shard.
+/// Filter that a command reads shard by shard.
 pub(in crate::cli) struct Shards {
     ids: Vec<ShardId>,
     read: Box<Read>,
-    /// The shard of a filter in one piece.
+    /// Only shard of a filter with one shard.
     whole: Option<Box<dyn FilterKind>>,
     /// Forgotten keys that have not passed again.
     tombstones: BTreeSet<(ShardId, u128)>,
-    /// Layers of the only shard, described.
+    /// Description of each layer of the only shard.
     pub(super) layers: Vec<String>,
 }
 
 impl Shards {
-    /// Makes a filter of this number of shards. Reads the only one at once.
+    /// Returns a filter with `count` shards. If there is only one shard, reads it at once.
     pub(super) fn new(
         count: usize,
         tombstones: BTreeSet<(ShardId, u128)>,
@@ -34,14 +34,14 @@ impl Shards {
         let ids = ShardId::all().take(count).collect();
         let mut whole = if count == 1 { Some(read(ShardId::WHOLE)?) } else { None };
         if let Some(empty) = whole.as_mut().filter(|whole| whole.layers().is_empty()) {
-            // Makes the first layer.
+            // This makes the first layer.
             empty.reserve(&[1; SHARDS])?;
         }
         let layers = whole.as_ref().map_or_else(Vec::new, |whole| whole.layers());
         Ok(Self { ids, read, whole, tombstones, layers })
     }
 
-    /// Number of fingerprints that were forgotten and have not passed again.
+    /// Returns the number of forgotten fingerprints that have not passed again.
     pub(in crate::cli) fn tombstones(&self) -> usize {
         self.tombstones.len()
     }
@@ -55,17 +55,18 @@ impl Shards {
     }
 }
 
-/// A shard of two filters.
+/// Same shard of two filters.
 pub(in crate::cli) struct Pair {
     pub(in crate::cli) shard: ShardId,
     a: Box<dyn FilterKind>,
     b: Box<dyn FilterKind>,
-    /// Forgotten keys of both.
+    /// Forgotten keys of each filter.
     tombstones: [BTreeSet<u128>; 2],
 }
 
 impl Pair {
-    /// Reads two filters shard by shard, and counts; `visit` gets each pair of shards.
+    /// Reads two filters shard by shard, and counts their keys and bits. Passes each pair of shards
+    /// to `visit`.
     pub(in crate::cli) fn walk(
         a: &mut Shards,
         b: &mut Shards,
@@ -83,7 +84,8 @@ impl Pair {
         Ok(counted)
     }
 
-    /// Unites both shards. Returns the filter, and the forgotten keys that neither has as seen.
+    /// Unites the two shards. Returns the united shard, and the forgotten keys that count as unseen
+    /// in both shards.
     pub(in crate::cli) fn unite(self) -> anyhow::Result<(Box<dyn FilterKind>, Vec<u128>)> {
         let Self { shard, mut a, b, tombstones: [by_a, by_b] } = self;
         let is_seen = |filter: &dyn FilterKind, forgotten: &BTreeSet<u128>, id: u128| {
@@ -94,7 +96,7 @@ impl Pair {
         let left = by_a.union(&by_b).copied();
         let left = left.filter(|&id| !is_seen(&*a, &by_a, id) && !is_seen(&*b, &by_b, id));
         let left = left.collect();
-        a.unite(&*b).map_err(|error| UsageError(error.to_string()))?;
+        a.unite(&*b).map_err(|error| usage(error.to_string()))?;
         Ok((a, left))
     }
 }
@@ -102,7 +104,7 @@ impl Pair {
 /// Counts of two filters.
 #[derive(Default)]
 pub(in crate::cli) struct Counted {
-    /// Keys, as far as the bits tell.
+    /// Numbers of keys, as the bits tell them.
     pub(in crate::cli) totals: Totals,
     /// Numbers of bits that are 1.
     pub(in crate::cli) ones: Ones,
@@ -119,8 +121,9 @@ impl Counted {
             return Ok(());
         }
         let (Some(of_a), Some(of_b)) = (a.bits(), b.bits()) else {
-            let words = "the bits of two filters of this kind do not tell what they have in common";
-            return Err(UsageError(words.to_owned()).into());
+            let words =
+                "the bits of two filters of this kind do not permit an estimate of their overlap";
+            return Err(usage(words));
         };
         for (of_a, of_b) in of_a.iter().zip(of_b) {
             let mut ones = Ones::default();

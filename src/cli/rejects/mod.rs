@@ -1,4 +1,4 @@
-//! `urlseen rejects`: items that the daemon could not read.
+//! `urlseen rejects`: lists, requeues and drops unreadable items.
 
 use std::io::{self, Write};
 
@@ -10,19 +10,19 @@ use urlseen_core::redis::reject::Reject;
 
 use super::Outcome;
 use super::bar::Bar;
-use super::confirm::confirm;
+use super::confirm::confirmed;
 use super::context::Context;
 use super::settings::Settings;
 
 mod table;
 
-/// Most foreign rejects that are named.
+/// Maximum number of foreign rejects that the command names.
 const NAMED: u64 = 20;
 
-/// Most columns that are shown of a foreign reject.
+/// Maximum width of a foreign reject in a message, in columns.
 const SHOWN: usize = 200;
 
-/// List, requeue or drop the items that the daemon could not read.
+/// List, requeue or drop the items that the daemon failed to read.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -36,79 +36,81 @@ pub(super) struct RejectsArgs {
 #[derive(Debug, clap::Subcommand)]
 enum RejectsCommand {
     List(table::RejectListArgs),
-    Requeue(RejectRequeueArgs),
-    Drop(Drop),
-}
-
-/// Put rejected items back to the source, after all items that wait there.
-///
-/// Use it when the reason is gone, for example after a change of source.item or with a newer
-/// urlseen. Items that still cannot be read are rejected once more. An item goes back byte for
-/// byte, however large it is. Entries of the list that urlseen did not write stay there. They are
-/// named, and make the exit status 1.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    /// Put rejected items back at the end of the source.
+    ///
+    /// Use the command after you have removed the reason for the rejects, for example with a change
+    /// of `source.item` or an update of urlseen. If the daemon still cannot read an item, it
+    /// rejects the item again. An item of any size goes back byte for byte. Entries that urlseen
+    /// did not write stay on the list. The command prints these entries. If there are any, the exit
+    /// status is 1.
+    #[command(after_help = "\
 Examples:
   urlseen rejects requeue
   urlseen rejects requeue --reason tab")]
-struct RejectRequeueArgs {
-    #[command(flatten)]
-    settings: Settings,
-    /// Only rejects whose reason contains this text
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-}
-
-/// Drop rejects for good, with their items.
-///
-/// Items that are rejected meanwhile stay on the list.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
+    Requeue {
+        #[command(flatten)]
+        settings: Settings,
+        /// Requeue only rejects whose reason contains this text. Default: all rejects
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+    },
+    /// Delete rejects and their items.
+    ///
+    /// Items that the daemon rejects during the command stay on the list.
+    #[command(after_help = "\
 Examples:
   urlseen rejects drop                        # asks first
   urlseen rejects drop --yes --reason scheme")]
-struct Drop {
-    #[command(flatten)]
-    settings: Settings,
-    /// Only rejects whose reason contains this text
-    #[arg(long, value_name = "TEXT")]
-    reason: Option<String>,
-    /// Do not ask; required if standard input is not a terminal
-    #[arg(long)]
-    yes: bool,
+    Drop {
+        #[command(flatten)]
+        settings: Settings,
+        /// Drop only rejects whose reason contains this text. Default: all rejects
+        #[arg(long, value_name = "TEXT")]
+        reason: Option<String>,
+        /// Do not ask for confirmation. Required if standard input is not a terminal
+        #[arg(long)]
+        yes: bool,
+    },
 }
 
 pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
     let settings = match &args.command {
         RejectsCommand::List(args) => &args.settings,
-        RejectsCommand::Requeue(args) => &args.settings,
-        RejectsCommand::Drop(args) => &args.settings,
+        RejectsCommand::Requeue { settings, .. } | RejectsCommand::Drop { settings, .. } => {
+            settings
+        }
     };
     let context = Context::load(settings)?;
     context.runtime.block_on(async {
         let list = RejectsList::open(&context.config).await?;
         match &args.command {
             RejectsCommand::List(args) => table::show(list, args).await,
-            RejectsCommand::Requeue(args) => requeue(list, args).await,
-            RejectsCommand::Drop(args) => drop_rejects(list, args).await,
+            RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,
+            RejectsCommand::Drop { reason, yes, .. } => {
+                drop_rejects(list, reason.as_deref(), *yes).await
+            }
         }
     })
 }
 
-/// Returns true if the reason contains the given text, or if no text is given.
+/// Returns true if the reason of a reject contains the given text, or if no text is given.
 fn is_wanted(reject: &Reject, reason: Option<&str>) -> bool {
     reason.is_none_or(|reason| reject.reason.contains(reason))
 }
 
-async fn requeue(list: RejectsList, args: &RejectRequeueArgs) -> anyhow::Result<Outcome> {
+async fn requeue(list: RejectsList, reason: Option<&str>) -> anyhow::Result<Outcome> {
     let source = list.names().0.to_owned();
-    let sorted = sort(list, Fate::Requeue, args.reason.as_deref()).await?;
+    let sorted = sort(list, Fate::Requeue, reason).await?;
     let (gone, stay) = (HumanCount(sorted.gone), HumanCount(sorted.found - sorted.gone));
     writeln!(io::stdout(), "{gone} put back to {source}, {stay} stay")?;
     Ok(if sorted.foreign > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-async fn drop_rejects(mut list: RejectsList, args: &Drop) -> anyhow::Result<Outcome> {
+async fn drop_rejects(
+    mut list: RejectsList,
+    reason: Option<&str>,
+    yes: bool,
+) -> anyhow::Result<Outcome> {
     let scan = list.scan().await?;
     let found = scan.len();
     let rejected = printable(list.names().1.as_bytes(), None);
@@ -117,18 +119,20 @@ async fn drop_rejects(mut list: RejectsList, args: &Drop) -> anyhow::Result<Outc
         return Ok(Outcome::Done);
     }
     let count = HumanCount(found);
-    let question = match &args.reason {
+    let question = match reason {
         None => format!("Drop {count} rejects on {rejected} for good?"),
         Some(reason) => {
             let reason = printable(reason.as_bytes(), None);
-            format!("Drop for good what was rejected with {reason:?}, of {count} on {rejected}?")
+            format!(
+                "Drop for good the rejects with {reason:?} in their reason, of {count} on \
+                 {rejected}?"
+            )
         }
     };
-    if !args.yes && !confirm(&question)? {
-        writeln!(io::stdout(), "nothing is dropped")?;
+    if !confirmed(yes, &question, "nothing is dropped")? {
         return Ok(Outcome::Done);
     }
-    let (gone, stay) = match &args.reason {
+    let (gone, stay) = match reason {
         None => (list.drop_found(scan).await?, 0),
         Some(reason) => {
             let sorted = sort(list, Fate::Drop, Some(reason)).await?;
@@ -139,9 +143,9 @@ async fn drop_rejects(mut list: RejectsList, args: &Drop) -> anyhow::Result<Outc
     Ok(Outcome::Done)
 }
 
-/// Sorts through all rejects, and names the foreign ones.
+/// Requeues or drops the selected rejects, and names the foreign rejects.
 async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
-    let bar = bar();
+    let bar = Bar::counting("rejects");
     let mut last = Sorted::default();
     let wanted = |reject: &Reject| is_wanted(reject, reason);
     let result = list
@@ -153,13 +157,13 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
         .await;
     drop(bar);
     let sorted = match result {
-        // No step was done.
+        // The command failed before its first step.
         Err(trouble) if last.found == 0 => return Err(trouble.into()),
         result => result.with_context(|| {
             let [seen, found, gone] = [last.seen(), last.found, last.gone].map(HumanCount);
             format!(
                 "stopped after {seen} of {found} rejects, {gone} of them gone; the others wait in \
-                 Redis, give the command again to continue"
+                 Redis: repeat the command to continue"
             )
         })?,
     };
@@ -169,17 +173,13 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
     Ok(sorted)
 }
 
-/// Names rejects that urlseen did not write; `total` counts those so far, with these.
+/// Names rejects that urlseen did not write. `total` is the number of such rejects so far,
+/// including the given ones.
 fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let before = total - foreign.len() as u64;
     let room = usize::try_from(NAMED.saturating_sub(before)).unwrap_or(usize::MAX);
     for reject in foreign.iter().take(room) {
         let shown = printable(reject, Some(SHOWN));
-        say(format_args!("urlseen: stays on the list, as it was not written by urlseen: {shown}"));
+        say(format_args!("urlseen: stays on the list, because urlseen did not write it: {shown}"));
     }
-}
-
-/// Shows the progress of the work.
-fn bar() -> Bar {
-    Bar::of("{human_pos} of {human_len}", "")
 }

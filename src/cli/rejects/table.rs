@@ -12,13 +12,14 @@ use indicatif::HumanCount;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
 use super::super::Outcome;
+use super::super::bar::Bar;
 use super::super::settings::Settings;
-use super::{bar, is_wanted};
+use super::is_wanted;
 
-/// Rejects that a table shows if no limit is given.
+/// Default number of rejects in a table.
 const LIMIT: u64 = 20;
 
-/// Columns of a time, and most columns of a reason.
+/// Width of a time and maximum width of a reason, in columns.
 const TIME: usize = 24;
 const REASON: usize = 50;
 
@@ -27,9 +28,9 @@ const NONE: &str = "-";
 
 /// Show rejects with time, reason and item, the newest last.
 ///
-/// On a terminal, an item is cut to the width of the line. Characters that cannot be printed are
-/// shown as escapes. Rejects whose item is too large to be in them come last, each with the item's
-/// length, SHA-1 and first bytes.
+/// On a terminal, the command cuts an item to the width of the line. It prints control characters
+/// as escapes. If an item is too large for its reject, the reject shows only the length, the SHA-1
+/// and the first bytes of the item. The command shows such rejects after all other rejects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -38,13 +39,14 @@ Examples:
 pub(super) struct RejectListArgs {
     #[command(flatten)]
     pub(super) settings: Settings,
-    /// Show the newest N rejects; 0 shows all, as --json does [default: 20]
+    /// Maximum number of rejects to show. If there are more, the newest rejects are shown. 0 shows
+    /// all. The default is 20, or all with --json
     #[arg(long, value_name = "N")]
     limit: Option<u64>,
-    /// Only rejects whose reason contains this text
+    /// Show only rejects whose reason contains this text. Default: all rejects
     #[arg(long, value_name = "TEXT")]
     reason: Option<String>,
-    /// Print a JSON object for each reject, with the whole item
+    /// Print a JSON object for each reject, with the complete item
     #[arg(long)]
     json: bool,
 }
@@ -54,14 +56,14 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
     let limit = if limit == 0 { u64::MAX } else { limit };
     let mut scan = list.scan().await?;
-    // Without a reason all rejects count, so older ones than the limit need not be read.
+    // Without a reason all rejects count, so the command need not read older ones than the limit.
     let skipped = match args.reason {
         None => scan.len().saturating_sub(limit),
         Some(_) => 0,
     };
     scan.skip(skipped);
     let is_narrowed = args.reason.is_some() && limit < u64::MAX;
-    let (bar, mut read) = (is_narrowed.then(bar), 0);
+    let (bar, mut read) = (is_narrowed.then(|| Bar::counting("rejects")), 0);
     let mut table = Table::new(args.json);
     let mut newest = VecDeque::new();
     let mut more = skipped;
@@ -75,8 +77,9 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
             bar.show(read, scan.len());
         }
         for json in rejects {
-            let row = RejectRow::of(json);
-            if !row.is_wanted(args.reason.as_deref()) {
+            let row = Reject::from_json(&json).ok_or(json);
+            let reason = args.reason.as_deref();
+            if !row.as_ref().map_or(reason.is_none(), |reject| is_wanted(reject, reason)) {
                 continue;
             }
             if !is_narrowed {
@@ -96,33 +99,13 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     }
     table.out.flush()?;
     if more > 0 {
-        say(format_args!("{} older ones are not shown; --limit 0 shows all", HumanCount(more)));
+        say(format_args!("{} older rejects are not shown; --limit 0 shows all", HumanCount(more)));
     }
     Ok(Outcome::Done)
 }
 
-/// Entry of the rejects list.
-enum RejectRow {
-    Reject(Reject),
-    /// Entry that urlseen did not write.
-    Foreign(Vec<u8>),
-}
-
-impl RejectRow {
-    fn of(json: Vec<u8>) -> Self {
-        match Reject::from_json(&json) {
-            Some(reject) => Self::Reject(reject),
-            None => Self::Foreign(json),
-        }
-    }
-
-    fn is_wanted(&self, reason: Option<&str>) -> bool {
-        match self {
-            Self::Reject(reject) => is_wanted(reject, reason),
-            Self::Foreign(_) => reason.is_none(),
-        }
-    }
-}
+/// Reject, or an entry of the list that urlseen did not write.
+type RejectRow = Result<Reject, Vec<u8>>;
 
 struct Table {
     out: BufWriter<io::StdoutLock<'static>>,
@@ -139,8 +122,8 @@ impl Table {
     fn print(&mut self, row: &RejectRow) -> anyhow::Result<()> {
         if self.json {
             let line = match row {
-                RejectRow::Reject(reject) => json_line(reject)?,
-                RejectRow::Foreign(bytes) => json_line(&match std::str::from_utf8(bytes) {
+                Ok(reject) => json_line(reject)?,
+                Err(bytes) => json_line(&match std::str::from_utf8(bytes) {
                     Ok(text) => serde_json::json!({ "raw": text }),
                     Err(_) => serde_json::json!({ "raw_base64": STANDARD.encode(bytes) }),
                 })?,
@@ -149,12 +132,8 @@ impl Table {
             return Ok(());
         }
         let (time, reason, item) = match row {
-            RejectRow::Reject(Reject { time, reason, item }) => {
-                (time.as_str(), reason.as_str(), shown(item))
-            }
-            RejectRow::Foreign(bytes) => {
-                (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..]))
-            }
+            Ok(Reject { time, reason, item }) => (time.as_str(), reason.as_str(), shown(item)),
+            Err(bytes) => (NONE, "(not written by urlseen)", Cow::Borrowed(&bytes[..])),
         };
         let (time, reason) = (time.as_bytes(), reason.as_bytes());
         let Some(columns) = self.columns else {
@@ -173,7 +152,7 @@ impl Table {
     }
 }
 
-/// Returns the item, or for an oversize one its length, SHA-1 and first bytes.
+/// Returns the item of a reject, or the length, SHA-1 and first bytes of an oversize item.
 fn shown(item: &RejectedItem) -> Cow<'_, [u8]> {
     match item {
         RejectedItem::Whole(item) => Cow::Borrowed(item),

@@ -1,4 +1,4 @@
-//! `urlseen replay`: what urlseen would do with a crawl's links, without doing it.
+//! `urlseen replay`: predicts the verdicts of urlseen on the links of a crawl.
 
 mod report;
 
@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::admin::printable::say;
 use crate::pipeline::shutdown;
-use anyhow::Context;
+use anyhow::{Context, bail};
 use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay};
 use urlseen_core::filter::Capacity;
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
@@ -17,21 +17,19 @@ use urlseen_engine::flow::driver::Progress;
 use super::bar::Bar;
 use super::context::runtime;
 use super::settings::Settings;
-use super::start::UsageError;
+use super::start::usage;
 use super::teller::Teller;
 use super::{Outcome, start};
 
-/// Tell what urlseen would do with a crawl's links, and how often it would be wrong, without doing
-/// anything.
+/// Report what urlseen would do with the links of a crawl, and how often it would be wrong.
 ///
-/// Reads files of items, one a line, in the order in which they were discovered; or, without
-/// files, the configured source in Redis or the keys that --key names. Nothing is taken and nothing
-/// is written: no lease, no key, no folder; a user who may only read will do. What would pass, be
-/// dropped and be rejected is held against an exact set that is kept for the run, so that each
-/// wrong drop is known. It can be done beside a running crawl, and for several kinds at once.
+/// The command reads files with one item a line, in the order of discovery. Without files, it reads
+/// the configured source in Redis, or the keys that --key names. It changes nothing and takes no
+/// lease, so it can run during the crawl. It compares the verdicts of one or several kinds of
+/// filter with an exact set in memory. So it finds each unseen item that a filter would drop.
 ///
-/// The exit status is 1 where items would be rejected. SIGINT ends it with the report of what was
-/// read so far.
+/// If the daemon would reject some of the items, the exit status is 1. After SIGINT (Ctrl-C), the
+/// command reports on the items that it has read, and ends.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -40,40 +38,43 @@ Examples:
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,
-    /// Read this key of the configured redis.url instead of source.key; may be repeated. A list, a
-    /// sorted set (scrapy-redis: SPIDER:requests), a set (SPIDER:dupefilter) or a stream
+    /// Key to read at the configured redis.url: a list, a sorted set (for scrapy-redis,
+    /// SPIDER:requests), a set (SPIDER:dupefilter) or a stream. The option can be repeated.
+    /// Default: source.key
     #[arg(long, value_name = "KEY", conflicts_with = "files")]
     key: Vec<String>,
-    /// The field of a stream's entries that holds the item
+    /// Field of a stream's entries that contains the item
     #[arg(long, value_name = "NAME", default_value = "item", conflicts_with = "files")]
     field: String,
-    /// Fingerprints that count as seen from the start: a file (lines of hex digits, or a Scrapy
-    /// requests.seen), or, if there is no such file, a set of the configured redis.url
-    /// (scrapy-redis: SPIDER:dupefilter); may be repeated
+    /// Fingerprints that count as seen from the start. The value is a file with lines of hex
+    /// digits, a requests.seen file of Scrapy, or a set at the configured redis.url (for
+    /// scrapy-redis, SPIDER:dupefilter). If a file and a set have this name, the command reads the
+    /// file. The option can be repeated
     #[arg(long, value_name = "FILE|KEY")]
     seen: Vec<String>,
-    /// Replay so many items at most, as 1000000, 1e6 or 1M
+    /// Maximum number of items to replay, such as 1000000, 1e6 or 1M. Default: all items
     #[arg(long, value_name = "N")]
     count: Option<Capacity>,
-    /// The kinds that judge, with the configured settings: words of filter.kind, with commas
-    /// between them; the configured one otherwise
-    #[arg(long, value_name = "LAYOUTS", value_delimiter = ',', value_parser = kind)]
+    /// Kinds of filter to compare, with the configured settings. The value is a list of values of
+    /// filter.kind, separated by commas. Default: the configured kind
+    #[arg(long, value_name = "KINDS", value_delimiter = ',', value_parser = kind)]
     kinds: Vec<Kind>,
-    /// Form of the items, in place of source.item
+    /// Form of the items. Default: source.item of the configuration
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
-    /// Draw the error rates over the items, as an SVG file
+    /// Write an SVG file that shows how the error rates grow with the number of items
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-    /// Files that items are read from, plain, .gz or .zst; `-` is standard input
+    /// Files with items, plain, .gz or .zst. `-` is standard input. Default: the source in Redis,
+    /// or the keys of --key
     #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
 }
 
-/// A kind by its name in the configuration, or the short one of the longest.
+/// Parses the name of a kind in the configuration, or its short name.
 fn kind(word: &str) -> Result<Kind, String> {
     let named = Kind::all().find(|kind| kind.short() == word);
     named.map_or_else(|| choose(word).map_err(|error| error.to_string()), Ok)
@@ -100,11 +101,11 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let stop = listen()?;
     let report = replay(setup, &stop, &mut teller)?;
     let tally = &report.tally;
-    teller.end(tally.given_bad, "count as seen and are no fingerprints");
+    teller.end(tally.given_bad, "are in --seen and are not fingerprints");
     let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
     let is_nothing = tally.items == 0;
     let report = match report {
-        // There is nothing to report.
+        // Without items there is nothing to report.
         Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error.into()),
         report => report,
     };
@@ -114,40 +115,34 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     }
     match report.ending {
         Ending::Whole => {}
-        Ending::Stopped => say("urlseen: stopped: the report is of what was read so far"),
-        ending => return failed(ending),
+        Ending::Stopped => say("urlseen: stopped: the report covers the items so far"),
+        Ending::Failed(error) => {
+            let words = "the replay ended early; the report covers the items before that";
+            return Err(error).context(words);
+        }
+        Ending::OutOfMemory => bail!(
+            "the replay ended early, because the machine has little free memory left. The report \
+             covers the items before that. Replay fewer items (--count) or fewer kinds (--kinds)"
+        ),
     }
     Ok(if is_bad { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// Returns the error of a replay that ended early.
-fn failed(ending: Ending) -> anyhow::Result<Outcome> {
-    match ending {
-        Ending::Failed(error) => {
-            Err(error).context("the replay ended early; what it reports is of what was read before")
-        }
-        _ => anyhow::bail!(
-            "the replay ended early, as the memory of the machine is nearly used up: the report is \
-             of what was read before; replay fewer items (--count) or kinds (--kinds)"
-        ),
-    }
-}
-
-/// The configuration, with the form of items that was asked for.
+/// Loads the configuration, with the form of items from the command line.
 fn configured(args: &ReplayArgs) -> anyhow::Result<Config> {
     let mut config = args.settings.load()?;
     if let Some(form) = args.item {
         config.source.item = form;
     }
     if !args.files.is_empty() && config.source.item == ItemForm::Pickle {
-        let words = "a pickle may hold line feeds, so it is no line: replay those that are in \
-                     Redis (--key), or give requests as json with --item json";
-        return Err(UsageError(words.to_owned()).into());
+        let words = "a pickle can contain line feeds, so it cannot be a line of a file: replay \
+                     pickles from Redis (--key), or give requests as json with --item json";
+        return Err(usage(words));
     }
     Ok(config)
 }
 
-/// The filters that judge: each once, in the order in which they were named.
+/// Returns the filters to compare, each once and in the order of the command line.
 fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
     let mut kinds = args.kinds.clone();
     if kinds.is_empty() {
@@ -166,22 +161,20 @@ fn specs(args: &ReplayArgs, config: &Config) -> anyhow::Result<Vec<LaneSpec>> {
 }
 
 fn input(args: &ReplayArgs, config: &Config) -> Input {
-    match (args.files.is_empty(), args.key.is_empty()) {
-        (false, _) => Input::Files(args.files.clone()),
-        (true, true) => {
-            Input::Keys { keys: vec![config.source.key.clone()], field: args.field.clone() }
-        }
-        (true, false) => Input::Keys { keys: args.key.clone(), field: args.field.clone() },
+    if !args.files.is_empty() {
+        return Input::Files(args.files.clone());
     }
+    let keys = if args.key.is_empty() { vec![config.source.key.clone()] } else { args.key.clone() };
+    Input::Keys { keys, field: args.field.clone() }
 }
 
-/// A file where there is one of that name; else a key.
+/// Returns the file with the given name. If there is no such file, returns the key.
 fn seen(name: &String) -> Seen {
     let path = PathBuf::from(name);
     if name == "-" || path.exists() { Seen::File(path) } else { Seen::Set(name.clone()) }
 }
 
-/// Is set once SIGTERM or SIGINT comes; the second one ends the process.
+/// Returns a flag that becomes true at SIGTERM or SIGINT. A second signal ends the process.
 fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     let stop = Arc::<AtomicBool>::default();
     let runtime = runtime()?;
@@ -198,7 +191,7 @@ fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Draws how far the replay is.
+/// Shows the progress of a replay.
 fn draw(bar: &Bar, &Progress { count, read, expected }: &Progress) {
     // The length of a pipe is unknown.
     if expected > 0 { bar.show(read, expected) } else { bar.tell(format!("{} items", count.read)) }

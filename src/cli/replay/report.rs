@@ -8,43 +8,36 @@ use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
 use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
 use urlseen_engine::config::{Config, FilterPlace};
 
+use super::super::rows::{CRAWL, Rows, paced};
 use super::super::start;
 use urlseen_analysis::{DAEMON_BYTES, grouped, size};
 
-/// Most characters of a rejected item that are shown.
+/// Maximum width of a rejected item in the report, in columns.
 const SHOWN: usize = 60;
 
-/// Bytes that a fingerprint takes which a daemon remembers of a filter in Redis.
+/// Bytes of memory that a daemon needs for each recent fingerprint of a filter in Redis.
 const RECENT_BYTES: u64 = 8;
 
-/// Error rates at or below this are not drawn.
+/// Lowest error rate in the plot.
 const LEAST: f64 = 1e-13;
 
-/// Memory of a crawl with such a filter.
-struct Memory {
-    /// Bytes that the daemon takes.
-    daemon: u64,
-    /// Of Redis, the least and the most, where the filter is there.
-    redis: Option<[u64; 2]>,
-}
-
-impl Memory {
-    fn of(lane: &LaneReport, config: &Config) -> Self {
-        // Below 2^53, and positive.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let beside = DAEMON_BYTES as u64;
-        let remembered = config.filter.recent as u64 * RECENT_BYTES;
-        // The configured place, where the kind can be in both.
-        let is_shared = lane.kind.is_in(FilterPlace::Redis)
-            && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
-        if is_shared {
-            return Self { daemon: remembered + beside, redis: Some(lane.bytes) };
-        }
-        Self { daemon: lane.bytes[1] + beside, redis: None }
+/// Returns the memory that a crawl needs with a kind of filter: bytes in the daemon, and if the
+/// filter is in Redis, the minimum and maximum bytes in Redis.
+fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
+    // Below 2^53, and positive.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    let without_filter = DAEMON_BYTES as u64;
+    // The configured place counts only for a kind that can be in both places.
+    let is_shared = lane.kind.is_in(FilterPlace::Redis)
+        && (config.filter.place == FilterPlace::Redis || !lane.kind.is_in(FilterPlace::Local));
+    if is_shared {
+        let recent = config.filter.recent as u64 * RECENT_BYTES;
+        return (recent + without_filter, Some(lane.bytes));
     }
+    (lane.bytes[1] + without_filter, None)
 }
 
-/// Prints it on standard output.
+/// Prints the report on standard output.
 pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::Result<()> {
     let mut out = stdout();
     if as_json {
@@ -65,7 +58,7 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
     };
     let mut lanes = Vec::new();
     for lane in kinds {
-        let Memory { daemon, redis } = Memory::of(lane, config);
+        let (daemon, redis) = memory(lane, config);
         let mut value = serde_json::to_value(lane)?;
         value["error_rate"] = json!(lane.error_rate());
         value["filter_bytes"] = json!(lane.bytes[0]);
@@ -108,70 +101,69 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
         match after {
             Some(after) if after != before => writeln!(
                 out,
-                "; it moved meanwhile and has {} now: some items may be missing, or have come \
-                 twice",
+                "; its length changed to {} during the replay: some items may be missing or \
+                 counted twice",
                 grouped(*after)
             )?,
             _ => writeln!(out)?,
         }
     }
     items(tally, *seconds, config, out)?;
-    writeln!(
-        out,
-        "\n{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-        "kind", "would pass", "would drop", "wrong drops", "computed", "error rate"
-    )?;
-    for lane in kinds {
-        writeln!(
-            out,
-            "{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-            lane.kind,
+    let verdicts = ["would pass", "would drop", "wrong drops", "computed", "error rate"];
+    columns(out, kinds, verdicts, |lane| {
+        [
             grouped(lane.unseen + tally.unfiltered),
             grouped(lane.seen),
             grouped(lane.wrong),
             expected(lane.wrong_computed),
             rate(lane.error_rate()),
-        )?;
-    }
-    writeln!(
-        out,
-        "\n{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-        "kind", "fingerprints", "of capacity", "rate now", "the daemon", "in Redis"
-    )?;
-    for lane in kinds {
-        let Memory { daemon, redis } = Memory::of(lane, config);
+        ]
+    })?;
+    let sizes = ["fingerprints", "of capacity", "rate now", "the daemon", "in Redis"];
+    columns(out, kinds, sizes, |lane| {
+        let (daemon, redis) = memory(lane, config);
         let share = |capacity| format!("{:.1} %", 100.0 * lane.keys as f64 / capacity as f64);
-        let redis = redis.map_or_else(|| "-".to_owned(), |[least, _]| size(least as f64));
-        writeln!(
-            out,
-            "{:<38} {:>13} {:>13} {:>11} {:>11} {:>11}",
-            lane.kind,
+        [
             grouped(lane.keys),
             lane.capacity.map_or_else(|| "-".to_owned(), share),
             rate(lane.error_rate_now),
             size(daemon as f64),
-            redis,
-        )?;
-    }
+            redis.map_or_else(|| "-".to_owned(), |[least, _]| size(least as f64)),
+        ]
+    })?;
     for lane in kinds {
         notes(lane, out)?;
     }
     writeln!(
         out,
-        "\nwrong drops are those of fingerprints that never came before, by an exact set of {} \
-         that took {} here",
+        "\nwrong drops are drops of new fingerprints, found by an exact set of {} fingerprints \
+         that took {} of memory",
         grouped(*exact_keys),
         size(*exact_bytes as f64)
     )
 }
 
+/// Prints a table with a row for each kind.
+fn columns(
+    out: &mut impl Write,
+    kinds: &[LaneReport],
+    heads: [&str; 5],
+    cells: impl Fn(&LaneReport) -> [String; 5],
+) -> io::Result<()> {
+    let head = ("kind", heads.map(str::to_owned));
+    let rows = kinds.iter().map(|lane| (lane.kind.name(), cells(lane)));
+    writeln!(out)?;
+    for (kind, [a, b, c, d, e]) in std::iter::once(head).chain(rows) {
+        writeln!(out, "{kind:<38} {a:>13} {b:>13} {c:>11} {d:>11} {e:>11}")?;
+    }
+    Ok(())
+}
+
 fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> io::Result<()> {
     let Tally { items, unfiltered, again, new, rejected, without, given, given_bad, .. } = tally;
-    let mut row = |name: &str, count: u64, words: &str| {
-        writeln!(out, "{name:<12} {:>15}   {words}", grouped(count))
-    };
-    let pace = *items as f64 / seconds.max(1e-9);
-    row("items", *items, &format!("{seconds:.2} s, {pace:.0} a second"))?;
+    let mut rows = Rows::new(out, CRAWL);
+    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
+    row("items", *items, &paced(*items, seconds))?;
     for (form, &count) in &tally.forms {
         row("", count, form)?;
     }
@@ -179,18 +171,16 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
         row("given", *given, "count as seen from the start")?;
     }
     if *given_bad > 0 {
-        row("", *given_bad, "were to, and are no fingerprints")?;
+        row("", *given_bad, "were given and are not fingerprints")?;
     }
-    row("new", *new, "never came before")?;
-    row("again", *again, "came before")?;
-    row("unchecked", *unfiltered, "would pass in any case")?;
+    row("new", *new, "first occurrences")?;
+    row("again", *again, "later occurrences")?;
+    row("unchecked", *unfiltered, "would pass without a test")?;
     for passed in start::passed(config.pass, &tally.passed) {
-        row("", passed.items, &printable(format!("by the rule {}", passed.rule).as_bytes(), None))?;
+        row("", passed.items, &format!("by the rule {}", passed.rule))?;
     }
     row("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in &tally.rejects {
-        let reason = printable(reason.as_bytes(), None);
-        let place = printable(place.as_bytes(), None);
         let item = printable(item, Some(SHOWN));
         row("", *items, &format!("{reason}; the first is {place}: {item}"))?;
     }
@@ -205,18 +195,24 @@ fn notes(lane: &LaneReport, out: &mut impl Write) -> io::Result<()> {
     let LaneReport { kind, no_place, stopped, full_after, items, warning, .. } = lane;
     if let Some(full_after) = full_after {
         let after = grouped(*full_after);
-        writeln!(out, "{kind}: holds what it is made for after {after} items")?;
+        writeln!(out, "{kind}: reaches its capacity after {after} items")?;
     }
     if *no_place > 0 {
         let count = grouped(*no_place);
-        writeln!(out, "{kind}: would reject {count} more, which it has no place for")?;
+        writeln!(
+            out,
+            "{kind}: would reject {count} more items, because it cannot store their fingerprints"
+        )?;
     }
     if let Some(warning) = warning {
         writeln!(out, "{kind}: {warning}")?;
     }
     if let Some(why) = stopped {
         let items = grouped(*items);
-        writeln!(out, "{kind}: judged {items} items, where a daemon would have ended: {why}")?;
+        writeln!(
+            out,
+            "{kind}: tested only {items} items, because a daemon would end there: {why}"
+        )?;
     }
     Ok(())
 }
@@ -225,12 +221,12 @@ fn rate(rate: f64) -> String {
     if rate == 0.0 { "0".to_owned() } else { format!("{rate:.2e}") }
 }
 
-/// A number of drops that need not be whole.
+/// Formats an expected number of drops, which can be a fraction.
 fn expected(drops: f64) -> String {
     if drops >= 100.0 { format!("{drops:.0}") } else { format!("{drops:.2}") }
 }
 
-/// The error rates over the items: as counted, and as computed.
+/// Returns the plot of the counted and the computed error rates over the items.
 pub(super) fn plot(report: &Report, config: &Config) -> Plot {
     let mut series = Vec::new();
     for (colour, lane) in report.kinds.iter().enumerate() {
@@ -243,7 +239,7 @@ pub(super) fn plot(report: &Report, config: &Config) -> Plot {
         series.push(line("computed", Stroke::Thin, Point::computed));
     }
     Plot {
-        title: format!("{}: wrong drops as a share of what never came before", config.crawl.name),
+        title: format!("{}: wrong drops as a share of new fingerprints", config.crawl.name),
         x: Axis { label: "items".to_owned(), scale: Scale::Linear },
         y: Axis { label: "error rate so far".to_owned(), scale: Scale::Log { least: LEAST } },
         series,

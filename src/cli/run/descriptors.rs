@@ -1,100 +1,77 @@
-//! The file descriptors that the daemon needs, and its limit on them.
+//! Number of file descriptors that the daemon needs, and the limit of its process.
 
-use std::fmt;
 use std::io;
 
 use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 
-/// Connections to Redis at once: one that works, one that waits, and one that proves or releases.
+/// Maximum number of connections to Redis: for commands, for the wait on the source, and for the
+/// proof or release of the lease.
 const REDIS: u64 = 4;
 
-/// Files and directories of the storage folder at once: its lock, the log and those before it that
-/// are not synced yet, the snapshot that is written, imports, and what is read back.
+/// Maximum number of open files and directories of the storage folder: lock, log, earlier logs
+/// before their sync, snapshot, imports, and files for recovery.
 const FILES: u64 = 16;
 
-/// For what is open for a moment (name servers, certificates, `/proc`), and the runtimes' own.
+/// Reserve for short uses (name servers, certificates, `/proc`) and for the async runtimes.
 const RESERVE: u64 = 32;
 
-/// File descriptors that the daemon may have open at once, by their use.
-#[derive(Debug, Clone, Copy)]
-struct Need {
-    /// Clients of `[serve]`, the listener, and one that is being refused.
-    serve: u64,
-    /// Connections to the admin endpoint, its listeners, and the socket's folder.
-    admin: u64,
-    redis: u64,
-    files: u64,
-    reserve: u64,
-    /// Open before the daemon opens any.
-    open: u64,
+/// Returns the maximum number of open file descriptors for each use. `open` is the number of
+/// descriptors that are open at the start.
+fn needs(config: &Config, open: u64) -> [(u64, &'static str); 6] {
+    let is_local = config.filter.place == FilterPlace::Local;
+    let has_redis = config.source.kind != SourceKind::None || !is_local;
+    let connections = Limits::default().connections as u64;
+    // The connections of each listener, the listener, and for a socket its folder.
+    let socket = if is_local { connections + 2 } else { 0 };
+    let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };
+    // The clients, the listener, and one client that is being refused.
+    let serve = config.serve.listen.as_ref().map_or(0, |_| config.serve.max_clients as u64 + 2);
+    [
+        (serve, "for clients of [serve]"),
+        (socket + address, "for the admin endpoint"),
+        (if has_redis { REDIS } else { 0 }, "for Redis"),
+        (if is_local { FILES } else { 0 }, "for log, snapshots and imports"),
+        (RESERVE, "in reserve"),
+        (open, "open at the start"),
+    ]
 }
 
-impl Need {
-    /// The need of a configuration, for a process that has so many open.
-    fn of(config: &Config, open: u64) -> Self {
-        let is_local = config.filter.place == FilterPlace::Local;
-        let has_redis = config.source.kind != SourceKind::None || !is_local;
-        let connections = Limits::default().connections as u64;
-        let socket = if is_local { connections + 2 } else { 0 };
-        let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };
-        Self {
-            serve: config.serve.listen.as_ref().map_or(0, |_| config.serve.max_clients as u64 + 2),
-            admin: socket + address,
-            redis: if has_redis { REDIS } else { 0 },
-            files: if is_local { FILES } else { 0 },
-            reserve: RESERVE,
-            open,
-        }
-    }
-
-    fn total(&self) -> u64 {
-        self.serve + self.admin + self.redis + self.files + self.reserve + self.open
-    }
+fn total(needs: &[(u64, &str)]) -> u64 {
+    needs.iter().map(|(count, _)| count).sum()
 }
 
-impl fmt::Display for Need {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { serve, admin, redis, files, reserve, open } = self;
-        write!(
-            f,
-            "{serve} for clients of [serve], {admin} for the admin endpoint, {redis} for Redis, \
-             {files} for log, snapshots and imports, {reserve} in reserve, {open} open at the start"
-        )
-    }
-}
-
-/// Counts what this process has open; the three of every process if the system does not say.
+/// Returns the number of open file descriptors of this process, or 3 if the system does not tell.
 fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// Returns the key and the fault of a configuration that the hard limit is too low for.
+/// Returns a key and its fault if the hard limit is too low for the configuration.
 pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
-    let need = Need::of(config, open());
-    let missing = need.total().checked_sub(limit).filter(|&missing| missing > 0)?;
-    let key = if need.serve > 0 { "serve.max_clients" } else { "admin.listen" };
+    let needs = needs(config, open());
+    let missing = total(&needs).checked_sub(limit).filter(|&missing| missing > 0)?;
+    let serves = config.serve.listen.is_some();
+    let key = if serves { "serve.max_clients" } else { "admin.listen" };
     let clients = config.serve.max_clients as u64;
     let fewer = match clients.checked_sub(missing) {
-        Some(clients @ 1..) if need.serve > 0 => {
-            format!(", or lower serve.max_clients to {clients}")
-        }
+        Some(clients @ 1..) if serves => format!(", or lower serve.max_clients to {clients}"),
         _ => String::new(),
     };
+    let uses = needs.map(|(count, what)| format!("{count} {what}")).join(", ");
     let fault = format!(
-        "{} file descriptors are needed ({need}), and the hard limit is {limit}; raise it \
+        "{} file descriptors are needed ({uses}), and the hard limit is {limit}; raise it \
          (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}",
-        need.total()
+        total(&needs)
     );
     Some((key, fault))
 }
 
-/// Raises the limit of this process to what a configuration needs, if it is lower.
+/// Raises the limit of this process to the need of a configuration, if the limit is lower.
 pub(super) fn raise(config: &Config) -> io::Result<()> {
-    let (need, Rlimit { current, maximum }) =
-        (Need::of(config, open()).total(), getrlimit(Resource::Nofile));
+    let need = total(&needs(config, open()));
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current.is_some_and(|current| current < need) {
         setrlimit(Resource::Nofile, Rlimit { current: Some(need), maximum })?;
     }
@@ -110,7 +87,7 @@ mod tests {
     fn total(settings: &[&str]) -> u64 {
         let set = settings.iter().map(|&setting| setting.to_owned()).collect();
         let env = [("", ""); 0];
-        Need::of(&Config::load(Sources { file: None, env, set }).unwrap(), 3).total()
+        super::total(&needs(&Config::load(Sources { file: None, env, set }).unwrap(), 3))
     }
 
     #[test]

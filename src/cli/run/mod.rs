@@ -1,4 +1,4 @@
-//! `urlseen run`: the daemon, from queue to queue.
+//! `urlseen run`: the daemon, which moves unseen items from the source to the sink.
 
 mod descriptors;
 mod summary;
@@ -33,14 +33,16 @@ use super::{Outcome, shape, start};
 /// Time between two progress lines on a terminal.
 const REDRAW: Duration = Duration::from_millis(200);
 
-/// Move unseen items from the source list in Redis to the sink list.
+/// Move unseen items from the source in Redis to the sink.
 ///
-/// Works until it is told to stop (Ctrl-C, SIGTERM), or with `--drain` until nothing is left. With
-/// `serve.listen` set it also answers those who ask in the Redis protocol, and with `source.kind =
-/// "none"` it does that alone. Every key of the configuration can also be set from the
-/// environment, `filter.capacity` as `URLSEEN_FILTER__CAPACITY`; `--set` goes before the
-/// environment, the environment before the file. The password of Redis is best given as
-/// `URLSEEN_REDIS_PASSWORD`, that of `[serve]` as `URLSEEN_SERVE_PASSWORD`.
+/// The daemon runs until Ctrl-C or SIGTERM. With `--drain`, it also ends when the source is empty
+/// and all items are committed. If `serve.listen` is set, it also answers clients in the Redis
+/// protocol. With `source.kind = "none"`, it only answers clients.
+///
+/// Environment variables can set all keys of the configuration. For example,
+/// `URLSEEN_FILTER__CAPACITY` sets `filter.capacity`. `--set` overrides the environment, and the
+/// environment overrides the file. Set the password of Redis in `URLSEEN_REDIS_PASSWORD`, and the
+/// password of `[serve]` in `URLSEEN_SERVE_PASSWORD`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -49,11 +51,11 @@ Examples:
 pub(super) struct RunArgs {
     #[command(flatten)]
     settings: Settings,
-    /// End once the source is empty and everything is committed
+    /// End when the source is empty and all items are committed
     #[arg(long)]
     drain: bool,
-    /// Wait while another process runs the crawl, and then take over: for the lock of the storage
-    /// folder, and for the lease in Redis
+    /// Wait while another process runs the crawl, and then take over. The command waits for the
+    /// lock of the storage folder and for the lease in Redis
     #[arg(long)]
     standby: bool,
     /// Print the summary at the end as JSON
@@ -66,14 +68,14 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {
-        let reason = "--drain waits for the source to be empty, and source.kind is \"none\"; \
-                      leave one of them out";
-        return Err(start::UsageError(reason.to_owned()).into());
+        let reason = "--drain waits for an empty source, and source.kind is \"none\": leave out \
+                      one of them";
+        return Err(start::usage(reason));
     }
     descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
     let runtime = runtime()?;
     let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
-        info!("asked to stop while standing by");
+        info!("the process was told to stop during standby");
         return Ok(Outcome::Done);
     };
     console.clear();
@@ -81,14 +83,13 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
-/// The filter, kept in the configured folder.
+/// Opens the filter in the configured storage folder.
 fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)> {
     if let Some(warning) = start::archive_warning(config, &folder)? {
         warn!("{warning}");
     }
-    let keeping = start::keeping(config)?;
-    let parameters = keeping.spec.filter.parameters.clone();
-    let store = start::kept(folder, keeping, start::items(config), start::threads(config))?;
+    let parameters = config.filter_spec()?.parameters;
+    let store = start::configured(config, folder)?;
     let fill = store.engine.gauges().fill();
     if let Some(warning) = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning) {
         warn!("{warning}");
@@ -97,7 +98,7 @@ fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)>
     Ok((parameters, store))
 }
 
-/// Everything that the pipeline works with but the filter, as configured.
+/// Returns the configured parts of the pipeline, except for the filter.
 fn parts(config: &Config, shared: Option<&Shared>, args: &RunArgs) -> Parts {
     let protocol = Protocol::new(config);
     Parts {
@@ -113,7 +114,7 @@ fn parts(config: &Config, shared: Option<&Shared>, args: &RunArgs) -> Parts {
     }
 }
 
-/// Answers those who ask how it goes. A filter in Redis has no folder with a socket in it.
+/// Starts the admin endpoint. If the filter is in Redis, there is no folder for the socket.
 fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::AdminServer> {
     let mut server = admin::AdminServer::start(Arc::new(view), Limits::default())?;
     if config.filter.place == FilterPlace::Local {
@@ -128,9 +129,9 @@ fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::AdminServer> {
 
 /// Work of a run, with its filter.
 enum Work {
-    /// From queue to queue, and for those who ask.
+    /// Moves items from the source to the sink, and answers clients.
     Queue(Box<Pipeline>),
-    /// For those who ask alone.
+    /// Answers clients, without a source and a sink.
     Alone(Box<Alone>),
 }
 
@@ -153,7 +154,7 @@ impl Work {
         }
     }
 
-    /// Ends a run that was broken off.
+    /// Ends a run after a failure.
     async fn give_up(&mut self, failure: &RunError) {
         match self {
             Self::Queue(pipeline) => pipeline.give_up(failure).await,
@@ -168,7 +169,7 @@ impl Work {
         }
     }
 
-    /// Items that passed by each rule.
+    /// Returns the number of items that each rule let pass.
     fn passed(&self) -> &[Passed] {
         match self {
             Self::Queue(pipeline) => pipeline.passed(),
@@ -177,7 +178,7 @@ impl Work {
     }
 }
 
-/// Listens for those who ask, if any may.
+/// Starts the server for clients, if `serve.listen` is set.
 async fn serve(
     config: &Config,
     parameters: &Parameters,
@@ -188,10 +189,13 @@ async fn serve(
     let expansion = parameters.field("filter.expansion").filter(|&times| times > 0);
     let server = Server::bind(address, config, start::items(config), expansion, asker).await?;
     let bound = server.address()?;
-    info!("clients of Redis may ask at {bound} for the keys {}", config.serve.keys.join(", "));
+    info!(
+        "clients can use the Redis protocol at {bound} for the keys {}",
+        config.serve.keys.join(", ")
+    );
     if !bound.ip().is_loopback() && config.serve_password.is_none() {
         warn!(
-            "every program that can reach {bound} can add to the filter: set \
+            "every program that can reach {bound} can add to the filter. To prevent this, set \
              URLSEEN_SERVE_PASSWORD in the environment"
         );
     }
@@ -199,8 +203,8 @@ async fn serve(
     Ok(tasks)
 }
 
-/// Prepares the work of a run, its view and its tasks, and opens its filter. Returns `None` if the
-/// program was asked to stop before its turn came.
+/// Opens the filter, and prepares the work of a run, its view and its tasks. Returns `None` if the
+/// process was told to stop during standby.
 async fn prepare(
     args: &RunArgs,
     config: &Config,
@@ -246,14 +250,14 @@ async fn prepare(
     Ok(Some((work, view, tasks)))
 }
 
-/// Runs the daemon; `None` if it was asked to stop before its turn had come.
+/// Runs the daemon. Returns `None` if the process was told to stop during standby.
 async fn work(
     args: &RunArgs,
     config: &Config,
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
     let Some((mut work, view, mut tasks)) = prepare(args, config).await? else { return Ok(None) };
-    // Dropped before the work, which has the folder's lock.
+    // The endpoint is dropped before the work, which has the folder's lock.
     let mut admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;
@@ -282,20 +286,20 @@ async fn work(
     Ok(Some((ending, report, work.passed().to_vec())))
 }
 
-/// Message of a run that a full filter has ended.
+/// Returns the message for a run that a full filter has ended.
 fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
     let parameters = config.filter_spec()?.parameters;
     let Some(limit) = config.limit(&parameters) else {
         let may_not_grow = parameters.field("filter.expansion") == Some(0);
         let more = if may_not_grow {
-            ". If it may not grow, set filter.expansion = 2 and empty it with urlseen storage \
-             reset: all that was seen is emitted again"
+            ". The filter may not grow: set filter.expansion = 2 and empty it with urlseen \
+             storage reset. All seen items are emitted again"
         } else {
             ""
         };
         return Ok(format!(
-            "the filter holds {keys} fingerprints and has no room for more: items that are not \
-             judged wait in the source. Give the machine more memory if that was short{more}"
+            "the filter holds {keys} fingerprints and has no room for more: items without a \
+             verdict wait in the source. Give the machine more memory if it had too little{more}"
         ));
     };
     let remedy = match config.filter.place {
@@ -304,7 +308,7 @@ fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
     };
     Ok(format!(
         "the filter holds {limit} fingerprints or more, as many as it is made for, and \
-         filter.when_full is \"stop\": items that are not judged wait in the source. To continue \
+         filter.when_full is \"stop\": items without a verdict wait in the source. To continue \
          with more errors, set filter.when_full = \"warn\" and start again. {remedy}"
     ))
 }

@@ -1,4 +1,4 @@
-//! Report of a run: a line of progress while it lasts, a summary at its end.
+//! Report of a run: a line of progress during the run, and a summary at its end.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,7 +10,9 @@ use serde_json::json;
 use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
-/// One line that says how the work goes.
+use super::super::rows::{Rows, SUMMARY, filled, paced};
+
+/// Line of progress during a run.
 pub(super) struct RunProgress<'a> {
     pub(super) source: SourceKind,
     pub(super) now: &'a Report,
@@ -39,7 +41,7 @@ impl fmt::Display for RunProgress<'_> {
     }
 }
 
-/// Prints the result of a run.
+/// Prints the summary at the end of a run.
 pub(super) fn summarize(
     source: SourceKind,
     report: &Report,
@@ -47,7 +49,6 @@ pub(super) fn summarize(
     ending: Ending,
     json: bool,
 ) -> anyhow::Result<()> {
-    let mut out = stdout();
     if json {
         let mut value = serde_json::to_value(report)?;
         value["items"] = json!(report.counts.items());
@@ -55,50 +56,47 @@ pub(super) fn summarize(
         if !passed.is_empty() {
             value["passed"] = serde_json::to_value(passed)?;
         }
-        writeln!(out, "{}", json_text(&value.to_string()))?;
+        writeln!(stdout(), "{}", json_text(&value.to_string()))?;
         return Ok(());
     }
+    let mut rows = Rows::new(stdout(), SUMMARY);
     if source != SourceKind::None {
-        items(&mut out, report, passed)?;
+        items(&mut rows, report, passed)?;
     }
     let Asked { seen, unseen, full, forgotten } = report.asked;
     if source == SourceKind::None || report.asked != Asked::default() {
-        writeln!(out, "asked      {:>12}   in {:.2} s", report.asked.all(), report.seconds)?;
-        writeln!(out, "           {unseen:>12}   answered as unseen")?;
-        writeln!(out, "           {seen:>12}   answered as seen")?;
-        for (number, what) in [(full, "not done: no room"), (forgotten, "to pass once more")] {
+        rows.number("asked", report.asked.all(), format_args!("in {:.2} s", report.seconds))?;
+        rows.number("", unseen, "answered as unseen")?;
+        rows.number("", seen, "answered as seen")?;
+        for (number, what) in
+            [(full, "refused: no room"), (forgotten, "forgotten: they pass again")]
+        {
             if number > 0 {
-                writeln!(out, "           {number:>12}   {what}")?;
+                rows.number("", number, what)?;
             }
         }
     }
     let FilterStatus { keys, fill, error_rate, .. } = report.filter;
-    let fill = 100.0 * fill;
-    writeln!(
-        out,
-        "filter     {keys:>12}   fingerprints, {fill:.1} % full, error rate now {error_rate:.1e}"
-    )?;
-    Ok(())
+    Ok(rows.number("filter", keys, filled(fill, error_rate))?)
 }
 
-/// Writes the numbers of items, by verdict.
-fn items(out: &mut impl Write, report: &Report, passed: &[Passed]) -> io::Result<()> {
+/// Prints the numbers of items, by verdict.
+fn items(rows: &mut Rows<impl Write>, report: &Report, passed: &[Passed]) -> io::Result<()> {
     let counts = &report.counts;
-    let items = counts.items();
-    let rate = items as f64 / report.seconds.max(1e-9);
-    writeln!(out, "items      {items:>12}   {:.2} s, {rate:.0} a second", report.seconds)?;
-    writeln!(out, "unseen     {:>12}   pushed on", counts.unseen)?;
-    writeln!(out, "seen       {:>12}   dropped", counts.seen)?;
-    let why = if passed.is_empty() { " (dont_filter)" } else { " (dont_filter, rules)" };
+    rows.number("items", counts.items(), paced(counts.items(), report.seconds))?;
+    rows.number("unseen", counts.unseen, "pushed to the sink")?;
+    rows.number("seen", counts.seen, "dropped")?;
+    let why = if passed.is_empty() { "(dont_filter)" } else { "(dont_filter, rules)" };
     if counts.unfiltered > 0 || !passed.is_empty() {
-        writeln!(out, "unfiltered {:>12}   pushed on unchecked{why}", counts.unfiltered)?;
+        rows.number(
+            "unfiltered",
+            counts.unfiltered,
+            format_args!("pushed to the sink unchecked {why}"),
+        )?;
     }
     for Passed { rule, items } in passed {
-        writeln!(out, "           {items:>12}   of these by the rule {rule:?}")?;
+        rows.number("", items, format_args!("of these by the rule {rule:?}"))?;
     }
-    writeln!(out, "rejected   {:>12}   not readable, on the rejects list", counts.rejected)?;
-    for (count, event) in counts.events() {
-        writeln!(out, "           {count:>12}   {event}")?;
-    }
-    Ok(())
+    rows.number("rejected", counts.rejected, "unreadable, on the rejects list")?;
+    counts.events().try_for_each(|(count, event)| rows.number("", count, event))
 }

@@ -1,6 +1,5 @@
-//! `urlseen union`: one filter of two.
+//! `urlseen union`: unites two filters into a new filter.
 
-mod folder;
 mod target;
 
 use std::io::Write;
@@ -8,27 +7,31 @@ use std::path::Path;
 
 use indicatif::HumanCount;
 use serde_json::json;
-use urlseen_analysis::{Interval, Overlap};
+use urlseen_analysis::Overlap;
+use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{FilterKind, FilterSpec, ShardId};
+use urlseen_core::storage::{Head, StorageSpec};
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::Outcome;
 use super::compare::{caveats, size};
+use super::new_folder::NewFolder;
 use super::operand::{self, Operand, Pair, RedisOperand, Shards, Source};
+use super::rows::{COMPARED, Rows};
 use super::settings::Settings;
-use super::start::UsageError;
+use super::start::usage;
 use crate::admin::printable::{json_text, say, stdout};
-use folder::NewFolder;
 use target::RedisTarget;
 
-/// Make one filter of two: all that has been seen in A or in B has been seen in C.
+/// Unite two filters A and B into a new filter C. Each URL that A or B has seen counts as seen in
+/// C.
 ///
-/// Both must be of one kind, with the same parameters and the same seed. C is a new storage folder,
-/// ready for urlseen run, or a new key in Redis; nothing that is there is written over, and what is
-/// broken off leaves no C. A and B are only read.
+/// A and B must have the same kind, parameters and seed. C is a new storage folder for urlseen run,
+/// or a new key in Redis. The command never overwrites an existing folder or key. If the command
+/// fails, it leaves no C. The command does not change A or B.
 ///
-/// What was forgotten in A or B is seen in C if it counts as seen in the other one, and is to pass
-/// once more if it does not.
+/// A URL that was forgotten in A passes again in C, unless B has seen it. The same is true for a
+/// URL that was forgotten in B.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,10 +40,10 @@ Examples:
 pub(super) struct UnionArgs {
     #[command(flatten)]
     settings: Settings,
-    /// The new storage folder, or URL#KEY in Redis
+    /// The new filter C: a new storage folder, or URL#KEY in Redis
     #[arg(short, long, value_name = "C")]
     output: String,
-    /// The crawl that the new folder is for; without this option that of A
+    /// Name of the crawl for the new folder. Default: the crawl of A
     #[arg(long, value_name = "NAME")]
     crawl: Option<String>,
     /// Print the summary as JSON
@@ -57,11 +60,10 @@ pub(super) struct UnionArgs {
 pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
     let is_redis = args.output.contains("://");
     if !is_redis && Path::new(&args.output).exists() {
-        return Err(UsageError(format!(
-            "{} is there already, and a union makes a new storage folder: give another name",
+        return Err(usage(format!(
+            "{} already exists, and a union needs a new storage folder: use another name",
             args.output
-        ))
-        .into());
+        )));
     }
     let mut a = Operand::open(&args.a, &args.settings)?;
     let mut b = Operand::open(&args.b, &args.settings)?;
@@ -69,7 +71,7 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
     if let Some(crawl) = &args.crawl {
         a.config.crawl.name.clone_from(crawl);
     }
-    let united = match (&mut a.source, &mut b.source) {
+    let (overlap, forgotten) = match (&mut a.source, &mut b.source) {
         (Source::Shards(of_a), Source::Shards(of_b)) => {
             let (spec, config) = (united_spec(&a.spec, &b.spec), &a.config);
             shards(of_a, of_b, spec, config, args)?
@@ -78,51 +80,46 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
             in_redis(of_a, of_b, &a.config, args)?
         }
         _ => {
-            return Err(UsageError(format!(
-                "{} has the kind {}, which no storage folder holds: give -o redis://…#KEY",
+            return Err(usage(format!(
+                "{} has the kind {}, and a storage folder cannot hold that kind: use -o \
+                 redis://…#KEY",
                 a.what,
                 a.spec.kind()
-            ))
-            .into());
+            )));
         }
     };
-    let United { overlap, forgotten } = united;
     for caveat in caveats(&a, &overlap) {
         say(format_args!("urlseen: {caveat}"));
     }
     let keys = overlap.union;
-    let mut out = stdout();
-    let Interval { value, low, high } = keys;
     if args.json {
-        let keys = json!({ "value": value, "low": low, "high": high });
         let made = json!({ "union": args.output, "keys": keys, "forgotten": forgotten });
-        writeln!(out, "{}", json_text(&made.to_string()))?;
-    } else {
-        writeln!(out, "{} holds the union:", args.output)?;
-        writeln!(out, "fingerprints   {}", size(keys))?;
-        if forgotten > 0 {
-            let forgotten = HumanCount(forgotten as u64);
-            writeln!(out, "{:<14} {forgotten} of these are to pass once more", "")?;
-        }
+        writeln!(stdout(), "{}", json_text(&made.to_string()))?;
+        return Ok(Outcome::Done);
+    }
+    let mut out = stdout();
+    writeln!(out, "{} holds the union:", args.output)?;
+    let mut rows = Rows::new(out, COMPARED);
+    rows.row("fingerprints", size(keys))?;
+    if forgotten > 0 {
+        let forgotten = HumanCount(forgotten as u64);
+        rows.row("", format!("{forgotten} of these were forgotten and pass again"))?;
     }
     Ok(Outcome::Done)
 }
 
-/// Numbers of fingerprints of a union.
-struct United {
-    overlap: Overlap,
-    /// Number of fingerprints that are to pass once more.
-    forgotten: usize,
-}
+/// Overlap of two filters, and number of forgotten fingerprints in their union, which pass again.
+type United = (Overlap, usize);
 
-/// Spec of the union. A filter that was imported says itself what it was made for.
+/// Returns the spec of the union. If A or B is an imported filter, the union has the parameters of
+/// the imported filter.
 fn united_spec(a: &FilterSpec, b: &FilterSpec) -> FilterSpec {
     let imported = [a, b].into_iter().find(|spec| spec.parameters.is_imported());
     let parameters = imported.unwrap_or(a).parameters.clone();
     FilterSpec { parameters, ..a.clone() }
 }
 
-/// Unites filters that can be in memory.
+/// Unites two filters of a kind that can be in memory.
 fn shards(
     a: &mut Shards,
     b: &mut Shards,
@@ -131,24 +128,26 @@ fn shards(
     args: &UnionArgs,
 ) -> anyhow::Result<United> {
     if !args.output.contains("://") {
-        let mut folder = NewFolder::begin(Path::new(&args.output), config, spec)?;
-        let mut rebase = folder.rebase()?;
+        let (new, mut folder) = NewFolder::begin(Path::new(&args.output), ".uniting")?;
+        let spec = StorageSpec { crawl: config.crawl.name.clone(), filter: spec };
+        folder.begin(&spec, RandomId::random().get(), Head::START)?;
+        let mut rebase = folder.rebase(Head::START)?;
         let united = each(a, b, |shard, filter, left| {
             rebase.write(shard, &*filter.save(shard, Vec::new()))?;
             rebase.tombstones(shard, left);
             Ok(())
         })?;
         rebase.finish()?;
-        folder.finish()?;
+        drop(folder);
+        new.finish()?;
         return Ok(united);
     }
     let forgotten = a.tombstones() + b.tombstones();
     if forgotten > 0 {
-        return Err(UsageError(format!(
-            "{forgotten} fingerprints are to pass once more, and a filter in Redis cannot forget: \
-             unite into a storage folder, or let them pass first"
-        ))
-        .into());
+        return Err(usage(format!(
+            "{forgotten} fingerprints were forgotten, and a filter in Redis cannot forget: unite \
+             into a storage folder, or let the URLs pass first"
+        )));
     }
     if !spec.kind().is_in(FilterPlace::Redis) {
         let mut whole = None;
@@ -170,7 +169,7 @@ fn shards(
     Ok(united)
 }
 
-/// Unites filters shard by shard; `put` gets each shard, and its forgotten keys.
+/// Unites filters shard by shard. Passes each united shard and its forgotten keys to `put`.
 fn each(
     a: &mut Shards,
     b: &mut Shards,
@@ -183,7 +182,7 @@ fn each(
         forgotten += left.len();
         put(shard, filter, &left)
     })?;
-    Ok(United { overlap: counted.totals.overlap(), forgotten })
+    Ok((counted.totals.overlap(), forgotten))
 }
 
 /// Unites strings or sets of other projects into a new filter in Redis.
@@ -208,5 +207,5 @@ fn in_redis(
         counted.totals
     };
     target.finish()?;
-    Ok(United { overlap: totals.overlap(), forgotten: 0 })
+    Ok((totals.overlap(), 0))
 }

@@ -1,4 +1,4 @@
-//! New filter in Redis, which appears once all of it is there.
+//! New filter in Redis, which gets its key only when it is complete.
 
 use std::any::Any;
 
@@ -8,13 +8,14 @@ use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::Uniting;
 use urlseen_engine::config::{Config, FilterPlace, SeedChoice};
 
+use super::super::bar::Bar;
 use super::super::context::Context;
 use super::super::operand::{Address, PAGE};
 use super::super::settings::Settings;
-use super::super::start::UsageError;
+use super::super::start::usage;
 use crate::cli::migrate;
 
-/// Filter that is put together aside.
+/// New filter in Redis, under temporary keys.
 pub(super) struct RedisTarget {
     runtime: Runtime,
     link: Link,
@@ -22,7 +23,7 @@ pub(super) struct RedisTarget {
 }
 
 impl RedisTarget {
-    /// Begins a filter as in `like` at `text`: a URL, `#` and a key.
+    /// Begins a filter with the settings of `like`. `text` is its place: a URL, `#` and a key.
     pub(super) fn begin(text: &str, settings: &Settings, like: &Config) -> anyhow::Result<Self> {
         let Address { config, key } = Address::parse(text, settings)?;
         let mut wanted = like.clone();
@@ -31,7 +32,7 @@ impl RedisTarget {
         wanted.filter.place = FilterPlace::Redis;
         let seed = match wanted.filter.seed {
             SeedChoice::Fixed(seed) => Seed::new(seed),
-            // The kind has none.
+            // The kind has no seed.
             SeedChoice::Random => Seed::new(0),
         };
         let context = Context::new(wanted)?;
@@ -42,7 +43,7 @@ impl RedisTarget {
         Ok(Self { runtime, link, uniting })
     }
 
-    /// Writes a string that is a shard, byte for byte.
+    /// Writes a shard to its string, byte for byte.
     pub(super) fn put_shard(&mut self, shard: ShardId, bytes: &[u8]) -> anyhow::Result<()> {
         let string = u32::try_from(shard.index())?;
         for (offset, page) in (0..).step_by(PAGE).zip(bytes.chunks(PAGE)) {
@@ -64,14 +65,14 @@ impl RedisTarget {
         Ok(runtime.block_on(uniting.add(link, &members))?)
     }
 
-    /// Puts the filter in its place, which must be free.
+    /// Renames the filter to its key. Fails if the key exists.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { runtime, mut link, uniting } = self;
         Ok(runtime.block_on(uniting.finish(&mut link))?)
     }
 }
 
-/// Loads a filter of RedisBloom into a new key of a server with the module.
+/// Loads a filter of RedisBloom into a new key of a server with the module RedisBloom.
 pub(super) fn load(
     text: &str,
     settings: &Settings,
@@ -79,12 +80,11 @@ pub(super) fn load(
 ) -> anyhow::Result<()> {
     let filter = filter.map(|filter| filter as Box<dyn Any>);
     let Some(Ok(filter)) = filter.map(Box::<dyn Any>::downcast::<RedisBloomFilter>) else {
-        let words = "Redis has no filters of this kind: unite into a storage folder";
-        return Err(UsageError(words.to_owned()).into());
+        let words = "Redis cannot hold a filter of this kind: unite into a storage folder";
+        return Err(usage(words));
     };
     let Address { config, key } = Address::parse(text, settings)?;
     let Context { config, runtime } = Context::new(config)?;
-    let (filter, progress) = (filter.into_filter()?, &mut |_, _| ());
-    let load = migrate::load(&config.redis.url, &key, &filter, progress);
-    Ok(runtime.block_on(load)?)
+    let (filter, bar) = (filter.into_filter()?, Bar::hidden());
+    runtime.block_on(migrate::load(&config.redis.url, &key, &filter, &bar))
 }

@@ -1,9 +1,9 @@
-//! The commit of a batch.
+//! Commands that commit a batch, and the reply of Redis.
 
 use redis::{Cmd, Value};
 
-use super::reply::ScriptReply;
-use super::{Committed, Protocol, ProtocolError, Script, call, eval};
+use super::reply::values;
+use super::{Committed, Protocol, ProtocolError};
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
@@ -18,19 +18,19 @@ use urlseen_engine::item::batch::{Batch, Ready};
 pub struct Order<'a> {
     /// Token of the lease under which the daemon commits.
     pub token: &'a Token,
-    /// The batch that is committed.
+    /// Judged or sifted batch to commit.
     pub batch: &'a Batch<Ready>,
-    /// Rejects that the batch has.
+    /// Rejects of the batch's items that could not be read.
     pub rejects: &'a Rejects,
     /// Cursor before the first item of the batch.
     pub before: Cursor,
-    /// Maximum length of the rejects list. Above it the script drops the oldest rejects; 0: no
-    /// limit.
+    /// Maximum number of rejects to keep; 0 for no limit. Above the limit, the script drops the
+    /// oldest rejects.
     pub rejects_max: u64,
 }
 
-/// Most items that a script pushes to a list. Beyond that, handing items to Lua and back costs
-/// Redis more than the transaction around a plain push.
+/// Maximum number of items that a script pushes to a list. For more items, a plain push in a
+/// transaction costs Redis less than passing the items through Lua.
 const SMALL_ITEMS: usize = 64;
 
 /// Maximum number of bytes that a script pushes to a list.
@@ -39,10 +39,10 @@ const SMALL_BYTES: usize = 64 << 10;
 /// Rejects of a batch, as JSON.
 #[derive(Debug, Default, Clone)]
 pub struct Rejects {
-    /// Rejects that contain their items.
+    /// Rejects that contain the rejected items.
     pub(crate) whole: Vec<Vec<u8>>,
-    /// Rejects of items that are too large to be in one, each after the place of its item;
-    /// ascending.
+    /// Rejects without the rejected item, because the item is too large. Each has the place of the
+    /// item in the batch; the places ascend.
     pub(crate) oversize: Vec<(usize, Vec<u8>)>,
 }
 
@@ -70,8 +70,8 @@ impl Rejects {
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Adds the rejects to a script's call. An earlier argument of the call tells how many of them
-    /// are whole. `mark` names an item by its place.
+    /// Appends the rejects to the arguments of a script's call. An earlier argument of the call is
+    /// the number of whole rejects. `mark` names an item by its place.
     pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
@@ -85,12 +85,12 @@ impl Rejects {
 pub enum Commit {
     /// One script that checks everything, and then pushes.
     Script(Cmd),
-    /// A plain push and a script, in one transaction. The script does the rest, or takes the push
-    /// back.
+    /// A plain push and a script, in one transaction. The script completes the commit, or takes the
+    /// push back.
     Transaction {
-        /// The push, after probes that prove that taking it back is permitted.
+        /// Probes that prove the permission to take the push back, and then the push.
         push: Vec<Packed>,
-        /// Checks the push and does the rest.
+        /// Script that checks the push and completes the commit.
         script: Cmd,
     },
 }
@@ -98,15 +98,12 @@ pub enum Commit {
 impl Protocol {
     /// Builds the commands that commit a batch.
     pub fn commit(&self, order: Order<'_>) -> Commit {
-        if let Some((judge, script)) = &self.shared {
-            return Commit::Script(self.commit_shared(order, judge, script));
-        }
-        match (self.sink.plain(), &self.commit_small) {
-            (Some(_), Some(script)) if self.has_acl_check && is_small(order.batch) => {
-                Commit::Script(self.commit_pushing(order, script))
+        match (&self.judge, self.sink.plain()) {
+            (Some(judge), _) => Commit::Script(self.commit_shared(order, judge)),
+            (None, Some(sink)) if !self.has_acl_check || !is_small(order.batch) => {
+                self.commit_pushed(order, sink)
             }
-            (Some(sink), _) => self.commit_pushed(order, sink),
-            (None, _) => Commit::Script(self.commit_pushing(order, &self.commit)),
+            (None, _) => Commit::Script(self.commit_pushing(order)),
         }
     }
 
@@ -124,25 +121,27 @@ impl Protocol {
             push.push(plain.push(sink, count, bytes, &mut items));
         }
         drop(items);
-        // Sends the script as text: an unknown hash would only fail after the push.
-        let command = eval(&self.commit, &self.own_keys(&[]));
-        let mut script = self.begin_commit(order, command);
+        // The script is sent as text. An unknown hash would fail only after the push.
+        let mut script = self.eval("commit", &self.own_keys(&[]));
+        script.arg(order.token.as_str());
+        self.begin_commit(order, &mut script);
         script.arg(count).arg(last.unwrap_or_default()).arg(rejects_max).arg(rejects.whole.len());
         rejects.push_to(&mut script, |place| self.source.mark(batch.items(), place));
         Commit::Transaction { push, script }
     }
 
-    /// Commits a batch by a script that pushes. The items are among its arguments.
-    fn commit_pushing(&self, order: Order<'_>, script: &Script) -> Cmd {
-        let Order { batch, rejects, rejects_max, .. } = order;
-        let mut command = self.begin_commit(order, call(script, &self.own_keys(&[])));
+    /// Commits a batch by a script that pushes the items, which are among its arguments.
+    fn commit_pushing(&self, order: Order<'_>) -> Cmd {
+        let Order { token, batch, rejects, rejects_max, .. } = order;
+        let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);
+        self.begin_commit(order, &mut command);
         command.arg(rejects_max).arg(batch.onward_len()).arg(rejects.whole.len());
         self.push_items(order, &mut command);
         rejects.push_to(&mut command, |place| self.source.mark(batch.items(), place));
         command
     }
 
-    /// Adds the items to emit, in the form that the sink's functions take.
+    /// Appends the items to emit to the arguments, in the form that the sink's functions take.
     fn push_items(&self, order: Order<'_>, command: &mut Cmd) {
         for (item, score) in order.batch.onward().zip(order.batch.onward_scores()) {
             command.arg(&*self.sink.argument(item, score));
@@ -151,10 +150,11 @@ impl Protocol {
 
     /// Commits a batch to a filter in Redis. The call carries the items that may be unseen, and the
     /// places in the filter by which the script judges them.
-    fn commit_shared(&self, order: Order<'_>, judge: &Judge, script: &Script) -> Cmd {
-        let Order { batch, rejects, rejects_max, .. } = order;
+    fn commit_shared(&self, order: Order<'_>, judge: &Judge) -> Cmd {
+        let Order { token, batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
-        let mut command = self.begin_commit(order, call(script, &self.own_keys(&keys)));
+        let mut command = self.call("commit_shared", &self.own_keys(&keys), token);
+        self.begin_commit(order, &mut command);
         command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len());
         command.arg(rejects.whole.len()).arg(places);
         self.push_items(order, &mut command);
@@ -163,12 +163,14 @@ impl Protocol {
         command
     }
 
-    /// Returns the most items that one commit may give Redis to judge; `None` if the daemon judges.
+    /// Returns the maximum number of items that Redis may judge in one commit; `None` if the daemon
+    /// judges.
     pub(crate) fn most_judged(&self) -> Option<usize> {
-        self.shared.as_ref().map(|(judge, _)| judge.most())
+        self.judge.as_ref().map(Judge::most)
     }
 
-    /// Lists the keys of a commit: first those that all commits share, then the filter's.
+    /// Returns the Redis keys of a commit: first the keys that all commits share, then the keys in
+    /// `filter`.
     fn own_keys<'a>(&'a self, filter: &'a [String]) -> Vec<&'a str> {
         let Keys { lease, state, sink, rejected, oversize, .. } = &self.keys;
         let claimed = self.source.claimed(&self.keys);
@@ -176,18 +178,16 @@ impl Protocol {
         own.into_iter().chain(filter.iter().map(String::as_str)).collect()
     }
 
-    /// Adds the arguments that all commits share.
-    fn begin_commit(&self, order: Order<'_>, mut command: Cmd) -> Cmd {
-        let Order { token, batch, before, .. } = order;
-        let (base, head) = (batch.base(), batch.head());
-        command.arg(token.as_str()).arg(base.seq).arg(base.commit_id.to_string());
-        command.arg(head.seq).arg(head.commit_id.to_string());
+    /// Appends the arguments that all commits share to the command.
+    fn begin_commit(&self, Order { batch, before, .. }: Order<'_>, command: &mut Cmd) {
+        for head in [batch.base(), batch.head()] {
+            command.arg(head.seq).arg(head.commit_id.to_string());
+        }
         command.arg(self.source.span(before, batch.items()).as_slice());
-        command
     }
 
-    /// Reads the reply to [`Protocol::commit`]. Of a transaction, the reply to its last command
-    /// counts.
+    /// Reads the reply to [`Protocol::commit`]. The result of a transaction is the reply to its
+    /// last command.
     pub(crate) fn committed(
         &self,
         reply: Value,
@@ -197,18 +197,17 @@ impl Protocol {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,
         };
-        let mut answer = ScriptReply::new("commit", reply)?;
-        answer.ok()?;
-        Ok(Committed {
-            sink: answer.count()?,
-            rejected: answer.count()?,
-            dropped: answer.count()?,
-            unseen: self.shared.is_some().then(|| answer.count()).transpose()?,
-        })
+        let (sink, rejected, dropped, unseen) = if self.judge.is_some() {
+            values("commit", reply)?
+        } else {
+            let (sink, rejected, dropped) = values("commit", reply)?;
+            (sink, rejected, dropped, None)
+        };
+        Ok(Committed { sink, rejected, dropped, unseen })
     }
 }
 
-/// Returns true if a script pushes the batch at less cost than a transaction.
+/// Returns true if a script can push the batch at less cost than a transaction.
 fn is_small(batch: &Batch<Ready>) -> bool {
     batch.onward_len() <= SMALL_ITEMS
         && batch.onward().map(<[u8]>::len).sum::<usize>() <= SMALL_BYTES

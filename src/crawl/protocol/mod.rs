@@ -1,4 +1,4 @@
-//! Calls to Redis and their replies: one place for each script.
+//! Calls of the crawl's scripts in Redis, and the meaning of their replies.
 
 mod commit;
 mod forgets;
@@ -7,20 +7,18 @@ mod persistence;
 mod reclaiming;
 mod record;
 mod reply;
-#[cfg(test)]
-mod scripts;
 mod source;
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use redis::{Cmd, Value, cmd};
 
 pub use commit::{Commit, Order, Rejects};
-use forgets::Forgets;
 pub(crate) use persistence::Persistence;
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
-use reply::{FORMAT, ScriptReply, nonsense};
+use reply::{FORMAT, nonsense, value, values};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
@@ -33,11 +31,11 @@ use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
 pub(crate) use urlseen_engine::flow::source::Cursor;
-use urlseen_engine::flow::source::{Source, open};
+use urlseen_engine::flow::source::{List, Source, open};
 
-/// Most items that a clean exit should move to give back the claimed ones. If one of the two lists
-/// is empty, one rename gives back all. Otherwise Redis serves no other client for about a
-/// microsecond an item; this bounds that time.
+/// Maximum number of items that a clean exit moves to give the claimed items back. If the source or
+/// the list of claimed items is empty, one rename is enough. Otherwise Redis serves no other client
+/// for about a microsecond per item.
 pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
 /// Functions that all scripts share, in addition to [`COMMON`].
@@ -51,23 +49,12 @@ pub struct Protocol {
     keys: Keys,
     source: Box<dyn Source>,
     sink: Box<dyn Sink>,
-    own: Script,
-    begin: Script,
-    look: Script,
-    rejected_length: Script,
-    renew: Script,
-    claim: Script,
-    commit: Script,
-    /// Commits a small batch to a sink that a plain command pushes to.
-    commit_small: Option<Script>,
-    /// True if a script can ask Redis for its user's permissions; then no small batch needs probes.
+    /// Scripts by the names of their files.
+    scripts: BTreeMap<&'static str, Script>,
+    /// True if a script can check the permissions of its user. Then a small batch needs no probes.
     has_acl_check: bool,
-    /// The filter in Redis and the script that commits to it; `None` if the daemon has the filter.
-    shared: Option<(Judge, Script)>,
-    give_back: Script,
-    drop: Script,
-    forgets: Forgets,
-    release: Script,
+    /// Filter in Redis; `None` if the daemon has the filter.
+    judge: Option<Judge>,
     held: held::Calls,
 }
 
@@ -79,58 +66,51 @@ impl Protocol {
         let (source, sink) = (open(&config.source), config.open_sink());
         let held = held::Calls::new(record(config, &keys));
         let (from, around) = (source.lua_commit(), source.lua_session());
-        let pushing =
-            script(&[&from, COMMITTING, &sink.lua_push()], include_str!("lua/commit_pushing.lua"));
-        let (commit, commit_small) = match sink.plain() {
-            Some(plain) => {
-                let parts = [&from, COMMITTING, &plain.lua()];
-                (script(&parts, include_str!("lua/commit.lua")), Some(pushing))
-            }
-            None => (pushing, None),
-        };
-        Self {
-            own: script(&[&around], include_str!("lua/own.lua")),
-            begin: script(&[], include_str!("lua/begin.lua")),
-            look: script(&[], include_str!("lua/look.lua")),
-            rejected_length: Script::new(include_str!("lua/rejected_length.lua")),
-            renew: script(&[], include_str!("lua/renew.lua")),
-            claim: script(&[&around], include_str!("lua/claim.lua")),
-            commit,
-            commit_small,
-            has_acl_check: false,
-            shared: None,
-            give_back: script(&[&around], include_str!("lua/give_back.lua")),
-            drop: script(&[], include_str!("lua/drop.lua")),
-            forgets: Forgets::new(),
-            release: script(&[], include_str!("lua/release.lua")),
-            held,
-            keys,
-            source,
-            sink,
+        let pushing = [&from, COMMITTING, &sink.lua_push()];
+        let forgotten = [&List::from_left().lua_commit(), COMMITTING];
+        let mut scripts = BTreeMap::from([
+            ("begin", script(&[], include_str!("lua/begin.lua"))),
+            ("claim", script(&[&around], include_str!("lua/claim.lua"))),
+            ("commit_pushing", script(&pushing, include_str!("lua/commit_pushing.lua"))),
+            ("drop", script(&[], include_str!("lua/drop.lua"))),
+            ("forgets", script(&[], include_str!("lua/forgets.lua"))),
+            ("forgotten", script(&forgotten, include_str!("lua/forgotten.lua"))),
+            ("give_back", script(&[&around], include_str!("lua/give_back.lua"))),
+            ("look", script(&[], include_str!("lua/look.lua"))),
+            ("own", script(&[&around], include_str!("lua/own.lua"))),
+            ("rejected_length", Script::new(include_str!("lua/rejected_length.lua"))),
+            ("release", script(&[], include_str!("lua/release.lua"))),
+            ("renew", script(&[], include_str!("lua/renew.lua"))),
+        ]);
+        if let Some(plain) = sink.plain() {
+            let parts = [&from, COMMITTING, &plain.lua()];
+            scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
+        Self { keys, source, sink, scripts, has_acl_check: false, judge: None, held }
     }
 
-    /// Adds the calls for a filter in Redis.
+    /// Returns the protocol with the calls for a filter in Redis.
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
         let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
         let parts = [&from, COMMITTING, &to, &judge.lua()];
-        self.shared = Some((judge, script(&parts, include_str!("lua/commit_shared.lua"))));
+        self.scripts.insert("commit_shared", script(&parts, include_str!("lua/commit_shared.lua")));
+        self.judge = Some(judge);
         self
     }
 
-    /// Uses the features of a server of this version.
+    /// Chooses the calls that a server of this version supports.
     pub(crate) fn use_version(&mut self, version: ServerVersion) {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
-    /// Keys of the crawl in Redis.
+    /// Names of the crawl's keys in Redis.
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }
 
-    /// Collects the needs of all calls: keys of the right types, and permission to use them.
+    /// Returns everything that the calls need: keys of the right types, and permitted commands.
     pub fn needs(&self) -> Needs {
         let mut needs = Needs::new();
         self.source.needs(&self.keys, &mut needs);
@@ -157,7 +137,7 @@ impl Protocol {
         for list in [rejected, oversize] {
             needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
         }
-        if let Some((judge, _)) = &self.shared {
+        if let Some(judge) = &self.judge {
             needs.commands(state, &["HGET unseen"]);
             judging::add(judge.filter(), &mut needs);
         } else {
@@ -166,20 +146,16 @@ impl Protocol {
         needs
     }
 
-    /// Loads the scripts into a server, which may have lost them.
+    /// Builds the commands that load all scripts into a server.
     pub(crate) fn load(&self) -> impl Iterator<Item = Cmd> {
-        let scripts = [&self.own, &self.begin, &self.renew, &self.claim, &self.give_back];
-        let shared = self.shared.iter().map(|(_, script)| script);
-        let pushing = self.sink.plain().is_none().then_some(&self.commit);
-        let pushing = pushing.or(self.commit_small.as_ref());
-        let more = [&self.drop, &self.release].into_iter().chain(self.forgets.scripts());
-        scripts.into_iter().chain(more).chain(pushing).chain(shared).map(Script::load)
+        self.scripts.values().map(Script::load)
     }
 
-    /// Takes the lease. An earlier connection of the same run or a run in `dead` may hold it.
+    /// Takes the lease. The lease may belong to an earlier connection of the same run, or to a run
+    /// in `dead`.
     pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RandomId]) -> Cmd {
-        let mut command = call(&self.own, &self.session_keys());
-        command.arg(token.as_str()).arg(holder.to_json()).arg(milliseconds());
+        let mut command = self.call("own", &self.session_keys(), token);
+        command.arg(holder.to_json()).arg(milliseconds());
         for run in dead {
             command.arg(run.to_string());
         }
@@ -188,20 +164,9 @@ impl Protocol {
 
     /// Reads the reply to [`Protocol::own`].
     pub(crate) fn owned(&self, reply: Value) -> Result<Standing, ProtocolError> {
-        let mut answer = ScriptReply::new("own", reply)?;
-        if answer.status == "held" {
-            let holder = LeaseHolder::of_lease(&answer.text()?);
-            let milliseconds = answer.number()?;
-            let (seq, commit_id, filter) = (answer.text()?, answer.text()?, answer.text()?);
-            let (head, filter) = (Head::parse(&seq, &commit_id), RandomId::parse(&filter));
-            let holder = holder.map(Box::new);
-            return Err(ProtocolError::Held { holder, milliseconds, head, filter });
-        }
-        answer.ok()?;
-        let (seq, commit_id, format) = (answer.text()?, answer.text()?, answer.text()?);
-        let filter = RandomId::parse(&answer.text()?);
-        let cursor = self.cursor(&mut answer)?;
-        let unseen = answer.text()?.parse().unwrap_or(0);
+        type Owned = (String, String, String, String, String, u64, String);
+        let (seq, commit_id, format, filter, place, left, unseen): Owned = values("own", reply)?;
+        let cursor = self.cursor(&place, left)?;
         if !format.is_empty() && format != FORMAT {
             return Err(ProtocolError::Format { found: format });
         }
@@ -209,7 +174,8 @@ impl Protocol {
             ("", "") => None,
             found => Some(Head::parse(&seq, &commit_id).ok_or_else(|| nonsense("own", &found))?),
         };
-        Ok(Standing { head, filter, cursor, unseen })
+        let filter = RandomId::parse(&filter);
+        Ok(Standing { head, filter, cursor, unseen: unseen.parse().unwrap_or(0) })
     }
 
     /// Ties the crawl's state to a filter. If Redis has no state of the crawl, the crawl begins at
@@ -217,8 +183,8 @@ impl Protocol {
     pub(crate) fn begin(&self, token: &Token, filter: RandomId, head: Head) -> Cmd {
         let Head { seq, commit_id } = head;
         let Keys { lease, state, record, .. } = &self.keys;
-        let mut command = call(&self.begin, &[lease, state, record]);
-        command.arg(token.as_str()).arg(filter.to_string()).arg(FORMAT);
+        let mut command = self.call("begin", &[lease, state, record], token);
+        command.arg(filter.to_string()).arg(FORMAT);
         command.arg(seq).arg(commit_id.to_string()).arg(self.held.record().fields());
         command
     }
@@ -230,7 +196,7 @@ impl Protocol {
 
     /// Asks for the crawl's head and for the holder of its lease.
     pub(crate) fn look(&self) -> Cmd {
-        eval(&self.look, &[&self.keys.lease, &self.keys.state])
+        self.eval("look", &[&self.keys.lease, &self.keys.state])
     }
 
     /// Reads the reply to [`Protocol::look`].
@@ -238,38 +204,32 @@ impl Protocol {
         &self,
         reply: Value,
     ) -> Result<(Option<Head>, Option<LeaseHolder>), ProtocolError> {
-        let mut answer = ScriptReply::new("look", reply)?;
-        answer.ok()?;
-        let (seq, commit_id, lease) = (answer.text()?, answer.text()?, answer.text()?);
+        let (seq, commit_id, lease): (String, String, String) = values("look", reply)?;
         Ok((Head::parse(&seq, &commit_id), LeaseHolder::of_lease(&lease)))
     }
 
     /// Renews the lease for its full time.
     pub(crate) fn renew(&self, token: &Token) -> Cmd {
-        let mut command = call(&self.renew, &[&self.keys.lease]);
-        command.arg(token.as_str()).arg(milliseconds());
+        let mut command = self.call("renew", &[&self.keys.lease], token);
+        command.arg(milliseconds());
         command
     }
 
     /// Reads the reply to [`Protocol::begin`], [`Protocol::renew`], [`Protocol::drop_crawl`] or
     /// [`Protocol::release`].
     pub(crate) fn done(&self, reply: Value) -> Result<(), ProtocolError> {
-        ScriptReply::new("a script", reply)?.ok()
+        values("a script", reply)
     }
 
     /// Deletes the crawl's state and its record.
     pub(crate) fn drop_crawl(&self, token: &Token) -> Cmd {
         let Keys { lease, state, record, .. } = &self.keys;
-        let mut command = call(&self.drop, &[lease, state, record]);
-        command.arg(token.as_str());
-        command
+        self.call("drop", &[lease, state, record], token)
     }
 
     /// Releases the lease if any connection of the token's run took it; another run's lease stays.
     pub(crate) fn release(&self, token: &Token) -> Cmd {
-        let mut command = call(&self.release, &[&self.keys.lease]);
-        command.arg(token.as_str());
-        command
+        self.call("release", &[&self.keys.lease], token)
     }
 
     /// Asks for the length of the sink.
@@ -277,50 +237,58 @@ impl Protocol {
         self.sink.length(&self.keys.sink)
     }
 
-    /// Asks for the number of rejects, with and without their items in them.
+    /// Asks for the number of all rejects, including rejects of oversize items.
     pub(crate) fn rejected_length(&self) -> Cmd {
-        eval(&self.rejected_length, &[&self.keys.rejected, &self.keys.oversize])
+        self.eval("rejected_length", &[&self.keys.rejected, &self.keys.oversize])
     }
 
     /// Asks for the lengths of source, `processing`, sink and rejects.
     pub(crate) fn lengths(&self) -> [Cmd; 4] {
         let mut processing = cmd("LLEN");
         processing.arg(&self.keys.processing);
-        [self.source_length(), processing, self.sink_length(), self.rejected_length()]
+        [self.source.waiting(&self.keys), processing, self.sink_length(), self.rejected_length()]
     }
 
-    /// Asks for the server's saves and replicas, which tell how far back Redis may fall.
+    /// Asks for the server's saves and replicas. They bound how old the data of Redis can be after
+    /// a restart.
     pub(crate) fn persistence(&self) -> Cmd {
         cmd("INFO")
     }
 
     /// Reads the reply to [`Protocol::persistence`], for [`Persistence::horizon`].
     pub(crate) fn info(&self, reply: Value) -> Result<String, ProtocolError> {
-        redis::from_redis_value(reply).map_err(|error| nonsense("INFO", &error))
+        value("INFO", reply)
     }
 
-    /// Reads the reply to a question for a length.
+    /// Reads the reply to a command that asks for a length.
     pub(crate) fn length(&self, reply: Value) -> Result<u64, ProtocolError> {
-        redis::from_redis_value(reply).map_err(|error| nonsense("a length", &error))
+        value("a length", reply)
+    }
+
+    /// Returns the scripts by name, for a simulated server.
+    #[cfg(test)]
+    pub(crate) fn scripts(&self) -> impl Iterator<Item = (&'static str, &Script)> {
+        self.scripts.iter().map(|(name, script)| (*name, script))
+    }
+
+    /// Calls a script by its hash. The token is its first argument.
+    fn call(&self, name: &str, keys: &[&str], token: &Token) -> Cmd {
+        let mut command = cmd("EVALSHA");
+        command.arg(self.scripts[name].hash()).arg(keys.len()).arg(keys).arg(token.as_str());
+        command
+    }
+
+    /// Calls a script by its text, so that the server need not have the script.
+    fn eval(&self, name: &str, keys: &[&str]) -> Cmd {
+        let mut command = cmd("EVAL");
+        command.arg(self.scripts[name].text()).arg(keys.len()).arg(keys);
+        command
     }
 }
 
-/// Builds a script of the shared functions, these parts and its own text.
+/// Builds a script from the shared functions, `parts` and `text`.
 fn script(parts: &[&str], text: &str) -> Script {
     Script::new(&[&[COMMON, SHARED], parts, &[text]].concat().join("\n"))
-}
-
-fn call(script: &Script, keys: &[&str]) -> Cmd {
-    let mut command = cmd("EVALSHA");
-    command.arg(script.hash()).arg(keys.len()).arg(keys);
-    command
-}
-
-/// Calls a script by its text, for servers that may not have it.
-fn eval(script: &Script, keys: &[&str]) -> Cmd {
-    let mut command = cmd("EVAL");
-    command.arg(script.text()).arg(keys.len()).arg(keys);
-    command
 }
 
 fn milliseconds() -> u64 {

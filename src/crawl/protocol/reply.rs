@@ -1,6 +1,6 @@
-//! Replies of Redis: results of scripts, and errors.
+//! Replies of the crawl's scripts, and their errors.
 
-use redis::Value;
+use redis::{FromRedisValue, Value};
 
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::error::LinkError;
@@ -8,55 +8,55 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::storage::Head;
 use urlseen_engine::flow::source::Cursor;
 
-/// Version of the state's fields. The daemon refuses another one.
+/// Version of the fields of a crawl's state. The daemon refuses a state with another version.
 pub(super) const FORMAT: &str = "2";
 
 /// State of a crawl in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Standing {
-    /// The last committed batch; `None` if no batch was ever committed.
+    /// Head after the last commit; `None` if Redis has no state of the crawl.
     pub(crate) head: Option<Head>,
-    /// The filter that the crawl is tied to.
+    /// Id of the filter that the crawl is tied to.
     pub(crate) filter: Option<RandomId>,
-    /// Committed place in the source, and the items claimed after it.
+    /// Place in the source after the last commit, with the number of claimed items after the place.
     pub(crate) cursor: Cursor,
-    /// Items that commits to a filter in Redis have found unseen.
+    /// Number of unseen items in all commits to a filter in Redis.
     pub(crate) unseen: u64,
 }
 
-/// Counts after a commit.
+/// Counts that Redis reports after a commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Committed {
-    /// Items that wait in the sink.
+    /// Number of items that wait in the sink.
     pub(crate) sink: u64,
-    /// Items on the rejects list.
+    /// Number of rejects in Redis.
     pub(crate) rejected: u64,
-    /// Rejects that were dropped because the list was full.
+    /// Number of rejects that the commit dropped because the list was full.
     pub(crate) dropped: u64,
-    /// Items that the script found unseen; `None` if the daemon has the filter.
+    /// Number of items that the script found unseen; `None` if the daemon has the filter.
     pub(crate) unseen: Option<u64>,
 }
 
-/// Unread items after a clean exit.
+/// Counts of unread items after a clean exit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct GivenBack {
-    /// Items that the script gave back to the source.
+    /// Number of items that the script gave back to the source.
     pub(crate) back: u64,
-    /// Items that are still claimed: the next run begins with them.
+    /// Number of items that are still claimed. The next run begins with these items.
     pub(crate) left: u64,
-    /// Items that wait in the source now.
+    /// Number of items that wait in the source now.
     pub(crate) source: u64,
 }
 
-/// Reason for which a script did nothing.
+/// Reason why a script changed nothing, for which a new session can continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ScriptError {
-    /// The lease is no longer held under this token: it ran out, or another holder took it.
-    #[error("the lease is not ours any more: {}", holder.as_ref().map_or_else(
+    /// The lease no longer has this token: it ended, or another holder took it.
+    #[error("the lease is lost: {}", holder.as_ref().map_or_else(
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
     Lease { holder: Option<LeaseHolder> },
-    /// Another batch is the last one committed.
+    /// The head in Redis is not the head that the batch follows.
     #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
     Head { seq: String, commit_id: String },
     /// Another program changed the source after the batch was read.
@@ -64,14 +64,14 @@ pub enum ScriptError {
     Source { what: String },
 }
 
-/// Reason for which a call has no usable reply.
+/// Reason why a call has no usable reply.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ProtocolError {
     /// Redis failed, or the connection to it.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// A script did nothing, and named the reason.
+    /// A script changed nothing, and a new session can continue.
     #[error(transparent)]
     Refused(#[from] ScriptError),
     /// Another process runs the crawl.
@@ -82,32 +82,33 @@ pub enum ProtocolError {
         head: Option<Head>,
         filter: Option<RandomId>,
     },
-    /// An earlier version left keys that this one does not read.
+    /// An earlier version left keys that this version does not read.
     #[error(
-        "an earlier version of urlseen left {key} in Redis, and this one would begin a new crawl \
-         beside it. End that crawl with the earlier version's \"urlseen state drop\", which gives \
-         claimed items back to the source; or delete the key, if they may be lost"
+        "an earlier version of urlseen left the key {key} in Redis, and this version cannot \
+         continue that crawl. End the crawl with the command \"urlseen state drop\" of the \
+         earlier version, which gives claimed items back to the source. Or delete the key, if \
+         the claimed items may be lost"
     )]
     Earlier { key: String },
-    /// A script found that a commit would lose or repeat items, and did nothing.
+    /// A script found that a commit would lose or repeat items, and changed nothing.
     #[error("{what}")]
     Never { what: String },
     /// The crawl's state was written by another version.
     #[error(
-        "the crawl's state in Redis has format {found}, this urlseen knows format {FORMAT}: use \
-         the urlseen that wrote it"
+        "the crawl's state in Redis has format {found}, and this version of urlseen reads only \
+         format {FORMAT}: use the version that wrote the state"
     )]
     Format { found: String },
     /// A later version has published the crawl record.
     #[error(
         "the crawl record in Redis has protocol {protocol:?}, written by urlseen {urlseen:?}, and \
-         this urlseen knows an earlier one: its consumers would not understand each other. Run \
-         the urlseen that wrote it; to begin anew with this one, give the crawl up with that \
-         one's urlseen storage drop"
+         this version of urlseen supports only an earlier protocol. Run version {urlseen:?}. To \
+         begin a new crawl with this version, first end the old crawl with \"urlseen storage \
+         drop\" of version {urlseen:?}"
     )]
     Record { protocol: String, urlseen: String },
-    /// Redis gave an unexpected answer.
-    #[error("Redis answered {what} with something unexpected: {reply}")]
+    /// Redis gave an unexpected reply.
+    #[error("the reply of Redis to {what} is invalid: {reply}; is this server really Redis?")]
     Nonsense { what: &'static str, reply: String },
 }
 
@@ -116,67 +117,51 @@ fn held(holder: Option<&LeaseHolder>, milliseconds: i64) -> String {
     let holder =
         holder.map_or_else(|| "a program other than urlseen".to_owned(), LeaseHolder::to_string);
     format!(
-        "this source is already run by {holder}. Stop that one first; if it is dead, its lease \
-         ends in {seconds} s"
+        "this source is already run by {holder}. Stop that program first; if it is dead, its \
+         lease ends in {seconds} s"
     )
 }
 
-/// Answer of a script: its status, then its values.
-pub(super) struct ScriptReply {
+/// Reads the reply of a script: the values after the status `ok`. Another status is an error.
+pub(super) fn values<T: FromRedisValue>(
     what: &'static str,
-    pub(super) status: String,
-    values: std::vec::IntoIter<Value>,
+    reply: Value,
+) -> Result<T, ProtocolError> {
+    let Value::Array(mut reply) = reply else { return Err(nonsense(what, &reply)) };
+    let values = Value::Array(reply.split_off(reply.len().min(1)));
+    let status: String = value(what, reply.pop().unwrap_or(Value::Nil))?;
+    if status == "ok" {
+        return value(what, values);
+    }
+    let details: Vec<String> = value(what, values)?;
+    let details: Vec<&str> = details.iter().map(String::as_str).collect();
+    Err(match (status.as_str(), &details[..]) {
+        ("lease", [lease]) => ScriptError::Lease { holder: LeaseHolder::of_lease(lease) }.into(),
+        ("head", &[seq, commit_id]) => {
+            ScriptError::Head { seq: seq.to_owned(), commit_id: commit_id.to_owned() }.into()
+        }
+        ("source", &[what]) => ScriptError::Source { what: what.to_owned() }.into(),
+        ("held", [lease, milliseconds, seq, commit_id, filter]) => ProtocolError::Held {
+            holder: LeaseHolder::of_lease(lease).map(Box::new),
+            milliseconds: milliseconds.parse().unwrap_or(0),
+            head: Head::parse(seq, commit_id),
+            filter: RandomId::parse(filter),
+        },
+        ("record", &[protocol, urlseen]) => {
+            ProtocolError::Record { protocol: protocol.to_owned(), urlseen: urlseen.to_owned() }
+        }
+        ("earlier", &[key]) => ProtocolError::Earlier { key: key.to_owned() },
+        ("refused", &[what]) => ProtocolError::Never { what: what.to_owned() },
+        _ => nonsense(what, &(status, details)),
+    })
 }
 
-impl ScriptReply {
-    pub(super) fn new(what: &'static str, reply: Value) -> Result<Self, ProtocolError> {
-        let mut answer = match reply {
-            Value::Array(values) => {
-                Self { what, status: String::new(), values: values.into_iter() }
-            }
-            other => return Err(nonsense(what, &other)),
-        };
-        answer.status = answer.text()?;
-        Ok(answer)
-    }
-
-    pub(super) fn ok(&mut self) -> Result<(), ProtocolError> {
-        Err(match self.status.as_str() {
-            "ok" => return Ok(()),
-            "lease" => ScriptError::Lease { holder: LeaseHolder::of_lease(&self.text()?) }.into(),
-            "head" => ScriptError::Head { seq: self.text()?, commit_id: self.text()? }.into(),
-            "record" => {
-                let (protocol, urlseen) = (self.text()?, self.text()?);
-                return Err(ProtocolError::Record { protocol, urlseen });
-            }
-            "earlier" => return Err(ProtocolError::Earlier { key: self.text()? }),
-            "source" => ScriptError::Source { what: self.text()? }.into(),
-            "refused" => return Err(ProtocolError::Never { what: self.text()? }),
-            other => nonsense(self.what, &other),
-        })
-    }
-
-    pub(super) fn text(&mut self) -> Result<String, ProtocolError> {
-        self.next()
-    }
-
-    pub(super) fn number(&mut self) -> Result<i64, ProtocolError> {
-        self.next()
-    }
-
-    pub(super) fn count(&mut self) -> Result<u64, ProtocolError> {
-        self.next()
-    }
-
-    pub(super) fn bytes(&mut self) -> Result<Vec<Vec<u8>>, ProtocolError> {
-        self.next()
-    }
-
-    fn next<T: redis::FromRedisValue>(&mut self) -> Result<T, ProtocolError> {
-        let value =
-            self.values.next().ok_or_else(|| nonsense(self.what, &"too short an answer"))?;
-        redis::from_redis_value(value).map_err(|error| nonsense(self.what, &error))
-    }
+/// Converts a value of Redis to a `T`. `what` names the call in the error.
+pub(super) fn value<T: FromRedisValue>(
+    what: &'static str,
+    value: Value,
+) -> Result<T, ProtocolError> {
+    redis::from_redis_value(value).map_err(|error| nonsense(what, &error))
 }
 
 pub(super) fn nonsense(what: &'static str, reply: &dyn std::fmt::Debug) -> ProtocolError {

@@ -1,42 +1,40 @@
-//! Sorting of the rejects: some go, the others stay.
+//! Sorting of the rejects: some are requeued or dropped, the others stay.
 
-use redis::Script;
 use sha1::{Digest, Sha1};
 
 use super::RejectsList;
-use super::list::Scripts;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::reject::{Reject, RejectedItem};
 
-/// Most rejects that are given back at once. Redis serves no other client for about a microsecond
-/// each.
+/// Maximum number of rejects that one script puts back. Meanwhile Redis serves no other client, for
+/// about a microsecond per reject.
 const GIVE_BACK: usize = 10_000;
 
-/// Fate of the rejects that go.
+/// Fate of the rejects that do not stay on the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
-    /// Their items go back to the source, after all items that wait there.
+    /// The items of the rejects go back to the source, after all items that wait there.
     Requeue,
-    /// The rejects are dropped.
+    /// The rejects and their items are dropped.
     Drop,
 }
 
-/// Counts of a sorting so far.
+/// Counts of a sort that may not be finished.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Sorted {
-    /// Rejects found at the start.
+    /// Number of rejects at the start of the sort.
     pub(crate) found: u64,
-    /// Rejects that went so far.
+    /// Number of rejects that were requeued or dropped so far.
     pub gone: u64,
-    /// Rejects that stay because the caller does not want them.
+    /// Number of rejects that stay because the caller did not choose them.
     pub(crate) kept: u64,
-    /// Rejects that stay because urlseen did not write them so.
+    /// Number of rejects that stay because urlseen did not write them in this form.
     pub(crate) foreign: u64,
 }
 
 impl Sorted {
-    /// Number of rejects that were looked at.
+    /// Returns the number of rejects that were sorted so far.
     pub(crate) fn seen(&self) -> u64 {
         self.gone + self.kept + self.foreign
     }
@@ -45,19 +43,20 @@ impl Sorted {
 /// Rejects of one step, and their fates.
 struct Chunk<'a> {
     rejects: &'a [Vec<u8>],
-    /// For each reject `1` if it goes, or `0`.
+    /// One digit for each reject: `1` if it is requeued or dropped, `0` if it stays.
     fates: String,
     items: Vec<Vec<u8>>,
     foreign: Vec<&'a [u8]>,
 }
 
 impl RejectsList {
-    /// Sorts all present rejects, the oldest first. Those that are `wanted` meet `fate`. `watch`
-    /// receives the counts at the start and after each step, with the foreign rejects of that step.
+    /// Sorts all rejects that are in Redis now, the oldest first. A reject for which `wanted` is
+    /// true meets `fate`. `watch` receives the counts at the start and after each step, with the
+    /// foreign rejects of that step.
     ///
     /// Each step is one script. If the process is killed or loses the connection between two steps,
-    /// no item is lost or doubled: the next process finds the unsorted rejects. Those that were
-    /// kept before then come after the others.
+    /// no item is lost or repeated: the next process finds the unsorted rejects. In that case, the
+    /// rejects that the first process kept come after the unsorted rejects.
     pub async fn sort(
         &mut self,
         fate: Fate,
@@ -65,13 +64,13 @@ impl RejectsList {
         mut watch: impl FnMut(&Sorted, &[&[u8]]),
     ) -> Result<Sorted, LinkError> {
         let mut sorted = Sorted { found: self.set_aside().await?, ..Sorted::default() };
-        let (aside, listed) = (self.aside.clone(), sorted.found);
+        let (aside, listed) = (self.keys.rejects_aside.clone(), sorted.found);
         let oversize = self.oversize_length().await?;
         sorted.found += oversize;
         watch(&sorted, &[]);
         while sorted.seen() < listed {
             let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
-            // Another process gave the rejects back.
+            // Another process has put the rejects back.
             if rejects.is_empty() {
                 break;
             }
@@ -89,32 +88,31 @@ impl RejectsList {
         self.give_back().await?;
         let mut left = oversize;
         while left > 0 {
-            // Another process has sorted them.
+            // Another process has sorted the other rejects.
             let Some(json) = self.oversize(0).await? else { break };
-            let (fate, is_foreign) = match Reject::from_json(&json) {
-                Some(reject) if !wanted(&reject) => ("keep", false),
-                Some(_) if fate == Fate::Requeue => ("requeue", false),
-                Some(_) => ("drop", false),
-                None => ("keep", true),
+            let reject = Reject::from_json(&json);
+            let (fate, count) = match &reject {
+                None => ("keep", &mut sorted.foreign),
+                Some(reject) if !wanted(reject) => ("keep", &mut sorted.kept),
+                Some(_) if fate == Fate::Requeue => ("requeue", &mut sorted.gone),
+                Some(_) => ("drop", &mut sorted.gone),
             };
             if !self.sort_oversize(&json, fate).await? {
                 continue;
             }
             left -= 1;
-            sorted.gone += u64::from(fate != "keep");
-            sorted.foreign += u64::from(is_foreign);
-            sorted.kept += u64::from(fate == "keep" && !is_foreign);
+            *count += 1;
             let foreign = [json.as_slice()];
-            watch(&sorted, &foreign[..usize::from(is_foreign)]);
+            watch(&sorted, &foreign[..usize::from(reject.is_none())]);
         }
         Ok(sorted)
     }
 
-    /// Sets all rejects aside, with those that an earlier sort left aside. Returns how many are
-    /// aside.
+    /// Sets all rejects aside, including rejects that an earlier sort left aside. Returns the
+    /// number of rejects aside.
     async fn set_aside(&mut self) -> Result<u64, LinkError> {
         loop {
-            let found: i64 = self.call(|scripts| &scripts.set_aside).await?;
+            let found: i64 = self.call(include_str!("lua/set_aside.lua")).await?;
             if let Ok(found) = u64::try_from(found) {
                 return Ok(found);
             }
@@ -122,40 +120,40 @@ impl RejectsList {
         }
     }
 
-    /// Puts the rejects that are aside back on the list.
+    /// Puts all rejects that are aside back on the list.
     async fn give_back(&mut self) -> Result<(), LinkError> {
-        while self.call::<u64>(|scripts| &scripts.give_back).await? > 0 {}
+        while self.call::<u64>(include_str!("lua/give_back.lua")).await? > 0 {}
         Ok(())
     }
 
     /// Carries out one step, unless another process has changed the rejects aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
-        let mut call = self.scripts.sort.prepare_invoke();
-        call.key(&self.aside).key(&self.source);
+        let script = self.script(include_str!("lua/sort.lua"));
+        let mut call = script.prepare_invoke();
+        call.key(&self.keys.rejects_aside).key(&self.keys.source);
         call.arg(chunk.rejects.len()).arg(digest).arg(&chunk.fates).arg(&chunk.items);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
-    /// Carries out the fate of the oldest reject that is followed by its item. Does nothing if
-    /// another one is the oldest by now.
+    /// Carries out the fate of the oldest reject of an oversize item. Does nothing if `reject` is
+    /// no longer the oldest.
     async fn sort_oversize(&mut self, reject: &[u8], fate: &str) -> Result<bool, LinkError> {
-        let mut call = self.scripts.sort_oversize.prepare_invoke();
-        call.key(&self.oversize).key(&self.source).arg(reject).arg(fate);
+        let script = self.script(include_str!("lua/sort_oversize.lua"));
+        let mut call = script.prepare_invoke();
+        call.key(&self.keys.oversize).key(&self.keys.source).arg(reject).arg(fate);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 
-    async fn call<T: redis::FromRedisValue>(
-        &mut self,
-        script: impl Fn(&Scripts) -> &Script,
-    ) -> Result<T, LinkError> {
-        let mut call = script(&self.scripts).prepare_invoke();
-        call.key(&self.aside).key(&self.rejected).arg(GIVE_BACK);
+    async fn call<T: redis::FromRedisValue>(&mut self, text: &str) -> Result<T, LinkError> {
+        let script = self.script(text);
+        let mut call = script.prepare_invoke();
+        call.key(&self.keys.rejects_aside).key(&self.keys.rejected).arg(GIVE_BACK);
         Ok(call.invoke_async(&mut self.connection).await?)
     }
 }
 
-/// Returns the SHA-1, in hex, of all rejects, with a line feed after each.
+/// Computes the SHA-1, in hex, of all rejects with a line feed after each.
 fn digest(rejects: &[Vec<u8>]) -> String {
     let mut digest = Sha1::new();
     for reject in rejects {
@@ -170,25 +168,19 @@ impl<'a> Chunk<'a> {
         let fates = String::with_capacity(rejects.len());
         let mut chunk = Self { rejects, fates, items: Vec::new(), foreign: Vec::new() };
         for json in rejects {
-            let goes = match Reject::from_json(json) {
-                None => {
+            let reject = Reject::from_json(json);
+            let is_wanted = reject.as_ref().is_some_and(&wanted);
+            let goes = match (reject.map(|reject| reject.item), fate) {
+                (Some(_), _) if !is_wanted => false,
+                (Some(_), Fate::Drop) => true,
+                (Some(RejectedItem::Whole(item)), Fate::Requeue) => {
+                    chunk.items.push(item);
+                    true
+                }
+                // Another program wrote the reject, or has separated it from its oversize item.
+                (Some(RejectedItem::Oversize { .. }), Fate::Requeue) | (None, _) => {
                     chunk.foreign.push(json);
                     false
-                }
-                Some(reject) => {
-                    let goes = wanted(&reject);
-                    match (reject.item, fate) {
-                        (RejectedItem::Whole(item), Fate::Requeue) if goes => {
-                            chunk.items.push(item);
-                            true
-                        }
-                        // Another program has separated it from its item.
-                        (RejectedItem::Oversize { .. }, Fate::Requeue) if goes => {
-                            chunk.foreign.push(json);
-                            false
-                        }
-                        _ => goes,
-                    }
                 }
             };
             chunk.fates.push(if goes { '1' } else { '0' });

@@ -5,7 +5,7 @@
 //! ```
 //!
 //! [`Works`](urlseen_engine::engine::Works) judges and logs batches. A batch that is ready stays in
-//! the queue until its commit is known to have happened, or until it is aborted.
+//! the queue until Redis has acknowledged its commit, or until the batch is aborted.
 
 use tracing::warn;
 
@@ -22,19 +22,22 @@ const IN_FLIGHT_MAX: usize = 3;
 
 /// Batches that are read and submitted.
 impl Session<'_> {
-    /// Takes the items of a window. No items mean the end of the source.
+    /// Processes the items of a window. A window without items is the end of the source.
     pub(super) fn read(&mut self, items: Items, after: Cursor) {
         let Pipeline { parts, filter, queue, suspicion, limits, .. } = &*self.pipeline;
         let is_next =
             queue.batches() == 0 && filter.works.in_progress() == 0 && !self.intake.has_backlog();
         let is_condemned = is_next && suspicion.condemns(queue.head());
         let most = if is_condemned { 0 } else { limits.word };
-        let end =
-            if items.is_empty() { Cursor { left: 0, ..after } } else { parts.protocol.end(&items) };
+        let end = if items.is_empty() {
+            Cursor { left: 0, ..after }
+        } else {
+            parts.protocol.source().end(&items)
+        };
         self.intake.read(items, end, most);
     }
 
-    /// Gives the batches that were read to the engine, in order.
+    /// Submits the batches that were read to the engine, in order.
     pub(super) fn submit(&mut self) {
         let engine = &mut self.pipeline.filter.works.engine;
         while engine.has_room()
@@ -52,8 +55,8 @@ impl Pipeline {
         if lost > 0 {
             self.board.counts().source_lost += lost;
             warn!(
-                "{lost} entries went from {} before they were read: another program removes them \
-                 (XTRIM, XADD with MAXLEN, XDEL) and does not wait for this crawl",
+                "{lost} entries of {} were removed before urlseen read them: another program \
+                 removes entries (XTRIM, XADD with MAXLEN, XDEL) and does not wait for this crawl",
                 self.parts.protocol.keys().source
             );
         }
@@ -72,7 +75,7 @@ impl Pipeline {
 
 /// Batches that are sent and answered.
 impl Session<'_> {
-    /// Sends the ready batches to be committed, unless they must wait.
+    /// Sends the commits of ready batches, unless they must wait.
     pub(super) fn send_commits(&mut self) {
         let in_flight = if self.pipeline.suspicion.is_aroused() { 1 } else { IN_FLIGHT_MAX };
         while self.control.is_none() && self.sent < in_flight && self.line.has_room() {
@@ -101,7 +104,7 @@ impl Session<'_> {
         }
     }
 
-    /// Takes the reply to the oldest commit.
+    /// Processes the reply to the oldest commit.
     pub(super) fn commit_answered(&mut self, committed: Committed) {
         (self.pressure.sink, self.pressure.rejected) = (committed.sink, committed.rejected);
         self.sent -= 1;
@@ -114,8 +117,8 @@ impl Session<'_> {
 
 /// Batches that are committed or not committed.
 impl Pipeline {
-    /// Notes committed batches. Only from now on are their fingerprints seen. If Redis judged them,
-    /// `unseen` is the number of their unseen items.
+    /// Notes committed batches, whose fingerprints count as seen after this call. If Redis has
+    /// judged them, `unseen` is the number of their unseen items.
     pub(in crate::pipeline) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
         for Prepared { batch, .. } in all {
             self.suspicion.committed(batch.items().len());
@@ -129,8 +132,8 @@ impl Pipeline {
         }
     }
 
-    /// Clears the oldest commit of suspicion if a connection was lost without it: then connections
-    /// break for another reason.
+    /// If a connection was lost before the oldest commit was sent, clears this commit of suspicion.
+    /// The connection broke for another reason.
     pub(in crate::pipeline) fn acquit(&mut self, failure: &RunError) {
         if failure.is_lost_connection() {
             self.suspicion.lost_otherwise();

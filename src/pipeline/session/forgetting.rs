@@ -1,6 +1,6 @@
-//! Keys that spiders want to be forgotten, from a Redis list. The session reads them and asks the
-//! threads to forget them, like any other query. It removes them from the list once they are in the
-//! log.
+//! Keys to forget, from a Redis list to which spiders push. The session reads the list and asks the
+//! threads to forget the keys, as with any other query. The session removes the keys from the list
+//! after the log has the changes.
 
 use std::time::SystemTime;
 
@@ -25,7 +25,7 @@ const AT_ONCE: usize = 1000;
 /// Time to wait if there is no room for more tombstones.
 const FULL: Duration = Duration::from_secs(5);
 
-/// Progress of processing the list.
+/// State of the work on the list.
 #[derive(Debug, Default)]
 pub(super) enum Forgetting {
     /// No request is under way.
@@ -35,7 +35,7 @@ pub(super) enum Forgetting {
     Pending,
     /// The threads were asked to forget.
     Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
-    /// There is no room. No request is made before `until`.
+    /// There was no room for tombstones. The session asks for no entries before `until`.
     Full { until: Instant },
 }
 
@@ -47,7 +47,7 @@ impl Forgetting {
 }
 
 impl Session<'_> {
-    /// Checks the list for keys to forget, unless that is under way.
+    /// Asks for the length of the list, unless keys are being forgotten.
     pub(super) fn look_for_forgets(&mut self) {
         if matches!(self.forgetting, Forgetting::Full { .. }) {
             self.ask_for_forgets();
@@ -61,13 +61,13 @@ impl Session<'_> {
         }
     }
 
-    /// Asks for the keys to forget, unless that is under way.
+    /// Asks for the entries of the list, unless keys are being forgotten.
     pub(super) fn ask_for_forgets(&mut self) {
         let is_free = match &self.forgetting {
             Forgetting::Full { until } => *until <= Instant::now(),
             other => !other.is_under_way(),
         };
-        // A session that ends starts no new work.
+        // A session that is ending starts no new work.
         let is_ending = self.intake.is_ending();
         let is_here = self.pipeline.filter.shared.is_none();
         if is_free && is_here && !is_ending && self.line.has_room() {
@@ -77,7 +77,7 @@ impl Session<'_> {
         }
     }
 
-    /// Asks the threads to forget the keys of the list.
+    /// Asks the threads to forget the keys of `items`, which are entries of the list.
     pub(super) fn forget(&mut self, items: &[Vec<u8>]) {
         self.forgetting = Forgetting::Idle;
         if items.is_empty()
@@ -93,24 +93,24 @@ impl Session<'_> {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted: Wanted::Forget, fingerprint });
                 }
-                // Such an item is never seen.
+                // An unfiltered item never counts as seen, so there is nothing to forget.
                 Ok(Identity::Unfiltered) => {}
                 Err(reason) => {
-                    // Every server takes so much.
+                    // Every server accepts a reject of this size.
                     let now = SystemTime::now();
                     rejects.push(place, reject::write(item, &reason, now, Limits::LEAST));
                 }
             }
         }
         if !rejects.is_empty() {
-            warn!("{} items to be forgotten cannot be read; they are rejected", rejects.len());
+            warn!("{} items of the forget list cannot be read: they are rejected", rejects.len());
         }
         let Works { dispatcher, engine, .. } = &mut self.pipeline.filter.works;
         let answer = dispatcher.put(questions, engine);
         self.forgetting = Forgetting::Answering { answer, count: items.len(), rejects };
     }
 
-    /// Takes the threads' answer. The changes are in the log, so the keys are removed from the
+    /// Processes the threads' answer. The log has the changes, so the entries are removed from the
     /// list.
     pub(super) fn forgot(&mut self, reply: &Reply) {
         let Forgetting::Answering { count, rejects, .. } = std::mem::take(&mut self.forgetting)
@@ -119,20 +119,21 @@ impl Session<'_> {
         };
         if reply.answers.contains(&Answer::Full) {
             warn!(
-                "as many fingerprints are forgotten as forget.max_len allows: the rest waits until \
-                 some of them have passed again"
+                "the number of forgotten fingerprints has reached its maximum (forget.max_len): \
+                 further items of the forget list wait until some of the forgotten URLs have \
+                 passed again"
             );
             self.forgetting = Forgetting::Full { until: Instant::now() + FULL };
             return;
         }
         let seen = reply.answers.iter().filter(|&&answer| answer == Answer::Seen).count();
-        info!("{seen} fingerprints are to pass once more");
+        info!("{seen} fingerprints are forgotten: the next items with these fingerprints pass");
         let done = self.pipeline.parts.protocol.forgotten(&self.lease.token, count, &rejects);
         self.line.ask(Pending::Forgotten, &done);
         self.forgetting = Forgetting::Pending;
     }
 
-    /// Waits until the threads have forgotten the requested keys.
+    /// Waits until the threads have forgotten the keys that they were asked to forget.
     pub(super) async fn finish_forgetting(&mut self) -> Result<(), RunError> {
         if matches!(self.forgetting, Forgetting::Answering { .. }) {
             self.pipeline.answer_all().await?;
@@ -143,7 +144,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Takes the reply to the removal from the list. The list may have more entries.
+    /// Processes the reply to the removal of entries. The list may have more entries.
     pub(super) fn removed(&mut self, reply: redis::Value) -> Result<(), RunError> {
         self.pipeline.parts.protocol.done(reply)?;
         self.forgetting = Forgetting::Idle;
@@ -152,7 +153,7 @@ impl Session<'_> {
     }
 }
 
-/// Waits for the threads' answer; forever if there was no request.
+/// Waits for the threads' answer, or forever if there was no request.
 pub(super) async fn answered(forgetting: &mut Forgetting) -> Option<Reply> {
     match forgetting {
         Forgetting::Answering { answer, .. } => answer.await.ok(),

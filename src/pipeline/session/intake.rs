@@ -18,35 +18,36 @@ const WAIT_S: f64 = 10.0;
 /// State of the source, as far as the session knows it.
 #[derive(Debug, PartialEq, Eq)]
 enum Supply {
-    /// There may be items to claim.
+    /// The source may have items to claim.
     Unknown,
     /// Redis has not yet answered a claim.
     Claiming,
     /// There are claimed items to read.
     Claimed,
-    /// The last claim found nothing, and no item has arrived since.
+    /// The last claim found no items, and no item has arrived since.
     Empty,
 }
 
 /// Claims and reads of a session.
 pub(super) struct Intake {
-    /// Second connection, which waits for an idle source. A session that ends does not have it.
+    /// Second connection, which waits for items of an idle source. `None` if the session is ending.
     waiter: Option<Link>,
     supply: Supply,
     /// Collects items before a claim.
     linger: Linger,
     window: Window,
-    /// End of the items that were read or requested. It is unknown while only the reply can tell.
+    /// Cursor after the items that were requested; `None` while only the pending reply can show the
+    /// cursor.
     read_to: Option<Cursor>,
-    /// Number of requested windows.
+    /// Number of requested windows that were not received yet.
     windows: usize,
-    /// Batches that the engine has no room for.
+    /// Batches that wait for room in the engine.
     backlog: VecDeque<Batch<Claimed>>,
 }
 
 impl Intake {
-    /// Starts after the items before `read_to`. `waiter` is a separate connection, because a wait
-    /// blocks it.
+    /// Starts at the cursor `read_to`. `waiter` is a second connection, because a wait blocks its
+    /// connection.
     pub(super) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
         Self {
             waiter: Some(waiter),
@@ -64,7 +65,7 @@ impl Intake {
         self.waiter = None;
     }
 
-    /// Returns true if the session ends.
+    /// Returns true if the session is ending.
     pub(super) fn is_ending(&self) -> bool {
         self.waiter.is_none()
     }
@@ -84,22 +85,22 @@ impl Intake {
         !self.backlog.is_empty()
     }
 
-    /// Returns the next window to request: its place and its number of items. Returns `None` if no
-    /// further window is wanted before the requested ones are read.
+    /// Returns the next window to request: its cursor and its number of items. Returns `None` if no
+    /// further window may be requested before a reply.
     pub(super) fn next_window(&self, most: usize) -> Option<(Cursor, u64)> {
         let after = self.read_to.filter(|cursor| cursor.left > 0)?;
         let is_wanted = self.windows < self.window.at_once(most);
         is_wanted.then(|| (after, self.window.items().min(after.left)))
     }
 
-    /// Notes that a window was requested. It ends at `read_to`, if that is known.
+    /// Notes that a window was requested. `read_to` is the end of the window, if known.
     pub(super) fn asked(&mut self, read_to: Option<Cursor>) {
         self.windows += 1;
         self.read_to = read_to;
     }
 
-    /// Takes the items of a window that ends at `end`. Splits them into batches whose items pass on
-    /// at most `most` bytes each.
+    /// Processes the items of a window that ends at `end`. Splits them into batches in which no
+    /// item may pass on more than `most` bytes.
     pub(super) fn read(&mut self, items: Items, end: Cursor, most: usize) {
         self.windows -= 1;
         self.read_to.get_or_insert(end);
@@ -109,20 +110,20 @@ impl Intake {
         }
     }
 
-    /// Returns the oldest batch that was not yet given to the engine.
+    /// Removes and returns the oldest batch that waits for the engine.
     pub(super) fn next_batch(&mut self) -> Option<Batch<Claimed>> {
         self.backlog.pop_front()
     }
 
-    /// Decides whether to claim the source, once all claimed items are sent to be committed. If it
-    /// returns true, the claim is under way. A run that `drains` claims again even without a
-    /// wake-up.
+    /// Decides if the source is to be claimed now. May be called only when the commits of all
+    /// claimed items are sent. If the result is true, the caller must send the claim. A run that
+    /// `drains` claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to.is_none_or(|cursor| cursor.left > 0) {
             return false;
         }
         if self.supply == Supply::Claimed {
-            // If the source holds an item by then, the wait for the source ends immediately.
+            // If the source holds an item by now, the next wait for the source ends at once.
             self.supply = if drains { Supply::Unknown } else { Supply::Empty };
         }
         let claims = self.supply == Supply::Unknown && self.linger.is_over();
@@ -139,25 +140,26 @@ impl Intake {
         self.supply = if cursor.left > 0 { Supply::Claimed } else { Supply::Empty };
     }
 
-    /// Waits for the source if it is idle and no other wait is under way.
+    /// Begins to wait for the source if it is idle and no wait is under way.
     pub(super) fn wait_if_idle(&mut self, protocol: &Protocol) {
         if self.supply == Supply::Empty
             && let (Some(waiter), Some(after)) = (&mut self.waiter, self.read_to)
             && waiter.is_idle()
         {
-            waiter.send(&protocol.wait(after, WAIT_S));
+            waiter.send(&protocol.source().wait(protocol.keys(), after, WAIT_S));
         }
     }
 
-    /// Takes the result of a wait, which may have found an item.
+    /// Processes the reply to a wait, which may mean that an item has arrived.
     pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) {
-        if self.supply == Supply::Empty && protocol.wakes(found) {
+        if self.supply == Supply::Empty && protocol.source().wakes(found) {
             self.supply = Supply::Unknown;
             self.linger.begin();
         }
     }
 
-    /// Returns the reply to the wait for the source, or `None` at the end of the wait for a batch.
+    /// Returns the reply to the wait for the source, or `None` at the end of the linger before a
+    /// claim.
     pub(super) async fn wake(&mut self) -> Result<Option<Reply>, LinkError> {
         let Self { waiter, linger, .. } = self;
         let reply = async {

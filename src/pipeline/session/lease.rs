@@ -11,9 +11,9 @@ pub(in crate::pipeline) struct Lease {
     pub(in crate::pipeline) token: Token,
     /// Time at which the lease counts as lost unless it is renewed before.
     pub(in crate::pipeline) until: Instant,
-    /// Time of the last request for the lease.
+    /// Time of the last request for the lease or for a renewal.
     asked: Instant,
-    /// True if a renewal was due while the disk hung.
+    /// True if a renewal was due while the disk did not answer.
     is_due: bool,
 }
 
@@ -35,7 +35,8 @@ impl Lease {
 }
 
 impl Session<'_> {
-    /// Requests a renewal, unless one is under way. If the disk hangs, notes that a renewal is due.
+    /// Requests a renewal, unless one is under way. If the disk does not answer, only notes that a
+    /// renewal is due.
     pub(super) fn renew(&mut self) {
         if self.line.is_asking(&Pending::Renewal) {
             return;
@@ -48,7 +49,7 @@ impl Session<'_> {
         }
     }
 
-    /// Requests a renewal that a hanging disk has delayed, once the disk answers.
+    /// Requests a renewal that was delayed by the disk, if the disk answers again.
     pub(super) fn renew_if_due(&mut self) {
         if self.lease.is_due {
             self.renew();
@@ -57,9 +58,8 @@ impl Session<'_> {
 
     /// Returns the reason why the lease was not renewed in time.
     pub(super) fn lapsed(&self) -> RunError {
-        let asked = self.lease.asked.into_std();
         let disk = self.pipeline.filter.disk();
-        let hang = disk.and_then(|disk| disk.hang().or_else(|| disk.hang_until(asked)));
+        let hang = disk.and_then(|disk| disk.hang().or_else(|| disk.hang_until(self.lease.asked)));
         hang.map_or(RunError::Lapsed, RunError::Hanging)
     }
 }

@@ -37,13 +37,14 @@ use urlseen_engine::config::{Config, WhenFull};
 /// Maximum number of batches that are read and not committed, in all stages.
 const AHEAD_MAX: usize = 8;
 
-/// Time between two checks of the filter and its folder. Changes are then published.
+/// Time between two checks of the filter and its folder. After a check, the session publishes the
+/// changes.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Maximum time between two checks of the lengths of the lists that other programs use.
 const LENGTHS: Duration = Duration::from_secs(15);
 
-/// Maximum time between these checks while a terminal shows the progress.
+/// Time between two checks of the lists' lengths while a terminal shows the progress.
 const WATCHED: Duration = Duration::from_secs(1);
 
 /// Number of keys of a filter in Redis whose fill is requested together.
@@ -57,11 +58,11 @@ struct Session<'a> {
     intake: Intake,
     /// Number of queued batches that were sent to be committed.
     sent: usize,
-    /// Time until which the connection is observed before the next commit is sent. That commit may
-    /// have broken earlier connections.
+    /// Time until which the new connection is observed before the next commit is sent, because
+    /// that commit may have broken earlier connections.
     control: Option<Instant>,
     pressure: Pressure,
-    /// Progress of forgetting keys.
+    /// State of the work on the list of keys to forget.
     forgetting: Forgetting,
     /// Finds the consumers that have stopped.
     reclaimer: Reclaimer,
@@ -98,8 +99,8 @@ impl Pipeline {
 }
 
 impl<'a> Session<'a> {
-    /// Connects and takes the lease. Only then reads the position of the crawl, and recovers the
-    /// filter to it.
+    /// Connects, takes the lease, reads the position of the crawl, and recovers the filter to that
+    /// position.
     async fn begin(pipeline: &'a mut Pipeline) -> Result<Self, RunError> {
         let connected = Connected::open(pipeline).await?;
         let owned = connected.own(pipeline).await?;
@@ -145,7 +146,7 @@ impl<'a> Session<'a> {
         let mut forgets = ticks(FORGETS);
         let mut consumers = ticks(Reclaimer::interval(self.pipeline.parts.config.held.timeout));
         let mut report = report_every.map(ticks);
-        // Keys on the list are forgotten before the first item is judged.
+        // Keys that are already on the list are forgotten before the first item is judged.
         self.ask_for_forgets();
         self.ask_for_persistence();
         let mut is_first = true;
@@ -166,7 +167,7 @@ impl<'a> Session<'a> {
             let control = self.control;
             let Self { pipeline, line, intake, forgetting, .. } = self;
             tokio::select! {
-                // Clocks and users have priority, because under load there is always other work.
+                // Timers and requests to stop come first, because under load there is always work.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),
@@ -248,14 +249,15 @@ impl<'a> Session<'a> {
     /// Asks for the lengths of the lists that other programs push to and pop from.
     fn ask_lengths(&mut self) {
         if !self.line.is_asking(&Pending::SourceLength) {
-            let length = self.pipeline.parts.protocol.source_length();
+            let protocol = &self.pipeline.parts.protocol;
+            let length = protocol.source().waiting(protocol.keys());
             self.line.ask(Pending::SourceLength, &length);
         }
         self.look_again();
     }
 
-    /// Asks for the fill of some keys of a filter in Redis, but only after the server has answered
-    /// earlier requests. Requests to a slow server must not pile up.
+    /// Asks for the fill of some keys of a filter in Redis, if all earlier requests of this kind
+    /// are answered. So requests to a slow server do not pile up.
     fn ask_fill(&mut self) {
         if self.line.is_filling() {
             return;
@@ -267,19 +269,20 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Requests the next items while few enough batches are in progress.
+    /// Requests the next items while fewer than [`AHEAD_MAX`] batches are in progress.
     fn read_ahead(&mut self) {
         while self.line.has_room()
             && self.on_their_way() < AHEAD_MAX
             && let Some((after, items)) = self.intake.next_window(AHEAD_MAX)
         {
-            let (window, read_to) = self.pipeline.parts.protocol.read(after, items);
+            let protocol = &self.pipeline.parts.protocol;
+            let (window, read_to) = protocol.source().read(protocol.keys(), after, items);
             self.intake.asked(read_to);
             self.line.ask(Pending::Window { after, items }, &window);
         }
     }
 
-    /// Counts the batches between the source and the commit.
+    /// Counts the batches that are requested or read, and not known to be committed.
     fn on_their_way(&self) -> usize {
         let Pipeline { filter, queue, .. } = &*self.pipeline;
         self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
@@ -294,7 +297,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Returns the reason to end, other than a request to stop.
+    /// Returns the reason why the run ends now. A request to stop is not one of these reasons.
     fn ending(&self) -> Option<Ending> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.full().is_some() {

@@ -28,7 +28,7 @@ pub enum Pending {
 }
 
 impl Session<'_> {
-    /// Takes the reply to a request.
+    /// Processes the reply to a request.
     pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
         let protocol = &self.pipeline.parts.protocol;
         match pending {
@@ -54,7 +54,7 @@ impl Session<'_> {
             Pending::SourceLength => {
                 let waiting = protocol.length(reply.into_value()?)?;
                 let claimed = self.pipeline.queue.processing();
-                let source = protocol.unclaimed(waiting, claimed);
+                let source = protocol.source().unclaimed(waiting, claimed);
                 self.pipeline.board.now.status.lists.source = Some(source);
             }
             Pending::SinkLength => self.pressure.sink = protocol.length(reply.into_value()?)?,
@@ -86,14 +86,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Asks how far back the storage folder must reach, if a snapshot is due.
+    /// If a snapshot is due, asks how far back the storage folder must reach.
     pub(super) fn ask_for_snapshot(&mut self) {
         if self.pipeline.filter.snapshots.is_due {
             self.ask_for_persistence();
         }
     }
 
-    /// Asks how far back Redis may return, if there is a folder that must reach as far.
+    /// Asks Redis for the oldest state to which it may return, if there is a storage folder.
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
         if self.pipeline.filter.works.storage.is_some()

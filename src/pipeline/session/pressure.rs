@@ -55,8 +55,9 @@ impl Pressure {
                 keys.sink, self.sink, config.sink.max_len
             ),
             Some(Backpressure::Rejects) => warn!(
-                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. Look \
-                 at them and delete them, or set rejects.when_full = \"drop-oldest\"",
+                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. \
+                 Inspect and delete these items (urlseen rejects), or set rejects.when_full = \
+                 \"drop-oldest\"",
                 keys.rejected, self.rejected, config.rejects.max_len
             ),
             None => info!("there is room again: the work continues"),

@@ -1,4 +1,4 @@
-//! Requests that stopped consumers held, and how they are requeued.
+//! Reclaiming: requeues the requests that stopped consumers held.
 
 use std::time::Instant;
 
@@ -10,7 +10,7 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 
 impl Session<'_> {
-    /// Asks for the heartbeats of all consumers, unless that is under way.
+    /// Asks for the heartbeats of all consumers, unless such a request is pending.
     pub(super) fn look_for_stopped_consumers(&mut self) {
         if self.line.has_room() && !self.line.is_asking(&Pending::Consumers) {
             let consumers = self.pipeline.parts.protocol.held().consumers();
@@ -43,15 +43,18 @@ impl Session<'_> {
         };
         let consumer = &stopped.consumer;
         if put_back > 0 {
-            info!("{put_back} requests are back in the sink: the consumer {consumer:?} stopped");
+            info!(
+                "the consumer {consumer:?} has stopped: {put_back} of its requests are in the sink \
+                 again"
+            );
         }
         for too_often in too_often {
             if !self.line.has_room() {
                 break;
             }
             warn!(
-                "a request that {consumer:?} held is rejected: it was delivered {} times and \
-                 never finished",
+                "a request of the consumer {consumer:?} is rejected: the request was delivered \
+                 {} times and never finished",
                 too_often.request.count + 1
             );
             let held = self.pipeline.parts.protocol.held();

@@ -1,108 +1,108 @@
-//! The daemon on a simulated server. The test restarts the daemon when it is killed or ends.
+//! The daemon on a simulated server and disk. The test restarts the daemon when it is killed or
+//! ends.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::sleep;
 
-use super::quiet;
+use super::crawl::Crawl;
+use super::threads;
 use super::world::World;
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::{Parts, Pipeline, Report, RunError};
-use urlseen_core::filter::choice::Fsync;
-use urlseen_core::filter::{FilterSpec, Seed};
+use crate::pipeline::{Ending, Parts, Pipeline, Report, RunError, Server, Shared};
+use urlseen_core::filter::Seed;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{self, Config, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
-use urlseen_engine::item::Options;
 
-/// Configuration of a crawl and its filter. Both are the same in all runs.
-pub(super) struct Crawl {
-    config: Config,
-    filter: FilterSpec,
+/// Time between two checks of the folder, as on its thread.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Maximum number of items that are forgotten and have not passed again.
+const TOMBSTONES: usize = 1000;
+
+/// Result of a daemon. `Err` holds the reason why it did not start.
+type Ended = Result<Result<Ending, RunError>, String>;
+
+/// Opens the filter, and the connection to it if it is in Redis.
+async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), String> {
+    let items = crawl.items();
+    if crawl.is_shared {
+        let wanted = crawl.config.redis_filter().expect("a filter");
+        let mut link = world.connect().await.map_err(|error| error.to_string())?;
+        let opened = wanted.open(&mut link).await.map_err(|error| error.to_string())?;
+        let recent = crawl.config.filter.recent;
+        let filter = Arc::clone(&opened.filter);
+        let parts = engine::Parts::in_redis(filter, opened.hasher(), recent, items, 1);
+        let engine = Engine::start(&parts.stepped()).expect("memory for a cache");
+        return Ok((Local::volatile(engine), Some(Shared::new(wanted, opened))));
+    }
+    let folder = Folder::open_simulated(&world.disk());
+    let folder = folder.map_err(|error| error.to_string())?;
+    let parameters = crawl.filter.parameters.seeded(|| Seed::new(1));
+    let parts = engine::Parts::local(parameters, items, 1);
+    let engine = Engine::start(&parts.stepped()).expect("memory for a filter");
+    let spec = StorageSpec { crawl: crawl.config.crawl.name.clone(), filter: crawl.filter.clone() };
+    let policy =
+        StoragePolicy { fsync: crawl.fsync, snapshot_bytes: 1024, ..StoragePolicy::default() };
+    Ok((Local::kept(engine, folder, Keeping { spec, policy, emit_again: false }), None))
 }
 
-impl Crawl {
-    pub(super) fn new() -> Self {
-        let set = [
-            "crawl.name=sim",
-            "source.key=source",
-            "sink.key=sink",
-            "filter.capacity=10000",
-            "filter.seed=1",
-        ];
-        let file = Some("/dev/null".into());
-        let set = set.map(str::to_owned).into();
-        let config = Config::load(Sources { file, env: [("", ""); 0], set });
-        let config = config.expect("a configuration");
-        let filter = config.filter_spec().expect("a filter");
-        Self { config, filter }
-    }
-
-    /// Sets the number of items in a batch.
-    pub(super) fn with_batch(&self, batch: usize) -> Self {
-        let mut config = self.config.clone();
-        config.source.batch = batch;
-        Self { config, filter: self.filter.clone() }
-    }
-
-    pub(super) fn protocol(&self) -> Protocol {
-        Protocol::new(&self.config)
-    }
-}
-
-/// Starts a daemon on the folder.
-fn start(world: &World, crawl: &Crawl, folder: &Path) -> Pipeline {
-    let Crawl { config, filter } = crawl;
-    let folder = Folder::open(folder).expect("the folder is free");
-    let parameters = filter.parameters.seeded(|| Seed::new(1));
-    let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
-    let items = Options::new(config.source.item.into(), algorithm, keep_fragments);
-    let parts = engine::Parts::local(parameters.clone(), items, 1);
-    let engine = Engine::start(&parts).expect("memory for a filter");
-    let keeping = Keeping {
-        spec: StorageSpec { crawl: config.crawl.name.clone(), filter: filter.clone() },
-        policy: StoragePolicy {
-            fsync: Fsync::Never,
-            snapshot_bytes: 4096,
-            ..StoragePolicy::default()
-        },
-        emit_again: false,
-    };
-    let (_, dispatcher) = query::open(0);
-    let works = Local::kept(engine, folder, keeping).work(dispatcher).expect("a thread");
+/// Runs a daemon to its end.
+async fn run(world: &World, crawl: &Crawl) -> Ended {
+    let (local, shared) = open(world, crawl).await?;
+    let (_, dispatcher) = query::open(TOMBSTONES);
+    let mut works = local.work(dispatcher).expect("no thread");
+    let requests = works.storage.as_ref().map(|storage| storage.requests().clone());
+    threads::start(works.steps().expect("no thread"), requests, world.clone());
+    let protocol = Protocol::new(&crawl.config);
     let parts = Parts {
         server: Arc::new(world.clone()),
-        protocol: crawl.protocol(),
-        forgets: items,
-        config: config.clone(),
+        protocol: match &shared {
+            Some(shared) => protocol.with_filter(shared.filter()),
+            None => protocol,
+        },
+        forgets: crawl.items(),
+        config: crawl.config.clone(),
         drain: world.draw(2) == 0,
         standby: true,
     };
-    Pipeline::new(parts, works, Some(config.filter.capacity), None, world.stop())
+    let capacity = Some(crawl.config.filter.capacity);
+    let mut daemon = Pipeline::new(parts, works, capacity, shared, world.stop());
+    let show = &mut |_: &Report| {};
+    Ok(daemon.run(None, show).await)
+}
+
+/// Has the folder checked several times a second.
+async fn look() {
+    loop {
+        sleep(LOOK).await;
+        threads::look();
+    }
 }
 
 /// Runs one daemon after the other until all items are processed.
-pub(super) async fn work(world: &World, crawl: &Crawl, folder: &Path) {
+pub(super) async fn work(world: &World, crawl: &Crawl) {
     loop {
-        let mut daemon = quiet::track(|| start(world, crawl, folder));
-        let show = &mut |_: &Report| {};
+        world.count();
         let ended = tokio::select! {
             biased;
             () = world.killed() => None,
-            ended = daemon.run(None, show) => Some(ended),
+            ended = run(world, crawl) => Some(ended),
+            () = look() => unreachable!("it never ends"),
         };
-        drop(daemon);
-        world.note(format!("the daemon ended: {ended:?}"));
+        threads::end(ended.is_none());
+        let has_failed = world.renew_disk();
+        world.note(|| format!("the daemon ended: {ended:?}"));
         match ended {
-            Some(Ok(_)) if world.is_done() => return,
-            None | Some(Ok(_) | Err(RunError::Away(_))) => {}
-            Some(Err(RunError::Mismatch(unfit) | RunError::Standby(unfit))) => {
+            Some(Ok(Ok(_))) if !has_failed && world.is_over() => return,
+            None | Some(Err(_) | Ok(Ok(_) | Err(RunError::Away(_) | RunError::Hanging(_)))) => {}
+            Some(Ok(Err(_))) if has_failed => {}
+            Some(Ok(Err(RunError::Mismatch(unfit) | RunError::Standby(unfit)))) => {
                 world.refused(&unfit.to_string());
             }
-            Some(Err(failure)) => panic!("the daemon failed: {failure}"),
+            Some(Ok(Err(failure))) => panic!("the daemon failed: {failure}"),
         }
         sleep(Duration::from_millis(10 + world.draw(1000))).await;
     }

@@ -1,65 +1,74 @@
-//! The pipeline on a simulated server, by a seed: refused commits, lost answers, lapsed leases,
-//! rollbacks, kills and restarts.
+//! The pipeline on a simulated server and disk, by a seed: refused commits, lost answers, lapsed
+//! leases, rollbacks, failing disks, kills and restarts.
 //!
 //! `SIM_SEED` runs one seed and prints what happened; `SIM_COUNT` sets how many seeds run.
 
+mod commit;
+mod crawl;
 mod daemon;
-mod quiet;
+mod events;
+mod history;
+mod items;
+mod oracle;
 mod server;
 mod state;
+mod threads;
 mod wire;
 mod world;
 
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use daemon::{Crawl, work};
+use crawl::Crawl;
+use daemon::work;
+use urlseen_core::filter::choice::Fsync;
 use world::World;
 
 /// Number of seeds in a run of the tests.
-const COUNT: u64 = 150;
+const COUNT: u64 = 40;
 
 /// Simulated time after which a run counts as hanging.
-const LONG: Duration = Duration::from_secs(2000);
+const LONG: Duration = Duration::from_mins(50);
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|number| number.parse().expect("a whole number"))
 }
 
-/// Runs a seed to its end.
-fn run(crawl: &Crawl, seed: u64) {
-    let world = World::new(seed, &crawl.protocol());
-    let crawl = &crawl.with_batch(1 + world.number(12));
+/// Runs a seed to its end. Returns the number of its interleavings.
+fn run(crawls: &[Crawl], seed: u64) -> u64 {
+    let world = World::new(seed);
+    let crawl = &crawls[world.number(crawls.len())];
+    let fsync = if world.draw(2) == 0 { Fsync::Never } else { Fsync::Always };
+    let crawl = &crawl.with(1 + world.number(12), fsync);
+    world.begin(crawl);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
         .start_paused(true)
-        .on_thread_park(quiet::wait)
+        .on_thread_park(threads::work)
         .build()
         .expect("a runtime");
-    let memory = Path::new("/dev/shm");
-    let folder = if memory.exists() { tempfile::tempdir_in(memory) } else { tempfile::tempdir() };
-    let folder = folder.expect("a folder");
     let all = async {
         let all = async {
             tokio::select! {
                 biased;
                 never = world.happen() => match never {},
-                () = work(&world, crawl, folder.path()) => {}
+                () = work(&world, crawl) => {}
             }
         };
         assert!(tokio::time::timeout(LONG, all).await.is_ok(), "it never ends");
         world.check();
     };
     let ended = catch_unwind(AssertUnwindSafe(|| runtime.block_on(all)));
-    if let Err(panic) = ended {
-        eprintln!("{}\nSIM_SEED={seed}", world.log());
-        resume_unwind(panic);
-    }
-    if number("SIM_SEED").is_some() {
+    threads::end(true);
+    if ended.is_err() || number("SIM_SEED").is_some() {
         eprintln!("{}", world.log());
     }
+    if let Err(panic) = ended {
+        eprintln!("SIM_SEED={seed}");
+        resume_unwind(panic);
+    }
+    world.interleavings()
 }
 
 #[test]
@@ -68,6 +77,9 @@ fn nothing_is_lost_or_repeated_whatever_happens() {
         Some(seed) => seed..seed + 1,
         None => 0..number("SIM_COUNT").unwrap_or(COUNT),
     };
-    let crawl = Crawl::new();
-    seeds.for_each(|seed| run(&crawl, seed));
+    let crawls = Crawl::all();
+    let (start, count) = (Instant::now(), seeds.end - seeds.start);
+    let interleavings: u64 = seeds.map(|seed| run(&crawls, seed)).sum();
+    let seconds = start.elapsed().as_secs_f64();
+    eprintln!("{count} seeds, {interleavings} interleavings, in {seconds:.1} s");
 }

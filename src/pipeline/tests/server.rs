@@ -153,7 +153,7 @@ impl World {
     async fn wait_for_items(&self) -> Vec<u8> {
         let end = Instant::now() + Duration::from_secs(10);
         let fed = async {
-            while self.state(|state| state.source.is_empty()) {
+            while self.data().state.source.is_empty() {
                 self.fed().notified().await;
             }
         };

@@ -1,14 +1,11 @@
 //! State of the simulated Redis, and the meaning of urlseen's scripts on it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::wire::{Words, array, bulk, error, integer};
-
-/// Item of a list in Redis.
-pub(super) type Item = Vec<u8>;
+use super::wire::{Word, Words, array, bulk, error, integer};
 
 /// Number and id of a commit, as Redis stores them.
 pub(super) type Head = (String, String);
@@ -17,45 +14,70 @@ pub(super) type Head = (String, String);
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
     /// Items fed in this history.
-    pub(super) fed: Vec<Item>,
-    pub(super) source: VecDeque<Item>,
-    pub(super) processing: VecDeque<Item>,
+    pub(super) fed: Vec<Word>,
+    /// Items that were put on the list to forget in this history.
+    pub(super) told: Vec<Word>,
+    pub(super) source: VecDeque<Word>,
+    pub(super) processing: VecDeque<Word>,
     /// Items that were ever pushed in this history: no consumer pops any.
-    pub(super) sink: Vec<Item>,
+    pub(super) sink: Vec<Word>,
+    /// True if the sink is a sorted set, which has these scores.
+    pub(super) is_scored: bool,
+    pub(super) scores: BTreeMap<Word, f64>,
+    pub(super) rejected: Vec<Word>,
+    pub(super) forget: VecDeque<Word>,
+    pub(super) forgetting: VecDeque<Word>,
     pub(super) head: Option<Head>,
     filter: String,
     format: String,
+    /// Fields of the definition of a filter in Redis, its members, and the items found unseen.
+    definition: Words,
+    pub(super) members: BTreeSet<Word>,
+    pub(super) unseen: usize,
     /// Value of the lease, and its end.
     pub(super) lease: Option<(String, Instant)>,
 }
 
 /// Arguments of a script's call, after its keys.
-struct Args<'a>(std::slice::Iter<'a, Vec<u8>>);
+pub(super) struct Args<'a>(pub(super) std::slice::Iter<'a, Word>);
 
 /// Answer of a script that changed nothing.
-type Refusal = Vec<u8>;
+pub(super) type Refusal = Vec<u8>;
 
 impl<'a> Args<'a> {
-    fn text(&mut self) -> &'a str {
+    /// Returns the arguments of a call, or of a script's text.
+    pub(super) fn of(words: &'a Words) -> Self {
+        let keys: usize = std::str::from_utf8(&words[2]).expect("text").parse().expect("keys");
+        Self(words[3 + keys..].iter())
+    }
+
+    pub(super) fn text(&mut self) -> &'a str {
         std::str::from_utf8(self.0.next().expect("an argument")).expect("text")
     }
 
-    fn number(&mut self) -> usize {
+    pub(super) fn number(&mut self) -> usize {
         self.text().parse().expect("a number")
     }
 
-    fn head(&mut self) -> Head {
+    pub(super) fn head(&mut self) -> Head {
         (self.text().to_owned(), self.text().to_owned())
+    }
+
+    /// Takes the next `count` arguments.
+    pub(super) fn take(&mut self, count: usize) -> &'a [Word] {
+        let (taken, rest) = self.0.as_slice().split_at(count);
+        self.0 = rest.iter();
+        taken
     }
 }
 
 /// Answer of a script in strings.
-fn answer(words: &[&str]) -> Vec<u8> {
+pub(super) fn answer(words: &[&str]) -> Vec<u8> {
     array(words.iter().map(|word| bulk(word.as_bytes())))
 }
 
 /// Answer of a script that succeeded, with numbers.
-fn done(numbers: &[usize]) -> Vec<u8> {
+pub(super) fn done(numbers: &[usize]) -> Vec<u8> {
     let numbers = numbers.iter().map(|&number| integer(number));
     array(std::iter::once(bulk(b"ok")).chain(numbers))
 }
@@ -63,11 +85,20 @@ fn done(numbers: &[usize]) -> Vec<u8> {
 impl State {
     /// Runs a script by name.
     pub(super) fn run(&mut self, script: &str, words: &Words) -> Vec<u8> {
-        let keys: usize = String::from_utf8_lossy(&words[2]).parse().expect("a number of keys");
-        let mut args = Args(words[3 + keys..].iter());
-        let token = if script == "rejected_length" { "" } else { args.text() };
-        let is_free = matches!(script, "own" | "release" | "rejected_length");
-        if let (false, Err(refusal)) = (is_free, self.check_lease(token)) {
+        let mut args = Args::of(words);
+        if script == "rejected_length" {
+            return integer(self.rejected.len());
+        }
+        if script == "define" {
+            if self.definition.is_empty() {
+                self.definition = args.0.as_slice().to_vec();
+            }
+            return array(self.definition.iter().map(|word| bulk(word)));
+        }
+        let token = args.text();
+        if let (false, Err(refusal)) =
+            (matches!(script, "own" | "release"), self.check_lease(token))
+        {
             return refusal;
         }
         match script {
@@ -78,18 +109,13 @@ impl State {
                 done(&[])
             }
             "claim" => {
-                if self.processing.is_empty() {
-                    std::mem::swap(&mut self.source, &mut self.processing);
-                }
+                claim(&mut self.source, &mut self.processing);
                 let length = self.processing.len();
-                array([
-                    bulk(b"ok"),
-                    bulk(length.to_string().as_bytes()),
-                    integer(length),
-                    integer(0),
-                ])
+                let place = bulk(length.to_string().as_bytes());
+                array([bulk(b"ok"), place, integer(length), integer(0)])
             }
-            "commit_small" => self.commit_small(&args).unwrap_or_else(|refusal| refusal),
+            "commit_pushing" => self.commit_pushing(args).unwrap_or_else(|refusal| refusal),
+            "commit_shared" => self.commit_shared(args).unwrap_or_else(|refusal| refusal),
             "give_back" => self.give_back(),
             "release" => {
                 if self.lease().is_some_and(|lease| lease[..16] == token[..16]) {
@@ -97,23 +123,19 @@ impl State {
                 }
                 done(&[])
             }
-            "forgets" => array([bulk(b"ok"), array([])]),
-            "forgotten" => done(&[]),
-            "rejected_length" => integer(0),
+            "forgets" => {
+                claim(&mut self.forget, &mut self.forgetting);
+                let items = self.forgetting.iter().take(args.number()).map(|item| bulk(item));
+                array([bulk(b"ok"), array(items)])
+            }
+            "forgotten" => {
+                let (count, rejects) = (args.number(), args.number());
+                self.rejected.extend_from_slice(args.take(rejects));
+                self.forgetting.drain(..count);
+                done(&[])
+            }
             other => panic!("the script {other} is not known"),
         }
-    }
-
-    /// Runs a transaction: a push, and the script of the commit.
-    pub(super) fn transaction(&mut self, pushed: &[Item], commit: &Words) -> Vec<u8> {
-        self.sink.extend_from_slice(pushed);
-        let mut args = Args(commit[9..].iter());
-        let token = args.text();
-        let done = self.check_lease(token).and_then(|()| self.advance(&mut args));
-        if done.is_err() {
-            self.sink.truncate(self.sink.len() - pushed.len());
-        }
-        done.map_or_else(|refusal| refusal, |()| self.lengths())
     }
 
     /// Returns the lease, unless it has expired.
@@ -122,7 +144,7 @@ impl State {
         (*until > Instant::now()).then_some(lease)
     }
 
-    fn check_lease(&self, token: &str) -> Result<(), Refusal> {
+    pub(super) fn check_lease(&self, token: &str) -> Result<(), Refusal> {
         let lease = self.lease().unwrap_or_default();
         if lease.get(..32) == Some(token) { Ok(()) } else { Err(answer(&["lease", lease])) }
     }
@@ -133,7 +155,7 @@ impl State {
         let (seq, commit_id) = self.head.clone().unwrap_or_default();
         if let Some(lease) = self.lease() {
             let run = &lease[..16];
-            if run != &token[..16] && !args.0.any(|dead| dead == run.as_bytes()) {
+            if run != &token[..16] && !args.0.any(|dead| &**dead == run.as_bytes()) {
                 let mut held = vec![bulk(b"held"), bulk(lease.as_bytes()), integer(1)];
                 let rest = [&seq, &commit_id, &self.filter];
                 held.extend(rest.map(|word| bulk(word.as_bytes())));
@@ -144,7 +166,8 @@ impl State {
         let state = ["ok", &seq, &commit_id, &self.format, &self.filter].map(str::as_bytes);
         let mut owned: Vec<_> = state.into_iter().map(bulk).collect();
         let length = self.processing.len();
-        owned.extend([bulk(length.to_string().as_bytes()), integer(length), bulk(b"")]);
+        let [place, unseen] = [length, self.unseen].map(|it| bulk(it.to_string().as_bytes()));
+        owned.extend([place, integer(length), unseen]);
         array(owned)
     }
 
@@ -153,36 +176,6 @@ impl State {
         let head = args.head();
         self.head.get_or_insert(head);
         done(&[])
-    }
-
-    fn commit_small(&mut self, args: &Args<'_>) -> Result<Vec<u8>, Refusal> {
-        let all = args.0.as_slice();
-        self.advance(&mut Args(all.iter()))?;
-        let mut rest = Args(all[7..].iter());
-        let (onward, rejects) = (rest.number(), rest.number());
-        assert_eq!(rejects, 0, "all items can be read");
-        self.sink.extend_from_slice(&rest.0.as_slice()[..onward]);
-        Ok(self.lengths())
-    }
-
-    /// Checks head and processing list of a commit, trims the list and advances the head.
-    fn advance(&mut self, args: &mut Args<'_>) -> Result<(), Refusal> {
-        let (base, next) = (args.head(), args.head());
-        let (place, count) = (args.number(), args.number());
-        let head = self.head.clone().unwrap_or_default();
-        if head != base {
-            return Err(answer(&["head", &head.0, &head.1]));
-        }
-        if self.processing.len() != place {
-            return Err(answer(&["source", "the list of claimed items"]));
-        }
-        self.processing.drain(..count);
-        self.head = Some(next);
-        Ok(())
-    }
-
-    fn lengths(&self) -> Vec<u8> {
-        done(&[self.sink.len(), 0, 0])
     }
 
     fn give_back(&mut self) -> Vec<u8> {
@@ -211,14 +204,26 @@ impl State {
             b"LLEN" => integer(match &*words[1] {
                 b"source" => self.source.len(),
                 b"sink" => self.sink.len(),
+                b"forget" => self.forget.len(),
                 _ => 0,
             }),
+            b"ZCARD" => integer(self.scores.len()),
+            b"SCARD" => integer(self.members.len()),
+            b"TYPE" if self.members.is_empty() => b"+none\r\n".into(),
+            b"TYPE" => b"+set\r\n".into(),
             b"CONFIG" => array([bulk(&words[2]), bulk(b"536870912")]),
             b"INFO" => bulk(b"redis_version:7.0.0\r\n"),
             b"HGETALL" => array([]),
             b"SCRIPT" => bulk(b"loaded"),
             other => error(&format!("ERR no command {}", String::from_utf8_lossy(other))),
         }
+    }
+}
+
+/// Renames a list that is not empty, if no claimed item is left.
+fn claim(list: &mut VecDeque<Word>, claimed: &mut VecDeque<Word>) {
+    if claimed.is_empty() {
+        std::mem::swap(list, claimed);
     }
 }
 

@@ -2,17 +2,19 @@
 
 use std::io;
 
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt, DuplexStream};
 
+/// Word of a command, or item of a list. Its clones share the bytes.
+pub(super) type Word = Bytes;
+
 /// Command and its arguments.
-pub(super) type Words = Vec<Vec<u8>>;
+pub(super) type Words = Vec<Word>;
 
 /// Commands as they arrive.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
-    bytes: Vec<u8>,
-    /// Number of bytes of the commands that were removed.
-    taken: usize,
+    bytes: BytesMut,
 }
 
 impl Inbox {
@@ -36,28 +38,25 @@ impl Inbox {
 
     /// Removes and returns the next command, if all of it has arrived.
     pub(super) fn ready(&mut self) -> Option<Words> {
-        let mut at = self.taken;
+        let mut at = 0;
         let words = (0..self.length(&mut at)?).map(|_| {
             let length = self.length(&mut at)?;
-            let word = self.bytes.get(at..at + length)?.to_vec();
+            let start = at;
             at += length + 2;
-            Some(word)
+            Some(start..start + length)
         });
-        let words = words.collect::<Option<Words>>()?;
+        let words = words.collect::<Option<Vec<_>>>()?;
         if at > self.bytes.len() {
             return None;
         }
-        self.taken = at;
-        if self.taken == self.bytes.len() {
-            (self.bytes, self.taken) = (Vec::new(), 0);
-        }
-        Some(words)
+        let command = self.bytes.split_to(at).freeze();
+        Some(words.into_iter().map(|word| command.slice(word)).collect())
     }
 
     /// Reads a length, `*N` or `$N`.
     fn length(&self, at: &mut usize) -> Option<usize> {
         let rest = self.bytes.get(*at..)?;
-        let end = rest.iter().position(|&byte| byte == b'\n')?;
+        let end = memchr::memchr(b'\n', rest)?;
         let number = std::str::from_utf8(&rest[1..end - 1]).expect("a length");
         *at += end + 1;
         Some(number.parse().expect("a length"))

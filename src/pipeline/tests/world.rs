@@ -1,57 +1,23 @@
-//! World of the daemon: the data of the simulated server, and the events that affect both.
+//! World of the daemon: the data of the simulated server, its disk, and the answers to commands.
 
-use std::collections::{BTreeSet, HashMap};
-use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use fastrand::Rng;
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
+use super::crawl::{Crawl, Scripts};
+use super::events::{KINDS, Kind};
+use super::history::History;
+use super::items::{self, ITEMS};
+use super::oracle::Tally;
 use super::server::Fate;
 use super::state::{Head, State};
-use super::wire::{Words, array, integer};
-use crate::crawl::protocol::Protocol;
+use super::wire::{Word, Words, array, integer};
+use urlseen_core::filter::choice::Fsync;
 use urlseen_core::redis::preflight::ServerVersion;
-
-/// Number of different items in a run.
-const ITEMS: u32 = 80;
-
-/// Kind of event in a run, other than the arrival of items.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    /// A command or a reply gets lost, or comes late.
-    Break,
-    /// The server refuses commands for a while.
-    Refuse,
-    /// The server is slow, up to a lease that lapses.
-    Slow,
-    /// All connections break.
-    Cut,
-    /// The server returns with older data.
-    RollBack,
-    /// The server returns with data of a history that it has left.
-    OtherHistory,
-    /// Claimed items return to the source.
-    Meddle,
-    /// Another program holds the lease for a while.
-    Usurp,
-    /// The daemon is killed at a random moment.
-    Kill,
-}
-
-const KINDS: [Kind; 9] = [
-    Kind::Break,
-    Kind::Refuse,
-    Kind::Slow,
-    Kind::Cut,
-    Kind::RollBack,
-    Kind::OtherHistory,
-    Kind::Meddle,
-    Kind::Usurp,
-    Kind::Kill,
-];
+use urlseen_core::storage::sim::SimDisk;
 
 /// The world of one run. Clones are the same world.
 #[derive(Debug, Clone)]
@@ -60,7 +26,6 @@ pub(super) struct World(Arc<Shared>);
 #[derive(Debug)]
 struct Shared {
     data: Mutex<Data>,
-    scripts: HashMap<Vec<u8>, &'static str>,
     cuts: watch::Sender<()>,
     stop: watch::Sender<bool>,
     fed: Notify,
@@ -68,97 +33,121 @@ struct Shared {
 }
 
 #[derive(Debug)]
-struct Data {
-    state: State,
+pub(super) struct Data {
+    pub(super) state: State,
     /// Data that the server may return with.
-    saves: Vec<State>,
-    /// Commits that the storage folder leads to, oldest first, and how many of them are certain.
-    folder: Vec<Head>,
-    certain: usize,
-    /// True if the folder led to the head that the daemon read last with the lease.
-    is_led: bool,
-    random: Rng,
-    kinds: Vec<Kind>,
+    pub(super) saves: Vec<State>,
+    /// Number of times that the server returned with other data.
+    pub(super) loads: usize,
+    pub(super) history: History,
+    /// How often each item was read from the list of items to forget.
+    forgets: Vec<usize>,
+    pub(super) disk: Disk,
+    pub(super) random: Rng,
+    pub(super) kinds: Vec<Kind>,
     /// True once no more events occur.
-    is_calm: bool,
+    pub(super) is_calm: bool,
+    /// True once all items are processed, and no more are fed.
+    pub(super) is_over: bool,
+    /// True if Redis has the filter.
+    pub(super) is_shared: bool,
+    scripts: Arc<Scripts>,
+    interleavings: u64,
     log: Vec<String>,
 }
 
+/// Disk of the storage folder.
+#[derive(Debug)]
+pub(super) struct Disk {
+    pub(super) disk: SimDisk,
+    /// True if the disk was told to fail.
+    pub(super) is_faulty: bool,
+    /// True if the machine loses its power with the next kill.
+    pub(super) loses_power: bool,
+    /// Time until which the disk answers nothing.
+    pub(super) hangs_until: Option<Instant>,
+}
+
 impl Data {
-    fn may(&mut self, kind: Kind, of: u32) -> bool {
+    pub(super) fn may(&mut self, kind: Kind, of: u32) -> bool {
         !self.is_calm && self.kinds.contains(&kind) && self.random.u32(..of) == 0
     }
 
-    fn note(&mut self, what: String) {
-        self.log.push(what);
+    pub(super) fn note(&mut self, what: impl FnOnce() -> String) {
+        self.log.push(what());
     }
 
-    fn is_certain(&self, state: &State) -> bool {
-        state.head.as_ref().is_some_and(|head| self.folder[..self.certain].contains(head))
+    /// Returns true if a daemon can certainly continue from a state.
+    pub(super) fn is_certain(&self, state: &State) -> bool {
+        self.is_shared || state.head.as_ref().is_some_and(|head| self.history.has(head))
     }
 
     /// Puts other data into the server.
-    fn load(&mut self, state: State) {
-        self.note(format!("the server comes back at {:?}", state.head));
+    pub(super) fn load(&mut self, state: State) {
+        self.note(|| format!("the server comes back at {:?}", state.head));
         self.state = state;
+        self.loads += 1;
     }
 
     /// Notes the effect of a script on the head.
     fn follow(&mut self, script: &str, before: Option<&Head>) {
         let Some(head) = self.state.head.clone() else { return };
-        let place = |of: &Head| self.folder.iter().position(|other| other == of);
-        match script {
-            // If the folder leads to this head, it may be cut back to here from now on.
+        let is_first = match script {
+            _ if self.is_shared => script == "begin" && before.is_none(),
             "own" => {
-                self.is_led = self.is_certain(&self.state);
-                self.certain = place(&head).map_or(self.certain, |it| self.certain.min(it + 1));
+                self.history.owned(&head);
+                false
             }
-            "begin" => {
-                let kept = match place(&head) {
-                    Some(place) => place + 1,
-                    None if self.folder.is_empty() => 0,
-                    None => panic!("recovered to {head:?}, which the folder does not lead to"),
-                };
-                self.folder.truncate(kept);
-                if kept == 0 {
-                    self.folder.push(head);
-                    self.saves.push(self.state.clone());
+            "begin" => self.history.begun(head),
+            _ => {
+                if before != Some(&head) {
+                    self.history.committed(before, head);
                 }
-                self.certain = self.folder.len();
+                false
             }
-            _ if before != Some(&head) => {
-                let base = before.and_then(place).expect("a commit follows one that is known");
-                self.folder.truncate(base + 1);
-                self.folder.push(head);
-                self.certain = self.folder.len();
-            }
-            _ => {}
+        };
+        if is_first {
+            self.saves.push(self.state.clone());
+        }
+    }
+
+    /// Notes the items that the daemon was told to forget.
+    fn note_forgets(&mut self, most: usize) {
+        let read = self.state.forgetting.iter().take(most);
+        for item in read {
+            let number = (0..ITEMS).find(|&number| items::item(number) == *item);
+            self.forgets[number.expect("a known item") as usize] += 1;
         }
     }
 }
 
 impl World {
-    pub(super) fn new(seed: u64, protocol: &Protocol) -> Self {
+    pub(super) fn new(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
-        let names = protocol.scripts().into_iter();
-        let scripts = names.flat_map(|(name, script)| {
-            [(script.text().into(), name), (script.hash().into(), name)]
-        });
         let kinds = KINDS.into_iter().filter(|_| random.u8(..3) == 0).collect();
         let data = Data {
             state: State::default(),
             saves: Vec::new(),
-            folder: Vec::new(),
-            certain: 0,
-            is_led: false,
+            loads: 0,
+            history: History::default(),
+            forgets: vec![0; ITEMS as usize],
+            disk: Disk {
+                disk: SimDisk::default(),
+                is_faulty: false,
+                loses_power: false,
+                hangs_until: None,
+            },
             random: random.fork(),
             kinds,
             is_calm: false,
+            is_over: false,
+            is_shared: false,
+            scripts: Arc::default(),
+            interleavings: 0,
             log: Vec::new(),
         };
         Self(Arc::new(Shared {
             data: Mutex::new(data),
-            scripts: scripts.collect(),
             cuts: watch::Sender::new(()),
             stop: watch::Sender::new(false),
             fed: Notify::new(),
@@ -166,36 +155,61 @@ impl World {
         }))
     }
 
-    fn data<T>(&self, with: impl FnOnce(&mut Data) -> T) -> T {
-        with(&mut self.0.data.lock().expect("no assertion has failed"))
+    /// Prepares the world for the configuration of a crawl.
+    pub(super) fn begin(&self, crawl: &Crawl) {
+        let mut data = self.data();
+        data.is_shared = crawl.is_shared;
+        data.state.is_scored = crawl.items().scored;
+        data.scripts = Arc::clone(&crawl.scripts);
+        if crawl.fsync != Fsync::Always {
+            // The log of a machine without power would lack batches.
+            data.kinds.retain(|&kind| kind != Kind::LosePower);
+        }
     }
 
-    pub(super) fn state<T>(&self, with: impl FnOnce(&State) -> T) -> T {
-        self.data(|data| with(&data.state))
+    pub(super) fn data(&self) -> MutexGuard<'_, Data> {
+        // The lock is taken also after a failed assertion.
+        self.0.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Draws a number below `bound`.
     pub(super) fn draw(&self, bound: u64) -> u64 {
-        self.data(|data| data.random.u64(..bound))
+        self.data().random.u64(..bound)
     }
 
     /// Draws a count below `bound`.
     pub(super) fn number(&self, bound: usize) -> usize {
-        self.data(|data| data.random.usize(..bound))
+        self.data().random.usize(..bound)
     }
 
-    pub(super) fn note(&self, what: String) {
-        self.data(|data| data.note(what));
+    pub(super) fn note(&self, what: impl FnOnce() -> String) {
+        self.data().note(what);
     }
 
     pub(super) fn log(&self) -> String {
-        // The lock is taken also after a failed assertion.
-        let data = self.0.data.lock().unwrap_or_else(PoisonError::into_inner);
+        let data = self.data();
         format!("{:?}\n{}", data.kinds, data.log.join("\n"))
+    }
+
+    /// Counts an interleaving.
+    pub(super) fn count(&self) {
+        self.data().interleavings += 1;
+    }
+
+    pub(super) fn interleavings(&self) -> u64 {
+        self.data().interleavings
+    }
+
+    pub(super) fn cut(&self) {
+        self.0.cuts.send_replace(());
     }
 
     pub(super) fn cuts(&self) -> watch::Receiver<()> {
         self.0.cuts.subscribe()
+    }
+
+    pub(super) fn ask_to_stop(&self, stops: bool) {
+        self.0.stop.send_replace(stops);
     }
 
     pub(super) fn stop(&self) -> watch::Receiver<bool> {
@@ -206,190 +220,137 @@ impl World {
         &self.0.fed
     }
 
+    pub(super) fn kill(&self) {
+        self.0.killed.notify_waiters();
+    }
+
     pub(super) async fn killed(&self) {
         self.0.killed.notified().await;
     }
 
-    /// Version of the server; before 7.0 all commits are transactions.
+    pub(super) fn disk(&self) -> SimDisk {
+        self.data().disk.disk.clone()
+    }
+
+    /// Returns true unless the disk hangs.
+    pub(super) fn has_disk(&self) -> bool {
+        let hangs_until = self.data().disk.hangs_until;
+        hangs_until.is_none_or(|until| until <= Instant::now())
+    }
+
+    /// Mends the disk after a daemon has ended. Returns true if it may have ended because of the
+    /// disk.
+    pub(super) fn renew_disk(&self) -> bool {
+        let data = &mut *self.data();
+        let Disk { disk, is_faulty, loses_power, .. } = &mut data.disk;
+        let has_failed = std::mem::take(is_faulty) && disk.has_struck();
+        let random = &mut data.random;
+        *disk = if std::mem::take(loses_power) {
+            disk.after_power_loss(&mut |bound| random.usize(..bound))
+        } else {
+            disk.after_kill()
+        };
+        has_failed
+    }
+
+    /// Chooses the next job. Returns true if a job of the engine comes first, and false if a job of
+    /// the folder comes first. Returns `None` if all jobs wait.
+    pub(super) fn next_job(&self) -> Option<bool> {
+        let data = &mut *self.data();
+        (!data.may(Kind::Lag, 4)).then(|| data.random.bool())
+    }
+
+    /// Version of the server; before 7.0 all commits to a list are transactions.
     pub(super) fn version(&self) -> ServerVersion {
         if self.draw(2) == 0 { ServerVersion(6, 2, 0) } else { ServerVersion(7, 0, 0) }
     }
 
     pub(super) fn is_unreachable(&self) -> bool {
-        self.data(|data| data.may(Kind::Break, 10))
+        let mut data = self.data();
+        data.interleavings += 1;
+        data.may(Kind::Break, 10)
     }
 
     /// Time that the server takes for a command.
     pub(super) fn delay(&self) -> Duration {
-        self.data(|data| {
-            let longest = if data.may(Kind::Slow, 40) {
-                20_000_000
-            } else if data.may(Kind::Slow, 8) {
-                1_000_000
-            } else {
-                2_000
-            };
-            Duration::from_micros(data.random.u64(..longest))
-        })
+        let data = &mut *self.data();
+        let longest = if data.may(Kind::Slow, 40) {
+            20_000_000
+        } else if data.may(Kind::Slow, 8) {
+            1_000_000
+        } else {
+            2_000
+        };
+        Duration::from_micros(data.random.u64(..longest))
     }
 
+    /// Decides the fate of a command or a transaction.
     pub(super) fn fate(&self, commands: &[Words]) -> Fate {
-        self.data(|data| {
-            let fate = if data.may(Kind::Break, 25) {
-                [Fate::Lost, Fate::Unanswered, Fate::Torn, Fate::Late][data.random.usize(..4)]
-            } else if data.may(Kind::Refuse, 30) {
-                Fate::Refused(match commands.len() {
-                    1 => "-LOADING Redis is loading\r\n",
-                    _ => "-EXECABORT Transaction discarded because of: OOM command not allowed\r\n",
-                })
-            } else {
-                Fate::Answered
-            };
-            if fate != Fate::Answered {
-                let names = commands.iter().map(|words| String::from_utf8_lossy(&words[0]));
-                let names = names.collect::<Vec<_>>().join(" ");
-                let script = self.script(commands);
-                data.note(format!("{fate:?}: {names} {script}"));
-            }
-            fate
-        })
-    }
-
-    /// Name of the script in a command or a transaction.
-    fn script(&self, commands: &[Words]) -> &'static str {
-        let text = commands.last().and_then(|words| words.get(1));
-        text.and_then(|text| self.0.scripts.get(text)).copied().unwrap_or_default()
+        let data = &mut *self.data();
+        data.interleavings += 1;
+        let fate = if data.may(Kind::Break, 25) {
+            [Fate::Lost, Fate::Unanswered, Fate::Torn, Fate::Late][data.random.usize(..4)]
+        } else if data.may(Kind::Refuse, 30) {
+            Fate::Refused(match commands.len() {
+                1 => "-LOADING Redis is loading\r\n",
+                _ => "-EXECABORT Transaction discarded because of: OOM command not allowed\r\n",
+            })
+        } else {
+            return Fate::Answered;
+        };
+        let script = data.script(commands);
+        data.note(|| {
+            let names = commands.iter().map(|words| String::from_utf8_lossy(&words[0]));
+            format!("{fate:?}: {} {script}", names.collect::<Vec<_>>().join(" "))
+        });
+        fate
     }
 
     /// Runs a command, or the commands of a transaction.
     pub(super) fn execute(&self, commands: &[Words]) -> Vec<u8> {
-        let script = self.script(commands);
+        let data = &mut *self.data();
+        let script = data.script(commands);
         let last = commands.last().expect("a command");
-        self.data(|data| {
-            let before = data.state.head.clone();
-            let reply = match script {
-                "" => data.state.plain(last),
-                "commit" => {
-                    let pushed = commands.iter().find(|words| &*words[0] == b"RPUSH");
-                    let pushed = pushed.map_or(&[][..], |push| &push[2..]);
-                    let answer = data.state.transaction(pushed, last);
-                    let before = commands[1..].iter().map(|_| integer(0));
-                    array(before.chain([answer]))
-                }
-                script => data.state.run(script, last),
-            };
-            data.follow(script, before.as_ref());
-            if !script.is_empty() {
-                let head = &data.state.head;
-                data.log.push(format!(
-                    "{script}: {:?}, then at {head:?}",
-                    String::from_utf8_lossy(&reply[..reply.len().min(60)])
-                ));
-            }
-            reply
-        })
-    }
-
-    /// Feeds items and triggers events, and then asks the daemon to stop once all items are
-    /// processed.
-    pub(super) async fn happen(&self) -> Infallible {
-        for _ in 0..4 + self.draw(12) {
-            self.feed();
-            sleep(Duration::from_millis(self.draw(2000))).await;
-            for kind in self.data(|data| data.kinds.clone()) {
-                if self.draw(3) == 0 {
-                    self.strike(kind);
-                    sleep(Duration::from_micros(self.draw(20_000))).await;
-                }
-            }
-            self.data(|data| {
-                if data.state.head.is_some() {
-                    data.saves.push(data.state.clone());
-                }
-            });
+        if script.is_empty() {
+            return data.state.plain(last);
         }
-        self.data(|data| data.is_calm = true);
-        // A refused commit may return items.
-        loop {
-            sleep(Duration::from_secs(1)).await;
-            self.0.stop.send_replace(self.is_done());
+        let before = data.state.head.clone();
+        let reply = if script == "commit" {
+            let pushed = commands.iter().find(|words| &*words[0] == b"RPUSH");
+            let pushed = pushed.map_or(&[][..], |push| &push[2..]);
+            let answer = data.state.transaction(pushed, last);
+            array(commands[1..].iter().map(|_| integer(0)).chain([answer]))
+        } else {
+            data.state.run(script, last)
+        };
+        if script == "forgets" && reply.starts_with(b"*2\r\n$2\r\nok") {
+            data.note_forgets(1000);
         }
-    }
-
-    pub(super) fn is_done(&self) -> bool {
-        self.data(|data| {
-            data.is_calm && data.state.source.is_empty() && data.state.processing.is_empty()
-        })
-    }
-
-    fn feed(&self) {
-        self.data(|data| {
-            for _ in 0..data.random.u32(..30) {
-                let item = format!("http://a/{}", data.random.u32(..ITEMS)).into_bytes();
-                data.state.fed.push(item.clone());
-                data.state.source.push_back(item);
-            }
+        data.follow(script, before.as_ref());
+        let head = data.state.head.clone();
+        data.note(|| {
+            let start = String::from_utf8_lossy(&reply[..reply.len().min(60)]);
+            format!("{script}: {start:?}, then at {head:?}")
         });
-        self.0.fed.notify_waiters();
+        reply
     }
 
-    fn strike(&self, kind: Kind) {
-        match kind {
-            Kind::Break | Kind::Refuse | Kind::Slow => {}
-            Kind::Cut => self.0.cuts.send_replace(()),
-            Kind::RollBack | Kind::OtherHistory => self.roll_back(kind == Kind::OtherHistory),
-            Kind::Meddle => self.data(|data| {
-                let State { processing, source, .. } = &mut data.state;
-                source.extend(processing.pop_back());
-                data.note("an item goes back".to_owned());
-            }),
-            Kind::Usurp => self.data(|data| {
-                let until = Instant::now() + Duration::from_millis(data.random.u64(..4000));
-                data.state.lease = Some(("f".repeat(32), until));
-                data.note("another program takes the lease".to_owned());
-            }),
-            Kind::Kill => self.0.killed.notify_waiters(),
-        }
-    }
-
-    /// Makes the server return with a save.
-    fn roll_back(&self, any: bool) {
-        self.data(|data| {
-            let mut saves = data.saves.clone();
-            saves.retain(|save| any || data.is_certain(save));
-            if saves.is_empty() {
-                return;
-            }
-            let number = data.random.usize(..saves.len());
-            data.load(saves.swap_remove(number));
-        });
-        self.0.cuts.send_replace(());
-    }
-
-    /// The daemon refused to continue with the server's data. Checks that there is a reason. Then
-    /// the server returns with data that the folder leads to.
-    pub(super) fn refused(&self, why: &str) {
-        self.data(|data| {
-            assert!(!data.is_led, "refused without a reason: {why}");
-            data.note(format!("refused: {why}"));
-            let last = data.saves.iter().rfind(|save| data.is_certain(save)).cloned();
-            data.load(last.expect("the folder leads to its beginning"));
-        });
-        self.0.cuts.send_replace(());
-    }
-
-    /// Checks that each fed item is in the sink exactly once, and that nothing else is.
+    /// Checks the treatment of all items.
     pub(super) fn check(&self) {
-        self.state(|state| {
-            let fed: BTreeSet<_> = state.fed.iter().collect();
-            let pushed: BTreeSet<_> = state.sink.iter().collect();
-            let text = |items: Vec<&&Vec<u8>>| {
-                let text = items.into_iter().map(|item| String::from_utf8_lossy(item));
-                text.collect::<Vec<_>>().join(" ")
-            };
-            let lost = text(fed.difference(&pushed).collect());
-            let extra = state.sink.len() - pushed.len();
-            assert!(lost.is_empty() && extra == 0, "lost {lost:?}, {extra} repeated");
-        });
+        let data = self.data();
+        Tally::of(&data.state).check(&data.state, &data.forgets);
+        for number in 0..ITEMS {
+            if let Some(score) = data.state.scores.get(&items::item(number)) {
+                assert_eq!(score.to_bits(), (items::score(number) + 0.0).to_bits(), "{number}");
+            }
+        }
+    }
+}
+
+impl Data {
+    /// Name of the script in a command or a transaction; empty for other commands.
+    fn script(&self, commands: &[Words]) -> &'static str {
+        let text: Option<&Word> = commands.last().and_then(|words| words.get(1));
+        text.and_then(|text| self.scripts.get(text)).copied().unwrap_or_default()
     }
 }

@@ -1,4 +1,4 @@
-//! Checks of items over HTTP.
+//! Checks of items through the admin endpoint.
 
 use urlseen_cli::admin::{AdminClient, CheckError, Checked, ClientError, Limits};
 
@@ -65,14 +65,14 @@ fn a_body_must_be_declared_as_json() {
         assert_eq!(answer.status, 415, "{header}: {answer:?}");
         assert!(answer.body.contains("Content-Type: application/json"), "{answer:?}");
     }
-    // The question that a browser asks before it sends such a body for a page of another site.
+    // A browser sends this request before it sends such a body for a page of another site.
     let preflight = endpoint.request("OPTIONS /check HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(preflight.status, 405);
     assert!(!preflight.head.contains("access-control"), "{preflight:?}");
 }
 
 #[test]
-fn a_filter_that_cannot_be_asked_says_why() {
+fn the_reason_for_a_missing_verdict_is_reported() {
     let refuse = |_: &[Vec<u8>]| Err(CheckError("the filter is not loaded yet".to_owned()));
     let endpoint = Endpoint::with(Limits::default(), refuse);
     let answer = endpoint.post("/check", r#"{"items": ["a"]}"#);
@@ -82,7 +82,7 @@ fn a_filter_that_cannot_be_asked_says_why() {
 }
 
 #[test]
-fn a_check_that_panics_or_miscounts_is_answered_too() {
+fn a_check_that_panics_or_miscounts_gets_an_answer() {
     let endpoint = Endpoint::with(Limits::default(), |items| {
         assert!(items[0] != b"panic", "the test asked for a panic");
         Ok(Vec::new())
@@ -93,9 +93,9 @@ fn a_check_that_panics_or_miscounts_is_answered_too() {
     }
 }
 
-/// Sends more than a request has room for, by count and by bytes, with every kind of byte.
+/// Asks about more items and more bytes than fit into one request, with every kind of byte.
 #[test]
-fn the_client_asks_for_as_many_as_it_is_given() {
+fn the_client_divides_many_items_into_requests() {
     let endpoint = Endpoint::new();
     let bytes = |number: usize| [b"u\xff\x00\"\xc3\xbc"[..number % 7].to_vec(), vec![7; number]];
     let mut items = (0..2500).map(|number| bytes(number % 300).concat()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! `urlseen status` and `urlseen check`, asking an endpoint.
+//! `urlseen status` and `urlseen check` with a test endpoint.
 
 use std::fs;
 
@@ -37,24 +37,24 @@ lease        held for 12 s unless it is renewed
 source                    21   items wait to be claimed
 processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers
-rejects                   24   items could not be read and wait for people
+rejects                   24   unreadable items wait for a decision
 items                     10   committed since the start; of these
-  unseen                   1   pushed on
+  unseen                   1   pushed to the sink
   seen                     2   dropped
-  unfiltered               3   pushed on as they asked (dont_filter)
+  unfiltered               3   pushed to the sink unchecked (dont_filter)
                           12   of these by the rule \"list pages\"
-  rejected                 4   not readable
+  rejected                 4   unreadable
 batches                    6   committed since the start
                            5   rejects were dropped from a full list
                            7   batches were judged again without a commit
-                           9   times the filter went back with Redis
+                           9   rollbacks, because Redis came back with older data
 asked                     59   since the start; of these
-  seen                    13   answered so
-  unseen                  14   answered so, and seen since if they were to be added
-  full                    15   not done: there was no room
-  forgotten               17   to pass once more
+  seen                    13   answered as seen
+  unseen                  14   answered as unseen, and added if the client asked for that
+  full                    15   refused: no room
+  forgotten               17   forgotten: they pass again
 filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB
-                          16   of these are to pass once more";
+                          16   of these were forgotten and pass again";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());
 }
 
@@ -72,7 +72,7 @@ fn status_as_json_is_the_daemons_answer() {
 }
 
 #[test]
-fn the_folder_is_the_one_that_the_configuration_names() {
+fn the_folder_is_that_of_the_configuration() {
     let endpoint = Endpoint::new();
     let config = TempDir::new().unwrap();
     let dir = endpoint.folder.path().display();
@@ -114,7 +114,7 @@ fn checked(output: &Output) -> (Option<i32>, Vec<&str>) {
 }
 
 #[test]
-fn the_status_of_a_check_is_0_if_all_have_been_seen() {
+fn the_exit_status_of_check_is_0_if_all_items_are_seen() {
     let endpoint = Endpoint::new();
     let check = |items: &[&str]| items.iter().fold(run("check", &endpoint), Run::arg).output();
     assert_eq!(checked(&check(&["s1", "s2"])), (Some(0), vec!["seen\ts1\ts1", "seen\ts2\ts2"]));
@@ -131,7 +131,7 @@ fn the_status_of_a_check_is_0_if_all_have_been_seen() {
 }
 
 #[test]
-fn a_check_as_json_is_an_object_an_item() {
+fn check_prints_a_json_object_for_each_item() {
     let endpoint = Endpoint::new();
     let output = run("check", &endpoint).arg("--json").arg("-").stdin(b"s\n\xff\n").output();
     assert_eq!(output.code(), Some(1), "{output:?}");

@@ -1,12 +1,12 @@
-//! Hosts that requests are addressed to.
+//! Host names of requests to the admin endpoint.
 
 use urlseen_cli::admin::{Phase, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 
 #[test]
-fn a_page_that_leads_its_own_name_here_reads_nothing() {
-    let endpoint = Endpoint::new();
+fn a_page_whose_host_name_resolves_to_this_address_reads_nothing() {
+    let mut endpoint = Endpoint::new();
     let address = endpoint.listen_for(&["metrics.example"]);
     let get = |host: &str, path: &str| {
         let request = format!("GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n");
@@ -41,8 +41,8 @@ fn a_page_that_leads_its_own_name_here_reads_nothing() {
 }
 
 #[test]
-fn an_absolute_target_counts_before_the_header() {
-    let endpoint = Endpoint::new();
+fn an_absolute_target_takes_precedence_over_the_host_header() {
+    let mut endpoint = Endpoint::new();
     let address = endpoint.listen();
     let code = |request: &str| ask(connect_tcp(address), request).status;
     for (target, host, expected) in [
@@ -59,8 +59,8 @@ fn an_absolute_target_counts_before_the_header() {
 }
 
 #[test]
-fn a_request_has_one_host() {
-    let endpoint = Endpoint::new();
+fn a_request_with_no_host_or_two_hosts_is_refused() {
+    let mut endpoint = Endpoint::new();
     let address = endpoint.listen();
     let code = |request: &str| ask(connect_tcp(address), request).status;
     assert_eq!(code("GET /status HTTP/1.1\r\n\r\n"), 400);
@@ -68,7 +68,7 @@ fn a_request_has_one_host() {
     let twice = "GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n";
     assert_eq!(code(twice), 400);
     assert_eq!(code("GET /status HTTP/1.0\r\nHost: evil.example\r\n\r\n"), 421);
-    // Some load balancers probe like this; no browser does.
+    // Some load balancers send such a probe. No browser does.
     assert_eq!(code("GET /healthz HTTP/1.0\r\n\r\n"), 200);
 }
 
@@ -82,7 +82,7 @@ fn the_socket_in_the_folder_answers_to_any_host() {
 }
 
 #[test]
-fn answers_hold_nothing_that_a_terminal_obeys() {
+fn answers_contain_no_terminal_control_characters() {
     let endpoint = Endpoint::new();
     let trouble = "a\u{1b}]0;b\u{7}\rc\u{9b}31m\u{202e}".to_owned();
     endpoint.set(Phase::RedisAway { trouble: trouble.clone() });

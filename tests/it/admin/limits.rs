@@ -13,7 +13,7 @@ use crate::util::wait::SOON;
 const BRIEF: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_mins(10);
 
-/// Limits that a test never meets, except those that it sets itself.
+/// Limits that no test reaches, except those that the test sets.
 fn patient() -> Limits {
     Limits { head: LONG, body: LONG, check: LONG, connection: LONG, ..Limits::default() }
 }
@@ -22,7 +22,7 @@ fn endpoint(limits: Limits) -> Endpoint {
     Endpoint::with(limits, |items| Ok(by_first_letter(items)))
 }
 
-/// Reads until the server closes the connection, which it must do.
+/// Reads until the server closes the connection.
 fn until_closed(stream: UnixStream) -> Vec<u8> {
     let start = Instant::now();
     let bytes = read_to_end(stream);
@@ -31,7 +31,7 @@ fn until_closed(stream: UnixStream) -> Vec<u8> {
 }
 
 #[test]
-fn a_head_that_does_not_come_is_not_waited_for() {
+fn a_connection_without_a_complete_head_is_closed() {
     let endpoint = endpoint(Limits { head: BRIEF, ..patient() });
     for part in ["", "GET /healthz HTTP/1.1\r\nHost:"] {
         let mut stream = endpoint.connect();
@@ -41,7 +41,7 @@ fn a_head_that_does_not_come_is_not_waited_for() {
 }
 
 #[test]
-fn a_body_that_does_not_come_is_not_waited_for() {
+fn a_connection_without_a_complete_body_is_closed() {
     let endpoint = endpoint(Limits { body: BRIEF, ..patient() });
     let mut stream = endpoint.connect();
     let head = format!("POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Content-Length: 100\r\n\r\n{{");
@@ -76,7 +76,7 @@ fn a_too_large_request_is_refused() {
     assert_eq!(endpoint.post("/check", &items(900)).status, 200);
     let answer = endpoint.post("/check", &items(1000));
     assert_eq!((answer.status, answer.body.as_str()), (413, "a body has at most 1000 bytes\n"));
-    // Without a length in advance.
+    // This body has no length in its head.
     let chunked = format!(
         "POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
         "u".repeat(2000)
@@ -84,7 +84,7 @@ fn a_too_large_request_is_refused() {
     assert_eq!(endpoint.request(&chunked).status, 413);
     let long = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let mut stream = endpoint.connect();
-    // The server does not read the rest once it has refused the beginning.
+    // The server refuses the start, and does not read the rest.
     let _ = stream.write_all(long.as_bytes());
     assert_eq!(super::answer(&read_to_end(stream)).status, 431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(100));
@@ -92,7 +92,7 @@ fn a_too_large_request_is_refused() {
 }
 
 #[test]
-fn so_many_items_and_no_more_are_checked_at_once() {
+fn a_check_with_too_many_items_is_refused() {
     let endpoint = endpoint(Limits { items: 3, ..patient() });
     assert_eq!(endpoint.post("/check", r#"{"items": ["a", "b", "c"]}"#).status, 200);
     let answer = endpoint.post("/check", r#"{"items": ["a", "b", "c", "d"]}"#);
@@ -100,7 +100,7 @@ fn so_many_items_and_no_more_are_checked_at_once() {
     assert_eq!(answer.body, "4 items; a request has at most 3\n");
 }
 
-/// Beginnings of requests that never end.
+/// Returns incomplete requests.
 fn silences() -> [String; 4] {
     let body = format!("POST /check HTTP/1.1\r\nHost: localhost\r\n{JSON}Content-Length: 99\r\n");
     [String::new(), "GET /heal".to_owned(), body.clone(), body + "\r\n{\"items\": ["]
@@ -110,7 +110,7 @@ const PROBE: &str = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 #[test]
 fn silent_connections_do_not_delay_a_probe() {
-    let endpoint = endpoint(Limits { connections: 8, ..patient() });
+    let mut endpoint = endpoint(Limits { connections: 8, ..patient() });
     let address = endpoint.listen();
     for silence in silences() {
         let connect = || {
@@ -128,7 +128,7 @@ fn silent_connections_do_not_delay_a_probe() {
 
 #[test]
 fn the_oldest_idle_connection_yields_to_a_new_one() {
-    let endpoint = endpoint(Limits { connections: 3, ..patient() });
+    let mut endpoint = endpoint(Limits { connections: 3, ..patient() });
     let address = endpoint.listen();
     let [mut oldest, second, third] = [(); 3].map(|()| connect_tcp(address));
     let fourth = connect_tcp(address);
@@ -160,7 +160,7 @@ fn a_running_check_keeps_its_place() {
 }
 
 #[test]
-fn a_check_that_hangs_holds_up_checks_alone() {
+fn a_hanging_check_delays_only_other_checks() {
     let (let_go, hang) = mpsc::channel::<()>();
     let hang = std::sync::Mutex::new(hang);
     let endpoint = Endpoint::with(Limits { check: BRIEF, ..patient() }, move |items| {
@@ -177,7 +177,7 @@ fn a_check_that_hangs_holds_up_checks_alone() {
     let_go.send(()).unwrap();
     let again = || endpoint.post("/check", r#"{"items": ["a"]}"#).status == 200;
     crate::util::wait::wait_until(SOON, "answer to a check", again);
-    // The endpoint ends although this check never does.
+    // The endpoint must end, although this check never ends.
     assert_eq!(endpoint.post("/check", r#"{"items": ["hang"]}"#).status, 503);
     drop(endpoint);
     drop(let_go);

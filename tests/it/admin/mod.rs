@@ -1,4 +1,4 @@
-//! The admin endpoint over HTTP, in front of a daemon that only pretends.
+//! The admin endpoint over HTTP, with a substitute for the daemon.
 
 mod check;
 mod commands;
@@ -29,7 +29,7 @@ const JSON: &str = "Content-Type: application/json\r\n";
 
 type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Sync;
 
-/// Fake daemon that answers as the test tells it.
+/// Substitute for the daemon. The test sets its answers.
 struct Pretender {
     phase: Mutex<Phase>,
     check: Box<Check>,
@@ -92,7 +92,7 @@ fn status(phase: Phase) -> Status {
     }
 }
 
-/// Verdicts: an item is seen if it begins with an s.
+/// Returns verdicts: an item that begins with an s is seen.
 fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     let fingerprint = |item: &[u8]| String::from_utf8_lossy(item).into_owned();
     let judge = |item: &Vec<u8>| match item.first() {
@@ -104,9 +104,9 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     items.iter().map(judge).collect()
 }
 
-/// Endpoint in a folder of its own.
+/// Endpoint in its own folder.
 pub(crate) struct Endpoint {
-    /// Must be dropped before the folder.
+    /// The server must be dropped before the folder.
     server: AdminServer,
     view: Arc<Pretender>,
     pub(crate) folder: TempDir,
@@ -142,12 +142,12 @@ impl Endpoint {
     }
 
     /// Listens on loopback, at a port that the system chooses.
-    fn listen(&self) -> SocketAddr {
+    fn listen(&mut self) -> SocketAddr {
         self.listen_for(&[])
     }
 
     /// Listens on loopback for these hosts.
-    fn listen_for(&self, hosts: &[&str]) -> SocketAddr {
+    fn listen_for(&mut self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
         self.server.listen_at(&host_port("127.0.0.1:0"), &hosts).unwrap()
     }
@@ -178,7 +178,7 @@ fn connect_tcp(address: SocketAddr) -> TcpStream {
     stream
 }
 
-/// Parses an address as the configuration does.
+/// Parses an address in the same way as the configuration.
 fn host_port(text: &str) -> HostPort {
     let set = vec![format!("admin.listen={text}")];
     let env: [(&str, &str); 0] = [];
@@ -200,7 +200,8 @@ fn ask(mut stream: impl Read + Write, request: &str) -> Answer {
 
 fn read_to_end(mut stream: impl Read) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // A client that is refused before it has sent all gets a reset after the answer.
+    // If the server refuses a client before the client has sent everything, a reset follows the
+    // answer.
     if let Err(error) = stream.read_to_end(&mut bytes) {
         assert_eq!(error.kind(), std::io::ErrorKind::ConnectionReset);
     }

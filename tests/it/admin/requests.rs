@@ -1,4 +1,4 @@
-//! Every request of the endpoint, and its answers.
+//! All requests of the admin endpoint, and their answers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,7 +10,7 @@ use crate::tidy::report;
 use crate::util::sources::root;
 
 #[test]
-fn health_is_lost_by_failure_alone_and_readiness_by_anything_but_work() {
+fn only_a_failure_ends_health_and_each_pause_ends_readiness() {
     let text = || "because".to_owned();
     let endpoint = Endpoint::new();
     for (phase, health, readiness) in [
@@ -36,7 +36,7 @@ fn health_is_lost_by_failure_alone_and_readiness_by_anything_but_work() {
 }
 
 #[test]
-fn a_status_comes_back_as_it_was() {
+fn a_status_is_the_same_after_json() {
     let endpoint = Endpoint::new();
     for phase in [Phase::Working, Phase::RedisAway { trouble: "gone".to_owned() }] {
         endpoint.set(phase.clone());
@@ -61,7 +61,7 @@ fn the_index_names_every_path() {
 }
 
 #[test]
-fn other_paths_and_methods_are_told_apart() {
+fn other_paths_and_methods_get_different_errors() {
     let endpoint = Endpoint::new();
     assert_eq!(endpoint.get("/statuses").status, 404);
     assert_eq!(endpoint.get("/check").status, 405);
@@ -73,14 +73,14 @@ fn other_paths_and_methods_are_told_apart() {
 
 #[test]
 fn tcp_answers_the_same_if_configured() {
-    let endpoint = Endpoint::new();
+    let mut endpoint = Endpoint::new();
     let address = endpoint.listen();
     assert!(address.ip().is_loopback());
     let answer = ask(connect_tcp(address), "GET /healthz HTTP/1.0\r\n\r\n");
     assert_eq!((answer.status, answer.body.as_str()), (200, "ok\n"));
 }
 
-/// Samples by name and labels.
+/// Returns the samples, by name with labels.
 fn samples(metrics: &str) -> BTreeMap<&str, f64> {
     let samples = metrics.lines().filter(|line| !line.starts_with('#'));
     samples
@@ -151,7 +151,7 @@ fn metrics_are_the_status_in_numbers() {
 }
 
 #[test]
-fn the_page_of_metrics_has_a_row_for_each_and_for_none_besides() {
+fn the_page_of_metrics_has_a_row_for_each_metric_and_no_other_rows() {
     let metrics = Endpoint::new().get("/metrics").body;
     let names = samples(&metrics);
     let mut names = names.keys().map(|name| name.split('{').next().unwrap()).collect::<Vec<_>>();

@@ -1,4 +1,4 @@
-//! The socket in the storage folder.
+//! The admin socket in the storage folder.
 
 use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -35,7 +35,7 @@ fn names_in(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn only_its_owner_can_use_the_socket_and_it_is_gone_at_the_end() {
+fn only_the_owner_can_use_the_socket_which_is_removed_at_the_end() {
     let endpoint = Endpoint::new();
     let found = fs::symlink_metadata(endpoint.socket()).unwrap();
     assert!(found.file_type().is_socket());
@@ -59,7 +59,7 @@ fn a_socket_that_a_dead_process_left_is_replaced() {
 }
 
 #[test]
-fn a_socket_that_took_its_place_is_left_alone() {
+fn an_endpoint_does_not_remove_the_socket_of_a_later_one() {
     let folder = TempDir::new().unwrap();
     let first = server_in(folder.path());
     let second = server_in(folder.path());
@@ -75,7 +75,8 @@ fn a_socket_that_took_its_place_is_left_alone() {
 #[test]
 fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
     let folder = TempDir::new().unwrap();
-    // Around the limit of 107 bytes too, where the temporary name may be too long by itself.
+    // Includes lengths near the limit of 107 bytes. With these, only the temporary name is too
+    // long.
     let base = folder.path().as_os_str().len() + 1 + SOCKET.len() + 1;
     for length in (100 - base..112 - base).chain([200]) {
         let long = folder.path().join("x".repeat(length));
@@ -104,7 +105,7 @@ fn the_reason_for_a_missing_endpoint_is_reported() {
 }
 
 #[test]
-fn no_daemon_is_told_apart_from_a_forbidden_one() {
+fn a_missing_daemon_and_a_forbidden_socket_have_different_errors() {
     let folder = TempDir::new().unwrap();
     for folder in [folder.path(), &folder.path().join("absent")] {
         let error = asked_in(folder).unwrap_err();

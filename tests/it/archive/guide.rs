@@ -1,4 +1,4 @@
-//! `docs/guides/way-back.md` word for word: its configurations, its commands, its settings.
+//! The configurations, commands and settings of `docs/guides/way-back.md`, word for word.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use crate::util::binary::Run;
 use crate::util::redis::RedisServer;
 use crate::util::sources::root;
 
-/// Blocks of a section, by their kind.
+/// Code blocks of a section of the guide, by their kind.
 #[derive(Default)]
 struct Section {
     config: String,
@@ -26,7 +26,7 @@ impl Section {
         let (_, text) = page.split_once(&format!("\n## {title}\n")).expect("such a section");
         let text = text.split("\n## ").next().unwrap();
         let mut section = Self::default();
-        // Two tables of a configuration are one block with an empty line.
+        // An empty line between two tables does not end a block.
         for line in text.lines().filter_map(|line| line.strip_prefix("    ")) {
             let is_setting = line.split(' ').next().is_some_and(|name| name == name.to_uppercase());
             let is_config = line.starts_with('[') || line.contains(" = ");
@@ -41,7 +41,7 @@ impl Section {
     }
 }
 
-/// Crawl in a folder of its own that follows the guide.
+/// Crawl in its own folder that follows the guide.
 struct Leaver {
     server: RedisServer,
     folder: TempDir,
@@ -67,20 +67,20 @@ impl Leaver {
         let run = Run::of("/bin/bash", ["-euo", "pipefail", "-c", commands]);
         let run = run.dir(self.folder.path()).env("PATH", path.unwrap());
         let run = run.env("URLSEEN_REDIS__URL", self.server.url());
-        // A small filter, to keep the test fast.
+        // A small filter makes the test fast.
         let output = run.env("URLSEEN_FILTER__CAPACITY", "100_000").output();
         assert_eq!(output.code(), Some(0), "{output:?}");
     }
 
-    /// Lets urlseen judge these URLs, which are all unseen.
+    /// Runs urlseen on these URLs. All of them must be unseen.
     fn see(&self, urls: &[String]) {
         let () = self.server.connection().rpush("demo:discovered", urls).unwrap();
         self.shell("urlseen run --drain");
         assert_eq!(self.server.connection().llen("demo:unseen"), Ok(urls.len()));
     }
 
-    /// Runs Python in the folder with the settings. It gets the socket, and 100 seen URLs before 10
-    /// unseen ones.
+    /// Runs Python in the folder with the settings of the guide. The program gets the socket, 100
+    /// seen URLs and 10 unseen URLs.
     #[track_caller]
     fn python(&self, program: &str) {
         let python = root().join(".venv/bin/python");
@@ -119,7 +119,7 @@ print(sum(seen), 'seen,', len(seen) - sum(seen), 'new')
 ";
 
 #[test]
-fn scrapy_redis_goes_on_with_the_set_by_settings_alone() {
+fn scrapy_redis_continues_with_the_set_after_a_change_of_settings() {
     let leaver = Leaver::new("From a filter in Redis to scrapy-redis");
     assert_eq!(leaver.section.commands, "");
     leaver.see(&urls(0, 100));
@@ -127,7 +127,7 @@ fn scrapy_redis_goes_on_with_the_set_by_settings_alone() {
 }
 
 #[test]
-fn scrapy_redis_goes_on_with_an_archive() {
+fn scrapy_redis_continues_with_an_archive() {
     let leaver = Leaver::new("From an archive to scrapy-redis");
     leaver.see(&urls(0, 100));
     leaver.shell(&leaver.section.commands);
@@ -135,7 +135,7 @@ fn scrapy_redis_goes_on_with_an_archive() {
 }
 
 #[test]
-fn plain_scrapy_goes_on_with_an_archive() {
+fn plain_scrapy_continues_with_an_archive() {
     let leaver = Leaver::new("From an archive to plain Scrapy");
     leaver.see(&urls(0, 100));
     leaver.shell(&leaver.section.commands);

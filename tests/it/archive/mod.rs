@@ -1,4 +1,4 @@
-//! `storage.archive`: emitted fingerprints come out again, for scrapy-redis and Scrapy.
+//! `storage.archive`: emitted fingerprints are exported for scrapy-redis and Scrapy.
 
 mod guide;
 
@@ -18,7 +18,7 @@ use crate::util::wait::{SOON, wait_until};
 const SINK: &str = "demo:unseen";
 const SET: &str = "demo:dupefilter";
 
-/// Makes a crawl with a snapshot each 100 KB of log, and as few kept snapshots as possible.
+/// Makes a crawl with a snapshot for each 100 KB of log. It keeps as few snapshots as possible.
 fn crawl() -> Crawl {
     on(RedisServer::start())
 }
@@ -34,12 +34,12 @@ fn urls(from: usize, count: usize) -> Vec<String> {
     (from..from + count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Makes a fingerprint in hex, with an evenly spread leading byte.
+/// Makes a fingerprint of hex digits. The leading bytes are evenly spread.
 fn hex(number: usize) -> String {
     format!("{:02x}{number:038x}", number % 256)
 }
 
-/// Fingerprints of URLs in hex.
+/// Returns the fingerprints of URLs in hex digits.
 fn fingerprints(urls: &[String]) -> BTreeSet<String> {
     let output = urlseen(["fingerprint"]).stdin(urls.join("\n")).output();
     output.text().lines().map(str::to_owned).collect()
@@ -77,10 +77,10 @@ fn after_many_kills_the_archive_has_all_items_of_the_sink() {
     for round in 0..4 {
         let daemon = crawl.start();
         let before = parts(&crawl);
-        // Killed while it archives, or in the middle of a batch.
+        // The kill comes during the archiving, or in the middle of a batch.
         if round % 2 == 0 {
             wait_until(Duration::from_mins(1), "a part of the archive", || {
-                // A snapshot begins while the log grows.
+                // A snapshot starts when the log has grown.
                 crawl.push(&urls(pushed, 500));
                 pushed += 500;
                 parts(&crawl) > before
@@ -108,7 +108,7 @@ fn after_many_kills_the_archive_has_all_items_of_the_sink() {
     assert_eq!(set, fingerprints(&sink));
 }
 
-/// The log has a batch that Redis forgot. The export must not have it.
+/// The log has a batch that Redis has lost. The export must not include this batch.
 #[test]
 fn a_batch_that_redis_does_not_know_is_not_exported() {
     let mut crawl = on(RedisServer::start_with(&["--save", "3600 1000000"]));
@@ -131,14 +131,14 @@ fn a_batch_that_redis_does_not_know_is_not_exported() {
     assert_eq!(exported(&crawl, &[]), fingerprints(&expected));
 }
 
-/// Imports fingerprints by these numbers.
+/// Imports the fingerprints with these numbers.
 fn import(crawl: &Crawl, numbers: Range<usize>) -> Output {
     let lines: String = numbers.map(|number| hex(number) + "\n").collect();
     crawl.command("import", &[]).stdin(lines).output()
 }
 
-/// Imports fingerprints by several runs. Each run ends after its snapshot, so that later ones prune
-/// the log.
+/// Imports fingerprints with several runs. Each run ends after its snapshot, so that later runs
+/// prune the log.
 fn import_in_parts(crawl: &Crawl, numbers: Range<usize>) {
     for from in numbers.clone().step_by(5000) {
         let imported = import(crawl, from..numbers.end.min(from + 5000));
@@ -147,7 +147,7 @@ fn import_in_parts(crawl: &Crawl, numbers: Range<usize>) {
 }
 
 #[test]
-fn forgotten_imported_and_text_keys_are_told_apart() {
+fn forgotten_imported_and_text_keys_are_exported_differently() {
     let crawl = crawl().set("source.item=fingerprint");
     crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
     crawl.drain();
@@ -177,16 +177,21 @@ fn forgotten_imported_and_text_keys_are_told_apart() {
 }
 
 #[test]
-fn an_archive_that_came_late_is_refused_unless_partial() {
+fn an_archive_with_a_gap_is_exported_only_with_partial() {
     let crawl =
         Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
-    // Imports need no way back, so the log is pruned as soon as snapshots cover it.
+    // Redis never goes back to before an import, so the log is pruned as soon as snapshots cover
+    // it.
     import_in_parts(&crawl, 0..50_000);
     let crawl = crawl.set("storage.archive=true");
     let late = import(&crawl, 50_000..100_000);
-    assert!(late.stderr.contains("lacks what was let through before record"), "{}", late.stderr);
+    assert!(late.stderr.contains("lacks fingerprints from before record"), "{}", late.stderr);
     let shown = urlseen(["storage", "show", "--storage"]).arg(crawl.storage_dir()).output();
-    assert!(shown.text().contains("; it lacks what came before record"), "{}", shown.text());
+    assert!(
+        shown.text().contains("; it lacks fingerprints from before record"),
+        "{}",
+        shown.text()
+    );
     let refused = crawl.command("export", &["--archive"]).output();
     assert_eq!((refused.code(), refused.text()), (Some(2), ""), "{refused:?}");
     assert!(refused.stderr.contains("--partial"), "{refused:?}");
@@ -204,7 +209,7 @@ fn a_filter_in_redis_has_no_archive() {
     let crawl = Crawl::new().set("filter.place=redis");
     let output = crawl.command("export", &["--archive"]).output();
     assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("no storage folder has an archive"), "{output:?}");
+    assert!(output.stderr.contains("there is no archive"), "{output:?}");
 }
 
 #[test]

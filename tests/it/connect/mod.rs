@@ -1,4 +1,4 @@
-//! Connections: those that work, and the errors of those that do not.
+//! Connections to Redis, and the errors of failed connections.
 
 mod tls;
 
@@ -14,7 +14,7 @@ use urlseen_core::redis::error::{LinkError, Retry};
 use crate::preflight::{PASSWORD, Server};
 use crate::util::redis::free_port;
 
-/// Tries to connect and returns the error, which never shows the password.
+/// Tries to connect, and returns the error. Checks that the error does not show the password.
 async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
     let address = RedisAddress::new(url, None).unwrap();
     let trouble = connect(&address, timeouts).await.map(|_| ()).unwrap_err();
@@ -23,7 +23,7 @@ async fn trouble(url: &str, timeouts: Timeouts) -> LinkError {
     trouble
 }
 
-/// Starts a server that runs `serve` with its first client.
+/// Starts a server that calls `serve` with its first client. Returns its address.
 fn impostor(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
@@ -32,7 +32,7 @@ fn impostor(serve: impl FnOnce(TcpStream) + Send + 'static) -> String {
 }
 
 #[tokio::test]
-async fn logs_in_chooses_the_database_and_names_the_connection() {
+async fn a_connection_logs_in_selects_the_database_and_sets_its_name() {
     let server = Server::start(&[]);
     server.run::<()>(&format!("ACL SETUSER ann on >{PASSWORD} ~* +@all"));
     let address = server.address(&format!("user=ann&pass={PASSWORD}&db=3"));
@@ -44,13 +44,13 @@ async fn logs_in_chooses_the_database_and_names_the_connection() {
 }
 
 #[tokio::test]
-async fn no_server() {
+async fn a_missing_server_is_reported() {
     let port = free_port();
     let found =
         trouble(&format!("redis://:{PASSWORD}@127.0.0.1:{port}"), Timeouts::default()).await;
     let expected = format!(
         "cannot reach Redis at redis://:***@127.0.0.1:{port}/0: Connection refused (os error 111); \
-         check that the server runs and that redis.url is right"
+         check that the server runs and that redis.url is correct"
     );
     assert_eq!(found.to_string(), expected);
     assert_eq!(found.retry(), Retry::Later);
@@ -59,7 +59,7 @@ async fn no_server() {
 }
 
 #[tokio::test]
-async fn a_server_that_hangs_up() {
+async fn a_server_that_closes_the_connection_is_reported() {
     let url = impostor(drop);
     let found = trouble(&url, Timeouts::default()).await;
     assert!(matches!(found, LinkError::HungUp { .. }), "{found:?}");
@@ -67,7 +67,7 @@ async fn a_server_that_hangs_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_says_nothing() {
+async fn a_silent_server_is_reported() {
     let (release, held) = std::sync::mpsc::channel::<()>();
     let url = impostor(move |_client| held.recv().unwrap_or_default());
     let timeouts = Timeouts { connect: Duration::from_millis(50), ..Timeouts::default() };
@@ -78,7 +78,7 @@ async fn a_server_that_says_nothing() {
 }
 
 #[tokio::test]
-async fn a_server_of_something_else() {
+async fn a_server_with_another_protocol_is_reported() {
     let url = impostor(|mut client| {
         client.read_exact(&mut [0; 8]).unwrap();
         client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").unwrap();
@@ -89,21 +89,21 @@ async fn a_server_of_something_else() {
 }
 
 #[tokio::test]
-async fn a_database_out_of_range() {
+async fn a_database_out_of_range_is_refused() {
     let server = Server::start(&[]);
     let found = trouble(&server.address("db=99").to_string(), Timeouts::default()).await;
     assert_eq!(found, LinkError::NoSuchDatabase { db: 99 });
 }
 
 #[tokio::test]
-async fn a_password_for_a_server_without_one() {
+async fn a_password_for_a_server_without_one_is_refused() {
     let server = Server::start(&[]);
     let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
     assert_eq!(trouble(&url, Timeouts::default()).await, LinkError::NoPasswordSet);
 }
 
 #[tokio::test]
-async fn an_auth_that_was_renamed_away_does_not_repeat_the_password() {
+async fn the_error_of_a_renamed_auth_does_not_show_the_password() {
     let server = Server::start(&["--rename-command", "AUTH", ""]);
     let url = format!("unix://{}?pass={PASSWORD}", server.socket().display());
     let expected = LinkError::UnknownCommand { command: "AUTH".to_owned() };
@@ -111,7 +111,7 @@ async fn an_auth_that_was_renamed_away_does_not_repeat_the_password() {
 }
 
 #[tokio::test]
-async fn a_connection_lost_and_an_answer_that_does_not_come() {
+async fn lost_connections_and_missing_answers_are_reported() {
     let mut server = Server::start(&[]);
     let timeouts = Timeouts { response: Duration::from_millis(100), ..Timeouts::default() };
     let mut connection = connect(&server.address(""), timeouts).await.unwrap();

@@ -1,4 +1,4 @@
-//! TLS: the certificates on both sides, and ports of the other kind.
+//! TLS: certificates on both sides, and ports with or without TLS by mistake.
 
 use std::fs;
 use std::io::Read;
@@ -17,7 +17,7 @@ use crate::preflight::{Server, wait_until};
 use crate::util::binary::urlseen;
 use crate::util::redis::free_port;
 
-/// Configuration of `openssl ca` for a certificate with any validity.
+/// Configuration of `openssl ca`, which can make certificates with any validity.
 const AUTHORITY: &str = "\
 [ca]
 default_ca = ours
@@ -39,7 +39,7 @@ fn openssl(folder: &Path, words: &[&str]) {
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
 
-/// Makes `name.key` and `name.pem` of an authority.
+/// Makes the files `name.key` and `name.pem` of a certificate authority.
 fn authority(folder: &Path, name: &str) {
     let (key, pem, subject) = (format!("{name}.key"), format!("{name}.pem"), format!("/CN={name}"));
     let kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
@@ -47,7 +47,8 @@ fn authority(folder: &Path, name: &str) {
     openssl(folder, &[&kind[..], &files].concat());
 }
 
-/// Makes `redis.key` and `redis.pem` for localhost, signed by `ours`, valid until `end`.
+/// Makes the files `redis.key` and `redis.pem` for localhost, signed by the authority `ours` and
+/// valid until `end`.
 fn certificate(folder: &Path, end: &str) {
     fs::write(folder.join("ca.cnf"), AUTHORITY).unwrap();
     fs::write(folder.join("index"), "").unwrap();
@@ -61,19 +62,19 @@ fn certificate(folder: &Path, end: &str) {
     openssl(folder, &[&signed[..], &by, &days, &files].concat());
 }
 
-/// Real server with a TLS port.
+/// Real Redis server with a TLS port.
 struct TlsServer {
     server: Server,
     port: String,
 }
 
 impl TlsServer {
-    /// Starts a server with a valid certificate that asks for none of its clients.
+    /// Starts a server with a valid certificate. It requires no client certificates.
     fn start() -> Self {
         Self::with("20991231235959Z", "tls-auth-clients no")
     }
 
-    /// Starts a server with a certificate that is valid until `end`, and these settings.
+    /// Starts a server with these settings and a certificate that is valid until `end`.
     fn with(end: &str, settings: &str) -> Self {
         let server = Server::start(&[]);
         let folder = server.folder.path();
@@ -103,27 +104,27 @@ impl TlsServer {
         format!("rediss://{host}:{}", self.port)
     }
 
-    /// Answer to a client that trusts `ours` alone.
+    /// Returns the answer to a client that trusts only the authority `ours`.
     fn answer(&self) -> String {
         answer(&self.url("localhost"), &self.folder().join("ours.pem"))
     }
 }
 
-/// Variable that makes a test act as the client of this URL. The trusted authorities are read from
-/// the environment, so each client is a process of its own.
+/// Environment variable that makes a test act as a client of this URL. The environment has the
+/// trusted authorities, so each client is a separate process.
 const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
 
-/// Variable with the time for connecting, in milliseconds.
+/// Environment variable with the time limit for connecting, in milliseconds.
 const WITHIN: &str = "URLSEEN_TEST_TLS_WITHIN";
 
-/// `PONG`, or the reason why there is none: `Later: …` or `Never: …`.
+/// Returns `PONG`, or the error: `Later: …` or `Never: …`.
 fn answer(url: &str, authority: &Path) -> String {
     answer_within("20000", url, authority)
 }
 
 fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
     let output = Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "connect::tls::a_client_in_a_process_of_its_own", "--nocapture"])
+        .args(["--exact", "connect::tls::a_client_runs_in_a_separate_process", "--nocapture"])
         .env(CLIENT_OF, url)
         .env(WITHIN, milliseconds)
         .env("SSL_CERT_FILE", authority)
@@ -135,9 +136,9 @@ fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
     end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
 }
 
-/// Acts as the client if the variable is set, and else does nothing.
+/// Acts as the client if the variable is set. Does nothing otherwise.
 #[tokio::test]
-async fn a_client_in_a_process_of_its_own() {
+async fn a_client_runs_in_a_separate_process() {
     let Ok(url) = std::env::var(CLIENT_OF) else { return };
     let address = RedisAddress::new(&url, None).unwrap();
     let within = std::env::var(WITHIN).unwrap().parse().unwrap();
@@ -154,8 +155,8 @@ fn refused(url: &str, cause: &str) -> String {
     format!(
         "Never: no TLS connection to Redis at {url}/0: {cause}; the port must be the server's \
          tls-port, and its certificate must be valid today, made for that host name and signed by \
-         an authority that this machine trusts (the file of an authority of your own is named in \
-         SSL_CERT_FILE)"
+         an authority that this machine trusts (set SSL_CERT_FILE to the file of an authority of \
+         your own)"
     )
 }
 
@@ -186,7 +187,7 @@ const WANTED: &str = "Redis requires a certificate of its clients, and this vers
     an ACL user decide who may connect";
 
 #[test]
-fn a_server_that_requires_a_certificate_of_its_clients_is_not_asked_again() {
+fn a_server_that_requires_client_certificates_is_not_tried_again() {
     for settings in
         ["tls-auth-clients yes tls-protocols TLSv1.3", "tls-auth-clients yes tls-protocols TLSv1.2"]
     {
@@ -204,7 +205,7 @@ fn a_server_that_requires_a_certificate_of_its_clients_is_not_asked_again() {
 }
 
 #[test]
-fn a_port_of_the_other_kind_is_named() {
+fn a_port_with_or_without_tls_by_mistake_is_reported() {
     let server = TlsServer::start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let plain = format!("redis://127.0.0.1:{}", server.port);
@@ -214,25 +215,26 @@ fn a_port_of_the_other_kind_is_named() {
     let port = free_port();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
     let url = format!("rediss://localhost:{port}");
-    // Redis waits for the rest of a supposed command.
+    // Redis takes the bytes for the start of a command, and waits for the rest.
     let cause = "no answer within 500ms (a port without TLS never gives one)";
     let said = answer_within("500", &url, &server.folder().join("ours.pem"));
     assert_eq!(
         said,
         format!(
             "Later: cannot reach Redis at {url}/0: {cause}; check that the server runs and that \
-             redis.url is right"
+             redis.url is correct"
         )
     );
     drop(plain);
 }
 
 #[test]
-fn a_server_that_hangs_up_in_the_handshake_is_tried_again() {
+fn a_server_that_closes_the_handshake_is_tried_again() {
     let server = TlsServer::start();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
-    // Once with a FIN after the client's greeting, once with a reset.
+    // The server closes the connection after the client's greeting: once with a FIN, once with a
+    // reset.
     let impostor = thread::spawn(move || {
         let mut client = listener.accept().unwrap().0;
         assert!(client.read(&mut [0; 1 << 14]).unwrap() > 0);
@@ -246,9 +248,9 @@ fn a_server_that_hangs_up_in_the_handshake_is_tried_again() {
             said,
             format!(
                 "Later: Redis at rediss://localhost:{port}/0 closed the new connection before it \
-                 answered anything over TLS; either it has too many clients (maxclients), or the \
-                 port is not its tls-port (without TLS, write redis:// in redis.url), or it is \
-                 shutting down: its log says which"
+                 answered anything over TLS; either the server has too many clients (maxclients), \
+                 or the port is not its tls-port (without TLS, write redis:// in redis.url), or it \
+                 is shutting down: its log has the reason"
             )
         );
     }

@@ -1,4 +1,4 @@
-//! Bounds: the sink, the rejects, the filter, the bytes of a batch.
+//! Bounds of the sink, the rejects, the filter, and the bytes of a batch.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -7,7 +7,7 @@ use super::{Bytes, Crawl, REJECTED, SINK, SOURCE, Summary, stop, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[test]
-fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
+fn a_full_sink_makes_the_daemon_wait_and_is_never_overfilled() {
     let (batch, max) = (7, 20);
     let crawl =
         Crawl::new().set(&format!("source.batch={batch}")).set(&format!("sink.max_len={max}"));
@@ -27,7 +27,7 @@ fn a_full_sink_holds_the_daemon_up_and_is_never_overfilled() {
     assert_eq!(processing, items);
     daemon.wait_for_line("there is room again: the work continues", SOON);
     let summary = stop(daemon);
-    // It waits and continues for each batch, but logs that only sometimes.
+    // The daemon waits for each batch, but does not log each wait.
     assert!(summary.stderr.matches("waiting: ").count() < 5, "{}", summary.stderr);
     assert!(summary.stderr.matches("there is room again").count() < 5, "{}", summary.stderr);
 }
@@ -40,7 +40,7 @@ fn seen_items_and_rejects_pass_a_full_sink() {
 }
 
 #[test]
-fn a_full_list_of_rejects_holds_the_daemon_up_until_there_is_room() {
+fn a_full_list_of_rejects_makes_the_daemon_wait_until_there_is_room() {
     let crawl = Crawl::new().set("source.batch=2").set("rejects.max_len=3");
     crawl.push(&["1", "2", "3", "4", "http://a/"]);
     let mut daemon = crawl.start();
@@ -82,7 +82,7 @@ fn a_full_filter_stops_the_daemon_if_configured() {
     for words in ["filter.capacity", "filter.when_full", "1000 fingerprints"] {
         assert!(summary.stderr.contains(words), "no {words:?} in {}", summary.stderr);
     }
-    // Batches that were in flight when it was full are finished.
+    // Batches that were in flight when the filter became full are finished.
     let done = summary.count("items");
     assert!((1000..2000).contains(&done), "{done}");
     assert_eq!(summary.count("unseen"), done);
@@ -102,7 +102,7 @@ fn a_full_filter_continues_if_configured() {
 }
 
 #[test]
-fn large_items_come_through_whole_in_batches_of_bounded_bytes() {
+fn large_items_pass_unchanged_in_batches_of_bounded_bytes() {
     const MEGABYTE: usize = 1 << 20;
     let crawl = Crawl::new().set("source.batch_bytes=2_097_152");
     let mut items: Vec<Bytes> = Vec::new();
@@ -117,7 +117,7 @@ fn large_items_come_through_whole_in_batches_of_bounded_bytes() {
     }
     let summary = crawl.drain();
     assert!(crawl.list(SINK) == items);
-    // Two large items with the small ones between them do not fit into a batch.
+    // Two large items and the small items between them do not fit into one batch.
     assert!(summary.count("batches") >= 40, "{summary:?}");
 }
 
@@ -136,9 +136,9 @@ fn many_large_items_are_not_all_in_memory_at_once() {
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     let kilobytes: usize = peak.trim().trim_end_matches(" kB").parse().unwrap();
     println!("peak {kilobytes} kB");
-    // All of them take 150 MB as a reply, and as much again as a batch.
+    // All items together would take 150 MB as a reply, and another 150 MB as a batch.
     assert!(kilobytes < 200 * 1024, "{peak}");
-    // A claim may read many items before it knows their sizes. They are still committed one by one.
+    // The daemon may read many items before it knows their sizes. It still commits them one by one.
     assert_eq!(stop(daemon).count("batches"), 150);
 }
 
@@ -147,7 +147,7 @@ fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
     let crawl = Crawl::new().set("sink.max_len=1");
     crawl.push(&urls(0, 1));
     let mut daemon = crawl.start();
-    // If it were pushed earlier, the second item could join the first one's batch and pass with it.
+    // An earlier push could put the second item into the batch of the first one.
     crawl.wait_for_sink(1);
     crawl.push(&urls(1, 1));
     daemon.wait_for_line("waiting", SOON);

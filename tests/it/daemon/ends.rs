@@ -1,4 +1,4 @@
-//! Both ends of a list, for taking and for pushing.
+//! Both ends of lists, as source and as sink.
 
 use super::{Bytes, Crawl, SINK, urls};
 
@@ -8,7 +8,7 @@ fn doubled(items: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn items_keep_their_order_between_all_ends() {
+fn items_keep_their_order_for_each_pair_of_ends() {
     let items = urls(0, 100);
     for (take_from, push_to, is_reversed) in [
         ("left", "right", false),
@@ -31,7 +31,7 @@ fn items_keep_their_order_between_all_ends() {
 }
 
 #[test]
-fn rejects_keep_the_order_of_taking_from_both_ends() {
+fn rejects_have_the_order_in_which_items_are_taken() {
     for (take_from, expected) in [("left", ["{1", "{2", "{3"]), ("right", ["{3", "{2", "{1"])] {
         let crawl = Crawl::new().set(&format!("source.take_from={take_from}"));
         crawl.push(&["{1", "{2", "{3"]);

@@ -1,5 +1,5 @@
-//! The daemon with an exact filter: after any kill it drops exactly the fingerprints that passed,
-//! and a fingerprint that is forgotten leaves the filter.
+//! The daemon with an exact filter. After any kill, it drops exactly the fingerprints that have
+//! passed. A forgotten fingerprint is removed from the filter.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -17,7 +17,7 @@ fn exact() -> Crawl {
         .set("source.batch=20")
 }
 
-/// Returns the items of the sink, sorted as [`urls`] are.
+/// Returns the items of the sink, in the order of [`urls`].
 fn sink(crawl: &Crawl) -> Vec<String> {
     let items = crawl.list(SINK).into_iter().map(|item| String::from_utf8(item).unwrap());
     let mut items: Vec<String> = items.collect();
@@ -54,7 +54,7 @@ fn a_killed_daemon_loses_and_repeats_nothing() {
     let filter = filter(&crawl);
     assert_eq!((&filter["keys"], &filter["error_rate"]), (&pushed.into(), &0.0.into()));
     assert!(filter["capacity"].as_u64() > filter["keys"].as_u64(), "{filter}");
-    // At least 128 bits each.
+    // Each fingerprint takes at least 128 bits.
     assert!(filter["bytes"].as_u64().unwrap() >= 16 * pushed as u64, "{filter}");
     assert!(!stop(daemon).stderr.contains("of what it is made for"));
     let shown = crawl.command("storage show", &[]).output();
@@ -91,9 +91,9 @@ fn a_forgotten_fingerprint_leaves_the_filter_and_passes_once_more() {
     assert!(sink(&crawl) == expected, "{}", crawl.len(SINK));
 }
 
-/// Explanations, replays, comparisons, unions and pipes know the kind.
+/// The commands explain, replay, compare, union and filter support the kind.
 #[test]
-fn other_commands_know_the_kind() {
+fn other_commands_support_the_kind() {
     let crawl = exact();
     crawl.push(&urls(0, 100));
     crawl.drain();

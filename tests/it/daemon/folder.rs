@@ -1,4 +1,5 @@
-//! Interference with the storage folder: removed, replaced, used twice, its clocks set.
+//! Interference with the storage folder: it is removed, replaced or used twice, or the clock is
+//! set.
 
 use std::fs;
 use std::path::Path;
@@ -24,7 +25,7 @@ fn rename(dir: &Path) {
     fs::rename(dir, dir.with_extension("away")).unwrap();
 }
 
-/// Replaces the folder by a copy.
+/// Replaces the folder with a copy.
 fn replace(dir: &Path) {
     let away = dir.with_extension("away");
     fs::rename(dir, &away).unwrap();
@@ -40,7 +41,7 @@ fn remove_log(dir: &Path) {
     }
 }
 
-/// Nothing is pushed: the daemon must notice without a batch.
+/// No items are pushed, so the daemon must notice the change of the folder without a batch.
 #[test]
 fn a_folder_that_is_removed_or_replaced_stops_an_idle_daemon() {
     for fsync in ["always", "interval", "never"] {
@@ -76,7 +77,7 @@ fn a_folder_that_is_removed_stops_a_daemon_without_a_source() {
 }
 
 #[test]
-fn a_command_that_is_refused_makes_no_folder() {
+fn a_refused_command_makes_no_folder() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let new = crawl.server.folder().join("new");
@@ -86,7 +87,7 @@ fn a_command_that_is_refused_makes_no_folder() {
         assert_eq!(output.code(), Some(3), "{command}: {output:?}");
         assert!(!new.exists(), "{command}: {:?}", names(&new));
     }
-    // A folder that was there stays there: another program may need it.
+    // A folder that existed before is kept, because another program may need it.
     fs::create_dir_all(new.join("storage")).unwrap();
     let output = crawl.run(&["--set", &setting]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
@@ -100,7 +101,7 @@ fn a_command_that_is_refused_makes_no_folder() {
     drop(daemon);
 }
 
-/// Makes every snapshot say that it was finished a day earlier, as if the clock had been set.
+/// Changes the times of all snapshots to a day earlier, as if the clock had been set forward.
 fn set_back(dir: &Path) {
     const TRAILER: usize = 61;
     for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {
@@ -118,7 +119,7 @@ fn set_back(dir: &Path) {
 
 /// (7) The age of a snapshot does not depend on the time of day.
 #[test]
-fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
+fn a_clock_that_is_set_forward_prunes_no_necessary_snapshot() {
     let mut crawl = Crawl::new()
         .set("filter.capacity=1000")
         .set("storage.snapshot_bytes=4096")
@@ -140,8 +141,8 @@ fn a_clock_that_steps_forward_prunes_nothing_that_redis_may_come_back_to() {
     assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
 }
 
-/// Rule C5. The trap: the default folder had another name in earlier versions. A new daemon would
-/// begin with an empty filter beside the old one, and emit every URL again.
+/// Rule C5. The default folder had another name in earlier versions. A new daemon must not start
+/// with an empty filter beside the old one, because it would emit every URL again.
 #[test]
 fn the_default_folder_of_an_earlier_version_is_refused() {
     let server = RedisServer::start();
@@ -158,13 +159,13 @@ fn the_default_folder_of_an_earlier_version_is_refused() {
     for settings in [&[][..], &["crawl.name=demo"]] {
         let output = run(settings);
         assert_eq!(output.code(), Some(2), "{output:?}");
-        let remedies = ["the version that made it", "remove state/demo", "another storage.dir"];
+        let remedies = ["with the earlier version", "remove state/demo", "another storage.dir"];
         for words in ["storage/demo", "state/demo"].into_iter().chain(remedies) {
             assert!(output.stderr.contains(words), "no {words:?} in {output:?}");
         }
         assert!(!own.exists());
     }
-    // Each remedy works, and so does a folder that is there already.
+    // Each remedy must work. A folder that exists already must work, too.
     let output = run(&["storage.dir=other"]);
     assert_eq!(output.code(), Some(0), "{output:?}");
     fs::create_dir(folder.path().join("storage")).unwrap();

@@ -3,15 +3,15 @@
 use super::shared::{LAYOUTS, crawl};
 use super::{Crawl, SINK, urls};
 
-/// The last item crosses the level, so only the look at the very end can see it.
+/// The last item crosses the level, so only the look at the end can notice it.
 #[test]
-fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
+fn a_drain_reports_the_fill_after_its_last_item() {
     for (items, percent) in [(799, None), (800, Some(80)), (1000, Some(100)), (1500, Some(150))] {
         let crawl = Crawl::new().set("filter.capacity=1000").set("source.batch=10_000");
         crawl.push(&urls(0, items));
         let summary = crawl.drain();
         assert_eq!(summary.counts(), (items, [items, 0, 0, 0]));
-        // An estimate, from the share of set bits.
+        // The number is an estimate from the share of set bits.
         assert!(summary.count("keys").abs_diff(items) <= items / 20, "{summary:?}");
         let warnings: Vec<_> =
             summary.stderr.lines().filter(|line| line.contains("what it is made for")).collect();
@@ -24,9 +24,9 @@ fn a_drain_tells_how_full_the_filter_is_to_the_last_item() {
     }
 }
 
-/// A late first look names the real fill, not the level below it.
+/// If the first look is late, the warning has the real fill, not the level below.
 #[test]
-fn a_warning_names_the_fill_as_it_is() {
+fn a_warning_has_the_real_fill() {
     let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");
     crawl.push(&urls(0, 566));
     let summary = crawl.drain();
@@ -42,11 +42,11 @@ fn the_advice_of_a_full_filter_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
     for shared in [false, true] {
         let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });
-        // More than enough for an estimate to reach the capacity.
+        // With this number of items, the estimate certainly reaches the capacity.
         crawl.push(&urls(0, 1200));
         let output = crawl.run(&[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
-        // In one or two warnings, and at the end.
+        // The advice is in one or two warnings, and in the message at the end.
         assert!(output.stderr.matches("urlseen storage reset").count() >= 2, "{output:?}");
         assert!(output.stderr.contains("all that was seen is emitted again"), "{output:?}");
 
@@ -65,9 +65,9 @@ fn the_advice_of_a_full_filter_works() {
     }
 }
 
-/// Two remedies: a filter that keeps the seen URLs of a list, and a kind that grows.
+/// Tests two remedies: an import of the seen URLs into a new filter, and a kind that grows.
 #[test]
-fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
+fn a_full_filter_can_be_replaced_by_an_import_or_by_a_kind_that_grows() {
     let crawl = Crawl::new().set("filter.capacity=1000");
     crawl.push(&urls(0, 1500));
     let warned = crawl.drain().stderr;
@@ -88,9 +88,9 @@ fn a_full_filter_is_followed_by_one_that_knows_a_list_or_that_grows() {
     assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
 }
 
-/// If a filter's hashes, not its bits, set its error rate, it says so at the start.
+/// A warning at the start reports that the hashes of a filter, not its bits, limit its error rate.
 #[test]
-fn a_filter_of_redisbloom_that_cannot_keep_its_error_rate_says_so() {
+fn a_warning_names_a_filter_of_redisbloom_that_cannot_keep_its_error_rate() {
     let crawl = Crawl::new().set("filter.kind=redisbloom").set("filter.capacity=300");
     crawl.push(&urls(0, 300));
     let summary = crawl.set("filter.error_rate=1e-10").drain();

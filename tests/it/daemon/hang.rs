@@ -1,4 +1,4 @@
-//! A disk that hangs, so that a sync of the log does not return.
+//! A hanging disk: a sync of the log does not return.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use crate::util::wait::{SOON, wait_until};
 /// Ten minutes, in microseconds: longer than any test.
 const DELAY: &str = "inject=fdatasync:delay_enter=600000000";
 
-/// Tracer that makes a daemon's disk hang. When dropped, it lets the disk answer.
+/// Tracer that makes a daemon's disk hang. The disk answers again when the tracer is dropped.
 struct Tracer(Pid);
 
 impl Tracer {
@@ -30,17 +30,17 @@ impl Tracer {
 
 impl Drop for Tracer {
     fn drop(&mut self) {
-        // It may have ended with its daemon.
+        // The tracer may have ended with its daemon.
         let _ = kill_process(self.0, Signal::KILL);
     }
 }
 
-/// Runs the daemon with a disk that hangs at the first sync of the log. In a new folder that is the
-/// sync of its own records, else that of the recovery.
+/// Runs the daemon with a disk that hangs at the first sync of the log. In a new folder, this is
+/// the sync of the daemon's own records, otherwise that of the recovery.
 fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
     let log = crawl.storage_dir().join("log-00000000000000000001");
     let log = log.to_str().unwrap();
-    // Detached, so that the daemon is the child.
+    // The tracer is detached, so that the daemon is the child process.
     let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=fdatasync"];
     let program = ["-e", DELAY, env!("CARGO_BIN_EXE_urlseen"), "run"];
     let run = Run::of("strace", [&tracer[..], &program].concat());
@@ -49,7 +49,7 @@ fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
     (daemon, tracer)
 }
 
-/// Copies the files of a folder, as a replicated disk would have them.
+/// Copies the files of a folder, as on a replicated disk.
 fn copy(from: &Path, to: &str) -> PathBuf {
     let to = from.with_file_name(to);
     fs::create_dir(&to).unwrap();
@@ -62,8 +62,8 @@ fn copy(from: &Path, to: &str) -> PathBuf {
     to
 }
 
-/// Rule C2. The trap: the disk hangs while the network continues to renew the lease. Then the
-/// daemon can log nothing, and no other daemon takes over.
+/// Rule C2. If the disk hangs, the daemon must not renew its lease. Otherwise no other daemon could
+/// take over, although this one can log nothing.
 #[track_caller]
 fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Output {
     first.wait_for_line("left a sync of the log unanswered for 5 s", SOON);
@@ -86,7 +86,7 @@ fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Outpu
     output
 }
 
-/// Runs `case` with a disk that hangs at the first sync of logged batches.
+/// Calls `case` with a disk that hangs at the first sync of logged batches.
 #[track_caller]
 fn check_takeover_with(fsync: &str) {
     let crawl = Crawl::new().set(&format!("storage.fsync={fsync}"));
@@ -117,5 +117,5 @@ fn a_disk_that_hangs_in_the_recovery_loses_the_lease() {
     crawl.push(&urls(0, 20));
     crawl.drain();
     let output = check_takeover(&crawl, start_with_hanging_log(&crawl));
-    assert!(output.stderr.contains("the lease is not ours any more"), "{}", output.stderr);
+    assert!(output.stderr.contains("the lease is lost"), "{}", output.stderr);
 }

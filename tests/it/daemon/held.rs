@@ -1,4 +1,4 @@
-//! Held requests: popped by a consumer, and requeued when it stops.
+//! Held requests: a consumer pops them, and they are requeued if the consumer stops.
 
 use std::collections::HashMap;
 
@@ -17,7 +17,7 @@ const POP: &str = include_str!("../../../crates/urlseen-core/src/redis/held/pop.
 const FINISH: &str = include_str!("../../../crates/urlseen-core/src/redis/held/finish.lua");
 const COUNT: &str = include_str!("../../../crates/urlseen-core/src/redis/held/count.lua");
 
-/// Consumer that pops by the documented protocol, and never beats by itself.
+/// Consumer that uses the documented protocol, and sends no heartbeats of its own.
 struct Consumer {
     connection: Connection,
     name: &'static str,
@@ -40,7 +40,7 @@ impl Consumer {
         command.query(&mut self.connection).unwrap()
     }
 
-    /// Pops as delivery `id`.
+    /// Pops a request as the delivery `id`.
     fn pop_as(&mut self, id: &str) -> Option<String> {
         let (held, words) = (held(self.name), [self.kind, "LEFT", self.name, id, "100"]);
         self.call(&[SINK_LUA, POP], &[SINK, CONSUMERS, &held, REQUEUES], &words)
@@ -56,7 +56,8 @@ impl Consumer {
     }
 }
 
-/// Makes crawls whose consumers count as stopped after a second: with a list and a sorted set.
+/// Makes crawls whose consumers count as stopped after a second: one with a list, one with a sorted
+/// set.
 fn crawls() -> [(Crawl, &'static str); 2] {
     ["list", "zset"].map(|kind| {
         let crawl = Crawl::new().set("held.timeout=1s").set(&format!("sink.kind={kind}"));
@@ -64,7 +65,7 @@ fn crawls() -> [(Crawl, &'static str); 2] {
     })
 }
 
-/// Rule C6: producers and consumers find the crawl's settings in one record.
+/// Rule C6: producers and consumers find the settings of the crawl in one record.
 #[test]
 fn the_daemon_publishes_the_crawl_record() {
     let crawl = Crawl::new().set("sink.kind=zset").set("fingerprint.algorithm=scrapy-redis");
@@ -95,7 +96,8 @@ fn the_daemon_publishes_the_crawl_record() {
     stop(daemon);
 }
 
-/// Rule C6. The trap: consumers that work by a later protocol find an earlier one in their record.
+/// Rule C6. A daemon must not replace the record of a later protocol, because consumers of that
+/// protocol use it.
 #[test]
 fn a_record_of_a_later_protocol_is_refused() {
     let crawl = Crawl::new();
@@ -104,7 +106,7 @@ fn a_record_of_a_later_protocol_is_refused() {
     crawl.push(&urls(0, 10));
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
-    for words in ["protocol \"2\"", "urlseen \"9.0.0\"", "Run the urlseen that wrote it"] {
+    for words in ["protocol \"2\"", "urlseen \"9.0.0\"", "Run version \"9.0.0\""] {
         assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
     }
     let found: HashMap<String, String> = crawl.connection().hgetall(RECORD).unwrap();
@@ -112,7 +114,8 @@ fn a_record_of_a_later_protocol_is_refused() {
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (10, 0));
 }
 
-/// Rules H1 and H7: a lost reply is repeated and gives the same delivery; equal items are apart.
+/// Rules H1 and H7: a pop that is repeated after a lost reply gets the same delivery. Equal items
+/// are separate deliveries.
 #[test]
 fn a_repeated_pop_gets_the_same_delivery() {
     for (crawl, kind) in crawls() {
@@ -132,9 +135,9 @@ fn a_repeated_pop_gets_the_same_delivery() {
     }
 }
 
-/// Rule H4: one count covers source, processing list, sink and the held requests of all.
+/// Rule H4: one count includes the source, the processing list, the sink and all held requests.
 #[test]
-fn a_count_sees_held_requests_of_all_consumers() {
+fn a_count_includes_the_held_requests_of_all_consumers() {
     let crawl = Crawl::new();
     let () = crawl.connection().rpush(SINK, urls(0, 3)).unwrap();
     let () = crawl.connection().rpush(SOURCE, urls(3, 2)).unwrap();
@@ -152,10 +155,10 @@ fn a_count_sees_held_requests_of_all_consumers() {
     assert_eq!(names, ["a#1", "b#2"]);
 }
 
-/// Rules H5 and H6: the daemon requeues requests of a stopped consumer, not of a slow one. A
-/// request that three consumers did not finish ends among the rejects.
+/// Rules H5 and H6: the daemon requeues requests of a stopped consumer, but not of a slow one. A
+/// request that three consumers did not finish goes to the rejects.
 #[test]
-fn requests_of_a_stopped_consumer_are_requeued_and_rejected_in_the_end() {
+fn requests_of_stopped_consumers_are_requeued_and_finally_rejected() {
     for (crawl, kind) in crawls() {
         let mut daemon = crawl.start();
         crawl.push(&urls(0, 2));
@@ -205,7 +208,7 @@ fn held_requests_are_listed_and_requeued_without_a_daemon() {
     let requeued = crawl.command("held requeue", &["a#1"]).output();
     assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
     assert_eq!(crawl.list(SINK), [b"http://example.com/0", b"http://example.com/2"]);
-    // Without a name it watches for the time-out.
+    // Without the name of a consumer, the command watches all consumers for the time-out.
     let requeued = crawl.command("held requeue", &[]).output();
     assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
     assert_eq!(crawl.connection().exists::<_, u64>(CONSUMERS).unwrap(), 0);

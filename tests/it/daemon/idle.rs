@@ -1,4 +1,4 @@
-//! An idle crawl, which hardly asks Redis anything and wakes at once.
+//! An idle crawl: it sends few commands to Redis and wakes at once.
 
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use super::{Crawl, SINK, SOURCE, stop, urls};
 use crate::util::wait::{SOON, wait_until};
 
 #[test]
-fn an_item_pushed_into_an_idle_crawl_is_out_without_any_wait() {
+fn an_item_pushed_into_an_idle_crawl_passes_at_once() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     let mut connection = crawl.connection();
@@ -24,16 +24,16 @@ fn an_item_pushed_into_an_idle_crawl_is_out_without_any_wait() {
     }
     latencies.sort_unstable();
     println!("p50 {:?}, p99 {:?}", latencies[25], latencies[49]);
-    // One wait lasts a second. If it had to end first, 50 items would take half a minute.
+    // One wait lasts a second. If items had to wait for its end, 50 items would take half a minute.
     let total: Duration = latencies.iter().sum();
     assert!(total < Duration::from_secs(5), "{latencies:?}");
     stop(daemon);
 }
 
 #[test]
-fn twenty_idle_crawls_cost_one_redis_under_thirty_commands_a_second() {
+fn twenty_idle_crawls_send_fewer_than_thirty_commands_a_second() {
     let crawl = Crawl::new();
-    // Its clocks start now. The slowest one, which looks at the rejects, ticks after 15 s.
+    // The daemon's timers start now. The slowest one looks at the rejects after 15 s.
     let daemon = crawl.start();
     let started = Instant::now();
     crawl.wait_until_idle();
@@ -55,11 +55,11 @@ fn twenty_idle_crawls_cost_one_redis_under_thirty_commands_a_second() {
 }
 
 #[test]
-fn a_small_batch_is_a_claim_a_read_and_a_commit_by_one_script() {
+fn a_small_batch_needs_a_claim_a_read_and_one_commit_script() {
     const BATCHES: usize = 20;
     let crawl = Crawl::new();
     let daemon = crawl.start();
-    // The first windows are small, as the sizes of items are unknown.
+    // The first windows are small, because the daemon does not know the sizes of the items yet.
     crawl.push(&urls(40 * BATCHES, 100));
     crawl.wait_for_sink(100);
     crawl.wait_until_idle();
@@ -75,15 +75,15 @@ fn a_small_batch_is_a_claim_a_read_and_a_commit_by_one_script() {
     let batches = BATCHES as u64;
     assert_eq!((exec, eval), (0, 0));
     assert!(lrange <= batches, "{lrange}");
-    // The lease is renewed from time to time.
+    // The daemon also renews the lease.
     assert!((2 * batches..=2 * batches + 4).contains(&evalsha), "{evalsha}");
     stop(daemon);
 }
 
-/// Rule C1. The trap: Redis forgets a script, which a commit would notice only after its push. So
-/// the script of a small batch pushes by itself.
+/// Rule C1. If Redis forgets a script, a transaction would notice it only after its push. So the
+/// script of a small batch pushes the items itself.
 #[test]
-fn scripts_that_redis_forgets_lose_and_repeat_nothing() {
+fn no_item_is_lost_or_repeated_if_redis_forgets_scripts() {
     let crawl = Crawl::new();
     let daemon = crawl.start();
     for batch in 0..5 {
@@ -98,10 +98,10 @@ fn scripts_that_redis_forgets_lose_and_repeat_nothing() {
     stop(daemon);
 }
 
-/// Rule C1. The trap: a permission is taken away between the start and a commit, and the script
-/// fails after its push.
+/// Rule C1. If a permission is removed between the start and a commit, the script must not fail
+/// after its push.
 #[test]
-fn a_permission_that_is_taken_away_loses_and_repeats_nothing() {
+fn no_item_is_lost_or_repeated_if_a_permission_is_removed() {
     for command in ["rpush", "hset", "ltrim"] {
         let crawl = Crawl::new().with_user("crawler");
         let daemon = crawl.start();
@@ -121,7 +121,7 @@ fn a_permission_that_is_taken_away_loses_and_repeats_nothing() {
     }
 }
 
-/// Rule C4. The trap: a drain waits for items that never come.
+/// Rule C4. A drain must not wait for items that never come.
 #[test]
 fn a_drain_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -132,7 +132,7 @@ fn a_drain_does_not_linger() {
     assert_eq!(commands(&crawl).get("blmove"), None);
 }
 
-/// Rule C4. The trap: commits wait for the sink, and the claim lingers in addition.
+/// Rule C4. While commits wait for the sink, the claim must not linger in addition.
 #[test]
 fn a_daemon_with_waiting_commits_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s").set("sink.max_len=5").set("source.batch=5");
@@ -152,7 +152,7 @@ fn a_daemon_with_waiting_commits_does_not_linger() {
     stop(daemon);
 }
 
-/// Number of calls of each command, without the test's own `INFO` and connections.
+/// Returns the number of calls of each command, without the commands of the test itself.
 pub(super) fn commands(crawl: &Crawl) -> HashMap<String, u64> {
     let info = crawl.server.cli(&["info", "commandstats"]);
     info.lines()

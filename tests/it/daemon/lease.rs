@@ -1,4 +1,4 @@
-//! The lease: one process runs a crawl at a time.
+//! The lease: only one process runs a crawl at a time.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rustix::process::Signal;
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Run to the end with another storage folder, so that the folder's lock does not stop it.
+/// Options of a drain with another storage folder, so that the lock of the folder does not stop it.
 const ELSEWHERE: &[&str] = &["--drain", "--set", "storage.dir=elsewhere"];
 
 #[test]
@@ -37,13 +37,13 @@ fn a_second_daemon_on_the_same_source_names_the_first() {
     crawl.wait_for_sink(10);
     let first = stop(daemon);
     assert!(!first.stderr.contains("connected again"), "{first:?}");
-    // From now on the lease is free.
+    // The lease is free now.
     crawl.push(&urls(10, 10));
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
 
 #[test]
-fn a_crawl_of_another_source_on_the_same_server_is_not_in_the_way() {
+fn crawls_of_different_sources_run_on_the_same_server() {
     let crawl = Crawl::new();
     let _daemon = crawl.start();
     let other = crawl.run(ELSEWHERE).arg("--set").arg("crawl.name=other").output();
@@ -59,7 +59,7 @@ fn without_its_folder_a_killed_daemon_keeps_its_lease_until_it_ends() {
     let output = crawl.run(ELSEWHERE).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("if it is dead, its lease ends in 1"), "{output:?}");
-    // Let time pass.
+    // Time passes, as seen by Redis.
     let left: i64 = crawl.connection().pttl(LEASE).unwrap();
     assert!((1..=15_000).contains(&left), "{left}");
     let () = crawl.connection().pexpire(LEASE, 1).unwrap();
@@ -68,11 +68,11 @@ fn without_its_folder_a_killed_daemon_keeps_its_lease_until_it_ends() {
 }
 
 #[test]
-fn an_idle_daemon_notices_that_its_lease_is_gone_and_takes_it_again() {
+fn an_idle_daemon_takes_a_deleted_lease_again() {
     let crawl = Crawl::new();
     let mut daemon = crawl.start();
     let () = crawl.connection().del(LEASE).unwrap();
-    daemon.wait_for_line("the lease is not ours any more: it ran out", SOON);
+    daemon.wait_for_line("the lease is lost: it ran out", SOON);
     daemon.wait_for_line("connected again", SOON);
     assert!(crawl.connection().exists::<_, bool>(LEASE).unwrap());
     crawl.push(&urls(0, 10));
@@ -84,7 +84,7 @@ fn an_idle_daemon_notices_that_its_lease_is_gone_and_takes_it_again() {
 fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
-    // Redis gets no more commands under the lease until it is renewed.
+    // Until the lease is renewed, the daemon sends no more commands under this lease.
     crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
     let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
@@ -111,7 +111,7 @@ fn a_lease_of_an_unknown_program_is_respected() {
 
 /// (3) Redis refuses commands under an old token.
 #[test]
-fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
+fn a_daemon_that_was_paused_past_its_lease_commits_nothing_under_it() {
     for other in [None, Some("another program")] {
         let crawl = Crawl::new().set("source.batch=10");
         let items = urls(0, 30_000);
@@ -120,7 +120,7 @@ fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
         crawl.wait_for_sink(100);
         stop_process(&daemon);
         let mut connection = crawl.connection();
-        // Redis has done its earlier commands once it has done a later one.
+        // When Redis has executed a later command, it has executed all earlier ones.
         let mut before: usize = connection.llen(SINK).unwrap();
         let () = match other {
             None => connection.del(LEASE).unwrap(),
@@ -135,7 +135,7 @@ fn a_daemon_that_slept_past_its_lease_commits_nothing_under_it() {
             let () = connection.del(LEASE).unwrap();
             crawl.drain();
         } else {
-            daemon.wait_for_line("the lease is not ours any more: it ran out", SOON);
+            daemon.wait_for_line("the lease is lost: it ran out", SOON);
             crawl.wait_until_idle();
             stop(daemon);
         }
@@ -155,13 +155,13 @@ fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
     stop(daemon);
 }
 
-/// Also for rule C4. The trap: lingering, which happens all the time here, delays the lease.
+/// Also for rule C4: a daemon that lingers all the time must renew its lease.
 #[test]
 fn a_lease_that_is_renewed_does_not_end() {
     let crawl = Crawl::new().set("source.linger=1s");
     let daemon = crawl.start();
     let (mut connection, mut pushed) = (crawl.connection(), 0);
-    // Longer than a lease lasts.
+    // This is longer than a lease lasts.
     let ended = poll(Duration::from_secs(16), || {
         if connection.llen::<_, usize>(SINK).unwrap() == pushed {
             crawl.push(&urls(pushed, 1));
@@ -172,7 +172,7 @@ fn a_lease_that_is_renewed_does_not_end() {
         is_over.then_some(said)
     });
     assert_eq!(ended, None);
-    // Each one was emitted a second after its push.
+    // Each item was emitted a second after its push.
     assert!((2..=17).contains(&pushed), "{pushed}");
     stop(daemon);
 }
@@ -235,7 +235,7 @@ fn a_daemon_with_a_foreign_folder_does_not_stand_by() {
         let arguments = ["--standby", "--json", "--set", "storage.dir=elsewhere", "--set", setting];
         crawl.run(&arguments).start()
     };
-    // Before the first commit, any folder can become the crawl's.
+    // Before the first commit, any folder can become the folder of the crawl.
     let mut early = elsewhere("storage.on_rollback=stop");
     early.wait_for_line("standing by: waiting for the lease", SOON);
     crawl.push(&urls(0, 10));
@@ -248,7 +248,7 @@ fn a_daemon_with_a_foreign_folder_does_not_stand_by() {
             assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
         }
     }
-    // This daemon would begin with an empty filter.
+    // This daemon would start with an empty filter.
     let mut empty = elsewhere("storage.on_rollback=emit-again");
     empty.wait_for_line("standing by: waiting for the lease", SOON);
     empty.signal(Signal::TERM);

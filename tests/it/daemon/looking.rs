@@ -1,4 +1,4 @@
-//! Questions to a running daemon, and to its folder at rest.
+//! `urlseen status` and `urlseen check` with a running daemon, and with its folder alone.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -55,7 +55,7 @@ fn a_running_daemon_reports_its_state() {
 }
 
 #[test]
-fn seen_items_are_reported_running_and_at_rest_without_a_write() {
+fn status_and_check_write_nothing_with_and_without_a_daemon() {
     let crawl = Crawl::new().set("filter.capacity=2000").set("storage.snapshot_bytes=4096");
     let daemon = crawl.start();
     crawl.push(&urls(0, 1000));
@@ -88,9 +88,9 @@ fn seen_items_are_reported_running_and_at_rest_without_a_write() {
     assert_eq!(files(), before, "looking changes nothing");
 }
 
-/// A clean exit leaves the folder as Redis is, without the logged and uncommitted batches.
+/// A clean exit leaves the folder at the state of Redis, without logged and uncommitted batches.
 #[test]
-fn uncommitted_items_are_unseen_at_rest() {
+fn uncommitted_items_are_unseen_without_a_daemon() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
     crawl.push(&urls(0, 20));
     let mut daemon = crawl.start();
@@ -120,7 +120,7 @@ fn a_stale_socket_is_replaced() {
 }
 
 #[test]
-fn a_daemon_that_stands_by_tells_for_whom() {
+fn a_standby_names_the_holder_of_the_lease() {
     let crawl = Crawl::new();
     let () = redis::Commands::set(&mut crawl.connection(), LEASE, "another program").unwrap();
     let mut daemon = crawl.run(&["--standby"]).start();
@@ -131,7 +131,7 @@ fn a_daemon_that_stands_by_tells_for_whom() {
 }
 
 #[test]
-fn metrics_are_at_the_address_that_the_config_names() {
+fn metrics_are_served_at_the_configured_address() {
     let crawl = Crawl::new().set("admin.listen=127.0.0.1:0");
     let mut daemon = crawl.start();
     let line = daemon.wait_for_line("the admin endpoint is at http://", SOON);

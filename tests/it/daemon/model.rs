@@ -1,8 +1,7 @@
 //! Random items, random faults, and an exact model of the expected output.
 //!
-//! Each run is compared with the model by itself, because its summary counts only its own work. It
-//! must have judged the items that were in its source and no longer are, with knowledge of all
-//! earlier runs.
+//! The model checks each run separately, because the summary of a run counts only its own work. A
+//! run must have judged the items that left its source, with the knowledge of all earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -16,7 +15,7 @@ use super::{
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Time that is mostly long enough for the daemon to meet a fault.
+/// Time in which the daemon mostly meets a fault.
 const A_MOMENT: Duration = Duration::from_millis(30);
 
 /// Items by their bytes, each with its number of copies.
@@ -44,7 +43,7 @@ fn shown(item: &[u8]) -> String {
     item.escape_ascii().take(200).map(char::from).collect()
 }
 
-/// All pushed items, and the outcome of the runs so far.
+/// Model of the crawl: all pushed items, and the expected outcome of the runs so far.
 #[derive(Default)]
 struct Model {
     identities: HashMap<Bytes, Identity>,
@@ -145,7 +144,7 @@ impl Trial {
         items
     }
 
-    /// Pushes items to either end of the source, in one transaction, as memory may run out.
+    /// Pushes items to one end of the source, in one transaction, because memory may run out.
     fn push(&mut self, items: &[Item]) {
         let mut pushes = redis::pipe();
         pushes.atomic();
@@ -161,18 +160,18 @@ impl Trial {
         daemon.stderr().matches(words).count()
     }
 
-    /// Number of times that the daemon had batches to judge again.
+    /// Returns how often the daemon had to judge batches again.
     fn forgotten(&self) -> usize {
-        self.said("are read and judged again") - self.said(" 0 are read and judged again")
+        self.said("are read and judged again") - self.said(" 0 batches are read and judged again")
     }
 
-    /// Gives the daemon a moment to meet a fault and log `words`.
+    /// Gives the daemon some time to meet a fault and to log `words`.
     fn let_it_notice(&self, words: &str) {
         let before = self.said(words);
         poll(A_MOMENT, || (self.said(words) > before).then_some(()));
     }
 
-    /// Harms Redis, the connection or the lease.
+    /// Causes a random fault of Redis, the connection or the lease.
     fn trouble(&mut self) {
         let cli = |arguments: &[&str]| self.crawl.server.cli(arguments);
         match self.random.below(8) {
@@ -189,7 +188,8 @@ impl Trial {
                 cli(&["del", LEASE]);
             }
             4 => {
-                // The daemon seldom sees it. Then it ends, as the crawl belongs to another process.
+                // The daemon seldom sees the foreign lease. If it does, it ends, because the crawl
+                // belongs to another process.
                 let mut overwrite = redis::pipe();
                 overwrite.set(LEASE, "another program").ignore().del(LEASE).ignore();
                 let () = overwrite.query(&mut self.connection).unwrap();
@@ -210,7 +210,7 @@ impl Trial {
         }
     }
 
-    /// Starts the daemon if none runs any more.
+    /// Starts the daemon again if it has ended.
     fn keep_running(&mut self) {
         if let Some(daemon) = &mut self.daemon {
             if daemon.is_running() {
@@ -227,7 +227,7 @@ impl Trial {
     /// Waits until all items are judged, ends the daemon, and compares everything with the model.
     fn end(mut self) -> Summary {
         self.keep_running();
-        // The next claim finds all items that are left among the claimed ones.
+        // The next claim finds all remaining claimed items.
         let last = item(&mut self.random, 300);
         self.model.push(std::slice::from_ref(&last));
         let () = self.connection.rpush(SOURCE, &last.bytes).unwrap();
@@ -246,9 +246,9 @@ impl Trial {
     }
 }
 
-/// (10) Every item that goes in comes out once.
+/// (10) Every pushed item is emitted or rejected exactly as often as expected.
 #[test]
-fn nothing_is_lost_doubled_or_invented_in_any_trouble_of_redis() {
+fn no_item_is_lost_repeated_or_invented_with_any_fault_of_redis() {
     for seed in seeds(&[1, 2, 3]) {
         let mut trial = Trial::new(seed);
         for _ in 0..40 {
@@ -262,7 +262,7 @@ fn nothing_is_lost_doubled_or_invented_in_any_trouble_of_redis() {
 }
 
 #[test]
-fn items_put_among_claimed_ones_come_out_like_others() {
+fn items_inserted_among_claimed_ones_are_judged_like_others() {
     for seed in seeds(&[4, 5]) {
         let mut trial = Trial::new(seed);
         trial.keep_running();
@@ -290,7 +290,7 @@ fn items_put_among_claimed_ones_come_out_like_others() {
 }
 
 #[test]
-fn order_is_kept_in_any_trouble_of_redis() {
+fn items_keep_their_order_with_any_fault_of_redis() {
     for seed in seeds(&[6, 7]) {
         let mut trial = Trial::new(seed);
         let items: Vec<Item> = (0..10_000).map(|_| item(&mut trial.random, 3000)).collect();

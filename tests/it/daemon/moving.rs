@@ -6,7 +6,7 @@ use redis::Commands;
 
 use super::{Crawl, LEASE, SINK, STATE, urls};
 
-/// Options for the filter of a crawl in Redis instead of its own folder.
+/// Options with which the filter of a crawl is in Redis instead of its folder.
 const IN_REDIS: &[&str] = &["--set", "filter.place=redis"];
 
 fn drained(crawl: &Crawl, arguments: &[&str]) -> usize {
@@ -21,31 +21,31 @@ fn moved(crawl: &Crawl, command: &str, option: &str) -> String {
     output.text().to_owned()
 }
 
-/// Strings of the filter in Redis, by shard.
+/// Returns the strings of the filter in Redis, by shard.
 fn strings(crawl: &Crawl) -> Vec<Vec<u8>> {
     let mut connection = crawl.connection();
     (0..256).map(|shard| connection.get(format!("demo:filter:{shard:02x}")).unwrap()).collect()
 }
 
 #[test]
-fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
+fn a_filter_moves_to_redis_and_back_and_keeps_its_fingerprints() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 1000));
     assert_eq!(drained(&crawl, &[]), 1000);
     let said = moved(&crawl, "export", "--to-redis");
     assert!(said.contains("1,000 fingerprints"), "{said}");
 
-    // Some URLs that it knows, some that it does not.
+    // Some of these URLs are seen, and some are unseen.
     crawl.push(&urls(500, 1000));
     assert_eq!(drained(&crawl, IN_REDIS), 500);
-    // The folder is older than Redis now, and says so.
+    // The folder is older than Redis now, and the command reports that.
     crawl.push(&urls(0, 1));
     let behind = crawl.run(&["--drain"]).output();
     assert_eq!(behind.code(), Some(3), "{behind:?}");
 
     let occupied = crawl.command("import", &["--from-redis"]).output();
     assert_eq!(occupied.code(), Some(2), "{occupied:?}");
-    assert!(occupied.stderr.contains("holds a filter already"), "{occupied:?}");
+    assert!(occupied.stderr.contains("already holds a filter"), "{occupied:?}");
     std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     let said = moved(&crawl, "import", "--from-redis");
     assert!(said.contains("1,500 fingerprints"), "{said}");
@@ -56,7 +56,7 @@ fn a_filter_goes_to_redis_and_back_and_knows_all_the_time() {
     assert!(!Path::new(&format!("{}.importing", crawl.storage_dir().display())).exists());
 }
 
-/// The same additions with the same seed make the same bits, in both places.
+/// The same additions with the same seed set the same bits, in memory and in Redis.
 #[test]
 fn bits_are_the_same_in_both_places() {
     let here = Crawl::new().set("filter.seed=7");
@@ -66,7 +66,7 @@ fn bits_are_the_same_in_both_places() {
     let there = Crawl::new().set("filter.seed=7").set("filter.place=redis");
     there.push(&urls(0, 3000));
     there.drain();
-    // A string in Redis ends with the last block that was written.
+    // A string in Redis ends with the last block that was set.
     for (shard, (here, there)) in strings(&here).iter().zip(strings(&there)).enumerate() {
         assert!(here.starts_with(&there), "shard {shard}");
         assert!(here[there.len()..].iter().all(|&byte| byte == 0), "shard {shard}");
@@ -80,14 +80,14 @@ fn an_interrupted_export_cannot_be_opened_and_is_repeated() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 1000));
     crawl.drain();
-    // State that a kill after some of the strings leaves.
+    // This is the state after a kill in the middle of the export.
     let filter: String = crawl.connection().hget(STATE, "filter").unwrap();
     let definition = "urlseen:{demo:filter}:spec";
     let () = crawl.connection().hset(definition, "unfinished", &filter).unwrap();
     let () = crawl.connection().set("demo:filter:00", "some").unwrap();
     let half = crawl.run(&[&["--drain"], IN_REDIS].concat()).output();
     assert_eq!(half.code(), Some(3), "{half:?}");
-    assert!(half.stderr.contains("not all there"), "{half:?}");
+    assert!(half.stderr.contains("is incomplete"), "{half:?}");
     moved(&crawl, "export", "--to-redis");
     crawl.push(&urls(0, 1001));
     assert_eq!(drained(&crawl, IN_REDIS), 1);
@@ -111,7 +111,7 @@ fn an_existing_filter_is_not_overwritten() {
 }
 
 #[test]
-fn fingerprints_go_to_redis_by_way_of_a_folder() {
+fn an_import_into_redis_is_refused_with_the_way_through_a_folder() {
     let crawl = Crawl::new();
     let line = format!("{}\n", "5a".repeat(20));
     let refused = crawl.command("import", &["--set", "filter.place=redis"]).stdin(line.as_str());
@@ -136,7 +136,11 @@ fn a_set_is_printed_in_both_forms_and_imported_again() {
         let arguments = ["--redis-set", "demo:filter", "--format", format];
         let output = crawl.command("export", &arguments).output();
         assert_eq!(output.code(), Some(1), "{}", output.stderr);
-        assert!(output.stderr.contains("25,000 fingerprints of demo:filter; 1 members are none"));
+        assert!(
+            output
+                .stderr
+                .contains("25,000 fingerprints of demo:filter; 1 members are not fingerprints")
+        );
         output.stdout
     };
     let (hex, seen) = (printed("hex"), printed("requests-seen"));

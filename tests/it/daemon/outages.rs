@@ -1,5 +1,5 @@
-//! Outages of Redis: it goes away, comes back, or has a temporary error. The daemon names the
-//! error, waits, and continues by itself.
+//! Outages of Redis: the server is down, or has a temporary error. The daemon names the error,
+//! waits, and continues when Redis is back.
 
 use std::fs;
 
@@ -14,12 +14,12 @@ use crate::util::wait::{SOON, wait_until};
 /// End of the log line of a failed attempt.
 const AGAIN: &str = "Trying again in";
 
-/// Waits until the daemon has met `words` a few times, and checks that the pauses between attempts
-/// grow: it neither gives up nor spins.
+/// Waits until the daemon has logged `words` a few times. Checks that the pauses between its
+/// attempts grow.
 #[track_caller]
 fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
     daemon.wait_for_line(words, SOON);
-    // The first pause is at most this long. Later ones may be longer, and soon one is.
+    // The first pause has at most this length. One of the next pauses is longer.
     let first = 50;
     wait_until(SOON, "longer wait", || waits(daemon).any(|wait| wait > first));
     let attempts = waits(daemon).count();
@@ -31,7 +31,7 @@ fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
     }
 }
 
-/// Pauses so far, in milliseconds.
+/// Returns all pauses so far, in milliseconds.
 fn waits(daemon: &Daemon) -> impl Iterator<Item = u64> {
     let said = daemon.stderr();
     let waits: Vec<u64> = said
@@ -41,14 +41,15 @@ fn waits(daemon: &Daemon) -> impl Iterator<Item = u64> {
     waits.into_iter()
 }
 
-/// Lets a crawl meet a fault, ends the fault, and checks that each item comes out once.
+/// Begins a fault, waits until the daemon has met it, ends it, and checks that each item is emitted
+/// once.
 fn outlast(crawl: Crawl, words: &str, begin: impl FnOnce(&Crawl), end: impl FnOnce(&Crawl)) {
     let crawl = crawl.set("source.batch=3");
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 100));
     crawl.wait_for_sink(100);
     crawl.wait_until_idle();
-    // Stopped, so that it takes nothing before the fault begins.
+    // The daemon is stopped, so that it claims no item before the fault begins.
     stop_process(&daemon);
     crawl.push(&urls(50, 100));
     begin(&crawl);
@@ -182,7 +183,7 @@ fn scripts_that_were_forgotten() {
 }
 
 #[test]
-fn a_server_that_is_not_there_yet() {
+fn a_server_that_starts_late() {
     let mut crawl = Crawl::new();
     crawl.server.kill();
     let mut daemon = crawl.run(&["--json"]).start();
@@ -224,7 +225,7 @@ fn a_server_that_is_still_loading() {
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
-    // Enough keys for a long and slow load: the delay is in microseconds a key.
+    // The load is slow: it has many keys, with a delay in microseconds for each.
     let values: Vec<(String, &str)> = urls(0, 5000).into_iter().map(|key| (key, "")).collect();
     let () = crawl.connection().mset(&values).unwrap();
     crawl.server.cli(&["bgrewriteaof"]);

@@ -1,4 +1,5 @@
-//! Items whose reject or start URL is too large for Redis: set aside, without a stop.
+//! Items whose reject or start URL is too large for Redis. The daemon sets them aside and
+//! continues.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -17,15 +18,15 @@ use super::{Bytes, Crawl, LEASE, OVERSIZE, REJECTED, SINK, STATE, stop, stop_pro
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// Lowest limit that Redis permits, as a number of bytes.
+/// Lowest limit on the bytes of a request that Redis permits.
 const LEAST: &str = "1048576";
 
-/// An item that is no URL, and six times as long in JSON: too long for a server with [`LEAST`].
+/// Makes an invalid item that is six times as long in JSON, too long for a server with [`LEAST`].
 fn control() -> Bytes {
     vec![1; 200 << 10]
 }
 
-/// An item that is no URL, and hardly longer in JSON.
+/// Makes an invalid item of 1.5 MiB, which is about as long in JSON.
 fn text() -> Bytes {
     vec![b'x'; 3 << 19]
 }
@@ -35,7 +36,7 @@ fn small_server() -> RedisServer {
     RedisServer::start_with(&["--proto-max-bulk-len", LEAST])
 }
 
-/// Runs a test with each kind of sink and of place, and both ends of the source.
+/// Runs a test with each kind of sink, each place of the filter, and both ends of the source.
 fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     for sink in ["list", "zset"] {
         for store in ["local", "redis"] {
@@ -46,7 +47,7 @@ fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     }
 }
 
-/// Runs a test in all cases, two at a time, for tests that wait between connections.
+/// Runs a test in all cases, two at a time. It is for tests that wait between connections.
 fn each_pair(test: impl Fn(Crawl, bool)) {
     test(of_kind(RedisServer::start(), "list", "local", "left"), true);
     test(of_kind(RedisServer::start(), "zset", "redis", "right"), false);
@@ -59,7 +60,7 @@ fn of_kind(server: RedisServer, sink: &str, store: &str, from: &str) -> Crawl {
         .set(&format!("source.take_from={from}"))
 }
 
-/// Returns oversize items, each of which must follow its reject, and the reasons.
+/// Returns the oversize items and the reasons. Checks that each item follows its reject.
 #[track_caller]
 fn oversize(crawl: &Crawl) -> (Vec<Bytes>, Vec<String>) {
     let list = crawl.list(OVERSIZE);
@@ -74,7 +75,7 @@ fn oversize(crawl: &Crawl) -> (Vec<Bytes>, Vec<String>) {
     pairs.unzip()
 }
 
-/// Pushes so that items are taken in this order.
+/// Pushes items so that the daemon takes them in this order.
 fn push(crawl: &Crawl, from_left: bool, items: &[Bytes]) {
     let mut items = items.to_vec();
     if !from_left {
@@ -88,7 +89,7 @@ fn bytes(items: Vec<String>) -> Vec<Bytes> {
 }
 
 #[test]
-fn an_invalid_item_with_a_too_large_reject_is_kept_beside_it() {
+fn an_item_with_a_too_large_reject_is_kept_beside_the_reject() {
     each(small_server, |crawl, from_left| {
         let links = bytes(urls(0, 4));
         let items = [&links[..2], &[control(), b"bad".to_vec(), control()], &links[2..]].concat();
@@ -99,14 +100,14 @@ fn an_invalid_item_with_a_too_large_reject_is_kept_beside_it() {
         assert!(items == [control(), control()]);
         assert!(reasons.iter().all(|reason| reason.contains("URL")), "{reasons:?}");
         assert_eq!((crawl.len(SINK), crawl.rejects().len()), (4, 1));
-        // The items after it pass.
+        // The items after the oversize one pass.
         push(&crawl, from_left, &bytes(urls(2, 4)));
         assert_eq!(crawl.drain().counts(), (4, [2, 2, 0, 0]));
     });
 }
 
 #[test]
-fn a_url_that_is_too_long_to_go_on_as_a_start_url_is_rejected() {
+fn a_url_that_is_too_long_for_a_start_url_is_rejected() {
     each(small_server, |crawl, from_left| {
         let crawl = crawl.set("sink.emit=start-url");
         let grows = [b"http://a/", &control()[..]].concat();
@@ -118,13 +119,13 @@ fn a_url_that_is_too_long_to_go_on_as_a_start_url_is_rejected() {
         assert_eq!(summary.counts(), (4, [2, 0, 0, 2]), "{summary:?}");
         let (items, reasons) = oversize(&crawl);
         assert!(items == [grows, long]);
-        assert!(reasons[0].contains("more than twice as much as the item"), "{reasons:?}");
+        assert!(reasons[0].contains("over twice the size of the item"), "{reasons:?}");
         assert!(reasons[1].contains("proto-max-bulk-len"), "{reasons:?}");
     });
 }
 
 #[test]
-fn a_restart_in_the_middle_loses_and_doubles_nothing() {
+fn a_restart_in_the_middle_loses_and_repeats_nothing() {
     each(small_server, |crawl, from_left| {
         let crawl = crawl.set("source.batch=3");
         let links = bytes(urls(0, 100));
@@ -136,7 +137,7 @@ fn a_restart_in_the_middle_loses_and_doubles_nothing() {
             crawl.wait_for_sink(20 * round);
             daemon.signal(Signal::KILL);
             drop(daemon);
-            // Without a storage folder, nothing proves that the earlier daemon is dead.
+            // Without a storage folder, the new daemon cannot know that the earlier one is dead.
             let () = crawl.connection().del(LEASE).unwrap();
         }
         crawl.drain();
@@ -149,9 +150,9 @@ fn a_restart_in_the_middle_loses_and_doubles_nothing() {
     });
 }
 
-/// The next connection finds that the limit is lower now.
+/// The daemon learns the lower limit with its next connection.
 #[test]
-fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
+fn a_daemon_notices_a_lowered_limit() {
     each(RedisServer::start, |crawl, from_left| {
         let daemon = crawl.start();
         crawl.wait_until_idle();
@@ -168,8 +169,8 @@ fn a_limit_that_is_lowered_while_it_runs_is_noticed() {
     });
 }
 
-/// Its user may not ask for the limit, so only broken connections show it. Rule C3: another batch
-/// sets the item aside, with a record of its own.
+/// The daemon's user has no permission to read the limit, so only broken connections show it. Rule
+/// C3: another batch with its own record sets the item aside.
 #[test]
 fn an_item_that_breaks_connections_is_found_and_set_aside() {
     each_pair(|crawl, from_left| {
@@ -193,10 +194,10 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
 /// Number of connections that the commit of an item may break before the item is set aside.
 const CUTS: usize = 6;
 
-/// Rule C3. The trap: an item is set aside under the head of a commit that had happened. The last
-/// connection breaks after the commit. The head shows that, so nothing is judged again.
+/// Rule C3. The last connection breaks after the commit. The head in Redis shows this commit, so no
+/// item may be judged again or set aside.
 #[test]
-fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
+fn a_commit_before_a_broken_connection_is_not_repeated() {
     each_pair(|crawl, from_left| {
         let crawl = crawl.set("source.batch=1");
         let large = |number: usize| {
@@ -222,7 +223,7 @@ fn a_commit_that_happened_before_its_connection_broke_is_not_made_again() {
 }
 
 #[test]
-fn a_too_large_item_that_cannot_be_forgotten_is_kept_too() {
+fn an_item_of_the_forget_list_that_is_too_large_is_kept() {
     let crawl = Crawl::on(small_server());
     let daemon = crawl.start();
     let mut connection = crawl.connection();
@@ -253,8 +254,9 @@ fn the_bound_on_rejects_counts_oversize_ones_and_drops_them_last() {
     });
 }
 
-/// Starts a proxy for the server at `upstream`. It closes the first `cuts` connections that send
-/// more than half a mebibyte: the last one after the server has answered that, the others before.
+/// Starts a proxy for the server at `upstream`. The proxy closes the first `cuts` connections that
+/// send more than half a mebibyte. It closes the last one after the server's answer, the others
+/// before.
 fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     let socket = upstream.with_file_name("proxy");
     let _ = fs::remove_file(&socket);
@@ -291,14 +293,14 @@ fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     (socket, told)
 }
 
-/// Returns true if the server holds a commit of the crawl.
+/// Returns true if the crawl has a commit in Redis.
 fn has_committed(server: &Path) -> bool {
     let client = redis::Client::open(format!("unix://{}", server.display())).unwrap();
     let seq: Option<u64> = client.get_connection().unwrap().hget(STATE, "seq").unwrap();
     seq.is_some_and(|seq| seq > 0)
 }
 
-/// Passes bytes on until `is_cut` tells it to close both ends instead.
+/// Passes bytes on until `is_cut` returns true. Then it closes both ends.
 fn pump(mut from: UnixStream, mut to: UnixStream, is_cut: impl Fn(&[u8]) -> bool) {
     let mut buffer = vec![0; 64 << 10];
     while let Ok(count @ 1..) = from.read(&mut buffer) {

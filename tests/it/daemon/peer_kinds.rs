@@ -1,5 +1,5 @@
-//! Filters that other programs write to, too: an oracle that knows their formats and nothing of
-//! urlseen (`scripts/kind-oracle`).
+//! Filters that other programs share. `scripts/kind-oracle` has a second implementation of their
+//! formats, without code of urlseen.
 
 use std::process::Command;
 
@@ -10,20 +10,20 @@ use super::{Crawl, SINK};
 use crate::util::sources::root;
 use crate::util::wait::SOON;
 
-/// Digests as hex digits.
+/// Returns fingerprints of hex digits.
 fn keys(range: std::ops::Range<u64>) -> Vec<String> {
     let digits = |number: u64| number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     range.map(|number| format!("{:016x}{:024x}", digits(number), digits(number + 7))).collect()
 }
 
-/// A crawl of fingerprints.
+/// Makes a crawl of fingerprints with a filter of this kind.
 fn peer(kind: &str, capacity: u32) -> Crawl {
     let kind = format!("filter.kind={kind}");
     let capacity = format!("filter.capacity={capacity}");
     crawl(&[&kind, &capacity, "filter.error_rate=1e-9", "source.item=fingerprint"])
 }
 
-/// Returns the number of keys that the oracle says are new, or present.
+/// Adds keys with the oracle, or asks for them. Returns the number of new or present keys.
 fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]) -> usize {
     let output = Command::new(root().join("scripts/kind-oracle"))
         .args([kind, "--socket"])
@@ -38,7 +38,7 @@ fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]
     lines.lines().filter(|line| *line == "1").count()
 }
 
-/// Unseen and seen of a run.
+/// Runs the daemon on these keys. Returns the numbers of unseen and of seen ones.
 fn drain(crawl: &Crawl, keys: &[String]) -> [usize; 2] {
     crawl.push(keys);
     let summary = crawl.drain();
@@ -47,7 +47,7 @@ fn drain(crawl: &Crawl, keys: &[String]) -> [usize; 2] {
 
 #[test]
 fn a_filter_of_another_project_is_joined_in_the_middle_of_a_crawl() {
-    // So small that the one which grows does so twice.
+    // With this small capacity, the kind that grows adds two layers.
     for (kind, size) in [("redisson", "2000"), ("redis-lua-scaling", "200")] {
         let crawl = peer(kind, size.parse().unwrap());
         let add = |range| oracle(&crawl, kind, size, "add", &keys(range));
@@ -73,7 +73,7 @@ fn a_filter_that_a_daemon_made_is_one_of_the_other_project() {
     }
 }
 
-/// Growth within a batch, and the count that its project keeps.
+/// Tests growth within a batch, and the count of items that the project keeps.
 #[test]
 fn layers_are_added_as_their_project_adds_them() {
     let kind = "redis-lua-scaling";
@@ -85,7 +85,7 @@ fn layers_are_added_as_their_project_adds_them() {
         let of = |crawl: &Crawl| -> Vec<u8> {
             let mut bytes: Vec<u8> =
                 crawl.connection().get(format!("demo:filter:{key}")).unwrap_or_default();
-            // The first layer is made as long as it gets.
+            // The first layer has its full length from the start.
             bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
             bytes
         };
@@ -111,7 +111,7 @@ fn a_record_of_another_size_is_refused_by_name() {
     let words = ["{demo:filter}:config says that size is", "another capacity or error rate"];
     refused(&crawl, &words);
     let () = crawl.connection().del("{demo:filter}:config").unwrap();
-    refused(&crawl, &["{demo:filter}:config is not there", "its bits are"]);
+    refused(&crawl, &["{demo:filter}:config is missing", "the bits of the filter exist"]);
 }
 
 #[test]
@@ -137,5 +137,5 @@ fn the_layered_variant_is_refused() {
     refused(&crawl, &["demo:filter:1:count is there", "the plain one alone"]);
     let () = crawl.connection().del("demo:filter:1:count").unwrap();
     let () = crawl.connection().set("demo:filter:count", "many").unwrap();
-    refused(&crawl, &["demo:filter:count holds \"many\"", "counts there"]);
+    refused(&crawl, &["demo:filter:count holds \"many\"", "has a counter there"]);
 }

@@ -1,6 +1,6 @@
-//! Recovery: starts with every state of the storage folder, and runs while Redis goes back.
+//! Recovery: starts with every state of the storage folder, and rollbacks of Redis during a run.
 //!
-//! The numbers are those of the argument in `ARCHITECTURE.md`, "Why nothing is lost or repeated".
+//! The numbers in brackets are those of `ARCHITECTURE.md`, "Why nothing is lost or repeated".
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -38,7 +38,7 @@ fn storage(crawl: &Crawl, command: &str) -> String {
 }
 
 #[test]
-fn a_start_knows_earlier_items() {
+fn a_restarted_daemon_knows_earlier_items() {
     for crawl in [Crawl::new(), with_snapshots()] {
         crawl.push(&urls(0, 1500));
         assert_eq!(crawl.drain().count("unseen"), 1500);
@@ -46,15 +46,15 @@ fn a_start_knows_earlier_items() {
             crawl.push(&urls(0, 1500 + 10 * more));
             let summary = crawl.drain();
             assert_eq!(summary.count("unseen"), 10, "{summary:?}");
-            assert!(summary.stderr.contains("The filter is back in "), "{summary:?}");
+            assert!(summary.stderr.contains("The filter was recovered in "), "{summary:?}");
         }
         assert_eq!(crawl.len(SINK), 1530);
     }
 }
 
-/// (4) A killed daemon's folder is as new as Redis or newer, never older.
+/// (4) The folder of a killed daemon is never older than Redis.
 #[test]
-fn a_killed_daemon_loses_and_repeats_nothing_and_its_lease_is_not_waited_for() {
+fn a_killed_daemon_loses_and_repeats_nothing_and_restarts_at_once() {
     let crawl = with_snapshots();
     let mut pushed = 0;
     for _ in 0..10 {
@@ -75,9 +75,9 @@ fn a_killed_daemon_loses_and_repeats_nothing_and_its_lease_is_not_waited_for() {
     assert!(sink == expected, "{} of {pushed}", sink.len());
 }
 
-/// (7) The filter goes back with Redis.
+/// (7) The filter follows a rollback of Redis.
 #[test]
-fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
+fn a_running_daemon_follows_a_redis_that_went_back() {
     for mut crawl in [Crawl::new(), with_snapshots()] {
         let mut daemon = crawl.start();
         crawl.push(&urls(0, 500));
@@ -96,15 +96,15 @@ fn a_redis_that_went_back_takes_the_running_daemon_with_it() {
         assert_eq!((summary.count("rollbacks"), summary.count("recoveries")), (1, 2));
         let expected: Vec<_> = urls(0, 1000).into_iter().map(String::into_bytes).collect();
         assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-        // Forgotten batches were judged again, and are known for good now.
+        // Batches that Redis lost were judged again, and are now kept.
         crawl.push(&urls(0, 1000));
         assert_eq!(crawl.drain().count("unseen"), 0);
     }
 }
 
-/// (5) Also back to the start of the run, and to before that, in a run with and without batches.
+/// (5) Redis goes back to the start of the run, or to before it, in a run with and without batches.
 #[test]
-fn a_redis_that_went_back_to_the_start_of_the_run_or_before_takes_it_along() {
+fn a_daemon_follows_a_redis_that_went_back_to_before_its_start() {
     for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
         let mut crawl = Crawl::new();
         crawl.push(&urls(0, 500));
@@ -135,7 +135,7 @@ fn a_redis_that_went_back_to_the_start_of_the_run_or_before_takes_it_along() {
 }
 
 #[test]
-fn a_redis_that_went_back_while_nothing_ran_takes_the_next_start_with_it() {
+fn the_next_start_follows_a_redis_that_went_back() {
     for mut crawl in [Crawl::new(), with_snapshots()] {
         crawl.push(&urls(0, 500));
         crawl.drain();
@@ -170,16 +170,16 @@ fn a_redis_that_lost_everything_stops_the_start_and_has_two_remedies() {
     }
 }
 
-/// (11) Unreadable data may have been anything, so it is not taken for a new crawl.
+/// (11) Unreadable data may have had commits, so the daemon does not treat the crawl as new.
 #[test]
-fn a_damaged_log_is_not_taken_for_that_of_a_new_crawl() {
+fn a_damaged_log_is_not_taken_for_an_empty_one() {
     let mut crawl = Crawl::new();
     crawl.push(&urls(0, 100));
     crawl.drain();
     let mut logs = std::fs::read_dir(crawl.storage_dir()).unwrap().map(|it| it.unwrap().path());
     let log = logs.find(|path| path.to_string_lossy().contains("/log-")).unwrap();
     let mut bytes = std::fs::read(&log).unwrap();
-    // In the first record.
+    // This byte is in the first record.
     bytes[150] ^= 1;
     std::fs::write(&log, bytes).unwrap();
     refused(&crawl, &["Redis stands at batch ", "log-00000000000000000001 at byte 48"]);
@@ -228,9 +228,9 @@ fn a_crawl_without_its_folder_stops_and_has_two_remedies() {
     }
 }
 
-/// At batch 0 the crawl is not tied to a folder yet, so nothing is lost.
+/// At batch 0 no folder belongs to the crawl yet, so no fingerprint is lost.
 #[test]
-fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
+fn a_crawl_without_commits_accepts_any_folder_and_keeps_it() {
     let crawl = Crawl::new();
     crawl.drain();
     std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
@@ -241,7 +241,7 @@ fn a_crawl_that_committed_nothing_takes_any_folder_and_is_tied_to_it() {
 }
 
 #[test]
-fn a_folder_of_another_crawl_is_told_apart() {
+fn a_folder_of_another_crawl_is_refused() {
     let crawl = Crawl::new();
     crawl.push(&urls(0, 10));
     crawl.drain();
@@ -268,7 +268,7 @@ fn copy_of(crawl: &Crawl) -> tempfile::TempDir {
     copy
 }
 
-/// Replaces the storage folder by a copy.
+/// Replaces the storage folder with a copy.
 fn put_back(crawl: &Crawl, copy: &tempfile::TempDir) {
     std::fs::remove_dir_all(crawl.storage_dir()).unwrap();
     std::fs::create_dir(crawl.storage_dir()).unwrap();
@@ -305,7 +305,7 @@ fn an_old_copy_of_the_folder_is_reported_with_its_gap() {
     }
 }
 
-/// (5) The `commit_id` tells histories of the same length apart.
+/// (5) The `commit_id` distinguishes histories of the same length.
 #[test]
 fn another_history_of_the_same_length_is_noticed() {
     let mut crawl = Crawl::new();
@@ -324,12 +324,12 @@ fn another_history_of_the_same_length_is_noticed() {
     refused(&crawl, &["Redis stands at batch 2 (", "two histories"]);
     storage(&crawl, "adopt");
     crawl.push(&urls(0, 30));
-    // As it stands, the folder knows the batch that Redis forgot, and not the one that Redis knows.
+    // The folder has the batch that Redis lost, and lacks the batch that Redis has.
     assert_eq!(crawl.drain().count("unseen"), 10);
 }
 
 #[test]
-fn a_crawl_can_be_given_up() {
+fn a_crawl_can_be_dropped() {
     let crawl = Crawl::new().set("sink.max_len=5").set("source.batch=5");
     crawl.push(&urls(0, 20));
     let mut daemon = crawl.start();
@@ -360,7 +360,7 @@ fn an_irreversible_command_asks_first() {
 }
 
 #[test]
-fn a_folder_made_for_something_else_is_refused_with_both_values() {
+fn a_folder_with_other_parameters_is_refused_with_both_values() {
     let crawl = Crawl::new().set("filter.seed=7");
     crawl.push(&urls(0, 10));
     crawl.drain();
@@ -379,7 +379,7 @@ fn a_folder_made_for_something_else_is_refused_with_both_values() {
     }
     let named = crawl.run(&["--drain", "--set", "crawl.name=other"]).output();
     assert_eq!(named.code(), Some(2), "{named:?}");
-    // Without a configured seed, the folder's own is used.
+    // Without a configured seed, the daemon uses the seed of the folder.
     crawl.push(&urls(0, 20));
     let summary =
         Summary::of(crawl.run(&["--drain", "--json", "--set", "filter.seed=random"]).output());
@@ -400,7 +400,7 @@ fn a_folder_in_use_is_refused_with_its_user() {
     stop(daemon);
 }
 
-/// Shows the storage, which is allowed beside a running daemon.
+/// Runs `urlseen storage show`, which is permitted beside a running daemon.
 fn storage_of_running(crawl: &Crawl) {
     let shown = storage(crawl, "show");
     for words in ["crawl       demo", "in use by   process", "snapshot-", "log-"] {
@@ -409,7 +409,7 @@ fn storage_of_running(crawl: &Crawl) {
 }
 
 #[test]
-fn snapshots_come_and_go_while_items_pass() {
+fn snapshots_are_taken_and_pruned_while_items_pass() {
     let crawl = with_snapshots().set("filter.capacity=20000").set("storage.snapshot_bytes=50_000");
     let mut daemon = crawl.start();
     for part in 0..5 {
@@ -422,7 +422,7 @@ fn snapshots_come_and_go_while_items_pass() {
     daemon.wait(SOON);
     let output = crawl.command("storage show", &[]).output();
     let shown = output.text();
-    // The kill may have come at the start of the next log file, which is no loss.
+    // The kill may have come at the start of the next log file. Then no data is lost.
     let is_begun = |line: &str| line.ends_with("the header was never written to its end");
     let mut damages = shown.lines().filter(|line| line.starts_with("damaged"));
     assert!(damages.all(is_begun), "{shown}");

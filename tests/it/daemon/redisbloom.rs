@@ -1,10 +1,10 @@
-//! The daemon with a filter of RedisBloom: after any kill it gives exactly the answers of such a
+//! The daemon with a filter of RedisBloom. After any kill, it gives the same answers as such a
 //! filter with the same fingerprints.
 
 use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
-use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::Filter;
 
 use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
 use crate::util::wait::{SOON, wait_until};
@@ -21,10 +21,10 @@ fn with(settings: &[&str]) -> Crawl {
 
 /// Makes the filter that `growing` reserves.
 fn empty() -> Filter {
-    Filter::reserve(0.02, 200, Growth::Expansion(2), 1 << 20).unwrap()
+    Filter::reserve(0.02, 200, 2, 1 << 20).unwrap()
 }
 
-/// Makes different fingerprints, in hex.
+/// Makes different fingerprints of hex digits.
 fn digests(from: usize, count: usize) -> Vec<String> {
     let scattered = |number: usize| (number as u128).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060);
     (from..from + count).map(|number| format!("{:040x}", scattered(number))).collect()
@@ -39,7 +39,7 @@ fn model(crawl: &Crawl) -> Filter {
     model
 }
 
-/// Checks that `urlseen check` agrees with the filter, for items in it and for others.
+/// Checks that `urlseen check` agrees with the filter, for items of the filter and for other items.
 #[track_caller]
 fn assert_answers(crawl: &Crawl, model: &Filter, items: &[String]) {
     let lines = items.join("\n") + "\n";
@@ -72,7 +72,7 @@ fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     sink.sort();
     sink.dedup();
     assert_eq!(sink.len(), crawl.len(SINK), "one was emitted twice");
-    // At rest, and while a daemon runs.
+    // The command works with and without a running daemon.
     assert_answers(&crawl, &model, &others);
     let daemon = crawl.start();
     assert_answers(&crawl, &model, &others);
@@ -89,9 +89,9 @@ fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     stop(daemon);
 }
 
-/// (7) The filter goes back with Redis, also to before a layer that it grew by.
+/// (7) The filter follows a rollback of Redis, also to before the growth by a layer.
 #[test]
-fn a_redis_that_went_back_takes_the_filter_with_it() {
+fn the_filter_follows_a_redis_that_went_back() {
     let mut crawl = growing();
     crawl.push(&digests(0, 150));
     let mut daemon = crawl.start();
@@ -133,13 +133,13 @@ fn a_filter_that_may_not_grow_takes_only_its_capacity() {
     let output = crawl.run(&["--drain", "--json"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("it is not to grow (NONSCALING)"), "{output:?}");
-    // Whole batches of at most 20.
+    // The filter holds whole batches of at most 20 items.
     let held = crawl.len(SINK);
     assert!((81..=100).contains(&held), "{held}");
     let mut connection = crawl.connection();
     let left = |key: &str| connection.llen::<_, usize>(key).unwrap();
     assert_eq!([SINK, SOURCE, PROCESSING].map(left).iter().sum::<usize>(), 150, "none is lost");
-    // It knows all its members, however full it is.
+    // The filter knows all of its members, at any fill.
     let items = digests(0, 150).join("\n") + "\n";
     let output = crawl.command("check", &["-"]).stdin(items).output();
     let seen = output.text().lines().filter(|line| line.starts_with("seen\t"));

@@ -1,5 +1,5 @@
-//! Keys of another type and denied commands: refused before the first item. If that happens later,
-//! the daemon stops, with nothing half done.
+//! Keys of another type, and denied commands. The daemon refuses them before the first item. If
+//! they appear later, the daemon stops, and no commit is half done.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ use crate::util::wait::SOON;
 
 pub(super) const KEYS: [&str; 7] = [SOURCE, PROCESSING, STATE, LEASE, SINK, REJECTED, OVERSIZE];
 
-/// Commands that the daemon runs on each key, and that a commit needs.
+/// Commands that a commit needs, each with its key.
 const COMMANDS: [(&str, &str); 11] = [
     ("rename", SOURCE),
     ("ltrim", PROCESSING),
@@ -30,10 +30,10 @@ const COMMANDS: [(&str, &str); 11] = [
     ("lmove", OVERSIZE),
 ];
 
-/// Number of items of a batch that is too large for a commit by one script.
+/// Number of items in a batch that is too large for a commit by a single script.
 const LARGE: usize = 100;
 
-/// Further commands of the commit of a small batch.
+/// Further commands that the commit of a small batch needs.
 const NEEDED_BY_SMALL: [(&str, &str); 4] =
     [("ltrim", PROCESSING), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
 
@@ -46,7 +46,7 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Rule C6. The trap: changed settings give another filter, which is empty, and every URL is
+/// Rule C6. Changed settings must not give another, empty filter, because every URL would be
 /// emitted again.
 #[test]
 fn settings_that_contradict_the_crawl_are_refused_by_name() {
@@ -71,8 +71,8 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
     assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
 }
 
-/// Rule C5. The trap: keys had other names in an earlier version. So its crawl looks like a new
-/// one, which begins beside the old items.
+/// Rule C5. Keys had other names in an earlier version. The crawl of that version must not look
+/// like a new crawl.
 #[test]
 fn keys_of_an_earlier_version_are_refused_by_name() {
     let filter = ["--drain", "--set", "filter.place=redis"];
@@ -93,7 +93,7 @@ fn keys_of_an_earlier_version_are_refused_by_name() {
 }
 
 #[test]
-fn a_key_of_another_type_is_refused_before_anything_is_touched() {
+fn a_key_of_another_type_is_refused_before_any_write() {
     for key in KEYS {
         let crawl = Crawl::new();
         if key != SOURCE {
@@ -108,7 +108,7 @@ fn a_key_of_another_type_is_refused_before_anything_is_touched() {
     }
 }
 
-/// Next action of the daemon when it is harmed.
+/// Next action of the daemon when a test changes Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Next {
     Claim,
@@ -116,9 +116,9 @@ pub(super) enum Next {
 }
 
 /// Stops the process of a daemon before it claims items, or before it commits a batch with items of
-/// every kind. Does `harm`, and lets the daemon continue. Then it must end with nothing half done:
-/// each item is in its old place, and the crawl stands as before. `undo` removes the additions of
-/// `harm`.
+/// every kind. Calls `harm`, and lets the daemon continue. The daemon must then end, each item must
+/// be in its old place, and the state of the crawl must be unchanged. `undo` removes the additions
+/// of `harm`.
 pub(super) fn harm(
     crawl: Crawl,
     next: Next,
@@ -128,7 +128,7 @@ pub(super) fn harm(
     harm_batch(10, crawl, next, harm, undo)
 }
 
-/// Does the same with this number of items in the batch.
+/// Does the same as [`harm`], with this number of items in the batch.
 fn harm_batch(
     count: usize,
     crawl: Crawl,
@@ -140,7 +140,7 @@ fn harm_batch(
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));
     crawl.wait_for_sink(10);
-    // The first reads are of few items, as their sizes are unknown.
+    // The first reads have few items, because their sizes are unknown.
     crawl.push(&(0..50).flat_map(|_| urls(0, 10)).collect::<Vec<_>>());
     crawl.wait_until_idle();
     let push = || {
@@ -174,7 +174,7 @@ fn harm_batch(
     output
 }
 
-/// All keys, with claimed items and waiting ones as one list.
+/// Returns all keys, with the claimed and the waiting items as one list.
 fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     let mut dump = crawl.dump();
     if let Some(processing) = dump.remove(PROCESSING) {
@@ -183,7 +183,7 @@ fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     dump
 }
 
-/// (2) A commit does everything or nothing.
+/// (2) A commit is executed completely or not at all.
 #[test]
 fn a_key_that_changes_its_type_stops_the_daemon_with_nothing_half_done() {
     for (next, key) in cases(KEYS) {
@@ -220,15 +220,15 @@ fn a_daemon_that_had_to_stop_releases_its_lease() {
     assert_eq!(crawl.drain().ending(), "drained");
 }
 
-/// Each key with each next action. A commit does nothing to the source.
+/// Combines each key with each next action. A commit does not use the source.
 fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T)> {
     let commits = keys.into_iter().skip(1).map(|key| (Next::Commit, key));
     keys.into_iter().map(|key| (Next::Claim, key)).chain(commits)
 }
 
 #[test]
-fn a_denied_command_is_refused_before_anything_is_touched() {
-    // Transactions need these, too.
+fn a_denied_command_is_refused_before_any_write() {
+    // Transactions also need these commands.
     let others = ["multi", "exec", "eval"];
     for command in COMMANDS.map(|(command, _)| command).into_iter().chain(others) {
         let crawl = Crawl::new().with_user("crawler");
@@ -242,7 +242,7 @@ fn a_denied_command_is_refused_before_anything_is_touched() {
 }
 
 #[test]
-fn a_denied_key_is_refused_before_anything_is_touched() {
+fn a_denied_key_is_refused_before_any_write() {
     for denied in KEYS {
         let crawl = Crawl::new().with_user("crawler");
         crawl.push(&urls(0, 10));
@@ -274,7 +274,7 @@ fn a_command_denied_later_stops_the_daemon_with_nothing_half_done() {
     }
 }
 
-/// Denies a command on one key, and on no other: by a selector of Redis 7.
+/// Denies a command on one key only, with a selector of Redis 7.
 pub(super) fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
     let others: Vec<String> =
         KEYS.iter().filter(|key| **key != denied).map(|key| format!("~{key}")).collect();
@@ -283,13 +283,14 @@ pub(super) fn deny_on_key(crawl: &Crawl, command: &str, denied: &str) {
 }
 
 #[test]
-fn needs_of_giving_back_are_checked_before_it_begins() {
+fn the_return_of_claimed_items_checks_its_permissions_first() {
     for command in ["lmove", "rename", "del"] {
         let crawl = Crawl::new().with_user("crawler").set("sink.max_len=5").set("source.batch=5");
         crawl.push(&urls(0, 30));
         let mut daemon = crawl.start();
         daemon.wait_for_line("waiting", SOON);
-        // Pushed after the claimed items, so that giving back has to move items.
+        // These items are pushed after the claim, so that the return of the claimed items must move
+        // items.
         crawl.push(&urls(30, 40));
         let before = crawl.dump();
         crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);
@@ -300,7 +301,7 @@ fn needs_of_giving_back_are_checked_before_it_begins() {
     }
 }
 
-/// (2) A commit does everything or nothing.
+/// (2) A commit is executed completely or not at all.
 #[test]
 fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
     for (next, denied) in cases(KEYS) {

@@ -1,4 +1,4 @@
-//! A filter in Redis, of every kind, alone and shared.
+//! Filters in Redis of every kind, with one daemon or several.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use super::{
 };
 use crate::util::wait::{SOON, wait_until};
 
-/// Every kind, small, with the settings for its size.
+/// Every kind of filter in Redis, with settings for a small size.
 pub(super) const LAYOUTS: [&[&str]; 8] = [
     &["filter.kind=native"],
     &["filter.kind=pyrebloom"],
@@ -21,14 +21,14 @@ pub(super) const LAYOUTS: [&[&str]; 8] = [
     &["filter.kind=redis-lua-scaling", "filter.capacity=100"],
 ];
 
-/// Makes a crawl with its filter in Redis.
+/// Makes a crawl whose filter is in Redis.
 pub(super) fn crawl(kind: &[&str]) -> Crawl {
     let crawl = Crawl::new().set("filter.place=redis");
     kind.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
-/// Makes items of all kinds with many duplicates, and their expected outcome: the emitted items in
-/// order, and the number of rejected ones.
+/// Makes items of all forms with many duplicates. Returns them with the expected outcome: the
+/// emitted items in order, and the number of rejected items.
 fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
     let mut random = Random::new(seed);
     let (mut items, mut onward, mut rejected) = (Vec::new(), Vec::new(), 0);
@@ -54,9 +54,9 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 }
 
 #[test]
-fn every_layout_passes_unseen_items_once_and_in_order() {
+fn every_kind_passes_unseen_items_once_and_in_order() {
     for kind in LAYOUTS {
-        // The daemon remembers so little that it asks Redis about nearly every item.
+        // The cache of the daemon is so small that it asks Redis about nearly every item.
         for recent in ["filter.recent=1", "filter.recent=100_000"] {
             let crawl = crawl(kind).set(recent);
             let seed = seeds(&[11])[0];
@@ -80,7 +80,7 @@ fn every_layout_passes_unseen_items_once_and_in_order() {
 }
 
 #[test]
-fn seen_items_are_asked_for_and_never_written() {
+fn seen_items_cause_reads_and_no_writes() {
     for kind in LAYOUTS {
         let crawl = crawl(kind).set("filter.recent=1");
         crawl.push(&urls(0, 500));
@@ -141,7 +141,7 @@ fn another_process_takes_over_from_one_that_was_stopped() {
         stop_process(&first);
         let mut second = crawl.run(&["--standby", "--json"]).start();
         second.wait_for_line("standing by", SOON);
-        // Let time pass.
+        // Time passes, as seen by Redis.
         let () = crawl.connection().pexpire(LEASE, 1).unwrap();
         second.wait_for_line(READY, SOON);
         first.signal(Signal::CONT);
@@ -157,7 +157,7 @@ fn another_process_takes_over_from_one_that_was_stopped() {
 }
 
 #[test]
-fn a_killed_run_is_gone_on_from_without_a_folder() {
+fn a_crawl_continues_after_a_kill_without_a_folder() {
     for kind in [LAYOUTS[0], LAYOUTS[3], LAYOUTS[5]] {
         let crawl = crawl(kind).set("source.batch=50");
         crawl.push(&urls(0, 10_000));
@@ -178,8 +178,8 @@ fn a_killed_run_is_gone_on_from_without_a_folder() {
 }
 
 #[test]
-fn a_commit_judges_no_more_than_is_bounded() {
-    // 64 hashes.
+fn the_work_of_a_commit_is_bounded() {
+    // This filter has 64 hashes.
     let crawl = crawl(&["filter.kind=imooc", "source.batch=5000"]);
     crawl.push(&urls(0, 5000));
     let summary = crawl.drain();
@@ -192,14 +192,15 @@ fn a_commit_judges_no_more_than_is_bounded() {
 }
 
 #[test]
-fn a_filter_that_another_program_emptied_is_empty() {
+fn a_daemon_notices_a_filter_that_another_program_emptied() {
     for kind in LAYOUTS {
         let crawl = crawl(kind);
         crawl.push(&urls(0, 300));
         let mut daemon = crawl.start();
         crawl.wait_for_sink(300);
         let keys: Vec<String> = crawl.connection().keys("demo:filter*").unwrap();
-        // It looks at some keys five times a second, and at all of them first while they hold data.
+        // The daemon looks at some keys five times a second. At first it has looked at all keys,
+        // while they had data.
         let looks = || -> usize {
             let calls = crawl.server.cli(&["info", "commandstats"]);
             let of = |name: &str| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
@@ -217,10 +218,10 @@ fn a_filter_that_another_program_emptied_is_empty() {
 }
 
 #[test]
-fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
+fn a_daemon_sends_no_further_questions_to_a_silent_server() {
     let crawl = crawl(LAYOUTS[0]);
     let daemon = crawl.start();
-    // Longer than the time between renewals of the lease.
+    // This is longer than the time between renewals of the lease.
     crawl.server.cli(&["client", "pause", "6000", "all"]);
     crawl.push(&urls(0, 100));
     crawl.wait_for_sink(100);
@@ -228,13 +229,13 @@ fn a_server_that_answers_nothing_for_a_while_is_not_asked_more_and_more() {
 }
 
 #[test]
-fn items_that_redis_forgot_leave_the_cache() {
+fn the_cache_drops_items_that_redis_forgot() {
     for kind in [LAYOUTS[0], LAYOUTS[5]] {
         let mut crawl = crawl(kind);
         let mut daemon = crawl.start();
         crawl.push(&urls(0, 100));
         crawl.wait_for_sink(100);
-        // This server keeps nothing.
+        // This server keeps no data after a kill.
         crawl.server.restart();
         daemon.wait_for_line("knows nothing of the crawl any more", SOON);
         crawl.push(&urls(0, 100));
@@ -243,7 +244,7 @@ fn items_that_redis_forgot_leave_the_cache() {
     }
 }
 
-/// Number of changes that Redis has made.
+/// Returns the number of changes that Redis has made.
 fn changes(crawl: &Crawl) -> String {
     let info = crawl.server.cli(&["info", "persistence"]);
     let line = info.lines().find(|line| line.starts_with("rdb_changes_since_last_save:"));
@@ -285,7 +286,7 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         let unseen = |summary: Summary| summary.count("unseen");
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        // No daemon runs that could be asked.
+        // The command asks Redis, because no daemon runs.
         let asked = crawl.command("storage drop", &[]).output();
         assert_ne!(asked.code(), Some(0), "{asked:?}");
         assert!(crawl.command("storage reset", &["--yes"]).output().code() == Some(0));
@@ -297,7 +298,7 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         assert_eq!(left, [SINK]);
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        // The crawl belongs to that filter. It can be given another one.
+        // The crawl belongs to its own filter. Only `adopt` gives it another one.
         let other = crawl.set("filter.key=other");
         let refused = other.run(&["--drain"]).output();
         assert_eq!(refused.code(), Some(3), "{refused:?}");

@@ -1,4 +1,4 @@
-//! Refusals of a filter in Redis, before anything is taken.
+//! Refusals of a filter in Redis, before the daemon claims an item.
 
 use redis::Commands;
 
@@ -7,7 +7,7 @@ use super::{Crawl, SINK, SOURCE, urls};
 use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
-/// Checks that a run is refused with these words and this status, and takes nothing.
+/// Checks that a run is refused with these words and this status, and claims no item.
 #[track_caller]
 fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
     crawl.push(&urls(0, 10));
@@ -22,7 +22,7 @@ fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
 }
 
 #[test]
-fn keys_that_hold_something_else() {
+fn keys_of_other_types_are_refused() {
     for (kind, key) in [
         (LAYOUTS[0], "demo:filter:7f"),
         (LAYOUTS[1], "demo:filter.0"),
@@ -41,7 +41,7 @@ fn keys_that_hold_something_else() {
 }
 
 #[test]
-fn strings_of_a_larger_filter() {
+fn strings_of_a_larger_filter_are_refused() {
     // 2^20 bits are 128 KiB.
     let crawl = crawl(LAYOUTS[3]);
     let () = crawl.connection().setbit("demo:filter", 1 << 20, true).unwrap();
@@ -52,7 +52,7 @@ fn strings_of_a_larger_filter() {
 }
 
 #[test]
-fn a_filter_made_for_something_else() {
+fn a_filter_with_other_parameters_is_refused() {
     for (kind, setting) in [
         (LAYOUTS[0], "filter.capacity=200_000"),
         (LAYOUTS[0], "filter.seed=7"),
@@ -73,13 +73,13 @@ fn a_filter_made_for_something_else() {
 }
 
 #[test]
-fn bits_without_their_seed() {
+fn bits_without_a_seed_are_refused() {
     let crawl = crawl(LAYOUTS[0]);
     crawl.push(&urls(0, 10));
     crawl.drain();
     let () = crawl.connection().del(SINK).unwrap();
     let () = crawl.connection().del("urlseen:{demo:filter}:spec").unwrap();
-    refused(&crawl, 3, &["urlseen:{demo:filter}:spec is gone", "seed", "storage drop"]);
+    refused(&crawl, 3, &["urlseen:{demo:filter}:spec is missing", "seed", "storage drop"]);
     let dropped = crawl.command("storage drop", &["--yes"]).output();
     assert_eq!(dropped.code(), Some(0), "{dropped:?}");
     crawl.push(&urls(0, 10));
@@ -87,7 +87,7 @@ fn bits_without_their_seed() {
 }
 
 #[test]
-fn another_filter_in_the_place_of_the_one_that_was_there() {
+fn a_new_filter_at_the_key_of_the_old_one_is_refused() {
     for kind in [LAYOUTS[0], LAYOUTS[5]] {
         let crawl = crawl(kind);
         let daemon = crawl.start();
@@ -120,13 +120,13 @@ fn a_filter_of_another_size_can_be_deleted_and_another_value_cannot() {
 }
 
 #[test]
-fn a_capacity_that_the_layout_cannot_count() {
+fn a_capacity_that_the_kind_cannot_count_is_refused() {
     let crawl = crawl(LAYOUTS[1]).set("filter.capacity=5e9");
     refused(&crawl, 2, &["filter.capacity is 5000000000", "at most 4294967295"]);
 }
 
 #[test]
-fn a_server_without_the_memory() {
+fn a_server_without_enough_memory_is_refused() {
     let server = RedisServer::start_with(&["--maxmemory", "64mb"]);
     let crawl = Crawl::on(server).set("filter.place=redis").set("filter.kind=imooc");
     refused(&crawl, 3, &["512.00 MiB more", "64.00 MiB (maxmemory)", "smaller size"]);
@@ -151,7 +151,7 @@ fn a_missing_permission_is_named() {
 }
 
 #[test]
-fn a_node_of_a_cluster() {
+fn a_node_of_a_cluster_is_refused() {
     let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
     let crawl = Crawl::on(server).set("filter.place=redis");
     let output = crawl.run(&["--drain"]).output();

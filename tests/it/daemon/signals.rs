@@ -1,4 +1,4 @@
-//! Signals to a daemon: it finishes batches in flight, and gives unread items back.
+//! Signals to a daemon. It finishes the batches in flight, and returns unread items to the source.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -8,8 +8,8 @@ use super::{Bytes, Crawl, LEASE, PROCESSING, SINK, SOURCE, Summary, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
-/// Starts a daemon that has read as far ahead as it may, and commits nothing, as its sink is full.
-/// It takes from 100 items.
+/// Starts a daemon with 100 items in its source and a full sink. It has read ahead as far as
+/// permitted, and commits nothing.
 fn backpressure(take_from: &str) -> (Crawl, Daemon) {
     let crawl = Crawl::new()
         .set("source.batch=5")
@@ -25,7 +25,7 @@ fn bytes(items: Vec<String>) -> Vec<Bytes> {
     items.into_iter().map(String::into_bytes).collect()
 }
 
-/// All 100 items in order: first the emitted ones, then those that wait.
+/// Returns all 100 items in order: first the emitted items, then the waiting ones.
 fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     match take_from {
         "left" => (bytes(urls(0, 5)), bytes(urls(5, 95))),
@@ -33,7 +33,7 @@ fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     }
 }
 
-/// Rule C4. The trap: a daemon that collects items is told to stop, and still collects.
+/// Rule C4. A daemon that lingers must stop at once when it gets a signal.
 #[test]
 fn a_daemon_that_lingers_ends_when_asked() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -47,12 +47,12 @@ fn a_daemon_that_lingers_ends_when_asked() {
     });
     assert_eq!(stop(daemon).count("items"), 0);
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (1, 0));
-    // The item was not even claimed.
+    // The daemon has not claimed the item.
     assert_eq!(commands(&crawl).get("rename"), None);
 }
 
 #[test]
-fn unread_items_go_back_to_an_empty_source_in_order() {
+fn unread_items_return_to_an_empty_source_in_order() {
     for (take_from, signal) in [("left", Signal::TERM), ("right", Signal::INT)] {
         let (crawl, daemon) = backpressure(take_from);
         daemon.signal(signal);
@@ -69,8 +69,8 @@ fn unread_items_go_back_to_an_empty_source_in_order() {
 }
 
 #[test]
-fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
-    // A source that is shorter than the claimed list, and one that is longer.
+fn unread_items_return_to_the_end_from_which_they_were_taken() {
+    // The source is once shorter and once longer than the processing list.
     for (take_from, later) in [("left", 10), ("right", 10), ("left", 20_000), ("right", 20_000)] {
         let (crawl, daemon) = backpressure(take_from);
         crawl.push(&urls(100, later));
@@ -82,16 +82,16 @@ fn unread_items_go_back_to_the_end_of_a_source_that_they_were_taken_from() {
         } else {
             waiting = more.into_iter().chain(waiting).collect();
         }
-        // A daemon that takes from the right takes items at the right end first. So they end up on
-        // the left of the items claimed before.
+        // A daemon that takes from the right takes items at the right end first. So the later items
+        // are at the left of the items claimed before.
         assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
         assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
     }
 }
 
 #[test]
-fn many_unread_items_go_back_in_pieces_and_whole() {
-    // More than Lua hands over in one call, in both lists; the shorter one moves.
+fn many_unread_items_return_in_several_calls() {
+    // Both lists have more items than Lua passes in one call. The items of the shorter list move.
     for (take_from, claimed, later) in
         [("left", 15_000, 16_000), ("right", 15_000, 16_000), ("left", 16_000, 15_000)]
     {
@@ -114,14 +114,14 @@ fn many_unread_items_go_back_in_pieces_and_whole() {
 }
 
 #[test]
-fn with_two_long_lists_claimed_items_stay_claimed_and_come_first() {
+fn with_two_long_lists_claimed_items_stay_claimed_and_are_read_first() {
     let crawl = Crawl::new().set("sink.max_len=1").set("source.batch=1");
     crawl.push(&urls(0, 100_002));
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting: demo:unseen holds 1 items", SOON);
     crawl.push(&urls(200_000, 100_001));
     let summary = stop(daemon);
-    assert!(summary.stderr.contains("100001 unread items wait where they were claimed"));
+    assert!(summary.stderr.contains("100001 unread items stay claimed"));
     assert_eq!((crawl.len(PROCESSING), crawl.len(SOURCE)), (100_001, 100_001));
     let counts = (summary.count("processing"), summary.count("source"));
     assert_eq!(counts, (100_001, 100_001), "{summary:?}");
@@ -164,10 +164,10 @@ fn a_second_signal_ends_it_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let crawl = Crawl::new();
         let mut daemon = crawl.start();
-        // Paused, so that the daemon cannot end by itself.
+        // Redis is paused, so that the daemon cannot end by itself.
         crawl.server.pause();
         daemon.signal(signal);
-        daemon.wait_for_line("ask again to end at once", SOON);
+        daemon.wait_for_line("A second signal ends the process at once", SOON);
         daemon.signal(signal);
         let status = daemon.wait(SOON);
         crawl.server.resume();

@@ -1,4 +1,4 @@
-//! Outcome of a stream of items: real links, each form, emitted and rejected items.
+//! Outcome of items: real links, items of each form, emitted and rejected items.
 
 use serde_json::Value;
 
@@ -6,7 +6,7 @@ use super::{Crawl, REJECTED, SINK, Summary, rejected_item};
 use crate::util::links::{discovered, refused, unseen};
 
 #[test]
-fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
+fn a_real_crawl_has_the_same_unseen_links_as_with_scrapy() {
     let crawl = Crawl::new();
     let discovered = discovered();
     let links: Vec<&str> = discovered.lines().collect();
@@ -30,18 +30,18 @@ fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
 
 /// Expected outcome of an item.
 enum Fate {
-    /// It is emitted as it came.
+    /// The item is emitted unchanged.
     Unseen,
     Seen,
-    /// It is emitted as these bytes.
+    /// The item is emitted as these bytes.
     As(&'static [u8]),
-    /// It cannot be read, and the reason holds these words.
+    /// The item is rejected, with a reason that has these words.
     Rejected(&'static str),
 }
 use Fate::{As, Rejected, Seen, Unseen};
 
-/// Drains a crawl with these settings of these items in one batch, and again with every item in a
-/// batch of its own.
+/// Runs a crawl with these settings and items: once with all items in one batch, and once with each
+/// item in its own batch.
 fn check(settings: &[&str], items: &[(&[u8], Fate)]) {
     for batch in ["source.batch=100", "source.batch=1"] {
         let crawl = settings.iter().fold(Crawl::new().set(batch), |crawl, it| crawl.set(it));
@@ -77,7 +77,7 @@ fn assert_reject(reject: &Value, item: &[u8], reason: &str) {
 const SHA1: &[u8] = b"0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn every_form_is_told_apart_and_unreadable_items_are_kept_with_their_reason() {
+fn every_form_is_detected_and_unreadable_items_are_rejected_with_a_reason() {
     check(
         &[],
         &[
@@ -106,7 +106,7 @@ fn every_form_is_told_apart_and_unreadable_items_are_kept_with_their_reason() {
             (b"{\"url\": 1}", Rejected("`url` is a number")),
             (b"{\"url\": ", Rejected("not a JSON object")),
             (b"{}", Rejected("neither `url` nor `fingerprint`")),
-            // A reject leaves no trace in the filter: it comes again and again.
+            // The filter does not record a rejected item, so the same item is rejected each time.
             (b"{}", Rejected("neither `url` nor `fingerprint`")),
             (b"http://b/", Seen),
         ],
@@ -114,7 +114,7 @@ fn every_form_is_told_apart_and_unreadable_items_are_kept_with_their_reason() {
 }
 
 #[test]
-fn what_asks_not_to_be_filtered_passes_each_time_and_is_not_remembered() {
+fn unfiltered_items_pass_each_time_and_are_not_remembered() {
     check(
         &[],
         &[
@@ -130,7 +130,7 @@ fn what_asks_not_to_be_filtered_passes_each_time_and_is_not_remembered() {
 }
 
 #[test]
-fn urls_alone_go_on_where_the_config_says_so() {
+fn only_urls_are_emitted_if_configured() {
     check(
         &["sink.emit=url"],
         &[
@@ -147,7 +147,7 @@ fn urls_alone_go_on_where_the_config_says_so() {
 }
 
 #[test]
-fn start_urls_go_on_where_the_config_says_so() {
+fn start_urls_are_emitted_if_configured() {
     check(
         &["sink.emit=start-url"],
         &[
@@ -161,15 +161,17 @@ fn start_urls_go_on_where_the_config_says_so() {
             (br#"{"fingerprint": "a key"}"#, Rejected("no URL to emit")),
             (
                 b"\x80\x04}(\x8c\x03url\x8c\x09http://b/\x8c\x04meta}\x8c\x01ac_\nC\nsu.",
-                Rejected("`meta` of the pickled request holds an object, which JSON cannot say"),
+                Rejected(
+                    "`meta` of the pickled request holds an object, which JSON cannot express",
+                ),
             ),
         ],
     );
 }
 
-/// Rules are only in a file.
+/// Rules can only be set in a file.
 #[test]
-fn what_a_rule_names_passes_each_time_and_is_counted() {
+fn items_that_match_a_rule_pass_each_time_and_are_counted() {
     for store in ["filter.place=local", "filter.place=redis"] {
         for batch in ["source.batch=1", "source.batch=100"] {
             let crawl = Crawl::new().set(store).set(batch);
@@ -200,7 +202,7 @@ fn what_a_rule_names_passes_each_time_and_is_counted() {
                 serde_json::json!([{"rule": "lists", "items": 2}, {"rule": "host", "items": 3}]);
             assert_eq!(first.values["passed"], expected);
             assert_eq!(crawl.len(SINK), 8);
-            // Nothing was remembered of them.
+            // The filter has not recorded these items.
             let again = run();
             assert_eq!(again.counts(), (10, [0, 3, 6, 1]), "{again:?}");
             assert_eq!(crawl.list(SINK)[8..], passed);
@@ -209,7 +211,7 @@ fn what_a_rule_names_passes_each_time_and_is_counted() {
 }
 
 #[test]
-fn a_form_that_the_config_fixes_is_the_only_one() {
+fn only_the_configured_form_is_read() {
     check(
         &["source.item=fingerprint"],
         &[
@@ -232,7 +234,7 @@ fn a_form_that_the_config_fixes_is_the_only_one() {
 }
 
 #[test]
-fn fingerprints_are_computed_as_the_config_says() {
+fn the_configured_algorithm_computes_fingerprints() {
     let (plain, fragment): (&[u8], &[u8]) = (b"http://a/", b"http://a/#b");
     check(&["fingerprint.keep_fragments=false"], &[(plain, Unseen), (fragment, Seen)]);
     check(&["fingerprint.keep_fragments=true"], &[(plain, Unseen), (fragment, Unseen)]);
@@ -247,7 +249,7 @@ fn fingerprints_are_computed_as_the_config_says() {
 }
 
 #[test]
-fn nothing_is_left_behind_but_the_results_and_where_the_crawl_stands() {
+fn only_the_results_and_the_state_of_the_crawl_remain() {
     let crawl = Crawl::new();
     crawl.push(&["http://a/", ""]);
     crawl.drain();

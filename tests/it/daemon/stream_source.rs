@@ -1,5 +1,5 @@
-//! A Redis stream as source. The tests cite the rules for streams: S1, nothing is removed that
-//! others have not read; S2, no entry is passed over in silence.
+//! A Redis stream as source. The tests cite two rules. S1: the daemon removes no entry that other
+//! programs have not read. S2: the daemon skips no entry without a message.
 
 use std::collections::HashSet;
 
@@ -11,12 +11,12 @@ use super::{Bytes, Crawl, OVERSIZE, PROCESSING, SINK, SOURCE, STATE, Summary, le
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// A crawl from a stream; entries of it have `item`.
+/// Makes a crawl whose source is a stream. Its entries have the field `item`.
 fn stream() -> Crawl {
     Crawl::new().set("source.kind=stream")
 }
 
-/// With each place of the filter and each kind of sink.
+/// Runs a test with each place of the filter and each kind of sink.
 fn each(test: impl Fn(Crawl)) {
     for place in ["local", "redis"] {
         for sink in ["list", "zset"] {
@@ -30,7 +30,7 @@ fn ask<T: redis::FromRedisValue>(connection: &mut Connection, words: &[&str]) ->
     redis::cmd(words[0]).arg(&words[1..]).query(connection).unwrap()
 }
 
-/// Adds entries with one item each; their ids.
+/// Adds entries with one item each. Returns their ids.
 fn add<T: AsRef<[u8]>>(crawl: &Crawl, items: &[T]) -> Vec<String> {
     let mut connection = crawl.connection();
     let mut add = |item: &T| {
@@ -41,7 +41,7 @@ fn add<T: AsRef<[u8]>>(crawl: &Crawl, items: &[T]) -> Vec<String> {
     items.iter().map(&mut add).collect()
 }
 
-/// The ids in the stream.
+/// Returns the ids of all entries in the stream.
 fn ids(crawl: &Crawl) -> Vec<String> {
     type Entry = (String, Vec<Bytes>);
     let entries: Vec<Entry> = ask(&mut crawl.connection(), &["XRANGE", SOURCE, "-", "+"]);
@@ -55,12 +55,12 @@ fn cursor(crawl: &Crawl) -> Option<String> {
 #[test]
 fn entries_stay_are_deleted_or_are_trimmed_once_they_are_committed() {
     each(|crawl| {
-        // S1: nothing is removed unless it is asked for.
+        // S1: with `keep`, the daemon removes no entry.
         let mut kept = add(&crawl, &urls(0, 30));
         let crawl = crawl.set("source.batch=7");
         assert_eq!(crawl.drain().counts(), (30, [30, 0, 0, 0]));
         assert_eq!((ids(&crawl), cursor(&crawl)), (kept.clone(), kept.last().cloned()));
-        // S1: those of the batches go, and no others.
+        // S1: the daemon removes the entries of its batches, and no others.
         let own = add(&crawl, &urls(20, 30));
         let crawl = crawl.set("source.after_commit=delete");
         assert_eq!(crawl.drain().counts(), (30, [20, 10, 0, 0]));
@@ -107,7 +107,7 @@ fn an_item_is_the_first_value_of_its_field_and_an_entry_without_is_rejected_by_i
 }
 
 #[test]
-fn rejects_go_through_once_more_as_new_entries() {
+fn requeued_rejects_are_new_entries() {
     let crawl = stream();
     add(&crawl, &["a\tb", "c\td"]);
     assert_eq!(crawl.drain().counts(), (2, [0, 0, 0, 2]));
@@ -119,7 +119,7 @@ fn rejects_go_through_once_more_as_new_entries() {
 }
 
 #[test]
-fn an_item_that_is_too_large_for_a_reject_is_set_aside_and_comes_back() {
+fn an_item_that_is_too_large_for_a_reject_is_set_aside_and_requeued() {
     let crawl = Crawl::on(RedisServer::start_with(&["--proto-max-bulk-len", "1048576"]));
     let crawl = crawl.set("source.kind=stream").set("source.after_commit=delete");
     let large = vec![1_u8; 200 << 10];
@@ -134,9 +134,9 @@ fn an_item_that_is_too_large_for_a_reject_is_set_aside_and_comes_back() {
     assert_eq!(crawl.drain().counts(), (2, [0, 0, 0, 2]));
 }
 
-/// S1. The trap: entries that another group has not read are trimmed.
+/// Rule S1: the daemon must not trim entries that a consumer group has not read.
 #[test]
-fn nothing_is_trimmed_while_there_are_groups() {
+fn a_stream_with_consumer_groups_is_not_trimmed() {
     let crawl = stream().set("source.after_commit=trim");
     let before = add(&crawl, &urls(0, 10));
     let mut connection = crawl.connection();
@@ -146,7 +146,7 @@ fn nothing_is_trimmed_while_there_are_groups() {
     assert_eq!((ids(&crawl), crawl.len(SINK)), (before, 0));
     let _: usize = ask(&mut connection, &["XGROUP", "DESTROY", SOURCE, "others"]);
     assert_eq!(crawl.drain().counts(), (10, [10, 0, 0, 0]));
-    // It comes between a batch's reading and its commit.
+    // The group appears between the read and the commit of a batch.
     let crawl = crawl.set("sink.max_len=5").set("source.batch=5");
     let before = add(&crawl, &urls(10, 10));
     let mut daemon = crawl.start();
@@ -155,15 +155,15 @@ fn nothing_is_trimmed_while_there_are_groups() {
     let _: usize = ask(&mut connection, &["DEL", SINK]);
     assert_refused(&daemon.output(SOON), &[SOURCE, "consumer groups"]);
     assert_eq!((ids(&crawl), crawl.len(SINK)), (before, 0));
-    // Deleting the batch's own entries is another thing.
+    // The daemon may still delete the entries of its own batches.
     let crawl = crawl.set("source.after_commit=delete").set("sink.max_len=0");
     assert_eq!(crawl.drain().counts(), (10, [10, 0, 0, 0]));
 }
 
-/// S2. The trap: a stream that is deleted and made again has ids at or below the cursor, and those
-/// entries are never read.
+/// Rule S2, no entry is skipped without a message: a stream that was deleted and created again can
+/// have ids at or below the cursor. The daemon would never read these entries.
 #[test]
-fn a_stream_that_is_gone_or_made_anew_is_refused_until_the_cursor_is_deleted() {
+fn a_deleted_or_new_stream_is_refused_until_the_cursor_is_deleted() {
     each(|crawl| {
         let last = add(&crawl, &urls(0, 10)).pop().unwrap();
         crawl.drain();
@@ -176,16 +176,17 @@ fn a_stream_that_is_gone_or_made_anew_is_refused_until_the_cursor_is_deleted() {
             let _: String = ask(&mut connection, &["XADD", SOURCE, &id, "item", &url]);
         }
         let output = crawl.run(&["--drain"]).output();
-        assert_refused(&output, &[SOURCE, "was made anew: its last id is 1-10", &last, "HDEL"]);
+        assert_refused(&output, &[SOURCE, "was created again: its last id is 1-10", &last, "HDEL"]);
         assert_eq!((crawl.len(SINK), cursor(&crawl)), (10, Some(last)));
         let _: usize = ask(&mut connection, &["HDEL", STATE, "cursor"]);
         assert_eq!(crawl.drain().counts(), (10, [10, 0, 0, 0]));
     });
 }
 
-/// S2, between a batch's reading and its commit, and while the daemon waits for more.
+/// Rule S2, no entry is skipped without a message: the stream changes between the read and the
+/// commit of a batch, and while the daemon waits for more entries.
 #[test]
-fn a_daemon_finds_out_that_its_stream_was_made_anew() {
+fn a_running_daemon_notices_a_new_stream() {
     let crawl = stream().set("sink.max_len=5").set("source.batch=5");
     add(&crawl, &urls(0, 10));
     let mut daemon = crawl.start();
@@ -195,7 +196,7 @@ fn a_daemon_finds_out_that_its_stream_was_made_anew() {
     let _: usize = ask(&mut connection, &["DEL", SOURCE]);
     let _: String = ask(&mut connection, &["XADD", SOURCE, "1-1", "item", "http://a/"]);
     let _: usize = ask(&mut connection, &["DEL", SINK]);
-    assert_refused(&daemon.output(SOON), &["was made anew: its last id is 1-1"]);
+    assert_refused(&daemon.output(SOON), &["was created again: its last id is 1-1"]);
     assert_eq!((crawl.len(SINK), cursor(&crawl)), (0, first));
 
     let crawl = stream();
@@ -205,22 +206,23 @@ fn a_daemon_finds_out_that_its_stream_was_made_anew() {
     let mut connection = crawl.connection();
     let _: usize = ask(&mut connection, &["DEL", SOURCE]);
     let _: String = ask(&mut connection, &["XADD", SOURCE, "1-1", "item", "http://a/"]);
-    assert_refused(&daemon.output(SOON), &["was made anew: its last id is 1-1"]);
+    assert_refused(&daemon.output(SOON), &["was created again: its last id is 1-1"]);
 }
 
-/// S2. What others remove before it was read is lost to the crawl, and is told once.
+/// Rule S2, no entry is skipped without a message: if other programs delete unread entries, the
+/// crawl loses them. The daemon reports each of these entries once.
 #[test]
-fn entries_that_others_remove_unread_are_counted_once() {
+fn unread_entries_that_other_programs_delete_are_counted_once() {
     let lost = |summary: &Summary| summary.count("source_lost");
     for after in ["keep", "delete", "trim"] {
         let crawl = stream().set(&format!("source.after_commit={after}"));
         let mut connection = crawl.connection();
-        // What is gone before the crawl begins is not its loss.
+        // Entries that are deleted before the crawl starts do not count as lost.
         let old = add(&crawl, &urls(0, 5));
         let _: usize = ask(&mut connection, &["XDEL", SOURCE, &old[0], &old[3]]);
         let summary = crawl.drain();
         assert_eq!((summary.counts(), lost(&summary)), ((3, [3, 0, 0, 0]), 0));
-        // Nor is what it has read.
+        // Entries that the daemon has read do not count as lost.
         let _: usize = ask(&mut connection, &["XTRIM", SOURCE, "MAXLEN", "0"]);
         let summary = crawl.drain();
         assert_eq!((summary.counts(), lost(&summary)), ((0, [0, 0, 0, 0]), 0));
@@ -237,11 +239,11 @@ fn entries_that_others_remove_unread_are_counted_once() {
 }
 
 #[test]
-fn a_daemon_that_is_killed_again_and_again_loses_and_repeats_nothing() {
+fn a_daemon_that_is_killed_repeatedly_loses_and_repeats_nothing() {
     for after in ["keep", "delete", "trim"] {
         let crawl = stream().set("source.batch=10");
         let crawl = crawl.set(&format!("source.after_commit={after}"));
-        // Of these nothing but the cursor tells that they went on before.
+        // Only the cursor shows that these items were emitted before.
         let unfiltered =
             |number| format!(r#"{{"url": "http://example.com/{number}", "dont_filter": true}}"#);
         let items: Vec<String> = (0..3000).map(unfiltered).collect();
@@ -267,7 +269,7 @@ fn a_stopped_daemon_leaves_the_rest_in_the_stream() {
     daemon.wait_for_line("waiting", SOON);
     let summary = stop(daemon);
     assert_eq!(summary.counts(), (5, [5, 0, 0, 0]));
-    // As entries after the cursor.
+    // The requeued items are entries after the cursor.
     assert_eq!((summary.count("source"), summary.count("processing")), (25, 0));
     assert_eq!((cursor(&crawl), crawl.len(PROCESSING)), (Some(all[4].clone()), 0));
     let crawl = crawl.set("sink.max_len=0");
@@ -297,7 +299,7 @@ fn entries_that_come_later_wake_the_daemon_and_forgotten_ones_pass_again() {
 }
 
 #[test]
-fn what_a_stream_needs_is_proved_before_anything_is_touched() {
+fn the_permissions_for_a_stream_are_checked_before_any_write() {
     for (after, command) in [
         ("keep", "xrange"),
         ("keep", "xread"),
@@ -316,7 +318,7 @@ fn what_a_stream_needs_is_proved_before_anything_is_touched() {
         assert_refused(&output, &["crawler", name.split('|').next().unwrap(), "ACL SETUSER"]);
         assert_eq!(crawl.dump(), before, "{command}");
     }
-    // What another kind of source left there.
+    // The key holds a list, because the source was a list before.
     let crawl = Crawl::new();
     crawl.push(&urls(0, 1));
     let output = crawl.set("source.kind=stream").run(&["--drain"]).output();

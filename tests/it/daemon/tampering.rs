@@ -1,4 +1,4 @@
-//! Other programs that change the source while the daemon takes from it.
+//! Other programs change the source while the daemon claims items from it.
 
 use std::collections::BTreeSet;
 use std::thread;
@@ -27,7 +27,7 @@ fn many_producers_push_at_both_ends() {
     });
     crawl.wait_until_idle();
     let summary = stop(daemon);
-    // Each producer except the last shares 500 items with the next.
+    // Each producer except the last has 500 items in common with the next.
     assert_eq!(summary.counts(), (6000, [4500, 1500, 0, 0]));
     let out: BTreeSet<_> = crawl.list(SINK).into_iter().collect();
     assert_eq!(out, urls(0, 4500).into_iter().map(String::into_bytes).collect());
@@ -35,7 +35,7 @@ fn many_producers_push_at_both_ends() {
 }
 
 #[test]
-fn remaining_items_of_a_changed_source_come_out_once() {
+fn remaining_items_of_a_changed_source_are_emitted_once() {
     let crawl = Crawl::new().set("source.batch=5");
     let daemon = crawl.start();
     let mut connection = crawl.connection();
@@ -48,7 +48,8 @@ fn remaining_items_of_a_changed_source_come_out_once() {
             0 => {
                 let () = connection.rpush(SOURCE, items).unwrap();
             }
-            // Renamed away and back, with more items pushed meanwhile, claimed or not.
+            // The list is renamed and renamed back. Meanwhile more items are pushed, claimed or
+            // not.
             1 => {
                 let () = connection.rpush(SOURCE, &items[..5]).unwrap();
                 let is_there: redis::RedisResult<()> = connection.rename(SOURCE, "aside");
@@ -61,7 +62,7 @@ fn remaining_items_of_a_changed_source_come_out_once() {
                     while back().is_some() {}
                 }
             }
-            // Cut, with a copy of the removed items in the same step.
+            // The list is cut, and the removed items are pushed again in the same step.
             2 => {
                 let cut: (Vec<String>,) = redis::pipe()
                     .atomic()
@@ -74,7 +75,7 @@ fn remaining_items_of_a_changed_source_come_out_once() {
                     .unwrap();
                 gone.extend(cut.0);
             }
-            // Deleted, with a copy of the items in the same step.
+            // The list is deleted, and its items are pushed again in the same step.
             _ => {
                 let cut: (Vec<String>,) = redis::pipe()
                     .atomic()
@@ -116,7 +117,8 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         let mut connection = crawl.connection();
         let () =
             redis::cmd(command).arg(PROCESSING).arg("http://b/").query(&mut connection).unwrap();
-        // Adds a copy of an item that was judged unseen, but whose batch will not be committed.
+        // Adds a copy of an item that was judged unseen. The batch of the item will not be
+        // committed.
         let () =
             redis::cmd(command).arg(PROCESSING).arg(&items[25]).query(&mut connection).unwrap();
         let mut out: Vec<String> = Vec::new();
@@ -138,8 +140,8 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
     }
 }
 
-/// After the last commit of claimed items, the next claim is on its way already. If Redis refuses
-/// that commit, the claim must not replace the items that are still there.
+/// Right after the last commit of claimed items, the daemon sends the next claim. If Redis refuses
+/// this commit, the claim must not replace the items that are still claimed.
 #[test]
 fn a_claim_after_a_refused_commit_leaves_claimed_items_alone() {
     let crawl = Crawl::new().set("sink.max_len=1");
@@ -164,12 +166,12 @@ fn a_claim_after_a_refused_commit_leaves_claimed_items_alone() {
 }
 
 #[test]
-fn items_put_among_claimed_ones_that_are_gone_are_found_missing() {
+fn removed_items_among_claimed_ones_are_reported_as_missing() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
     crawl.push(&urls(0, 50));
     let mut daemon = crawl.start();
     daemon.wait_for_line("waiting", SOON);
-    // The test itself loses thirty items; the others are not lost.
+    // The test itself deletes thirty items. No other item is lost.
     let mut connection = crawl.connection();
     let () = connection.ltrim(PROCESSING, 30, -1).unwrap();
     let () = connection.del(SINK).unwrap();

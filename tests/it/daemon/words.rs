@@ -1,4 +1,5 @@
-//! Messages of the daemon: errors of the config, the log, the summary, and never a password.
+//! Messages of the daemon: errors of the configuration, the log, and the summary. None of them
+//! shows a password.
 
 use std::fs;
 
@@ -29,7 +30,7 @@ fn a_password_is_used_and_never_shown() {
     let tcp = format!("redis://127.0.0.1:{port}/0");
     let with_password = format!("redis://:{PASSWORD}@127.0.0.1:{port}/0");
     let with_user = format!("redis://default:{PASSWORD}@127.0.0.1:{port}/0");
-    // (url, password from the environment, exit status, message)
+    // Each case has a URL, the password of the environment, the exit status and the message.
     for (url, password, code, said) in [
         (with_password.as_str(), None, 0, READY),
         (with_user.as_str(), None, 0, READY),
@@ -100,7 +101,7 @@ fn all_problems_of_a_config_are_reported_at_once() {
 }
 
 #[test]
-fn a_line_of_progress_comes_as_often_as_the_config_says() {
+fn progress_is_logged_at_the_configured_interval() {
     let crawl = Crawl::new().set("log.progress=1s").set("sink.max_len=5").set("source.batch=5");
     crawl.push(&urls(0, 20));
     let mut daemon = crawl.start();
@@ -108,16 +109,16 @@ fn a_line_of_progress_comes_as_often_as_the_config_says() {
     crawl.push(&urls(20, 7));
     let line = daemon.wait_for_line("15 waiting, filter 0.0 % full, error rate ", SOON);
     assert!(line.contains("INFO 5 items, 5 unseen, "), "{line}");
-    // The second line knows the length of the source, and of nothing new since the first.
+    // The second line has the length of the source, and reports no new item since the first line.
     daemon.wait_for_line("5 items, 5 unseen, 0/s, 22 waiting", SOON);
     stop(daemon);
 }
 
 #[test]
-fn no_line_of_progress_comes_if_configured() {
+fn no_progress_is_logged_if_configured() {
     let crawl = Crawl::new().set("log.progress=0s").set("log.level=trace");
     let mut daemon = crawl.start();
-    // Every tick of the clock has come by the second wait for the source.
+    // Every timer has fired before the second wait for the source.
     let calls = || {
         let info = crawl.server.cli(&["info", "commandstats"]);
         let line = info.lines().find_map(|line| line.strip_prefix("cmdstat_blmove:calls="));
@@ -140,7 +141,7 @@ fn the_log_is_json_if_configured() {
 }
 
 #[test]
-fn the_summary_adds_up_and_says_the_same_in_both_forms() {
+fn the_summary_is_consistent_and_the_same_in_both_forms() {
     let items = ["http://a/", "http://a/", "", r#"{"url": "http://a/", "dont_filter": true}"#];
     let crawl = Crawl::new();
     crawl.push(&items);
@@ -170,7 +171,7 @@ fn the_summary_adds_up_and_says_the_same_in_both_forms() {
 }
 
 #[test]
-fn drained_means_that_all_is_committed() {
+fn a_drain_ends_after_the_last_commit() {
     let crawl = Crawl::new().set("source.batch=10");
     crawl.push(&urls(0, 1005));
     let summary: Summary = crawl.drain();

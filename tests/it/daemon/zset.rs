@@ -1,4 +1,4 @@
-//! A sorted set as sink: scrapy-redis's priority queue.
+//! A sorted set as sink, as in scrapy-redis's priority queue.
 
 use std::collections::HashMap;
 use std::process::Command;
@@ -15,7 +15,7 @@ use super::{
 use crate::util::sources::root;
 use crate::util::wait::{SOON, wait_until};
 
-/// Makes crawls with a sorted set, with each place of the filter.
+/// Makes crawls with a sorted set as sink, one for each place of the filter.
 fn crawls() -> [Crawl; 2] {
     ["filter.place=local", "filter.place=redis"]
         .map(|store| Crawl::new().set("sink.kind=zset").set(store))
@@ -25,7 +25,7 @@ fn json(number: usize, priority: &str) -> String {
     format!(r#"{{"url": "http://example.com/{number}", "priority": {priority}}}"#)
 }
 
-/// Members with their scores, as Redis prints them.
+/// Returns the members with their scores, in the form that Redis prints.
 fn scores(crawl: &Crawl) -> HashMap<String, String> {
     let mut connection = crawl.connection();
     let flat: Vec<String> =
@@ -34,7 +34,7 @@ fn scores(crawl: &Crawl) -> HashMap<String, String> {
 }
 
 #[test]
-fn the_most_urgent_item_stands_first() {
+fn the_item_with_the_highest_priority_is_first() {
     for crawl in crawls() {
         let pairs = [
             ("5", "-5"),
@@ -66,7 +66,7 @@ fn the_most_urgent_item_stands_first() {
     }
 }
 
-/// More items than one chunk of Lua's arguments.
+/// The batch has more items than Lua passes in one call.
 #[test]
 fn a_batch_may_have_more_items_than_lua_has_arguments() {
     for crawl in crawls() {
@@ -80,7 +80,7 @@ fn a_batch_may_have_more_items_than_lua_has_arguments() {
     }
 }
 
-/// As with scrapy-redis: equal items are one member, with the last score.
+/// Equal items are one member with the last score, as with scrapy-redis.
 #[test]
 fn equal_items_are_one_member() {
     for crawl in crawls() {
@@ -96,7 +96,7 @@ fn equal_items_are_one_member() {
 }
 
 #[test]
-fn a_full_sorted_set_holds_the_daemon_up() {
+fn a_full_sorted_set_makes_the_daemon_wait() {
     for crawl in crawls() {
         let crawl = crawl.set("source.batch=7").set("sink.max_len=20");
         crawl.push(&urls(0, 500));
@@ -114,7 +114,7 @@ fn a_full_sorted_set_holds_the_daemon_up() {
     }
 }
 
-/// (2) A commit does everything or nothing: members that were there before stay, with their scores.
+/// (2) A commit is executed completely or not at all. Earlier members keep their scores.
 #[test]
 fn a_stopped_commit_leaves_the_sorted_set_alone() {
     for key in &KEYS[1..] {
@@ -156,15 +156,15 @@ fn needs_of_a_sorted_set_are_checked_at_the_start() {
         let crawl = crawl.with_user("crawler");
         crawl.server.cli(&["acl", "setuser", "crawler", "-zadd"]);
         assert_refused(&crawl.run(&["--drain"]).output(), &["crawler", "ZADD", "ACL SETUSER"]);
-        // Commands for lists alone.
+        // These commands are only for lists.
         crawl.server.cli(&["acl", "setuser", "crawler", "+zadd", "-lindex"]);
         assert_eq!(crawl.drain().count("unseen"), 3);
     }
 }
 
-/// Popped items do not come back after kills and cut connections.
+/// Popped items are not added again after kills and cut connections.
 #[test]
-fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
+fn each_item_is_added_once_in_spite_of_kills_and_cut_connections() {
     let seed = seeds(&[5])[0];
     for crawl in crawls() {
         let crawl = crawl.set("source.batch=11");
@@ -195,7 +195,7 @@ fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
             });
             daemon.signal(Signal::KILL);
             daemon.wait(SOON);
-            // Without a folder, nothing proves that the holder of the lease is dead.
+            // Without a folder, the daemon cannot know that the holder of the lease is dead.
             let () = connection.del(LEASE).unwrap();
         }
         crawl.drain();
@@ -207,8 +207,8 @@ fn each_item_is_added_once_though_the_daemon_is_killed_and_cut_off() {
     }
 }
 
-/// A commit is refused if another program changed the claimed items after the judgement: it adds
-/// nothing.
+/// A commit is refused if another program changed the claimed items after they were judged. It must
+/// add no member.
 #[test]
 fn a_refused_commit_adds_nothing() {
     for crawl in crawls() {
@@ -218,7 +218,7 @@ fn a_refused_commit_adds_nothing() {
         daemon.wait_for_line("waiting", SOON);
         stop_process(&daemon);
         let mut connection = crawl.connection();
-        // The removed items were about to be committed.
+        // The daemon would have committed the removed items next.
         let () = connection.ltrim(PROCESSING, 5, -1).unwrap();
         let () = connection.del(SINK).unwrap();
         daemon.signal(Signal::CONT);
@@ -234,7 +234,8 @@ fn a_refused_commit_adds_nothing() {
     }
 }
 
-/// Requests go in as scrapy-redis queues them, and come out of its own queue by their priority.
+/// The source gets requests in scrapy-redis's form. scrapy-redis's own queue pops the unseen ones
+/// by priority.
 #[test]
 fn scrapy_redis_pops_unseen_requests_by_priority() {
     const PUSH: &str = "

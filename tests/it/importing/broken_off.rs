@@ -1,4 +1,4 @@
-//! Imports that are killed, and continue.
+//! Imports that are killed, and continue with the next command.
 
 use std::path::Path;
 
@@ -9,7 +9,7 @@ use super::{Crawl, Imported, SET, frames, hex, import_to, raw};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
-/// Kills an import as soon as it has kept a checkpoint.
+/// Kills an import when it has written a checkpoint.
 fn kill_midway(mut import: Daemon, state: &Path) {
     wait_until(SOON, "mark", || state.join("imports").exists());
     import.signal(Signal::KILL);
@@ -33,27 +33,28 @@ fn a_killed_import_continues() {
     assert_eq!((new + seen, bad, rest.code), (read, 0, Some(0)));
     let at = 22 * (ALL - read);
     let said = format!(
-        "urlseen: an earlier import had {name} up to byte {at} ({} read); this one goes on there\n",
+        "urlseen: an earlier import has read {name} up to byte {at} ({} entries); this import \
+         continues there\n",
         ALL - read
     );
-    // The kill may have come in the middle of a write. The import then skips that record, with a
-    // message.
+    // The kill may have come in the middle of a write. Then the import skips the incomplete record,
+    // with a message.
     let torn = |line: &&str| line.ends_with("a record was never written to its end");
     let lines: Vec<&str> = rest.stderr.lines().filter(|line| !torn(line)).collect();
     assert_eq!(lines, [said.trim_end()]);
-    // All keys of the first import are kept.
+    // The filter still has all keys of the first import.
     assert_eq!(rest.summary["keys"], ALL);
-    // All is there now. A file that has changed is read from its start.
+    // All keys are imported now. A file that has changed is read from its start.
     assert_eq!(Imported::of(import_to(&state, &[name]).output()).counts(), [0, 0, 0, 0]);
     std::fs::write(&file, &bytes[..22_000]).unwrap();
     Imported::of(import_to(&state, &[name]).output()).check([1000, 0, 1000, 0]);
-    // The same holds for an import into another filter.
+    // An import into another filter also reads the file from its start.
     std::fs::remove_dir_all(&state).unwrap();
     Imported::of(import_to(&state, &[name]).output()).check([1000, 1000, 0, 0]);
 }
 
 #[test]
-fn lines_are_numbered_on_in_a_later_import() {
+fn a_continued_import_continues_the_line_numbers() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lines");
     let mut text: String = raw(0..500_000).map(|digest| format!("{}\n", hex(&digest))).collect();
@@ -83,34 +84,35 @@ fn a_killed_import_of_a_set_continues() {
     let rest = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     let [read, ..] = rest.counts();
     assert!(0 < read && read < ALL, "{rest:?}");
-    let said = format!("an earlier import had the set {SET} ({} members read)", ALL - read);
+    let said = format!("an earlier import has read {} members of the set {SET}", ALL - read);
     assert!(rest.stderr.contains(&said), "{rest:?}");
     assert_eq!(rest.summary["keys"], ALL);
-    // A set that was read to its end is read again: it may have grown.
+    // A set that was read to its end is read again, because it may have grown.
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([ALL, 0, ALL, 0]);
 }
 
 #[test]
-fn an_import_of_a_set_begins_anew_if_its_cursor_is_invalid() {
+fn an_import_of_a_set_starts_again_if_its_cursor_is_invalid() {
     let mut crawl = Crawl::new();
     let members: Vec<String> = raw(0..200_000).map(|digest| hex(&digest)).collect();
     crawl.add(&members);
     let state = crawl.state();
     let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway(import, Path::new(&state));
-    // Each process of the server scatters members in its own way.
+    // Each process of the server has another order of members.
     crawl.server.restart();
     crawl.add(&members);
     let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway_again(import, Path::new(&state));
-    // A set that is smaller now counts as another one.
+    // A set that is smaller now counts as another set.
     crawl.server.cli(&["del", SET]);
     crawl.add(&members[..5_000]);
     let anew = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     assert_eq!((anew.counts()[0], anew.stderr.as_str()), (5_000, ""));
 }
 
-/// Kills an import after an earlier one has kept a checkpoint: it must have begun anew.
+/// Kills an import after an earlier import has left a checkpoint. The killed import must have
+/// started from the beginning, not from that checkpoint.
 fn kill_midway_again(mut import: Daemon, state: &Path) {
     let read = || std::fs::read(state.join("imports")).unwrap();
     let before = read();

@@ -1,4 +1,4 @@
-//! Files: formats, torn ends, lines that are no fingerprints, compression.
+//! Imports of files: formats, incomplete ends, invalid lines, compression.
 
 use tempfile::TempDir;
 
@@ -6,7 +6,7 @@ use super::{Crawl, Imported, fingerprints, frames, hex, import_to, raw, urls};
 use crate::pipe::gzip;
 use crate::util::binary::urlseen;
 
-/// Writes `requests.seen` as older versions of Scrapy do.
+/// Returns a `requests.seen` in the format of older versions of Scrapy.
 fn lines(digests: impl Iterator<Item = [u8; 20]>) -> String {
     digests.map(|digest| format!("{}\n", hex(&digest))).collect()
 }
@@ -45,7 +45,7 @@ fn many_files_compressed_or_not_and_standard_input_are_read_one_after_the_other(
     crawl.import(&["empty"]).check([0, 0, 0, 0]);
 }
 
-/// Snapshots cover the log of an import as it grows, and a restart reads them back.
+/// During an import, snapshots cover the growing log. A restart reads the snapshots.
 #[test]
 fn snapshots_are_taken_as_the_log_grows() {
     let mut crawl = Crawl::new();
@@ -60,10 +60,10 @@ fn snapshots_are_taken_as_the_log_grows() {
     crawl.import(&["again"]).check([500_001, 1, 500_000, 0]);
 }
 
-/// Redis comes back with data from before the import. The folder goes back with it, although the
+/// Redis comes back with data from before the import. The folder can go back as far, although the
 /// import has taken more snapshots than are usually kept.
 #[test]
-fn a_crawl_can_go_back_to_before_an_import() {
+fn a_crawl_can_go_back_to_its_state_before_an_import() {
     let mut crawl = Crawl::new();
     crawl.settings = vec![
         "filter.capacity=100_000",
@@ -73,7 +73,7 @@ fn a_crawl_can_go_back_to_before_an_import() {
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     crawl.server.cli(&["save"]);
     for number in 0..5 {
-        // Else each snapshot would replace the one before.
+        // Otherwise each snapshot would replace the one before.
         let url = urls(10 + number..11 + number);
         assert_eq!(crawl.crawl(&url), url);
         let number = u64::from(number);
@@ -87,17 +87,17 @@ fn a_crawl_can_go_back_to_before_an_import() {
 }
 
 #[test]
-fn a_torn_end_is_named_and_all_before_it_is_imported() {
+fn an_incomplete_end_is_reported_and_all_before_it_is_imported() {
     let crawl = Crawl::new();
     let whole = frames(raw(0..1000));
     crawl.write("requests.seen", &whole[..whole.len() - 9]);
     let imported = crawl.import(&["requests.seen"]);
     assert_eq!((imported.counts(), imported.code), ([999, 999, 0, 1], Some(1)));
-    let named = "urlseen: requests.seen, byte 21978: the last 13 bytes are no whole fingerprint: \
-        who wrote them was killed\n";
+    let named = "urlseen: requests.seen, byte 21978: the last 13 bytes are an incomplete \
+        fingerprint and are skipped; the crawl that wrote the file was probably killed\n";
     assert_eq!(imported.stderr, named);
     assert_eq!(imported.summary["bad_first"][0]["offset"], 21_978);
-    // Scrapy, started again, writes on after the torn end.
+    // A restarted Scrapy appends to the incomplete end.
     let more = frames(raw(1000..2000));
     crawl.write("requests.seen", [&whole[..whole.len() - 9], &more].concat());
     let imported = crawl.import(&["requests.seen"]);
@@ -108,7 +108,7 @@ fn a_torn_end_is_named_and_all_before_it_is_imported() {
 }
 
 #[test]
-fn lines_that_are_no_fingerprints_are_named_by_line_and_byte() {
+fn invalid_lines_are_reported_by_line_and_byte() {
     let folder = TempDir::new().unwrap();
     let file = folder.path().join("lines");
     let digests = lines(raw(0..2));
@@ -127,7 +127,7 @@ fn lines_that_are_no_fingerprints_are_named_by_line_and_byte() {
 }
 
 #[test]
-fn a_file_of_something_else_is_refused_by_name_and_the_others_are_imported() {
+fn a_file_of_another_format_is_refused_and_other_files_are_imported() {
     let crawl = Crawl::new();
     crawl.write("urls", "http://example.com/\n".repeat(1000));
     crawl.write("binary", [0, 0, 1, 2, 3]);
@@ -139,8 +139,8 @@ fn a_file_of_something_else_is_refused_by_name_and_the_others_are_imported() {
     assert!(said[0].starts_with("urlseen: urls, byte 0: neither lines of 32, 40 or 64 hex"));
     assert!(said[0].contains("'http://example.com/\\nhttp"), "{said:?}");
     assert!(said[1].starts_with("urlseen: binary, byte 0: neither"), "{said:?}");
-    // With a stated format it is read as that.
+    // With a stated format, the file is read in this format.
     let imported = crawl.import(&["--format", "hex", "urls"]);
     assert_eq!((imported.counts(), imported.code), ([0, 0, 0, 1000], Some(1)));
-    assert!(imported.stderr.ends_with("… and 990 more that are no fingerprints\n"));
+    assert!(imported.stderr.ends_with("… and 990 more that are not fingerprints\n"));
 }

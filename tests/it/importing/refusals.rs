@@ -1,4 +1,4 @@
-//! Refusals of an import before it begins.
+//! Refusals of an import before its start.
 
 use std::path::Path;
 
@@ -7,7 +7,7 @@ use crate::util::binary::urlseen;
 use crate::util::wait::SOON;
 
 #[test]
-fn a_key_that_is_no_set_is_refused_by_name() {
+fn a_key_of_another_type_is_refused_by_name() {
     let crawl = Crawl::new();
     crawl.server.cli(&["rpush", SET, "a"]);
     for (key, words) in [
@@ -35,7 +35,7 @@ fn a_folder_that_a_daemon_uses_is_refused_and_the_daemon_named() {
 }
 
 #[test]
-fn a_filter_that_was_made_for_something_else_is_refused() {
+fn a_filter_with_other_parameters_is_refused() {
     let crawl = Crawl::new();
     crawl.write("requests.seen", frames(raw(0..10)));
     let state = crawl.state();
@@ -51,8 +51,8 @@ fn a_filter_that_was_made_for_something_else_is_refused() {
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
 }
 
-/// The trap: the crawl computes other fingerprints than the imported ones, and fetches every page
-/// again. So the algorithm is stated and recorded, and daemons and spiders find it.
+/// If the crawl computed other fingerprints than the imported ones, it would fetch every page
+/// again. So the user states the algorithm, and the folder records it for daemons and spiders.
 #[test]
 fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
     let mut crawl = Crawl::new();
@@ -67,7 +67,7 @@ fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
         let output = crawl.command("import", arguments).output();
         assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
         for words in [
-            "no URL would be recognised",
+            "the crawl would not recognise any URL",
             &format!("Set fingerprint.algorithm = \"{algorithm}\" first"),
         ] {
             assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
@@ -90,7 +90,7 @@ fn fingerprints_of_another_algorithm_are_refused_with_the_remedy() {
 }
 
 #[test]
-fn options_that_do_not_go_together_are_refused() {
+fn conflicting_options_are_refused() {
     for (arguments, words) in [
         (&["--redis-set", "a", "file"][..], "'--redis-set <KEY>' cannot be used with '[FILE]...'"),
         (&["--redis-set", "a", "--storage", "b"], "cannot be used with"),
@@ -111,7 +111,7 @@ fn a_missing_file_ends_an_import_after_the_files_before() {
     crawl.write("requests.seen", frames(raw(0..10)));
     let output = crawl.command("import", &["requests.seen", "missing"]).output();
     assert_eq!((output.code(), output.text()), (Some(3), ""), "{output:?}");
-    let words = "urlseen: stopped after 10 fingerprints; give the same command again to continue: \
+    let words = "urlseen: stopped after 10 fingerprints: repeat the command to continue: \
         cannot open missing: ";
     assert!(output.stderr.starts_with(words), "{output:?}");
     crawl.write("missing", frames(raw(5..20)));

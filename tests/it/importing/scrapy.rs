@@ -1,4 +1,4 @@
-//! Files and sets that the real packages write.
+//! Imports of files and sets that the real packages write.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use super::{Crawl, SET, urls};
 use crate::util::binary::Run;
 use crate::util::sources::root;
 
-/// Runs Python with these packages. It reads URLs, one a line.
+/// Runs a Python program with one argument. The program reads URLs, one a line.
 fn python(program: &str, argument: &str, urls: &[String]) {
     let python = root().join(".venv/bin/python");
     assert!(python.exists(), "the Python packages are missing: run scripts/setup first");
@@ -16,7 +16,7 @@ fn python(program: &str, argument: &str, urls: &[String]) {
 }
 
 #[test]
-fn a_crawl_goes_on_from_a_jobdir_that_scrapy_wrote() {
+fn a_crawl_continues_from_a_jobdir_of_scrapy() {
     const PROGRAM: &str = "\
 import sys
 from scrapy import Request
@@ -35,7 +35,7 @@ dupefilter.close('finished')
 }
 
 #[test]
-fn a_crawl_goes_on_from_a_set_that_scrapy_redis_wrote() {
+fn a_crawl_continues_from_a_set_of_scrapy_redis() {
     const PROGRAM: &str = "\
 import sys
 import redis

@@ -8,7 +8,7 @@ fn a_crawl_skips_fingerprints_imported_from_a_set() {
     crawl.add(&fingerprints(&urls(0..10_000)));
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([10_000, 10_000, 0, 0]);
     assert_eq!(crawl.crawl(&urls(0..12_000)), urls(10_000..12_000));
-    // The crawl has moved on. A later import counts as well, and once.
+    // The crawl has judged more items. A later import also counts, and only once.
     crawl.add(&fingerprints(&urls(12_000..13_000)));
     let again = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     again.check([11_000, 1_000, 10_000, 0]);
@@ -17,9 +17,9 @@ fn a_crawl_skips_fingerprints_imported_from_a_set() {
     assert_eq!(crawl.server.cli(&["scard", SET]), "11000", "the set is left as it was");
 }
 
-/// After a restart Redis knows nothing of the crawl. The imported fingerprints count all the same.
+/// After a restart, Redis has no state of the crawl. The imported fingerprints still count.
 #[test]
-fn imported_fingerprints_stay_when_redis_goes_back() {
+fn imported_fingerprints_remain_if_redis_goes_back() {
     let mut crawl = Crawl::new();
     crawl.server.cli(&["save"]);
     crawl.add(&fingerprints(&urls(0..100)));
@@ -38,14 +38,14 @@ fn a_fingerprint_that_comes_twice_counts_once() {
     crawl.add(&upper);
     let imported = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     let [read, new, seen, bad] = imported.counts();
-    // A fingerprint in the other case is the same fingerprint.
+    // A fingerprint with upper-case digits is the same fingerprint.
     assert_eq!((read, new, bad), (30_100, 30_000, 0));
     assert_eq!(seen, 100);
     assert_eq!(imported.summary["keys"], 30_000);
 }
 
 #[test]
-fn other_members_are_named_and_counted_and_the_rest_is_imported() {
+fn invalid_members_are_reported_and_all_others_are_imported() {
     let crawl = Crawl::new();
     let digests: Vec<String> = raw(0..1000).map(|digest| hex(&digest)).collect();
     crawl.add(&digests);
@@ -58,13 +58,13 @@ fn other_members_are_named_and_counted_and_the_rest_is_imported() {
     assert_eq!(named[0]["source"], "a member of the set demo:dupefilter");
     assert!(imported.stderr.contains("a member of the set demo:dupefilter: not 32, 40 or 64 hex"));
     assert!(imported.stderr.contains("'http://\\x1b"), "{}", imported.stderr);
-    assert!(imported.stderr.ends_with("… and 40 more that are no fingerprints\n"));
+    assert!(imported.stderr.ends_with("… and 40 more that are not fingerprints\n"));
 }
 
 #[test]
-fn small_sets_come_whole() {
+fn small_sets_are_read_completely() {
     let crawl = Crawl::new();
-    // Redis keeps these as a list inside, and returns it at once.
+    // Redis stores such a set as a list, and returns it at once.
     crawl.add(&raw(0..3).map(|digest| hex(&digest)).collect::<Vec<_>>());
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 3, 0, 0]);
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([3, 0, 3, 0]);

@@ -1,10 +1,10 @@
-//! Dependencies of the crate, by its features.
+//! Dependencies of the crate `urlseen`, by its features.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Crates of the command and the daemon that no program should get with a filter.
-const COMMAND: [&str; 12] = [
+/// Crates that only the command and the daemon need. No program may get them with a filter.
+const COMMAND: [&str; 11] = [
     "anyhow",
     "axum",
     "clap",
@@ -12,14 +12,13 @@ const COMMAND: [&str; 12] = [
     "indicatif",
     "plotters",
     "prometheus-client",
-    "redis-protocol",
     "regex",
     "reqwest",
     "toml",
     "tracing-subscriber",
 ];
 
-/// Crates that a program gets with these features.
+/// Returns the crates that a program gets with these features.
 fn crates(package: &str, features: &str) -> BTreeSet<String> {
     let tree = ["tree", "--locked", "--offline", "--edges", "normal", "--prefix", "none"];
     let mut command = Command::new(env!("CARGO"));
@@ -32,7 +31,7 @@ fn crates(package: &str, features: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn a_filter_brings_nothing_of_the_command() {
+fn a_filter_has_no_dependency_of_the_command() {
     let all = crates("urlseen-cli", "");
     assert!(all.contains("clap") && all.contains("redis") && all.contains("tokio"));
     for features in ["", "storage", "redis", "tokio", "tls", "storage,tokio,tls"] {
@@ -43,7 +42,7 @@ fn a_filter_brings_nothing_of_the_command() {
 }
 
 #[test]
-fn a_feature_brings_only_its_dependencies() {
+fn a_feature_adds_only_its_own_dependencies() {
     assert_eq!(
         crates("urlseen", "").iter().filter(|name| ["redis", "tokio"].contains(&&***name)).count(),
         0

@@ -1,4 +1,4 @@
-//! Filters in Redis, for threads.
+//! `RedisFilter`: filters in Redis for threads.
 
 use redis::Commands;
 use urlseen::{ErrorKind, Filter, FilterExt, FilterSpec, Kind, LocalFilter, RedisFilter};
@@ -8,7 +8,7 @@ use super::{digests, impatient, kinds, native};
 use crate::util::redis::RedisServer;
 
 #[test]
-fn the_verbs_do_the_same_in_every_layout() {
+fn all_methods_work_with_every_kind() {
     let server = RedisServer::start();
     for (spec, _) in kinds() {
         let filter = RedisFilter::open(&server.url(), "f", &spec).unwrap();
@@ -38,11 +38,11 @@ fn the_verbs_do_the_same_in_every_layout() {
 }
 
 #[test]
-fn bits_and_hashes_are_those_of_the_layouts() {
+fn bits_and_hashes_are_those_of_the_kind() {
     let server = RedisServer::start();
     let open = |key, spec: &FilterSpec| RedisFilter::open(&server.url(), key, spec).unwrap();
     let pyre = open("p", &FilterSpec::new(Kind::PYREBLOOM).capacity(10_000).error_rate(0.01));
-    // These are the values of pyreBloom 1.0's own `bits` and `hashes`.
+    // These are the values of `bits` and `hashes` in pyreBloom 1.0.
     assert_eq!((pyre.bits(), pyre.hashes()), (95_850, 7));
     assert_eq!(pyre.keys(), ["p.0"]);
     let local = LocalFilter::new(&native()).unwrap();
@@ -52,7 +52,7 @@ fn bits_and_hashes_are_those_of_the_layouts() {
 }
 
 #[test]
-fn keys_may_be_any_text_if_the_layout_takes_it() {
+fn keys_may_be_any_text_if_the_kind_permits_it() {
     let server = RedisServer::start();
     for (spec, _) in kinds() {
         let filter = RedisFilter::open(&server.url(), &format!("{spec:?}"), &spec).unwrap();
@@ -74,7 +74,7 @@ fn a_key_with_a_lost_answer_is_still_new() {
     for (spec, _) in kinds() {
         let filter = RedisFilter::open(&proxy.url(), &format!("{spec:?}"), &spec).unwrap();
         let keys = digests(0..3);
-        // Before the script is known to the server, and after.
+        // At the first key, the server does not know the script yet.
         for (key, lost) in keys.iter().zip([0, 1, 3]) {
             proxy.lose_next(lost);
             assert!(filter.add(key.as_str()).unwrap(), "{spec:?}: {lost} answers were lost");
@@ -85,7 +85,7 @@ fn a_key_with_a_lost_answer_is_still_new() {
 }
 
 #[test]
-fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
+fn a_call_finally_fails_and_succeeds_when_redis_is_back() {
     let mut server = RedisServer::start();
     let filter = RedisFilter::open_with(&server.url(), "f", &native(), impatient()).unwrap();
     assert!(filter.add("a").unwrap());
@@ -93,7 +93,7 @@ fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
     let error = filter.add("b").unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Redis);
     assert!(error.to_string().contains("tried 2 times"), "{error}");
-    // It comes back empty: without the filter, the script, or the added keys.
+    // The server comes back without the filter, the script and the added keys.
     server.restart();
     assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false]);
     let other = RedisFilter::open(&server.url(), "f", &native()).unwrap();
@@ -132,7 +132,7 @@ fn another_filter_is_refused() {
         assert_eq!(error.kind(), ErrorKind::Mismatch);
         assert!(error.to_string().contains(part), "{error}");
     }
-    // After another program deletes it and makes it anew, its bits would mean something else.
+    // Another program deletes the filter and makes a new one, whose bits have another meaning.
     filter.delete().unwrap();
     let other = RedisFilter::open(&server.url(), "f", &native()).unwrap();
     assert!(other.add("b").unwrap());
@@ -144,7 +144,7 @@ fn another_filter_is_refused() {
 }
 
 #[test]
-fn a_password_is_in_no_error() {
+fn no_error_has_the_password() {
     let server = RedisServer::start();
     for url in ["redis://:geheim@127.0.0.1:1/", "redis://:geheim@[/", "nonsense://:geheim@h/"] {
         let error = RedisFilter::open_with(url, "f", &native(), impatient()).unwrap_err();

@@ -1,4 +1,4 @@
-//! Filters in Redis, for tasks.
+//! `AsyncRedisFilter`: filters in Redis for async tasks.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ fn run<T>(future: impl Future<Output = T>) -> T {
 }
 
 #[test]
-fn the_verbs_do_the_same_in_every_layout() {
+fn all_methods_work_with_every_kind() {
     let server = RedisServer::start();
     run(async {
         for (spec, _) in kinds() {
@@ -41,8 +41,8 @@ fn many_tasks_share_one_filter_while_answers_are_lost() {
     let proxy = Cutting::before(&server);
     run(async {
         let filter = Arc::new(AsyncRedisFilter::open(&proxy.url(), "f", &native()).await.unwrap());
-        // The server knows the script from now on, so the lost answers are those to `add`. A lost
-        // answer takes with it all answers under way on the same connection.
+        // The server knows the script now, so the lost answers are those to `add`. With an answer,
+        // all answers under way on the same connection are lost.
         assert!(filter.add("the first").await.unwrap());
         proxy.lose_next(3);
         let tasks: Vec<_> = (0..8)
@@ -66,7 +66,7 @@ fn many_tasks_share_one_filter_while_answers_are_lost() {
 }
 
 #[test]
-fn it_gives_up_at_last_and_goes_on_when_redis_is_back() {
+fn a_call_finally_fails_and_succeeds_when_redis_is_back() {
     let mut server = RedisServer::start();
     run(async {
         let options = impatient();

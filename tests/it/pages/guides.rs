@@ -1,5 +1,5 @@
-//! Runs the commands of guides, and the examples of commands, as their pages show them. Each page
-//! has a fresh folder and a Redis server of its own.
+//! Runs the commands of guides and the examples of commands, exactly as on their pages. Each page
+//! has a new folder and its own Redis server.
 //!
 //! | block | what the test does with it |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | `toml` | stops the daemon, writes `config.toml` |
 //! | any other, as `sh by-hand` or `python` | nothing |
 //!
-//! `urlseen run` goes to the background.
+//! `urlseen run` runs in the background.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -25,7 +25,7 @@ const OF_SCRAPY: &[&str] = &["docs/guides/scrapy.md", "docs/guides/scrapy-redis.
 /// Page with an example of each command.
 const COMMANDS: &str = "docs/reference/commands.md";
 
-/// Shell code that leads the commands of a page to the servers of the test.
+/// Shell code that makes the commands of a page use the servers of the test.
 const PRELUDE: &str = r#"
 set -euo pipefail
 shopt -s inherit_errexit
@@ -59,14 +59,14 @@ stop() {
 }
 "#;
 
-/// Block of code: the first line after the fence, and the text.
+/// Block of code: the words after the opening fence, and the text.
 struct Block<'a> {
     kind: &'a str,
     text: String,
 }
 
 #[test]
-fn the_commands_of_every_guide_run_as_they_stand_there() {
+fn the_commands_of_every_guide_run_word_for_word() {
     let pages = pages();
     let run = |page: &&Source| {
         let path = &*page.path;
@@ -78,7 +78,7 @@ fn the_commands_of_every_guide_run_as_they_stand_there() {
 }
 
 #[test]
-fn a_command_that_fails_and_output_that_differs_are_found() {
+fn failed_commands_and_different_output_are_found() {
     let page = |text: &str| Source {
         path: "page.md".to_owned(),
         text: text.to_owned(),
@@ -94,7 +94,7 @@ fn a_command_that_fails_and_output_that_differs_are_found() {
     assert!(failed.expect("a failure").contains("failed: "));
 }
 
-/// Runs the blocks of a page in order, and returns the message of the first that fails.
+/// Runs the blocks of a page in order. Returns the message of the first failure.
 fn problem(page: &Source) -> Option<String> {
     let redis = free_port();
     let _server = RedisServer::start_with(&["--bind", "127.0.0.1", "--port", &redis]);
@@ -134,7 +134,7 @@ fn script(blocks: &[Block<'_>]) -> String {
     script + "stop\n"
 }
 
-/// Fenced blocks of a page, in order.
+/// Returns the fenced blocks of a page, in order.
 fn blocks(page: &str) -> Vec<Block<'_>> {
     let mut blocks = Vec::new();
     let mut open: Option<Block<'_>> = None;

@@ -1,4 +1,5 @@
-//! Pages: their links lead somewhere, the index names them all, and README stays short.
+//! Rules for pages: links lead to existing files and headings, the index names all pages, and
+//! README.md is short.
 
 mod guides;
 
@@ -10,7 +11,7 @@ use regex::Regex;
 use crate::tidy::report;
 use crate::util::sources::{Source, pages, root, texts};
 
-/// README is for a reader with one minute.
+/// Maximum number of lines of README.md. It is for a reader with one minute.
 const README_LINES: usize = 200;
 const README_WORDS: usize = 2_200;
 
@@ -35,7 +36,7 @@ fn the_index_names_every_page_of_docs() {
 }
 
 #[test]
-fn sources_name_pages_that_are_there() {
+fn sources_name_only_existing_pages() {
     let name = Regex::new(r"\bdocs/[\w./-]*\w\.(?:md|jsonl|json|svg)\b").unwrap();
     report(texts().iter().flat_map(|source| {
         let named: BTreeSet<_> = name.find_iter(&source.text).map(|found| found.as_str()).collect();
@@ -79,7 +80,7 @@ fn link_problems(page: &Source, anchors: &BTreeMap<String, BTreeSet<String>>) ->
     problems
 }
 
-/// Target file of a link on a page, relative to the repository, and the anchor in it.
+/// Returns the target file of a link on a page, relative to the repository, and the anchor in it.
 fn target(page: &str, link: &str) -> (String, Option<String>) {
     let (file, anchor) = match link.split_once('#') {
         Some((file, anchor)) => (file, Some(anchor.to_owned())),
@@ -98,7 +99,7 @@ fn target(page: &str, link: &str) -> (String, Option<String>) {
     (path.to_string_lossy().into_owned(), anchor)
 }
 
-/// Links of a page that lead to files of the project.
+/// Returns the links of a page that lead to files of the project.
 fn links(page: &str) -> Vec<String> {
     let link = Regex::new(r"\]\(([^()\s]+)\)").unwrap();
     let is_local = |link: &str| !link.contains("://") && !link.starts_with("mailto:");
@@ -107,7 +108,7 @@ fn links(page: &str) -> Vec<String> {
     found.filter(|link| is_local(link)).collect()
 }
 
-/// Anchors that GitHub gives the headings of a page.
+/// Returns the anchors that GitHub gives the headings of a page.
 fn anchors(page: &str) -> BTreeSet<String> {
     let link = Regex::new(r"\[([^\]]*)\]\([^)]*\)").unwrap();
     let mut known = BTreeSet::new();
@@ -148,7 +149,7 @@ fn without_spans(prose: &str) -> String {
 }
 
 #[test]
-fn anchors_are_those_of_github() {
+fn anchors_are_the_same_as_on_github() {
     let page = "# Two words\n## `run`: a *b*, c\n### [x](y.md) é_1-2\n## Two words\n#no\n\
                 ```\n# code\n```\n    # code\n";
     let expected = ["two-words", "run-a-b-c", "x-é_1-2", "two-words-1"];

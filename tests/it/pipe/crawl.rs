@@ -24,19 +24,19 @@ fn check(output: &Output, lines: &str, places: impl Iterator<Item = String>) {
     assert_eq!(output.code(), Some(1));
 }
 
-/// Places of the refused links in an input of this name.
+/// Returns the places of the refused links in an input with this name.
 fn places(name: &str) -> impl Iterator<Item = String> {
     refused().into_iter().map(move |(number, _)| format!("{name}, line {number}"))
 }
 
 #[test]
-fn a_real_crawl_comes_out_as_scrapy_would_have_it() {
+fn a_real_crawl_has_the_same_unseen_links_as_with_scrapy() {
     let (links, unseen) = (discovered().into_bytes(), unseen());
     let folder = tempfile::tempdir().unwrap();
     let packed = [("plain", links.clone()), ("gz", gzip(&links)), ("zst", zstandard(&links))];
     for (name, bytes) in packed {
         fs::write(folder.path().join(name), &bytes).unwrap();
-        // The first bytes decide, not the name.
+        // The first bytes show the compression, not the name.
         let run = |run: Run| run.dir(folder.path()).output();
         check(&run(filter(&[name])), &unseen, places(name));
         check(&run(filter(&[]).stdin(bytes.clone())), &unseen, places("standard input"));
@@ -65,14 +65,14 @@ fn several_files_are_one_stream() {
         format!("{}, line {}", names[file], number - bounds[file])
     });
     check(&output, &unseen, places);
-    // The same again: nothing is new.
+    // The same links again: none of them is new.
     let twice = filter(&["a.txt", "a.txt", "a.txt"]).dir(folder.path()).output();
     let once = filter(&["a.txt"]).dir(folder.path()).output();
     assert!(twice.stdout == once.stdout);
 }
 
 #[test]
-fn inverted_it_prints_the_lines_that_were_seen() {
+fn an_inverted_pipe_prints_seen_lines() {
     let (links, unseen) = (discovered(), unseen());
     let refused: HashMap<_, _> = refused().into_iter().collect();
     let mut rest = unseen.lines().peekable();

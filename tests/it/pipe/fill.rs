@@ -1,4 +1,4 @@
-//! Size of the filter, and messages about a full one.
+//! Size of the pipe's filter, and messages about a full filter.
 
 use super::urls;
 use crate::util::binary::urlseen;
@@ -23,9 +23,9 @@ fn impossible_sizes_are_wrong_use() {
     }
 }
 
-/// All lines are in one block, so only the look at the very end can see the fill.
+/// All lines are in one block, so only the look at the end can notice the fill.
 #[test]
-fn warnings_tell_how_full_the_filter_is_to_the_last_line() {
+fn warnings_report_the_fill_after_the_last_line() {
     for (lines, warning) in [
         (799, None),
         (800, Some("the filter has 800 fingerprints, 80 % of what it is made for")),

@@ -1,20 +1,20 @@
-//! Forms of lines, their fingerprints, and the counts.
+//! Forms of lines, their fingerprints, and the printed counts.
 
 use super::{check, filtered, joined};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
 #[test]
-fn a_pickle_is_no_line() {
+fn a_line_cannot_be_a_pickle() {
     let output = filtered(&["--item", "pickle"], "");
     assert_eq!(output.code(), Some(2), "{output:?}");
-    assert!(output.stderr.contains("a pickle may hold line feeds"), "{}", output.stderr);
+    assert!(output.stderr.contains("a pickle can contain line feeds"), "{}", output.stderr);
 }
 
 #[test]
 fn each_form_is_read_as_configured() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[
-        // Form, unseen lines, then seen lines, a line of another form.
+        // Each case has the form, unseen lines followed by seen lines, and a line of another form.
         ("url", &["http://a/?b&a", "http://a/"], &["HTTP://A/?a&b#c"], SHA1),
         (
             "json",
@@ -57,7 +57,7 @@ fn unfiltered_lines_are_printed_every_time() {
 
 #[test]
 fn fingerprints_are_computed_as_configured() {
-    // For Scrapy a verbatim URL stays as it is; scrapy-redis canonicalizes it all the same.
+    // Scrapy does not change a verbatim URL. scrapy-redis canonicalizes it nevertheless.
     let verbatim = r#"{"url": "http://a/?b&a", "meta": {"verbatim_url": true}}"#;
     let input = format!("http://a/?b&a\n{verbatim}\n");
     check(&filtered(&[], &*input), 0, &input, "");

@@ -1,4 +1,4 @@
-//! Lines and their ends, lines that cannot be read, and files that fail.
+//! Ends of lines, unreadable lines, and unreadable files.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn a_last_line_needs_no_line_feed() {
 
 #[test]
 fn lines_are_printed_as_received() {
-    // A carriage return belongs to the line, and is white space around a URL.
+    // A carriage return is part of the line, and counts as white space around a URL.
     let input = "http://a/?y&x\r\nhttp://A:/?x=&y=#top\n  http://b/ \nhttp://a/?x&y=\r\n";
     check(&filtered(&[], input), 0, "http://a/?y&x\r\n  http://b/ \n", "");
     let seen = "http://A:/?x=&y=#top\nhttp://a/?x&y=\r\n";
@@ -28,7 +28,7 @@ fn lines_are_printed_as_received() {
 }
 
 #[test]
-fn a_line_that_cannot_be_read_is_named_and_nothing_else_is_lost() {
+fn an_unreadable_line_is_reported_and_no_other_line_is_lost() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("a"), "\nhttp://a/\n\n/b\nhttp://a/\n").unwrap();
     fs::write(folder.path().join("b"), b"http://b/\n\xff\n{\"url\": 1}\nhttp://c/").unwrap();
@@ -69,7 +69,8 @@ fn lines_before_a_failing_file_are_printed() {
 #[test]
 fn the_readable_part_of_a_cut_file_is_printed() {
     let folder = tempfile::tempdir().unwrap();
-    // More than a block, so some of it is decompressed before the missing end is noticed.
+    // The file has more than one block, so a part is decompressed before the command notices the
+    // missing end.
     let links = urls(100_000);
     for (name, whole) in
         [("cut.gz", gzip(links.as_bytes())), ("cut.zst", zstandard(links.as_bytes()))]
@@ -80,7 +81,7 @@ fn the_readable_part_of_a_cut_file_is_printed() {
             assert_eq!(output.code(), Some(3), "{output:?}");
             let printed = output.text().lines().count();
             assert!((10_000..90_000).contains(&printed), "{command}: {printed} lines of {name}");
-            let said = format!("urlseen: cannot read {name} beyond line {printed}: ");
+            let said = format!("urlseen: cannot read {name} after line {printed}: ");
             assert!(output.stderr.starts_with(&said), "{} is not {said}", output.stderr);
             if command == "filter" {
                 assert!(links.starts_with(output.text()), "{}", output.text());
@@ -92,10 +93,10 @@ fn the_readable_part_of_a_cut_file_is_printed() {
 #[test]
 fn no_line_is_torn_by_an_error() {
     let folder = tempfile::tempdir().unwrap();
-    // Without its last 8 bytes gzip has all of the text, and no proof of that.
+    // Without its last 8 bytes, the file has the whole text, but no checksum.
     let whole = gzip(b"http://a/\nhttp://a/long");
     fs::write(folder.path().join("cut.gz"), &whole[..whole.len() - 8]).unwrap();
     let output = filter(&["cut.gz"]).dir(folder.path()).output();
     assert_eq!((output.code(), output.text()), (Some(3), "http://a/\n"), "{output:?}");
-    assert!(output.stderr.starts_with("urlseen: cannot read cut.gz beyond line 1: "));
+    assert!(output.stderr.starts_with("urlseen: cannot read cut.gz after line 1: "));
 }

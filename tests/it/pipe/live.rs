@@ -1,4 +1,4 @@
-//! A pipe that stays open, with writers and readers that stop.
+//! A pipe that stays open, and writers and readers that stop.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -10,7 +10,7 @@ use super::urls;
 use crate::util::dies_with_us;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Running command, with its input and output in the test's hands.
+/// Running command. The test has its input and its output.
 pub(super) struct Live {
     process: Child,
 }
@@ -35,7 +35,7 @@ impl Live {
         self.process.stdout.take().expect("piped, and taken once")
     }
 
-    /// Waits for its end, which must be a success with nothing on standard error.
+    /// Waits for the end of the command, which must succeed and print nothing on standard error.
     #[track_caller]
     pub(super) fn ends_well(mut self) {
         let status = poll(SOON, || self.process.try_wait().unwrap()).expect("an end");
@@ -49,7 +49,7 @@ impl Live {
         fs::read_to_string(format!("/proc/{}/{file}", self.process.id())).unwrap()
     }
 
-    /// Returns true if every thread waits (proc(5): the state follows the name).
+    /// Returns true if all threads wait. In proc(5), the state follows the name.
     fn is_waiting(&self) -> bool {
         let threads = fs::read_dir(format!("/proc/{}/task", self.process.id())).unwrap();
         threads
@@ -60,13 +60,13 @@ impl Live {
 
 impl Drop for Live {
     fn drop(&mut self) {
-        // Fails only for a process that has ended already.
+        // This can fail only if the process has ended already.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }
 }
 
-/// Lines of a pipe as they come, with a bound on the wait for each.
+/// Returns a function that waits for the next line of a pipe, up to a time limit.
 fn lines(pipe: ChildStdout) -> impl FnMut() -> Option<String> {
     let (tell, told) = mpsc::channel();
     thread::spawn(move || {
@@ -93,7 +93,7 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
             stdin.write_all(format!("{url}\n").as_bytes()).unwrap();
             assert!(next().unwrap().ends_with(&url));
         }
-        // A seen line has no answer, and an incomplete line has none yet.
+        // A seen line prints nothing, and an incomplete line prints nothing yet.
         if arguments == ["filter"] {
             stdin.write_all(b"http://example.com/0\nhttp://exam").unwrap();
             stdin.write_all(b"ple.com/end\n").unwrap();
@@ -105,9 +105,9 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
     }
 }
 
-/// Runs `urlseen filter | head -1` on a stream that never ends and has nothing new.
+/// Runs `urlseen filter | head -1` on endless input without new lines.
 #[test]
-fn it_ends_without_a_reader_even_if_nothing_is_left_to_print() {
+fn a_pipe_without_a_reader_ends_even_if_no_line_is_left_to_print() {
     let mut live = Live::start(&["filter"], Stdio::piped());
     let mut stdin = live.stdin();
     let endless = thread::spawn(move || {
@@ -123,9 +123,9 @@ fn it_ends_without_a_reader_even_if_nothing_is_left_to_print() {
     endless.join().unwrap();
 }
 
-/// Runs the same on a pipe without further input.
+/// Runs the same command on a pipe without further input.
 #[test]
-fn it_ends_without_a_reader_even_without_input() {
+fn a_pipe_without_a_reader_ends_even_without_input() {
     let mut live = Live::start(&["filter"], Stdio::piped());
     let stdin = live.stdin();
     drop(live.stdout());
@@ -134,7 +134,7 @@ fn it_ends_without_a_reader_even_without_input() {
 }
 
 #[test]
-fn a_reader_that_is_slow_is_waited_for_with_bounded_memory() {
+fn a_pipe_waits_for_a_slow_reader_with_bounded_memory() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("links");
     let links = urls(1_000_000);

@@ -1,5 +1,4 @@
-//! Random lines of every form compared with an exact set, with as many threads as a small machine
-//! has, and more.
+//! Comparison of random lines of every form with an exact set, with different numbers of threads.
 
 use std::collections::HashSet;
 
@@ -12,7 +11,7 @@ const LINES: usize = 20_000;
 /// Number of keys of each form.
 const KEYS: usize = 3000;
 
-/// Expected output for the lines: the unseen ones, or the seen ones.
+/// Returns the expected output: the unseen lines, or the seen lines.
 fn expected(items: &[Item], print_unseen: bool) -> Vec<u8> {
     let mut met = HashSet::new();
     let mut lines = Vec::new();
@@ -31,7 +30,7 @@ fn expected(items: &[Item], print_unseen: bool) -> Vec<u8> {
 }
 
 #[test]
-fn random_lines_come_out_as_an_exact_set_would_have_them() {
+fn random_lines_pass_as_through_an_exact_set() {
     for seed in seeds(&[1, 2, 3]) {
         let mut random = Random::new(seed);
         let items: Vec<Item> = std::iter::repeat_with(|| item(&mut random, KEYS))

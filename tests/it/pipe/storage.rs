@@ -1,4 +1,4 @@
-//! `urlseen filter --storage`: it remembers the printed lines.
+//! `urlseen filter --storage`: it records the printed lines.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -41,7 +41,7 @@ fn the_next_run_has_seen_printed_lines() {
 }
 
 #[test]
-fn parameters_of_a_folder_are_optional_and_must_not_differ() {
+fn parameters_of_an_existing_folder_are_optional_and_must_be_the_same() {
     let folder = TempDir::new().unwrap();
     let made =
         ["--capacity", "1000", "--error-rate", "1e-9", "--algorithm", "scrapy-2.6", "--seed", "3"];
@@ -76,10 +76,10 @@ fn a_folder_in_use_is_refused() {
     first.ends_well();
 }
 
-/// (12) The log gets lines after they are printed. A kill in between makes the next run print the
-/// last of them again, and loses none.
+/// (12) The command logs lines after it has printed them. After a kill in between, the next run
+/// prints the last lines again, and no line is lost.
 #[test]
-fn a_killed_run_has_at_most_its_last_lines_printed_again() {
+fn a_kill_repeats_at_most_the_last_lines() {
     const LINES: u32 = 100_000;
     let folder = TempDir::new().unwrap();
     let input = folder.path().join("input");
@@ -101,7 +101,7 @@ fn a_killed_run_has_at_most_its_last_lines_printed_again() {
         if !text.is_empty() && !text.ends_with('\n') {
             these.pop();
         }
-        // The lines that this run printed again are the end of the earlier output.
+        // The lines that this run printed again are the last lines of the earlier output.
         let first = these.first().and_then(|first| printed.iter().position(|it| it == first));
         let again = first.map_or(0, |first| printed.len() - first);
         println!("{} lines, {again} of them again", these.len());
@@ -120,14 +120,14 @@ fn a_killed_run_has_at_most_its_last_lines_printed_again() {
     );
 }
 
-/// Crawl, and the folder that pipes share with it.
+/// Crawl whose storage folder is also used by `urlseen filter`.
 struct Shared {
     server: RedisServer,
     folder: TempDir,
 }
 
 impl Shared {
-    /// Pushes lines as items and runs the daemon. Returns the number of unseen ones.
+    /// Pushes lines as items, and runs the daemon. Returns the number of unseen items.
     fn crawl(&self, numbers: std::ops::Range<u32>) -> u64 {
         let items: Vec<String> = lines(numbers).lines().map(str::to_owned).collect();
         let () = self.server.connection().rpush("demo:discovered", items).unwrap();
@@ -145,14 +145,14 @@ impl Shared {
     }
 }
 
-/// (12) Keys that a pipe adds to a crawl's folder count, independent of the state of Redis.
+/// (12) Keys that `urlseen filter` adds to the folder of a crawl count with any state of Redis.
 #[test]
 fn a_crawl_has_seen_lines_that_a_pipe_added_to_its_folder() {
     let mut shared = Shared { server: RedisServer::start(), folder: TempDir::new().unwrap() };
     assert_eq!(shared.crawl(0..10), 10);
     assert_eq!(shared.pipe(5..20), lines(10..20));
     assert_eq!(shared.crawl(0..30), 10);
-    // Redis goes back to before the next run of both.
+    // Redis will go back to this state, before the next runs of both.
     shared.server.cli(&["save"]);
     assert_eq!(shared.crawl(30..40), 10);
     assert_eq!(shared.pipe(30..50), lines(40..50));

@@ -1,4 +1,4 @@
-//! Dumps of filters in files.
+//! Imports and exports of filters as files.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ use crate::util::redis::RedisServer;
 use crate::util::wait::SOON;
 
 #[test]
-fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte() {
+fn an_imported_filter_gives_the_same_answers_and_is_exported_byte_for_byte() {
     for dump in DUMPS.iter() {
         let place = Place::new();
         let file = place.write("in", &file_of(&dump.chunks()));
@@ -30,7 +30,7 @@ fn a_filter_of_the_server_comes_in_answers_as_it_does_and_goes_out_to_the_byte()
     }
 }
 
-/// Prepares a command of a crawl with a filter like the server's.
+/// Prepares a command of a crawl whose filter has the same parameters as the dump.
 fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run {
     let own = [
         format!("redis.url={}", server.url()),
@@ -43,7 +43,8 @@ fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run
     all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting))
 }
 
-/// The daemon, killed in the middle, makes the same filter of a stream of fingerprints as `BF.ADD`.
+/// The daemon makes the same filter from fingerprints as `BF.ADD`, although it is killed in the
+/// middle.
 #[test]
 fn a_crawl_and_the_server_fill_equal_filters() {
     for dump in DUMPS.iter() {
@@ -92,7 +93,7 @@ fn the_pipe_makes_such_filters_too() {
     let made = ["--kind", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
     let lines: String = (0..1000).map(|n| item("piped", n) + "\n").collect();
     done(&place.command("filter", "storage", &made).stdin(lines.clone()).output());
-    // The settings of an existing filter need not be given again.
+    // The command needs no settings for an existing filter.
     let again = place.command("filter", "storage", &[]).stdin(lines).output();
     assert_eq!(again.text(), "");
     let other = place.command("filter", "storage", &["--kind", "native"]).stdin("").output();
@@ -101,7 +102,7 @@ fn the_pipe_makes_such_filters_too() {
     let mut model = urlseen_core::filter::redisbloom::Filter::reserve(
         0.01,
         100,
-        urlseen_core::filter::redisbloom::Growth::default(),
+        urlseen_core::filter::redisbloom::DEFAULT_EXPANSION,
         1 << 20,
     )
     .unwrap();
@@ -112,14 +113,14 @@ fn the_pipe_makes_such_filters_too() {
 }
 
 #[test]
-fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
+fn incomplete_dumps_are_refused_by_name_and_byte() {
     let place = Place::new();
     let whole = file_of(&Dump::named("scaled").chunks());
     let mut changed = whole.clone();
     changed[500] ^= 4;
     for (name, bytes, words) in [
-        ("empty", &[][..], "empty, at byte 0: this is no dump of a RedisBloom filter"),
-        ("pickle", b"\x80\x04\x95", "pickle, at byte 0: this is no dump"),
+        ("empty", &[][..], "empty, at byte 0: this is not a dump of a RedisBloom filter"),
+        ("pickle", b"\x80\x04\x95", "pickle, at byte 0: this is not a dump"),
         ("cut", &whole[..whole.len() - 30], "the dump ends in the middle"),
         ("changed", &changed, "changed, at byte 260: the CRC of the chunk that begins here"),
         ("longer", &[&whole[..], b"x"].concat(), "more bytes follow after the end"),
@@ -129,21 +130,21 @@ fn files_that_hold_no_whole_dump_are_refused_by_name_and_byte() {
         assert!(output.stderr.contains(&*place.path(name).to_string_lossy()), "{output:?}");
     }
     refused(&place.import("storage", &place.path("none")), 3, "none: No such file");
-    // No part of it is left in the way.
+    // No part of a failed import remains.
     done(&place.import("storage", &place.write("whole", &whole)));
 }
 
 #[test]
-fn an_existing_filter_stays() {
+fn an_existing_filter_is_not_replaced() {
     let place = Place::new();
     let file = place.write("in", &file_of(&Dump::named("scaled").chunks()));
     done(&place.import("storage", &file));
-    refused(&place.import("storage", &file), 2, "holds a filter already");
+    refused(&place.import("storage", &file), 2, "already holds a filter");
     done(&place.export("storage", &place.path("out")));
     refused(&place.export("storage", &place.path("out")), 3, "out: File exists");
     let native = place.command("filter", "native", &[]).stdin("http://example.com/\n").output();
     done(&native);
-    refused(&place.import("native", &file), 2, "holds a filter already");
+    refused(&place.import("native", &file), 2, "already holds a filter");
     refused(&place.export("native", &place.path("n")), 2, "has the kind native");
     assert!(!place.path("n").exists());
     let server = RedisServer::start();

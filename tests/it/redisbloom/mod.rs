@@ -1,5 +1,5 @@
-//! Filters of RedisBloom in and out: `urlseen import` and `urlseen export`, compared with dumps of
-//! a real server.
+//! `urlseen import` and `urlseen export` of filters of RedisBloom, compared with dumps of a real
+//! server.
 
 mod fake;
 mod files;
@@ -17,21 +17,22 @@ use flate2::read::GzDecoder;
 use serde::Deserialize;
 use sha1::{Digest, Sha1};
 use tempfile::TempDir;
-use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::{Filter, Loader};
 
 use crate::util::binary::{Output, Run, urlseen};
 
-/// Filter of a real server.
+/// Filter of a real server with RedisBloom.
 #[derive(Deserialize)]
 struct Dump {
     name: String,
-    /// Arguments of `BF.RESERVE`. `None` if the first add made the filter.
+    /// Arguments of `BF.RESERVE`. `None` if the first addition made the filter.
     reserve: Option<Vec<String>>,
-    /// Number of items: `sha1(NAME:i)` in hex digits, for each i from 0.
+    /// Number of items. Item i, counted from 0, is `sha1(NAME:i)` in hex digits.
     n: usize,
-    /// Each i of the 20,000 absent `sha1(other-NAME:i)` for which the server said "seen".
+    /// The filter was asked for 20,000 absent items `sha1(other-NAME:i)`. These are the numbers i
+    /// of items that it took for seen.
     others_seen: HashSet<usize>,
-    /// Iterators, each with a chunk in base64.
+    /// Iterators of the dump, each with its chunk in base64.
     scandump: Vec<(i64, String)>,
 }
 
@@ -55,16 +56,17 @@ impl Dump {
     }
 
     fn filter(&self) -> Filter {
-        Filter::from_chunks(self.chunks(), 1 << 20).unwrap()
+        let mut chunks = self.chunks().into_iter();
+        let (iterator, header) = chunks.next().unwrap();
+        let mut loader = Loader::new(iterator, &header, 1 << 20).unwrap();
+        chunks.for_each(|(iterator, data)| loader.load(iterator, &data).unwrap());
+        loader.finish().unwrap()
     }
 
-    /// Capacity, error rate and expansion, as the configuration has them.
+    /// Returns capacity, error rate and expansion as settings of the configuration.
     fn settings(&self) -> [String; 3] {
         let reserve = self.reserve.clone().unwrap_or_else(|| vec!["0.01".into(), "100".into()]);
-        let expansion = match self.filter().growth() {
-            Growth::Expansion(times) => times,
-            Growth::None => 0,
-        };
+        let expansion = self.filter().expansion();
         [
             format!("filter.error_rate={}", reserve[0]),
             format!("filter.capacity={}", reserve[1]),
@@ -77,7 +79,7 @@ impl Dump {
     }
 }
 
-/// Makes an item of a dump.
+/// Returns an item of a dump, by its number.
 fn item(name: &str, number: usize) -> String {
     let digest = Sha1::digest(format!("{name}:{number}"));
     digest.iter().fold(String::new(), |mut hex, byte| {
@@ -86,7 +88,7 @@ fn item(name: &str, number: usize) -> String {
     })
 }
 
-/// Writes a dump as a file, by the documentation of the format alone.
+/// Returns the bytes of a dump file, according to the documented format.
 fn file_of(chunks: &[(i64, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = b"RBDUMP 1".to_vec();
     for (iterator, data) in chunks.iter().chain([&(0, Vec::new())]) {
@@ -118,7 +120,7 @@ impl Place {
         self.path(name)
     }
 
-    /// Prepares `urlseen COMMAND --storage DIR …` on the storage folder of that name.
+    /// Prepares `urlseen COMMAND --storage DIR …` with the storage folder of this name.
     fn command(&self, command: &str, state: &str, arguments: &[&str]) -> Run {
         let run = urlseen([command, "--storage"]).arg(self.path(state));
         arguments.iter().fold(run, Run::arg)

@@ -1,4 +1,4 @@
-//! Servers with the module, or with a part of its commands.
+//! Servers with RedisBloom, or with a part of its commands.
 
 use super::fake::{Fake, RunError};
 use super::{DUMPS, Dump, Place, done, refused};
@@ -17,26 +17,26 @@ fn run(place: &Place, url: &str, command: &str, key: &str) -> Output {
 }
 
 #[test]
-fn a_filter_comes_from_a_server_and_goes_back_chunk_for_chunk() {
+fn a_filter_is_imported_and_exported_chunk_by_chunk() {
     for dump in DUMPS.iter() {
         let (place, server) = (Place::new(), Fake::start());
         server.put("old", dump.chunks());
         done(&run(&place, &server.url(), "import", "old"));
         done(&run(&place, &server.url(), "export", "new"));
         assert!(server.chunks("new").unwrap() == dump.chunks(), "{}", dump.name);
-        refused(&run(&place, &server.url(), "export", "new"), 3, "the key new is there already");
+        refused(&run(&place, &server.url(), "export", "new"), 3, "the key new already exists");
         assert!(server.chunks("new").unwrap() == dump.chunks(), "the filter stays unchanged");
     }
 }
 
 #[test]
-fn a_key_that_was_half_loaded_is_removed_again() {
+fn an_incomplete_key_is_removed_after_a_failed_export() {
     let (place, server) = (Place::new(), Fake::start());
     server.put("old", Dump::named("scaled").chunks());
     done(&run(&place, &server.url(), "import", "old"));
     for (chunk, failure, words) in [
         (0, RunError::Error, "received bad data"),
-        (0, RunError::Closed, "the key new may be half there"),
+        (0, RunError::Closed, "the key new may be incomplete"),
         (2, RunError::Error, "1384 of 26824 bytes of the filter had been loaded; the key new was"),
         (2, RunError::Closed, "the key new was removed again"),
         (4, RunError::Closed, "11464 of 26824 bytes"),
@@ -60,11 +60,11 @@ fn a_key_without_a_filter_or_with_a_changing_one_is_refused() {
     refused(&run(&place, &server.url(), "import", "old"), 3, "the dump of old: chunk 2");
     server.put("old", Dump::named("scaled").chunks());
     server.be_busy();
-    refused(&run(&place, &server.url(), "import", "old"), 3, "was added to while it was dumped");
+    refused(&run(&place, &server.url(), "import", "old"), 3, "changed the filter");
 }
 
 #[test]
-fn a_server_without_the_module_has_its_own_message() {
+fn a_server_without_the_module_is_reported() {
     let (place, server) = (Place::new(), RedisServer::start());
     server.cli(&["set", "text", "x"]);
     refused(&run(&place, &server.url(), "import", "text"), 3, "the key text holds a string");

@@ -7,21 +7,21 @@ use urlseen_engine::item::Unreadable;
 use super::{ASIDE, Lists, NO_TAB, REJECTED, numbers};
 use crate::util::binary::Output;
 
-/// Last column of each row.
+/// Returns the last column of each row.
 fn items(output: &Output) -> Vec<&str> {
     assert_eq!(output.code(), Some(0), "{output:?}");
     output.text().lines().map(|line| line.split('\t').nth(2).unwrap()).collect()
 }
 
 #[test]
-fn the_newest_come_last_and_the_rest_is_counted() {
+fn the_newest_rejects_are_last_and_the_others_are_counted() {
     let mut lists = Lists::new();
     let output = lists.run(&["list"]).output();
     assert_eq!((output.code(), output.text(), output.stderr.as_str()), (Some(0), "", ""));
     lists.reject_numbers(0..2500);
     let output = lists.run(&["list"]).output();
     assert_eq!(items(&output), numbers(2480..2500));
-    assert_eq!(output.stderr, "2,480 older ones are not shown; --limit 0 shows all\n");
+    assert_eq!(output.stderr, "2,480 older rejects are not shown; --limit 0 shows all\n");
     let row = "1970-01-01T00:41:39.000Z\tthe item is empty\t2499\n";
     assert!(output.text().ends_with(row), "{}", output.text());
     let output = lists.run(&["list", "--limit", "2400"]).output();
@@ -34,12 +34,12 @@ fn the_newest_come_last_and_the_rest_is_counted() {
 }
 
 #[test]
-fn a_reason_narrows_the_list() {
+fn a_reason_selects_rejects() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..2500);
     let output = lists.run(&["list", "--reason", NO_TAB]).output();
     assert_eq!(items(&output), numbers((2460..2500).step_by(2)));
-    assert_eq!(output.stderr, "1,230 older ones are not shown; --limit 0 shows all\n");
+    assert_eq!(output.stderr, "1,230 older rejects are not shown; --limit 0 shows all\n");
     let output = lists.run(&["list", "--reason", NO_TAB, "--limit", "0"]).output();
     assert_eq!(items(&output), numbers((0..2500).step_by(2)));
     assert_eq!(items(&lists.run(&["list", "--reason", "other"]).output()), [""; 0]);
@@ -79,7 +79,7 @@ fn foreign_rejects_are_escaped_for_a_terminal() {
 }
 
 #[test]
-fn json_is_all_of_it_unless_a_limit_is_set() {
+fn json_has_all_rejects_unless_a_limit_is_set() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..100);
     lists.reject(&[("x".repeat(3_000_000).as_bytes(), Unreadable::NoTab)]);
@@ -96,7 +96,7 @@ fn json_is_all_of_it_unless_a_limit_is_set() {
 }
 
 #[test]
-fn rejects_left_aside_come_first() {
+fn rejects_of_an_interrupted_command_are_first() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..1500);
     let () = lists.connection.rename(REJECTED, ASIDE).unwrap();

@@ -10,7 +10,7 @@ use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};
 
 const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 
-/// Adds rejects as the daemon does if nothing fits.
+/// Adds rejects in the form of the daemon, as if all items were oversize.
 fn reject(lists: &mut Lists, items: &[(&[u8], Unreadable)]) {
     for (item, reason) in items {
         let written = write(item, reason, SystemTime::UNIX_EPOCH, 0);
@@ -20,7 +20,7 @@ fn reject(lists: &mut Lists, items: &[(&[u8], Unreadable)]) {
 }
 
 #[test]
-fn they_are_listed_last_with_length_and_hash() {
+fn oversize_rejects_are_listed_last_with_length_and_hash() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..2);
     reject(&mut lists, &[(b"abc", Unreadable::NoTab), (b"\xff", Unreadable::Empty)]);
@@ -38,11 +38,11 @@ fn they_are_listed_last_with_length_and_hash() {
     assert_eq!((&rows[1]["bytes"], &rows[1]["begins"]), (&Value::from(3), &Value::from("abc")));
     let output = lists.run(&["list", "--limit", "1"]).output();
     assert_eq!(output.text().lines().count(), 1);
-    assert_eq!(output.stderr, "3 older ones are not shown; --limit 0 shows all\n");
+    assert_eq!(output.stderr, "3 older rejects are not shown; --limit 0 shows all\n");
 }
 
 #[test]
-fn their_items_go_back_whole() {
+fn oversize_items_are_requeued_completely() {
     for (end, far) in [("left", -1), ("right", 0)] {
         let large = vec![1; 3_000_000];
         let mut lists = Lists::new();
@@ -66,7 +66,7 @@ fn their_items_go_back_whole() {
 }
 
 #[test]
-fn they_are_dropped_with_their_items() {
+fn oversize_rejects_are_dropped_with_their_items() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..2);
     reject(&mut lists, &[(b"a", Unreadable::NoTab), (b"b", Unreadable::Empty)]);
@@ -79,7 +79,7 @@ fn they_are_dropped_with_their_items() {
 }
 
 #[test]
-fn a_reject_that_is_not_beside_its_item_stays() {
+fn an_oversize_reject_without_its_item_is_kept() {
     let mut lists = Lists::new();
     let written = write(b"a", &Unreadable::Empty, SystemTime::UNIX_EPOCH, 0);
     lists.push(REJECTED, [written.json.as_slice()]);

@@ -1,4 +1,4 @@
-//! Commands that put rejects back and drop them.
+//! `urlseen rejects requeue` and `urlseen rejects drop`.
 
 use redis::Commands;
 use urlseen_engine::item::Unreadable;
@@ -13,7 +13,7 @@ fn assert_says(output: &Output, code: i32, stdout: &str, stderr: &str) {
 }
 
 #[test]
-fn items_go_back_byte_for_byte_after_waiting_ones() {
+fn requeued_items_are_unchanged_and_follow_waiting_ones() {
     let every_byte: Vec<u8> = (0..=255).collect();
     let large = vec![0xc3; 3_000_000];
     let items = [&b"\0"[..], b"", &every_byte, &large, "\u{feff}ü".as_bytes(), b"{\"a\": \"\\n\"}"];
@@ -37,7 +37,7 @@ fn items_go_back_byte_for_byte_after_waiting_ones() {
 }
 
 #[test]
-fn rejected_items_can_be_taken_again() {
+fn requeued_items_can_pass() {
     let mut lists = Lists::new();
     let bad = [&b"0123456789abcdef0123456789abcdef01234567"[..], b"\x80\x04\xff", b"", b"/path"];
     let good = b"https://example.com/";
@@ -56,13 +56,13 @@ fn rejected_items_can_be_taken_again() {
     assert_eq!(lists.connection.lrange::<_, Vec<Vec<u8>>>(SOURCE, 0, -1).unwrap(), bad);
     drain("fingerprint");
     let unseen: Vec<Vec<u8>> = lists.connection.lrange("demo:unseen", 0, -1).unwrap();
-    // All items except the empty one are fingerprints of some kind.
+    // All items except the empty one can be read as fingerprints.
     assert_eq!(unseen, [&good[..], bad[0], bad[1], bad[3]]);
     assert_eq!(lists.len(REJECTED), 1);
 }
 
 #[test]
-fn a_reason_chooses_and_the_others_stay_in_their_order() {
+fn a_reason_selects_rejects_and_the_others_keep_their_order() {
     let mut lists = Lists::new();
     lists.reject_numbers(0..5001);
     let output = lists.run(&["requeue", "--reason", NO_TAB]).output();
@@ -76,14 +76,14 @@ fn a_reason_chooses_and_the_others_stay_in_their_order() {
 }
 
 #[test]
-fn foreign_rejects_stay_and_are_named() {
+fn foreign_rejects_are_kept_and_reported() {
     let mut lists = Lists::new();
     lists.push(REJECTED, [&b"{\"url\": 1}\x1b"[..]]);
     lists.reject_numbers(0..10);
     lists.push(REJECTED, [&b"\xff"[..]]);
     let named = "\
-urlseen: stays on the list, as it was not written by urlseen: {\"url\": 1}\\u{1b}
-urlseen: stays on the list, as it was not written by urlseen: \\xff
+urlseen: stays on the list, because urlseen did not write it: {\"url\": 1}\\u{1b}
+urlseen: stays on the list, because urlseen did not write it: \\xff
 ";
     let output = lists.run(&["requeue", "--reason", NO_TAB]).output();
     assert_says(&output, 1, "5 put back to demo:discovered, 7 stay\n", named);
@@ -102,7 +102,7 @@ urlseen: stays on the list, as it was not written by urlseen: \\xff
 }
 
 #[test]
-fn nothing_is_dropped_unasked() {
+fn rejects_are_dropped_only_after_a_confirmation() {
     let mut lists = Lists::new();
     let output = lists.run(&["drop"]).output();
     assert_says(&output, 0, "there are no rejects on demo:rejected\n", "");
@@ -111,7 +111,7 @@ fn nothing_is_dropped_unasked() {
         (&["drop"][..], "Drop 3 rejects on demo:rejected for good?"),
         (
             &["drop", "--reason", NO_TAB],
-            "Drop for good what was rejected with \"no tab\", of 3 on demo:rejected?",
+            "Drop for good the rejects with \"no tab\" in their reason, of 3 on demo:rejected?",
         ),
     ] {
         let output = lists.run(arguments).stdin("y\n").output();
@@ -125,7 +125,7 @@ fn nothing_is_dropped_unasked() {
 }
 
 #[test]
-fn rejects_left_aside_are_sorted_and_dropped_too() {
+fn rejects_of_an_interrupted_command_are_requeued_and_dropped() {
     let mut lists = Lists::new();
     let leave_aside = |lists: &mut Lists| {
         lists.reject_numbers(0..25_000);

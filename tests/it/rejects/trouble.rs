@@ -1,4 +1,5 @@
-//! Rejects while other programs change the lists, while processes die, and while Redis refuses.
+//! `urlseen rejects` while other programs change the lists, processes die, or Redis refuses
+//! commands.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -13,7 +14,7 @@ use super::{ASIDE, Lists, NO_TAB, REJECTED, SOURCE, numbers};
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// Checks that each number exists exactly once, in any list.
+/// Checks that each number exists exactly once in all lists together.
 #[track_caller]
 fn assert_all_there(lists: &mut Lists, count: usize) {
     let found = [lists.source_items(), lists.rejected_items()].concat();
@@ -23,7 +24,7 @@ fn assert_all_there(lists: &mut Lists, count: usize) {
 }
 
 #[test]
-fn new_rejects_stay_on_the_list() {
+fn new_rejects_are_kept() {
     const AT_FIRST: usize = 50_000;
     for arguments in [&["requeue"][..], &["requeue", "--reason", NO_TAB]] {
         let mut lists = Lists::new();
@@ -39,7 +40,7 @@ fn new_rejects_stay_on_the_list() {
         assert_all_there(&mut lists, next);
         assert_eq!(lists.len(ASIDE), 0);
         let (source, rejected) = (lists.source_items(), lists.rejected_items());
-        // All rejects of the start are gone, or every second one.
+        // All of the first rejects are gone, or every second one.
         let step = if arguments.contains(&NO_TAB) { 2 } else { 1 };
         let begun = source.len() * step;
         let kept = (1..begun).step_by(2).filter(|_| step == 2);
@@ -50,7 +51,7 @@ fn new_rejects_stay_on_the_list() {
 }
 
 #[test]
-fn a_killed_command_loses_and_doubles_nothing() {
+fn a_killed_command_loses_and_repeats_nothing() {
     const COUNT: usize = 60_000;
     let mut lists = Lists::new();
     lists.reject_numbers(0..COUNT);
@@ -76,7 +77,7 @@ fn a_killed_command_loses_and_doubles_nothing() {
     assert_all_there(&mut lists, COUNT);
 }
 
-/// Between read and move, another program moves one reject or gives all back.
+/// Between the read and the move, another program moves one reject or requeues all.
 #[test]
 fn rejects_changed_meanwhile_are_read_again() {
     type Change = fn(&mut Connection);
@@ -110,14 +111,14 @@ fn rejects_changed_meanwhile_are_read_again() {
     }
 }
 
-/// Moves the first reject aside to the end of a list.
+/// Moves the first reject of the interrupted command to the end of a list.
 fn move_first(connection: &mut Connection, to: &str) {
     let mut command = redis::cmd("LMOVE");
     command.arg(ASIDE).arg(to).arg("LEFT").arg("RIGHT").exec(connection).unwrap();
 }
 
 #[test]
-fn two_at_once_lose_and_double_nothing() {
+fn two_commands_at_once_lose_and_repeat_nothing() {
     const COUNT: usize = 30_000;
     let mut lists = Lists::new();
     lists.reject_numbers(0..COUNT);
@@ -133,14 +134,14 @@ fn two_at_once_lose_and_double_nothing() {
 }
 
 #[test]
-fn a_redis_that_refuses_has_done_nothing() {
+fn a_refused_command_changes_nothing() {
     let mut lists = Lists::on(RedisServer::start_with(&["--maxmemory-policy", "noeviction"]));
     lists.reject_numbers(0..5000);
     lists.server.cli(&["CONFIG", "SET", "maxmemory", "1"]);
     let output = lists.run(&["requeue"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     let said = "urlseen: stopped after 0 of 5,000 rejects, 0 of them gone; the others wait in \
-        Redis, give the command again to continue: Redis has reached its maxmemory";
+        Redis: repeat the command to continue: Redis has reached its maxmemory";
     assert!(output.stderr.starts_with(said), "{}", output.stderr);
     lists.server.cli(&["CONFIG", "SET", "maxmemory", "0"]);
     assert_all_there(&mut lists, 5000);
@@ -150,7 +151,7 @@ fn a_redis_that_refuses_has_done_nothing() {
 }
 
 #[test]
-fn a_key_of_another_type_is_left_alone() {
+fn a_key_of_another_type_is_not_changed() {
     for key in [SOURCE, REJECTED, ASIDE] {
         let mut lists = Lists::new();
         if key != REJECTED {
@@ -166,7 +167,7 @@ fn a_key_of_another_type_is_left_alone() {
 }
 
 #[test]
-fn a_server_that_is_not_there_is_status_3_and_a_wrong_configuration_2() {
+fn a_missing_server_is_status_3_and_a_wrong_configuration_is_status_2() {
     let mut lists = Lists::new();
     lists.server.kill();
     for arguments in [&["list"][..], &["requeue"], &["drop", "--yes"]] {

@@ -16,7 +16,7 @@ use crate::pickles::vectors;
 use crate::util::binary::{Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
-/// The data of scrapy-redis in Redis, for a user who may only read.
+/// Tests the data of scrapy-redis in Redis, with a user who has only read permissions.
 #[test]
 fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     let crawl = Crawl::new();
@@ -50,13 +50,13 @@ fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     assert_eq!(queue.counts("native"), expected, "{queue:?}");
     assert_eq!(queue.report["keys"][0]["type"], "zset");
     assert_eq!(queue.report["forms"]["pickle"], items);
-    // With the members of the dupefilter, half of it is seen.
+    // With the members of the dupefilter, half of the items are seen.
     let queue =
         replay(&["--key", "demo:requests", "--item", "pickle", "--seen", "demo:dupefilter"]);
     assert_eq!(queue.count("given"), seen.len());
     assert_eq!(queue.count("new"), read.len() - seen.len());
     assert_eq!(queue.counts("native").1[0], read.len() - seen.len());
-    // The dupefilter by itself: each of its fingerprints once.
+    // The dupefilter alone has each of its fingerprints once.
     let set = replay(&["--key", "demo:dupefilter", "--key", "demo:dupefilter"]);
     assert_eq!((set.count("new"), set.count("again")), (seen.len(), seen.len()));
     assert_eq!(set.report["keys"][1]["read"], seen.len());
@@ -66,9 +66,9 @@ fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
 }
 
 #[test]
-fn lists_come_in_the_order_of_taking_and_in_pages() {
+fn lists_are_read_in_pages_and_in_the_order_of_taking() {
     let crawl = Crawl::new().set("source.take_from=right");
-    // The item pushed last is taken first, so it is the first refused one.
+    // The last item is taken first, so it is the first refused item.
     let long = format!("/{}", "x".repeat(3 << 20));
     let items: Vec<String> = urls(25_000).into_iter().chain([long, "/last".to_owned()]).collect();
     crawl.push(&items);
@@ -103,9 +103,9 @@ fn entries_of_a_stream_have_their_items_in_a_field() {
     assert_eq!(replayed.report["keys"][0]["after"], 2501);
 }
 
-/// Producers push and crawlers pop all the time.
+/// Producers push and crawlers pop during the replay.
 #[test]
-fn a_list_that_changes_meanwhile_is_read_and_reported() {
+fn a_list_that_changes_during_the_replay_is_reported() {
     let crawl = Crawl::new();
     crawl.push(&urls(100_000));
     let ended = Arc::new(AtomicBool::new(false));
@@ -143,7 +143,7 @@ fn a_list_that_changes_meanwhile_is_read_and_reported() {
 }
 
 #[test]
-fn files_of_every_kind_count_after_the_seen_fingerprints() {
+fn files_of_every_format_are_judged_after_the_seen_fingerprints() {
     let folder = TempDir::new().unwrap();
     let path = |name: &str| folder.path().join(name);
     let urls = urls(1000);
@@ -181,7 +181,7 @@ fn a_rule_passes_its_pages() {
     assert_eq!(replayed.report["passed"][0], serde_json::json!({ "rule": "lists", "items": 2 }));
 }
 
-/// Stops in the middle of an input that never ends.
+/// Stops a replay in the middle of endless input.
 #[test]
 fn a_stopped_replay_reports_its_items_so_far() {
     let folder = TempDir::new().unwrap();
@@ -194,7 +194,7 @@ fn a_stopped_replay_reports_its_items_so_far() {
         move || {
             let mut pipe = std::fs::File::create(pipe).unwrap();
             let lines = urls(20_000).join("\n") + "\n";
-            // Until nothing reads any more.
+            // The write fails when no program reads any more.
             for _ in 0.. {
                 if pipe.write_all(lines.as_bytes()).is_err() {
                     return;
@@ -207,7 +207,7 @@ fn a_stopped_replay_reports_its_items_so_far() {
     replay.signal(Signal::INT);
     let output = replay.output(SOON);
     writing.join().unwrap();
-    assert!(output.stderr.contains("stopped: the report is of what was read so far"), "{output:?}");
+    assert!(output.stderr.contains("stopped: the report covers the items so far"), "{output:?}");
     let replayed = Replayed::of(output);
     assert_eq!((replayed.report["ending"].as_str(), replayed.code), (Some("stopped"), Some(0)));
     let items = replayed.count("items");
@@ -228,7 +228,7 @@ fn input_that_cannot_be_replayed_is_refused_with_the_remedy() {
         (&["-", "--seen", "demo:dupefilter"], 3, "there is no key demo:dupefilter at"),
         (&["-", "--key", "a"], 2, "cannot be used with"),
         (&["-", "--kinds", "native,bloom"], 2, "\"bloom\" is not known"),
-        (&["-", "--item", "pickle"], 2, "a pickle may hold line feeds"),
+        (&["-", "--item", "pickle"], 2, "a pickle can contain line feeds"),
         (&["-", "--set", "filter.capacity=1e12"], 3, "this does not fit: the filters of the"),
         (&["-", "--plot", nowhere], 3, "cannot be written: No such file"),
         (&["-", "--kinds", "pyrebloom", "--set", "filter.capacity=1e10"], 2, "at most 4294967295"),
@@ -238,7 +238,7 @@ fn input_that_cannot_be_replayed_is_refused_with_the_remedy() {
         assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
         assert!(output.stdout.is_empty(), "{output:?}");
     }
-    // A file that cannot be read does not lose the report of the files before.
+    // If a file cannot be read, the report still has the files before.
     std::fs::write(folder.path().join("good"), "http://a/\n").unwrap();
     let run = crawl.command("replay", &["--json", "good", "bad"]).dir(folder.path());
     let output = run.output();

@@ -1,4 +1,4 @@
-//! `urlseen replay`: it foretells exactly what the crawl does, and changes nothing.
+//! `urlseen replay`: it predicts exactly the results of a crawl, and changes nothing.
 
 mod inputs;
 
@@ -8,7 +8,7 @@ use redis::Commands;
 use serde_json::Value;
 use tempfile::TempDir;
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -38,14 +38,14 @@ impl Replayed {
         number(&self.report[name])
     }
 
-    /// Returns the part of the report about a kind.
+    /// Returns the part of the report for a kind.
     #[track_caller]
     fn kind(&self, name: &str) -> &Value {
         let kinds = self.report["kinds"].as_array().unwrap();
         kinds.iter().find(|it| it["kind"] == name).unwrap_or_else(|| panic!("{kinds:?}"))
     }
 
-    /// Number of items, then of unseen, seen, unfiltered and rejected ones.
+    /// Returns the number of items, then of unseen, seen, unfiltered and rejected items.
     #[track_caller]
     fn counts(&self, kind: &str) -> (usize, [usize; 4]) {
         let lane = self.kind(kind);
@@ -60,7 +60,7 @@ fn number(value: &Value) -> usize {
     usize::try_from(value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))).unwrap()
 }
 
-/// Every key with its value, as `DUMP` gives it.
+/// Returns every key with its value from `DUMP`.
 fn dump(crawl: &Crawl) -> BTreeMap<String, Vec<u8>> {
     let mut connection = crawl.connection();
     let keys: Vec<String> = connection.keys("*").unwrap();
@@ -76,15 +76,15 @@ fn urls(count: usize) -> Vec<String> {
     (0..count).map(|number| format!("http://example.com/{number}")).collect()
 }
 
-/// Fingerprints of the URLs.
+/// Returns the fingerprints of the URLs.
 fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
     let output = urlseen(["fingerprint"]).stdin(urls.join("\n") + "\n").output();
     output.text().lines().map(|line| Fingerprint::from_hex(line.as_bytes()).unwrap()).collect()
 }
 
-/// The daemon commits exactly the foretold items, and the replay changed nothing.
+/// The daemon commits exactly the predicted items, and the replay changes nothing.
 #[test]
-fn the_daemon_does_as_foretold_with_every_filter() {
+fn the_daemon_judges_as_the_replay_predicted_with_every_kind() {
     let kinds: [&[&str]; 5] = [
         &["filter.kind=native", "filter.seed=7"],
         &["filter.kind=redisbloom"],
@@ -114,7 +114,8 @@ fn the_daemon_does_as_foretold_with_every_filter() {
     }
 }
 
-/// The filter in Redis is far too small, and the daemon's scripts drop the same items wrongly.
+/// The filter in Redis is far too small, so the daemon's scripts drop items wrongly. The replay
+/// must predict the same items.
 #[test]
 fn wrong_drops_are_those_of_the_real_daemon() {
     const DISTINCT: usize = 1500;
@@ -144,7 +145,7 @@ fn wrong_drops_are_those_of_the_real_daemon() {
     }
 }
 
-/// The wrong drops are compared with a set of positions, batch by batch.
+/// Compares the wrong drops of each batch with those of a set of positions.
 #[test]
 fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     const BATCH: usize = 50;
@@ -181,9 +182,9 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
 }
 
 #[test]
-fn redisbloom_grows_and_errs_as_the_module_does() {
+fn redisbloom_grows_and_errs_like_the_module() {
     let urls = urls(8000);
-    let mut model = Filter::reserve(0.05, 200, Growth::Expansion(2), 1 << 24).unwrap();
+    let mut model = Filter::reserve(0.05, 200, 2, 1 << 24).unwrap();
     let fingerprints = fingerprints(&urls);
     let added = |it: &Fingerprint| model.add(it.to_string().as_bytes()).unwrap();
     let new = fingerprints.iter().map(added).filter(|&new| new).count();
@@ -197,7 +198,7 @@ fn redisbloom_grows_and_errs_as_the_module_does() {
     let lane = replayed.kind("redisbloom");
     assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
     assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
-    // A filter that may not grow ends the replay, as it ends the daemon.
+    // A full filter that may not grow ends the replay, as it ends the daemon.
     let replayed = replay("filter.expansion=0");
     let lane = replayed.kind("redisbloom");
     assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");
@@ -206,7 +207,7 @@ fn redisbloom_grows_and_errs_as_the_module_does() {
 }
 
 #[test]
-fn every_layout_judges_at_once_and_has_a_line_of_the_plot() {
+fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
     let folder = TempDir::new().unwrap();
     let plot = folder.path().join("plot.svg");
     let kinds = "native,imooc,pyrebloom,luw2007-bloomfilter,scrapy-redis-bloomfilter,\
@@ -227,7 +228,8 @@ fn every_layout_judges_at_once_and_has_a_line_of_the_plot() {
     assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
 
     let svg = std::fs::read_to_string(&plot).unwrap();
-    // A kind without errors is in the legend alone: as counted, and the set also as computed.
+    // A kind without errors is only in the legend: its counted rate, and for the set also the
+    // computed rate.
     let bold = svg.matches("stroke-width=\"2\" points=").count();
     let none = svg.matches("counted: 0, not drawn").count();
     assert_eq!(bold + none, 8, "{svg}");

@@ -1,4 +1,4 @@
-//! Clients that ask, beside a queue: both use one filter.
+//! Clients that ask, and a queue, with the same filter.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -20,7 +20,7 @@ fn start(crawl: &Crawl) -> Running {
 }
 
 #[test]
-fn the_queue_and_clients_see_each_others_urls_even_after_a_kill() {
+fn the_queue_and_clients_know_each_others_urls_even_after_a_kill() {
     let crawl = crawl();
     let (mut running, all) = (start(&crawl), urls(0..3000));
     let mut redis = crawl.connection();
@@ -44,9 +44,9 @@ fn the_queue_and_clients_see_each_others_urls_even_after_a_kill() {
     assert!(seen.iter().all(|&seen| seen));
 }
 
-/// Queue and clients run at full speed with the same URLs. Each URL is new once, to one of them.
+/// The queue and clients send the same URLs at full speed. Each URL must be new exactly once.
 #[test]
-fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
+fn each_url_is_new_only_once_although_the_daemon_is_killed() {
     let crawl = crawl().set("source.batch=50");
     let all = urls(0..6000);
     let mut running = start(&crawl);
@@ -76,7 +76,7 @@ fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
         left + processing == 0
     });
     let sink: Vec<String> = redis.lrange(SINK, 0, -1).unwrap();
-    // A client without an answer does not know its result. All other URLs were given away once.
+    // A client without an answer does not know the result. All other URLs were new exactly once.
     let mut found: Vec<&String> = given.iter().chain(&sink).collect();
     let whole = found.len();
     found.sort();
@@ -88,7 +88,7 @@ fn each_url_is_new_to_one_of_them_alone_while_the_daemon_is_killed() {
 }
 
 #[test]
-fn clients_are_answered_without_redis_which_may_come_back_with_less() {
+fn clients_get_answers_without_redis_and_after_a_rollback() {
     let mut crawl = crawl();
     let mut running = start(&crawl);
     let all = urls(0..300);
@@ -97,7 +97,7 @@ fn clients_are_answered_without_redis_which_may_come_back_with_less() {
     wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 100);
     let () = redis::cmd("SAVE").query(&mut redis).unwrap();
     crawl.push(&all[100..200]);
-    // Without that answer the daemon would take the commit for one that never happened.
+    // Without this answer, the daemon would assume that the commit never happened.
     wait_until(SOON, "the answer to the commit", || {
         crawl.command("status", &[]).output().text().contains("unseen                 200 ")
     });

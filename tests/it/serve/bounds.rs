@@ -1,4 +1,4 @@
-//! Limits for a client, and their messages.
+//! Limits for clients of `[serve]`, and their messages.
 
 use std::fmt::Write;
 use std::io::Write as _;
@@ -41,7 +41,7 @@ fn an_invalid_command_gets_an_error_and_the_connection_ends() {
 }
 
 #[test]
-fn a_client_without_the_password_may_do_nothing_else() {
+fn a_client_without_the_password_may_only_log_in() {
     let mut served = Served::new("demo");
     served.password = Some("a-secret-word");
     let running = served.start();
@@ -58,7 +58,7 @@ fn a_client_without_the_password_may_do_nothing_else() {
     says(&mut socket, "SADD demo a\r\n", ":1\r\n");
     let mut socket = running.socket();
     says(&mut socket, "HELLO 3 AUTH default a-secret-word SETNAME me\r\n", "%7\r\n$6\r\nserver");
-    // A client without the password cannot make the daemon keep much.
+    // A client without the password cannot fill the daemon's memory.
     let mut socket = running.socket();
     socket.send(packed(&["AUTH", &"x".repeat(20_000)]));
     assert_eq!(socket.rest(), "-ERR Protocol error: invalid bulk length\r\n");
@@ -66,7 +66,7 @@ fn a_client_without_the_password_may_do_nothing_else() {
 }
 
 #[test]
-fn no_more_clients_than_allowed() {
+fn the_number_of_clients_is_bounded() {
     let served = Served::new("demo").set("serve.max_clients=2");
     let running = served.start();
     let (mut first, mut second) = (running.socket(), running.socket());
@@ -108,7 +108,7 @@ fn a_client_that_never_reads_makes_the_daemon_keep_little() {
     const CLIENTS: usize = 16;
     let served = Served::new("demo");
     let running = served.start();
-    // A command of the largest size, so that much is received at once after it.
+    // This command has the largest size, so that the daemon receives many bytes at once after it.
     let large = packed(&["ECHO", &"x".repeat(1_000_000)]);
     let (most, rest) = large.split_at(large.len() - 1000);
     let flood = [rest, &b"COMMAND\r\n".repeat(90_000)].concat();
@@ -117,7 +117,7 @@ fn a_client_that_never_reads_makes_the_daemon_keep_little() {
         socket.send(most);
         let mut writer = Socket(socket.0.try_clone().unwrap());
         let flood = flood.clone();
-        // Ends when the socket is shut down.
+        // This thread ends when the socket is shut down.
         std::thread::spawn(move || writer.0.write_all(&flood));
     }
     for socket in &mut sockets {
@@ -158,7 +158,7 @@ fn a_filter_is_emptied_only_if_allowed() {
 }
 
 #[test]
-fn a_full_filter_says_so_and_goes_on_answering() {
+fn a_full_filter_is_reported_and_still_answers() {
     let served = Served::new("demo").set("filter.capacity=1000").set("filter.when_full=stop");
     let running = served.start();
     let mut client = running.connection();
@@ -178,7 +178,10 @@ fn impossible_serve_settings_are_refused_before_anything_starts() {
     for (settings, said) in [
         (&["source.kind=none"][..], "nothing to do unless clients may ask"),
         (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask that Redis itself"),
-        (&["serve.listen=127.0.0.1:0", "serve.allow_delete=true"], "cannot be emptied on the way"),
+        (
+            &["serve.listen=127.0.0.1:0", "serve.allow_delete=true"],
+            "cannot be emptied; set source.kind",
+        ),
         (&["serve.listen=6390"], "host:port"),
         (&["serve.keys="], "an array of 1 to 1000 Redis keys"),
     ] {

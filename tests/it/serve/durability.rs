@@ -1,4 +1,4 @@
-//! Additions that were answered survive.
+//! Additions with an answer survive each end of the daemon.
 
 use redis::{Commands, cmd};
 use rustix::process::Signal;
@@ -14,7 +14,7 @@ fn add(running: &Running, items: &[String]) -> Vec<bool> {
 }
 
 #[test]
-fn additions_survive_every_end_in_every_mode_and_layout() {
+fn additions_survive_every_end_with_every_sync_mode_and_kind() {
     for (kind, fsync) in [
         ("native", "interval"),
         ("native", "always"),

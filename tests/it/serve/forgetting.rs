@@ -1,4 +1,4 @@
-//! Fingerprints that are to pass again, by `SREM`.
+//! Forgotten fingerprints: by `SREM`, by the list `forget.key`, and by `urlseen forget`.
 
 use redis::{Commands, Connection};
 use rustix::process::Signal;
@@ -19,12 +19,12 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 200);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 50);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 0, "they are already");
-        // A filter of the kind exact removes them, and has no list of them to bound.
+        // A filter of the kind exact removes fingerprints, so it has no list with a bound.
         if kind != "exact" {
             let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
             assert!(full.contains("forget.max_len"), "{full}");
         }
-        // Fingerprints that pass are seen again, and make room.
+        // Fingerprints that pass are seen again, and leave room in the list.
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 30);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 0);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[60..90]).unwrap(), 30);
@@ -61,7 +61,7 @@ fn a_snapshot_has_the_forgotten_fingerprints() {
     let _: u64 = client.sadd("demo", &all[..100]).unwrap();
     let _: u64 = client.srem("demo", &all[..100]).unwrap();
     let _: u64 = client.sadd("demo", &all[..50]).unwrap();
-    // So many changes that a snapshot covers all of them.
+    // With these changes, a snapshot is taken that covers all of them.
     let has_snapshot = || {
         let files = std::fs::read_dir(served.storage_dir()).unwrap();
         files
@@ -87,8 +87,7 @@ fn a_snapshot_has_the_forgotten_fingerprints() {
     assert_eq!(unseen, (50..100).collect::<Vec<_>>());
 }
 
-/// By the list that spiders push to, and by the command, while the daemon runs and while it does
-/// not.
+/// Uses the list of spiders and the command, with and without a running daemon.
 #[test]
 fn listed_urls_pass_once_more() {
     let crawl = Crawl::new().set("forget.max_len=40");
@@ -105,7 +104,10 @@ fn listed_urls_pass_once_more() {
 
     let () = redis.rpush("demo:forget", &[&all[7], "no:URL", &all[3], &all[7]]).unwrap();
     let said = crawl.command("forget", &[]).arg(&all[5]).arg("nothing at all").output();
-    assert_eq!((said.code(), said.text()), (Some(1), "1 items are on the list demo:forget\n"));
+    assert_eq!(
+        (said.code(), said.text()),
+        (Some(1), "1 items were pushed to the list demo:forget\n")
+    );
     let daemon = crawl.start();
     let is_empty = |redis: &mut Connection| {
         let left: [usize; 2] = ["demo:forget", "urlseen:{demo:discovered}:forgetting"]
@@ -119,7 +121,7 @@ fn listed_urls_pass_once_more() {
     crawl.push(&all);
     wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
 
-    // More fingerprints than there is room for: the rest waits.
+    // There is no room for all fingerprints, so the others wait.
     let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
     wait_until(SOON, "word", || daemon.stderr().contains("forget.max_len"));
     assert!(!is_empty(&mut redis));
@@ -128,7 +130,7 @@ fn listed_urls_pass_once_more() {
 }
 
 #[test]
-fn a_start_works_off_the_forget_list_before_the_first_item() {
+fn a_start_processes_the_forget_list_before_the_first_item() {
     let crawl = Crawl::new();
     let all = urls(0..3000);
     crawl.push(&all);

@@ -1,4 +1,4 @@
-//! The Redis protocol, `[serve]`, with real clients.
+//! The served protocol, `[serve]`, with real clients.
 
 mod beside;
 mod bounds;
@@ -18,7 +18,7 @@ use tempfile::TempDir;
 use crate::util::binary::{Daemon, Run, urlseen};
 use crate::util::wait::SOON;
 
-/// Daemon that answers clients, without a Redis.
+/// Daemon that answers clients and has no Redis.
 struct Served {
     folder: TempDir,
     settings: Vec<String>,
@@ -26,7 +26,7 @@ struct Served {
 }
 
 impl Served {
-    /// Makes a daemon for these keys, with a small filter that practically never errs.
+    /// Makes a daemon for these keys, with a small filter that makes practically no errors.
     fn new(keys: &str) -> Self {
         let settings = [
             "source.kind=none",
@@ -68,7 +68,7 @@ fn configured(command: &str, state: &Path, settings: &[String]) -> Run {
     settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// Running daemon, and the address for its clients.
+/// Running daemon with the address for its clients.
 struct Running {
     daemon: Daemon,
     port: u16,
@@ -77,7 +77,7 @@ struct Running {
 impl Running {
     #[track_caller]
     fn of(mut daemon: Daemon) -> Self {
-        const SAID: &str = "clients of Redis may ask at 127.0.0.1:";
+        const SAID: &str = "clients can use the Redis protocol at 127.0.0.1:";
         let said = daemon.wait_for_line(SAID, SOON);
         let port = said.split(SAID).nth(1).unwrap().split(' ').next().unwrap();
         Self { port: port.parse().unwrap(), daemon }
@@ -95,14 +95,14 @@ impl Running {
     }
 }
 
-/// Peak of its memory, in MiB.
+/// Returns the peak memory of the daemon in MiB.
 fn peak(running: &Running) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", running.daemon.id())).unwrap();
     let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
     peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
-/// Bytes to and from a server, without a client library.
+/// Connection to a server without a client library.
 struct Socket(TcpStream);
 
 impl Socket {
@@ -110,7 +110,7 @@ impl Socket {
         self.0.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Reads as many bytes as are expected.
+    /// Reads as many bytes as `expected` has, and compares them.
     #[track_caller]
     fn receive(&mut self, expected: &str) -> String {
         let mut bytes = vec![0; expected.len()];
@@ -124,7 +124,7 @@ impl Socket {
         String::from_utf8_lossy(&bytes[..read]).into_owned()
     }
 
-    /// Reads until the server hangs up.
+    /// Reads until the server closes the connection.
     fn rest(&mut self) -> String {
         let mut bytes = Vec::new();
         let _ = self.0.read_to_end(&mut bytes);
@@ -132,7 +132,7 @@ impl Socket {
     }
 }
 
-/// Writes a command as clients send it.
+/// Returns the bytes of a command in the form that clients send.
 fn packed<S: AsRef<[u8]>>(words: &[S]) -> Vec<u8> {
     let mut bytes = format!("*{}\r\n", words.len()).into_bytes();
     for word in words {
@@ -143,7 +143,7 @@ fn packed<S: AsRef<[u8]>>(words: &[S]) -> Vec<u8> {
     bytes
 }
 
-/// Makes URLs that are new to the filter.
+/// Makes different URLs with these numbers.
 fn urls(numbers: std::ops::Range<usize>) -> Vec<String> {
     numbers.map(|number| format!("https://example.com/asked/{number}")).collect()
 }

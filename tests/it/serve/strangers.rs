@@ -1,4 +1,5 @@
-//! Connections that are no clients of Redis: browsers, other protocols, and silent ones.
+//! Connections of other programs than Redis clients: browsers, other protocols, and silent
+//! connections.
 
 use std::io::{Read, Write};
 
@@ -8,7 +9,7 @@ use crate::util::wait::{SOON, wait_until};
 const MEMBER: &str = "https://victim.example/";
 const NOAUTH: &str = "-NOAUTH Authentication required.\r\n";
 
-/// Requests of browsers, curl and others, each with commands as its body.
+/// Returns requests of browsers, curl and other programs, each with commands as its body.
 fn requests() -> Vec<String> {
     let body = format!("\r\nSADD demo {MEMBER}\r\nSREM demo kept\r\nDEL demo\r\n");
     let host = "Host: 127.0.0.1:6390\r\nContent-Type: text/plain\r\n";
@@ -26,14 +27,14 @@ fn requests() -> Vec<String> {
     all
 }
 
-/// Answer about the two members to a client with the password.
+/// Returns the answer about two members to a client with the password.
 fn members(socket: &mut Socket) -> String {
     socket.send(format!("SMISMEMBER demo {MEMBER} kept\r\n"));
     socket.receive("*2\r\n:0\r\n:1\r\n")
 }
 
 #[test]
-fn http_carries_no_command_out_and_ends_the_connection() {
+fn http_executes_no_command_and_ends_the_connection() {
     for password in [None, Some("a-secret-word")] {
         let mut served = Served::new("demo").set("serve.allow_delete=true");
         served.password = password;
@@ -69,7 +70,7 @@ fn http_ends_a_pipeline_and_a_transaction() {
     let mut socket = running.socket();
     socket.send(format!("MULTI\r\nSADD demo {MEMBER}\r\nHost: a\r\nEXEC\r\n"));
     assert_eq!(socket.rest(), "+OK\r\n+QUEUED\r\n");
-    // An array comes from no browser, so it is a command, if an unknown one.
+    // No browser sends an array, so the daemon treats it as an unknown command.
     let mut socket = running.socket();
     socket.send(packed(&["POST", "/"]));
     let unknown = "-ERR unknown command 'POST', with args beginning with: '/' \r\n";
@@ -84,7 +85,7 @@ fn another_protocol_ends_at_its_first_line() {
     let mut known = running.socket();
     known.send("SADD demo kept\r\n");
     assert_eq!(known.receive(":1\r\n"), ":1\r\n");
-    // A session ticket, which a hostile server chooses, may hold line ends.
+    // A hostile server can choose a session ticket with line ends.
     let tls: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03ticket";
     for greeting in [tls, b"EHLO a", b"USER anonymous", b"--b", b"X-A: b", b"{a:", b"\0"] {
         let mut socket = running.socket();
@@ -102,7 +103,7 @@ fn closed(mut socket: Socket) {
     let mut bytes = Vec::new();
     match socket.0.read_to_end(&mut bytes) {
         Ok(_) => {}
-        // Closed with unread bytes.
+        // The server closed the connection with unread bytes.
         Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {}
         Err(error) => panic!("not closed: {error}"),
     }
@@ -119,7 +120,7 @@ fn a_silent_stranger_loses_its_place() {
     halting.send("\r\n\r\n*2\r\n$4\r\nEC");
     closed(silent);
     closed(halting);
-    // A client that has spoken may be silent for longer.
+    // A client that has sent a command may be silent for a longer time.
     known.send("PING\r\n");
     assert_eq!(known.receive("+PONG\r\n"), "+PONG\r\n");
     wait_until(SOON, "place", || {
@@ -141,7 +142,7 @@ fn a_stranger_without_the_password_loses_its_place() {
         (running.socket(), running.socket(), running.socket());
     guessing.send("AUTH wrong\r\nPING\r\n");
     assert!(guessing.receive("-WRONGPASS ").starts_with("-WRONGPASS "));
-    // Sends commands until the daemon hangs up.
+    // Sends commands until the daemon closes the connection.
     let mut reader = Socket(flooding.0.try_clone().unwrap());
     let reading = std::thread::spawn(move || reader.rest());
     let pings = b"PING\r\n".repeat(100);
@@ -154,7 +155,7 @@ fn a_stranger_without_the_password_loses_its_place() {
 }
 
 #[test]
-fn a_client_that_has_asked_and_is_silent_keeps_no_buffers() {
+fn a_silent_client_has_no_buffers() {
     let served = Served::new("demo").set("serve.max_clients=500");
     let running = served.start();
     let command = packed(&["ECHO", &"x".repeat(40_000)]);
@@ -174,7 +175,7 @@ fn a_client_that_has_asked_and_is_silent_keeps_no_buffers() {
 }
 
 #[test]
-fn a_client_that_sends_no_more_is_answered_to_the_end() {
+fn a_client_that_closes_its_side_gets_all_answers() {
     let served = Served::new("demo");
     let running = served.start();
     let mut socket = running.socket();

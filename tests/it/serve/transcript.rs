@@ -1,4 +1,4 @@
-//! Replies, byte for byte, beside those of a Redis with RedisBloom
+//! Comparison of replies, byte for byte, with those of a Redis with RedisBloom
 //! (`tests/vectors/redisbloom-replies.jsonl`).
 
 use std::collections::BTreeMap;
@@ -17,11 +17,12 @@ struct Line {
 const REFUSED: &str = "-NOPERM urlseen answers for the keys in serve.keys alone, and 'KEY' is none \
                        of them: a filter must not take one crawl's URLs for another's\r\n";
 
-/// Reply of urlseen to a command if it differs. `docs/reference/serve.md` has the reasons.
+/// Returns the reply of urlseen to a command if it differs. `docs/reference/serve.md` has the
+/// reasons.
 fn different(command: &str) -> Option<String> {
     let refused = |key: &str| REFUSED.replace("KEY", key);
     Some(match command {
-        // Only the configured keys exist, and they always exist.
+        // In urlseen, exactly the configured keys exist.
         "BF.EXISTS nokey a"
         | "BF.MEXISTS nokey a b"
         | "BF.CARD nokey"
@@ -36,7 +37,7 @@ fn different(command: &str) -> Option<String> {
         "BF.RESERVE f 0.001 1000"
         | "BF.RESERVE n 0.01 3 NONSCALING"
         | "BF.RESERVE e 0.01 99999999999" => "-ERR item exists\r\n".to_owned(),
-        // The commands of sets use the same filter.
+        // In urlseen, the commands of sets use the same filter.
         "SADD f a" => ":0\r\n".to_owned(),
         "SET s str" => unknown("SET", "'s' 'str' "),
         "EXISTS g" => unknown("EXISTS", "'g' "),
@@ -50,7 +51,7 @@ fn unknown(name: &str, arguments: &str) -> String {
     format!("-ERR unknown command '{name}', with args beginning with: {arguments}\r\n")
 }
 
-/// Servers for the transcript's one: each filter of it needs a daemon of its own.
+/// Returns daemons in place of the server of the transcript, one for each of its filters.
 fn servers() -> Vec<(&'static str, Served)> {
     let bloom = |keys: &str| Served::new(keys).set("filter.kind=redisbloom");
     vec![
@@ -70,7 +71,7 @@ fn servers() -> Vec<(&'static str, Served)> {
 }
 
 #[test]
-fn replies_are_those_of_redisbloom_except_the_listed_ones() {
+fn replies_are_the_same_as_those_of_redisbloom_with_listed_exceptions() {
     let text = include_str!("../../vectors/redisbloom-replies.jsonl");
     let lines: Vec<Line> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let mut differ: BTreeMap<String, usize> = BTreeMap::new();
@@ -106,7 +107,7 @@ fn replies_are_those_of_redisbloom_except_the_listed_ones() {
         }
         assert_eq!(count, 76, "the transcript is all there");
         for socket in &mut sockets {
-            // No further bytes came.
+            // The server has sent no further bytes.
             socket.send("ECHO end\r\n");
             assert_eq!(socket.receive("$3\r\nend\r\n"), "$3\r\nend\r\n");
         }

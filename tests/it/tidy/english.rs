@@ -1,9 +1,9 @@
-//! Plain English: rules for comments, messages and pages that a program can check.
+//! Plain English: rules for comments, messages and pages that a test can check.
 
 use super::report;
 use crate::util::sources::{Source, pages, rust_files, texts};
 
-/// Words that no doc comment opens with: a reader meets the subject first.
+/// Words with which doc comments must not begin. A doc comment begins with its subject.
 const OPENINGS: &[&str] = &[
     "What",
     "Whatever",
@@ -17,14 +17,14 @@ const OPENINGS: &[&str] = &[
     "That",
     "When",
 ];
-/// Largest share of doc comments that open with one of them, in percent.
+/// Maximum share of doc comments that begin with one of these words, in percent.
 const OPENINGS_MAX: usize = 3;
-/// Fewest characters of a doc comment. A shorter one repeats a name.
+/// Minimum number of characters of a doc comment. A shorter comment only repeats a name.
 const COMMENT_MIN: usize = 22;
-/// Most words of a sentence in the README and the guides.
+/// Maximum number of words of a sentence in README.md and the guides.
 const SENTENCE_MAX: usize = 30;
-/// Words that appear nowhere, each with its remedy. They are in halves because this file is
-/// checked too.
+/// Forbidden words, each with its remedy. They are divided into two parts because this file is
+/// checked, too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("no", "body"), "programs are not people: name the actor"),
     (concat!("some", "body"), "programs are not people: name the actor"),
@@ -64,13 +64,13 @@ fn forbidden_words_appear_nowhere() {
     report(all.flat_map(|file| forbidden_words(&file)));
 }
 
-/// Doc comment, with the place of its first line.
+/// Doc comment with the place of its first line.
 struct Comment {
     at: String,
     text: String,
 }
 
-/// Returns the doc comments of a file; each block of lines is one comment.
+/// Returns the doc comments of a file. Each block of lines is one comment.
 fn doc_comments(file: &Source) -> Vec<Comment> {
     let mut comments: Vec<Comment> = Vec::new();
     let mut before = "";
@@ -100,7 +100,7 @@ fn is_short(comment: &str) -> bool {
     comment.trim().chars().count() < COMMENT_MIN
 }
 
-/// Returns the sentences of a page that are too long. Code, headings and tables have none.
+/// Returns the sentences of a page that are too long. Code, headings and tables have no sentences.
 fn long_sentences(page: &Source) -> Vec<String> {
     let long = paragraphs(&page.text).into_iter().flat_map(|(number, paragraph)| {
         let counted = sentences(&paragraph).into_iter().map(|it| (words(&it), it));
@@ -113,7 +113,7 @@ fn long_sentences(page: &Source) -> Vec<String> {
     .collect()
 }
 
-/// Returns paragraphs and list items as one line each, with the number of their first line.
+/// Returns each paragraph and list item as one line, with the number of its first line.
 fn paragraphs(page: &str) -> Vec<(usize, String)> {
     let (mut found, mut is_code, mut is_open) = (Vec::<(usize, String)>::new(), false, false);
     for (number, line) in (1..).zip(page.lines()) {
@@ -139,7 +139,7 @@ fn paragraphs(page: &str) -> Vec<(usize, String)> {
 }
 
 /// Splits a paragraph after full stops, question marks, exclamation marks and colons that a space
-/// follows. A span of code counts as one word, a link by its text.
+/// follows. A span of code counts as one word. A link counts as the words of its text.
 fn sentences(paragraph: &str) -> Vec<String> {
     let text = without_code_and_links(paragraph);
     let mut all = vec![String::new()];
@@ -188,7 +188,7 @@ fn forbidden_words(file: &Source) -> Vec<String> {
     problems
 }
 
-/// Returns true if a line has these words, not only as a part of a longer word.
+/// Returns true if a line contains these words as whole words.
 fn has_word(line: &str, word: &str) -> bool {
     line.match_indices(word).any(|(at, _)| {
         let before = line[..at].chars().next_back();
@@ -217,7 +217,7 @@ fn doc_comments_are_found_as_blocks() {
 }
 
 #[test]
-fn long_sentences_are_found_wherever_they_stand() {
+fn long_sentences_are_found_in_all_places() {
     let fits = "a ".repeat(SENTENCE_MAX);
     let long = "a ".repeat(SENTENCE_MAX + 1);
     for text in [

@@ -1,4 +1,4 @@
-//! Style that the compiler does not check. A reviewer need not check these rules.
+//! Rules of style that the compiler does not check.
 
 mod english;
 
@@ -11,18 +11,18 @@ use urlseen_core::filter::choice::FilterPlace;
 
 use crate::util::sources::{Source, root, rust_files, scripts};
 
-/// Most characters in a line of Rust.
+/// Maximum number of characters in a line of Rust.
 const LINE: usize = 100;
-/// Most lines in a function that is no test.
+/// Maximum number of lines of a function. Tests may be longer.
 const FUNCTION: usize = 70;
-/// Most lines in a file of Rust. Files of tests, and files of data alone, may be longer.
+/// Maximum number of lines of a file of Rust. Files of tests and files of data may be longer.
 const FILE: usize = 400;
 const LONG_FILE: usize = 600;
-/// Files that are one long table.
+/// Files that contain only one long table.
 const DATA_TABLES: &[&str] = &[];
 
-/// Words that no source may contain, each with its remedy. They are in halves because this file is
-/// checked too.
+/// Forbidden words, each with its remedy. They are divided into two parts because this file is
+/// checked, too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("to", "do!("), "write it, or leave it out"),
     (concat!("unimple", "mented!("), "write it, or leave it out"),
@@ -35,12 +35,12 @@ fn rust_files_are_tidy() {
     let files = rust_files();
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
-    // One convention for modules: a module with parts is the file `mod.rs` in their folder.
+    // All modules use one convention: a module with parts is the file `mod.rs` in their folder.
     report(files.iter().filter_map(|file| loose_part(file, &files)));
 }
 
-/// Broken builds show that the oracles see faults. Each is a patch, which a change of the sources
-/// can invalidate.
+/// Broken builds show that the oracles detect faults. Each of them is a patch, which a change of
+/// the sources can make invalid.
 #[test]
 fn the_patches_of_broken_builds_fit_the_sources() {
     for folder in ["tests/chaos/broken", "integrations/scrapy/tests/broken"] {
@@ -83,13 +83,12 @@ fn shell_scripts_pass_shellcheck() {
 }
 
 #[test]
-fn the_pages_that_everybody_opens_first_are_there() {
+fn the_pages_at_the_root_exist() {
     let page = |name: &str| fs::read_to_string(root().join(name)).unwrap_or_default();
     report(page_problems(&page("README.md"), &page("CHANGELOG.md")).into_iter());
 }
 
-/// Each kind of filter has its line in the documented configuration, and its row in the tables of
-/// its places.
+/// Each kind of filter must be in config.toml, and in the tables of kinds for its places.
 #[test]
 fn every_kind_of_filter_is_in_the_tables_of_kinds() {
     use FilterPlace::{Local, Redis};
@@ -110,7 +109,7 @@ fn every_kind_of_filter_is_in_the_tables_of_kinds() {
     report(lines.chain(rows));
 }
 
-/// Fails with all problems at once.
+/// Fails with a list of all problems.
 #[track_caller]
 pub(crate) fn report(problems: impl Iterator<Item = String>) {
     let problems = problems.collect::<Vec<_>>();
@@ -144,7 +143,8 @@ fn rust_problems(file: &Source) -> Vec<String> {
     problems
 }
 
-/// Each function with a body: its line, and its number of lines. It relies on rustfmt's layout.
+/// Returns the line and the number of lines of each function with a body. It relies on rustfmt's
+/// layout.
 fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let lines = text.lines().collect::<Vec<_>>();
     (0..lines.len()).filter_map(move |at| {
@@ -159,7 +159,8 @@ fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     })
 }
 
-/// Message about a file beside a folder of its name, whose `mod.rs` it should be.
+/// Returns a message if a file has the same name as a folder beside it. Such a file must be
+/// `mod.rs` in that folder.
 fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
     let path = &file.path;
     let parts = format!("{}/", path.strip_suffix(".rs")?);
@@ -167,8 +168,8 @@ fn loose_part(file: &Source, files: &[Source]) -> Option<String> {
     has_parts.then(|| format!("{path}: move it to {parts}mod.rs, beside its parts"))
 }
 
-/// Most lines of a file. Tests are in `tests/`, or beside their subject in `tests.rs`,
-/// `*_tests.rs` or a `tests` folder.
+/// Returns the maximum number of lines of a file. Files of tests are in `tests/`, or have the name
+/// `tests.rs` or `*_tests.rs`, or are in a folder `tests`.
 fn allowed_lines(path: &str) -> usize {
     let is_test = path.starts_with("tests/")
         || path.ends_with("/tests.rs")
@@ -192,7 +193,8 @@ fn script_problems(script: &Source) -> Vec<String> {
     problems
 }
 
-/// Returns true for a shell script, by its first line. A line that names python is no shell's.
+/// Returns true if the first line names a shell. A line that names Python is not that of a shell
+/// script.
 fn is_shell(script: &Source) -> bool {
     let first = script.text.lines().next().unwrap_or_default();
     first.starts_with("#!") && first.contains("sh") && !first.contains("python")

@@ -1,6 +1,6 @@
-//! Numbers of bits that are 1.
+//! Counts of the bits that are 1.
 
-/// Numbers of bits that are 1, of two filters' bits at the same places.
+/// Numbers of bits that are 1 in two filters A and B, and in A or B at the same position.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ones {
     /// Number of bits that are 1 in A.
@@ -12,15 +12,10 @@ pub struct Ones {
 }
 
 impl Ones {
-    /// Counts the bits of two pages. The shorter page is treated as if zeros followed it.
+    /// Adds the bits of two pages at the same position. The shorter page counts as filled up with
+    /// zeros.
     pub fn add(&mut self, a: &[u8], b: &[u8]) {
         let both = a.len().min(b.len());
-        let count = |bytes: &[u8]| {
-            let (words, rest) = bytes.as_chunks::<8>();
-            let words = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones()));
-            let rest = rest.iter().map(|byte| u64::from(byte.count_ones()));
-            words.sum::<u64>() + rest.sum::<u64>()
-        };
         let (words_a, rest_a) = a[..both].as_chunks::<8>();
         let (words_b, rest_b) = b[..both].as_chunks::<8>();
         let words = words_a.iter().zip(words_b).map(|(a, b)| {
@@ -28,13 +23,12 @@ impl Ones {
         });
         let rest = rest_a.iter().zip(rest_b).map(|(a, b)| u64::from((a | b).count_ones()));
         let union = words.sum::<u64>() + rest.sum::<u64>();
-        let (beyond_a, beyond_b) = (count(&a[both..]), count(&b[both..]));
-        self.a += count(&a[..both]) + beyond_a;
-        self.b += count(&b[..both]) + beyond_b;
-        self.union += union + beyond_a + beyond_b;
+        self.a += count(a);
+        self.b += count(b);
+        self.union += union + count(&a[both..]) + count(&b[both..]);
     }
 
-    /// Number of bits that are 1 in A and B.
+    /// Returns the number of bits that are 1 in both A and B.
     pub fn intersection(&self) -> u64 {
         self.a + self.b - self.union
     }
@@ -46,4 +40,11 @@ impl std::ops::AddAssign for Ones {
         self.b += other.b;
         self.union += other.union;
     }
+}
+
+/// Returns the number of bits that are 1.
+fn count(bytes: &[u8]) -> u64 {
+    let (words, rest) = bytes.as_chunks::<8>();
+    let words = words.iter().map(|word| u64::from(u64::from_ne_bytes(*word).count_ones()));
+    words.sum::<u64>() + rest.iter().map(|byte| u64::from(byte.count_ones())).sum::<u64>()
 }

@@ -5,7 +5,7 @@ use urlseen_core::filter::Cells;
 use urlseen_core::filter::kinds::{PyreBloom, ScrapyRedisBloomFilter};
 use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::native::Native;
-use urlseen_core::filter::redisbloom::{Filter, Growth};
+use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -77,7 +77,7 @@ fn native(sizing: Sizing, trial: u64, a: &[Fingerprint], b: &[Fingerprint]) -> T
 
 fn redisbloom(a: &[Fingerprint], b: &[Fingerprint]) -> Totals {
     let filled = |keys: &[Fingerprint]| {
-        let mut filter = Filter::reserve(0.01, 10_000, Growth::None, u64::MAX).unwrap();
+        let mut filter = Filter::reserve(0.01, 10_000, 0, u64::MAX).unwrap();
         for key in keys {
             filter.add(key.text(&mut [0; 64])).unwrap();
         }

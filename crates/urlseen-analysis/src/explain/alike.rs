@@ -6,37 +6,36 @@ use serde_json::json;
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
-/// Another item, and its difference from the explained one.
+/// Another item, and its difference from the explained item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Spelling {
-    /// The item, as it would be discovered.
+    /// Item as it would be discovered.
     pub item: String,
     /// Difference from the explained item.
     pub differs: &'static str,
 }
 
-/// Finds items with the same fingerprint as `item`, and similar items with another one. Each
-/// fingerprint has been computed.
+/// Finds items with the same fingerprint as `item`, and similar items with another fingerprint. The
+/// fingerprint of each returned item has been computed.
 pub(super) fn find(
     item: &[u8],
     outline: &Outline,
     options: Options,
 ) -> (Vec<Spelling>, Vec<Spelling>) {
-    // A rule, or `dont_filter`, would hide the fingerprint.
+    // With a rule or a score, the reader would return no fingerprint for some items.
     let mut reader = Reader::new(Options { pass: &[], scored: false, ..options });
-    let (candidates, looks_alike) = match (&outline.given, &outline.request) {
-        (Some(given), _) => (of_given(given), Vec::new()),
-        (None, Some(request)) => of_request(request, options),
+    let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
+    let (own, candidates, mut others) = match (&outline.given, &outline.request) {
+        (Some(given), _) => (given.clone(), of_given(given), Vec::new()),
+        (None, Some(request)) => match fingerprinter.canonical(&request.as_request()) {
+            Ok(url) => {
+                let (same, others) = (same(request, url), others(request, url));
+                (fingerprinter.finish(&request.as_request()), same, others)
+            }
+            Err(_) => return (Vec::new(), Vec::new()),
+        },
         (None, None) => return (Vec::new(), Vec::new()),
     };
-    let own = match (&outline.given, &outline.request) {
-        (Some(given), _) => Some(given.clone()),
-        (None, Some(request)) => Fingerprinter::new(options.algorithm, options.keep_fragments)
-            .fingerprint(&request.as_request())
-            .ok(),
-        (None, None) => None,
-    };
-    let Some(own) = own else { return (Vec::new(), Vec::new()) };
     let mut fingerprint = |spelling: &Spelling| match reader.read(spelling.item.as_bytes()) {
         Ok(read) => match read.identity {
             Identity::Fingerprint(fingerprint) => Some(fingerprint),
@@ -52,7 +51,6 @@ pub(super) fn find(
             same.push(spelling);
         }
     }
-    let mut others = looks_alike;
     others.retain(|spelling| fingerprint(spelling).is_some_and(|other| other != own));
     (same, others)
 }
@@ -71,7 +69,7 @@ fn of_given(given: &Fingerprint) -> Vec<Spelling> {
     ]
 }
 
-/// Cuts a canonical URL before the path, before the `?`, and before the `#`.
+/// Splits a canonical URL into four parts: origin, path, query and fragment.
 fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     let start = url.find("://").map_or(0, |at| at + 3);
     let path = url[start..].find(['/', '?', '#']).map_or(url.len(), |at| start + at);
@@ -81,65 +79,40 @@ fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     (&url[..path], &url[path..query], fields, &url[fragment..])
 }
 
-/// Returns items that have a request's fingerprint, and others that only look similar.
-fn of_request(request: &OwnedRequest, options: Options) -> (Vec<Spelling>, Vec<Spelling>) {
-    let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-    match fingerprinter.canonical(&request.as_request()) {
-        Ok(url) => (same(request, url), others(request, url)),
-        Err(_) => (Vec::new(), Vec::new()),
-    }
-}
-
 /// Returns spellings that may have the fingerprint of a request whose canonical URL is `url`.
 fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
-    let behind = |query: Option<&str>| match query {
-        Some(query) => format!("?{query}{fragment}"),
-        None => fragment.to_owned(),
-    };
-    let tail = behind(query);
-    let fields: Vec<&str> = query.map(|query| query.split('&').collect()).unwrap_or_default();
     let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
-    let with = |url: String, differs| spell(request, &request.method, &url, differs);
-
-    let mut same = vec![
-        with(url.to_owned(), "the canonical URL itself"),
-        with(
-            format!("{}://{authority}{path}{tail}", scheme.to_ascii_uppercase()),
-            "case of the scheme",
-        ),
-        with(format!("{scheme}://{}{path}{tail}", upper_host(authority)), "case of the host"),
-        with(format!("{origin}/.{path}{tail}"), "a dot segment"),
-    ];
-    if fields.len() > 1 {
-        let reversed: Vec<&str> = fields.iter().rev().copied().collect();
-        same.push(with(
-            format!("{origin}{path}{}", behind(Some(&reversed.join("&")))),
+    let with_query = |query: &str| format!("{origin}{path}?{query}{fragment}");
+    let tail = query.map_or_else(|| fragment.to_owned(), |query| format!("?{query}{fragment}"));
+    let reversed = |query: &str| query.split('&').rev().collect::<Vec<_>>().join("&");
+    let letter = path.rfind(|letter: char| letter.is_ascii_alphabetic());
+    let escaped = |at: usize| {
+        let (before, letter, after) = (&path[..at], path.as_bytes()[at], &path[at + 1..]);
+        format!("{origin}{before}%{letter:02X}{after}{tail}")
+    };
+    let upper = (scheme.to_ascii_uppercase(), upper_host(authority));
+    let urls = [
+        (Some(url.to_owned()), "the canonical URL itself"),
+        (Some(format!("{}://{authority}{path}{tail}", upper.0)), "case of the scheme"),
+        (Some(format!("{scheme}://{}{path}{tail}", upper.1)), "case of the host"),
+        (Some(format!("{origin}/.{path}{tail}")), "a dot segment"),
+        (
+            query.filter(|query| query.contains('&')).map(|query| with_query(&reversed(query))),
             "the order of the query's fields",
-        ));
-    }
-    if let Some(query) = query {
-        let with_empty = behind(Some(&format!("{query}&")));
-        same.push(with(format!("{origin}{path}{with_empty}"), "an empty field of the query"));
-    }
-    if let Some(blank) = query.and_then(|query| query.strip_suffix('=')) {
-        let tail = behind(Some(blank));
-        same.push(with(format!("{origin}{path}{tail}"), "a blank value without its ="));
-    }
-    if path == "/" {
-        same.push(with(format!("{origin}{tail}"), "no path"));
-    }
-    if let Some(at) = path.rfind(|letter: char| letter.is_ascii_alphabetic()) {
-        let escaped = format!("{}%{:02X}{}", &path[..at], path.as_bytes()[at], &path[at + 1..]);
-        same.push(with(format!("{origin}{escaped}{tail}"), "a letter of the path escaped"));
-    }
-    if fragment.is_empty() {
-        same.push(with(format!("{url}#fragment"), "a fragment"));
-    }
+        ),
+        (query.map(|query| with_query(&format!("{query}&"))), "an empty field of the query"),
+        (
+            query.and_then(|query| query.strip_suffix('=')).map(with_query),
+            "a blank value without its =",
+        ),
+        ((path == "/").then(|| format!("{origin}{tail}")), "no path"),
+        (letter.map(escaped), "a letter of the path escaped"),
+        (fragment.is_empty().then(|| format!("{url}#fragment")), "a fragment"),
+    ];
     let lower = request.method.to_lowercase();
-    same.push(spell(request, &lower, url, "case of the method"));
-    same.push(dressed(request, url));
-    same
+    let rest = [spell(request, &lower, url, "case of the method"), dressed(request, url)];
+    spelled(request, urls).chain(rest).collect()
 }
 
 /// Returns spellings that only look like a request whose canonical URL is `url`.
@@ -147,38 +120,45 @@ fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
     let tail = query.map_or_else(|| fragment.to_owned(), |query| format!("?{query}{fragment}"));
-    let with = |url: String, differs| spell(request, &request.method, &url, differs);
     let slashed = match path.strip_suffix('/') {
         Some("") => None,
-        Some(path) => Some(path.to_owned()),
-        None => Some(format!("{path}/")),
+        Some(path) => Some(format!("{origin}{path}{tail}")),
+        None => Some(format!("{origin}{path}/{tail}")),
     };
-    let mut others = Vec::new();
-    let default_port = match scheme {
+    let default = match scheme {
         "http" => Some((80, "https")),
         "https" => Some((443, "http")),
         _ => None,
     };
-    if let Some((port, other)) = default_port {
-        let with_port = format!("{scheme}://{authority}:{port}{path}{tail}");
-        others.push(with(with_port, "the default port, written out"));
-        others.push(with(format!("{other}://{authority}{path}{tail}"), "the scheme"));
-        let www = match authority.strip_prefix("www.") {
-            Some(rest) => rest.to_owned(),
-            None => format!("www.{authority}"),
-        };
-        others.push(with(format!("{scheme}://{www}{path}{tail}"), "www."));
-    }
-    if let Some(slashed) = slashed {
-        others.push(with(format!("{origin}{slashed}{tail}"), "a slash at the end of the path"));
-    }
-    if path.bytes().any(|byte| byte.is_ascii_lowercase()) {
-        let upper = path.to_ascii_uppercase();
-        others.push(with(format!("{origin}{upper}{tail}"), "case of the path"));
-    }
+    let www = match authority.strip_prefix("www.") {
+        Some(rest) => rest.to_owned(),
+        None => format!("www.{authority}"),
+    };
+    let has_lower = path.bytes().any(|byte| byte.is_ascii_lowercase());
+    let urls = [
+        (
+            default.map(|(port, _)| format!("{scheme}://{authority}:{port}{path}{tail}")),
+            "the default port, written out",
+        ),
+        (default.map(|(_, other)| format!("{other}://{authority}{path}{tail}")), "the scheme"),
+        (default.map(|_| format!("{scheme}://{www}{path}{tail}")), "www."),
+        (slashed, "a slash at the end of the path"),
+        (
+            has_lower.then(|| format!("{origin}{}{tail}", path.to_ascii_uppercase())),
+            "case of the path",
+        ),
+    ];
     let method = if request.method.eq_ignore_ascii_case("GET") { "POST" } else { "GET" };
-    others.push(spell(request, method, url, "the method"));
-    others
+    spelled(request, urls).chain([spell(request, method, url, "the method")]).collect()
+}
+
+/// Returns the request with each of these URLs, and the difference of each.
+fn spelled<const URLS: usize>(
+    request: &OwnedRequest,
+    urls: [(Option<String>, &'static str); URLS],
+) -> impl Iterator<Item = Spelling> {
+    let urls = urls.into_iter().filter_map(|(url, differs)| Some((url?, differs)));
+    urls.map(|(url, differs)| spell(request, &request.method, &url, differs))
 }
 
 /// Returns an authority with its host in upper case, and its user info unchanged.
@@ -187,8 +167,8 @@ fn upper_host(authority: &str) -> String {
     authority[..host].to_owned() + &authority[host..].to_ascii_uppercase()
 }
 
-/// Returns the request with another method and URL. If a bare URL describes it completely, returns
-/// that.
+/// Returns an item for the request with another method and URL. The item is a bare URL, if that
+/// describes the request completely.
 fn spell(request: &OwnedRequest, method: &str, url: &str, differs: &'static str) -> Spelling {
     if method == "GET" && request.body.is_empty() && !request.verbatim_url {
         return Spelling { item: url.to_owned(), differs };
@@ -196,7 +176,7 @@ fn spell(request: &OwnedRequest, method: &str, url: &str, differs: &'static str)
     Spelling { item: object(request, method, url).to_string(), differs }
 }
 
-/// Returns the request with all the parts that its fingerprint ignores.
+/// Returns an item for the request with parts that do not affect its fingerprint.
 fn dressed(request: &OwnedRequest, url: &str) -> Spelling {
     let mut object = object(request, &request.method, url);
     object["headers"] = json!({ "Cookie": "a=b", "User-Agent": "any" });

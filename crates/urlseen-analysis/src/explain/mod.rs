@@ -1,6 +1,6 @@
-//! Explanation of what becomes of an item, for people.
+//! Explanation of the way from an item to its fingerprint, for people.
 //!
-//! No batch comes here. The fingerprints of other spellings are computed, not guessed.
+//! Batches never run this code. The fingerprints of other spellings are computed, not guessed.
 
 mod alike;
 pub mod pair;
@@ -15,34 +15,34 @@ use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
-/// Meaning of an item, and the fingerprint that it is judged by.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+/// Meaning of an item, and the fingerprint by which the filter judges the item.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
     /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
     pub form: Option<&'static str>,
-    /// The request that it stands for.
+    /// Request that the item stands for, if it contains one.
     pub request: Option<RequestShown>,
-    /// Why it would be rejected.
+    /// Reason why the daemon would reject the item.
     pub unreadable: Option<String>,
-    /// Why it would pass unchecked and unrecorded.
+    /// Reason why the item would pass without a test and without a record.
     pub passes: Option<String>,
-    /// Changes on the way to the canonical URL, in order.
+    /// Changes that make the URL canonical, in order.
     pub steps: Vec<StepShown>,
-    /// The URL as it goes into the fingerprint.
+    /// URL that is hashed for the fingerprint.
     pub canonical: Option<String>,
-    /// The fingerprint that the item brings along.
+    /// Fingerprint that the item itself contains.
     pub given: Option<String>,
-    /// Fingerprints by all algorithms.
+    /// Fingerprints of the request by all algorithms.
     pub fingerprints: Vec<Computed>,
-    /// Fingerprint that the filter is asked for.
+    /// Fingerprint by which the filter judges the item.
     pub fingerprint: Option<String>,
-    /// Other parts of the item that do not count.
+    /// Parts of the item that do not affect the fingerprint.
     pub ignored: Vec<&'static str>,
     /// Other items with the same fingerprint.
     pub same: Vec<Spelling>,
-    /// Items that look much like it and have another fingerprint.
+    /// Items that look similar and have another fingerprint.
     pub others: Vec<Spelling>,
-    /// The same, to work with.
+    /// Fingerprint by which the filter judges the item, as a value for programs.
     #[serde(skip)]
     pub key: Option<Fingerprint>,
     #[serde(skip)]
@@ -51,31 +51,31 @@ pub struct Explained {
     changes: Vec<Step>,
 }
 
-/// A request, for people.
+/// Request as it is shown to people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RequestShown {
-    /// As the producer wrote it.
+    /// HTTP method as the producer wrote it.
     pub method: String,
-    /// URL, as it was discovered.
+    /// URL as it was discovered.
     pub url: String,
     /// Number of bytes of the body.
     pub body_bytes: usize,
-    /// Scrapy's `meta.verbatim_url`.
+    /// Scrapy's `meta.verbatim_url`: true if the URL is sent unchanged.
     pub verbatim_url: bool,
 }
 
-/// A step to the canonical URL.
+/// Change that a rule made to a URL.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepShown {
     /// Name of the rule, for programs.
     pub rule: &'static str,
     /// Rule in words, for people.
     pub words: &'static str,
-    /// Origin of the rule: a standard or a program.
+    /// Function of w3lib that applies the rule.
     pub by: &'static str,
     /// URL before the rule was applied.
     pub before: String,
-    /// The URL as it is then.
+    /// URL after the rule was applied.
     pub after: String,
 }
 
@@ -96,43 +96,27 @@ impl From<&Step> for StepShown {
 pub struct Computed {
     /// Name of the algorithm.
     pub algorithm: &'static str,
-    /// Versions whose fingerprints are the same.
+    /// Packages and versions whose fingerprints the algorithm reproduces.
     pub(crate) version: &'static str,
     /// Fingerprint as hex digits.
     pub fingerprint: Option<String>,
-    /// Reason that there is no fingerprint.
+    /// Reason why the request has no fingerprint.
     pub refused: Option<String>,
 }
 
-/// Parts of a request that do not count for its fingerprint.
+/// Parts of a request that do not affect its fingerprint.
 const IGNORED: &[&str] = &[
     "headers and cookies",
-    "meta (but for verbatim_url), cb_kwargs, flags",
+    "meta (except verbatim_url), cb_kwargs, flags",
     "priority, callback, errback",
     "the case of method, scheme and host",
-    "the order of the query's fields, and those with nothing in them",
+    "the order of the query's fields, and empty fields",
 ];
 
-/// Explains an item that is read in this way.
+/// Explains an item that is read with these options.
 pub fn explain(item: &[u8], options: Options) -> Explained {
     let mut reader = Reader::new(options);
-    let mut explained = Explained {
-        form: None,
-        request: None,
-        unreadable: None,
-        passes: None,
-        steps: Vec::new(),
-        canonical: None,
-        given: None,
-        fingerprints: Vec::new(),
-        fingerprint: None,
-        ignored: Vec::new(),
-        same: Vec::new(),
-        others: Vec::new(),
-        key: None,
-        outline: None,
-        changes: Vec::new(),
-    };
+    let mut explained = Explained::default();
     let outline = match reader.outline(item) {
         Ok(outline) => outline,
         Err(unreadable) => {
@@ -150,7 +134,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
         Ok(read) => {
             let rule = read.passed.and_then(|rule| options.pass.get(usize::from(rule)));
             explained.passes = match (outline.dont_filter, rule) {
-                (true, _) => Some("it says dont_filter".to_owned()),
+                (true, _) => Some("the item has dont_filter".to_owned()),
                 (false, Some(rule)) => Some(format!("the rule {:?} ([[pass]]) fits", rule.name)),
                 (false, None) => None,
             };
@@ -168,7 +152,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
 }
 
 impl Explained {
-    /// Follows the request's URL, and computes what can be.
+    /// Adds the request, the steps to its canonical URL, and its fingerprints.
     fn follow(&mut self, request: &OwnedRequest, options: Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
         self.request = Some(RequestShown {
@@ -209,7 +193,7 @@ fn computed(algorithm: Algorithm, request: &OwnedRequest, keep_fragments: bool) 
 
 fn ignored(outline: &Outline, options: Options) -> Vec<&'static str> {
     if outline.given.is_some() {
-        return vec!["all but the fingerprint that the item brings along: URL, body, payload"];
+        return vec!["all parts except the fingerprint in the item: URL, body, payload"];
     }
     let mut ignored = IGNORED.to_vec();
     if !options.keep_fragments {

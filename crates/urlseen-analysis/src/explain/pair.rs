@@ -1,4 +1,4 @@
-//! Comparison of two items: whether they are the same request, and why.
+//! Comparison of two items: do they stand for the same request, and why?
 
 use std::collections::BTreeSet;
 
@@ -14,20 +14,20 @@ use urlseen_engine::item::{Options, Outline, OwnedRequest};
 pub struct Pair {
     /// Comparison by each algorithm.
     pub verdicts: Vec<Verdict>,
-    /// The rules that made the differing parts of the URLs equal, or were tried on them.
+    /// Rules that were applied to those parts of the URLs that differ.
     pub rules: Vec<RuleShown>,
-    /// Other differences, which do not affect the fingerprint.
+    /// Other differences of the items, which do not affect the fingerprint.
     pub also: Vec<&'static str>,
 }
 
 /// Comparison of two items by one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verdict {
-    /// Name of the algorithm or the rule.
+    /// Name of the fingerprint algorithm.
     pub algorithm: &'static str,
-    /// True if this algorithm is in use.
+    /// True if the configuration uses this algorithm.
     pub is_used: bool,
-    /// True if both items have the same fingerprint; `None` if one has none.
+    /// True if both items have the same fingerprint; `None` if an item has no fingerprint.
     pub same: Option<bool>,
     /// The first difference between the two items.
     pub difference: Option<Difference>,
@@ -47,7 +47,7 @@ pub struct Difference {
 /// A rule that was applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleShown {
-    /// Name of the algorithm or the rule.
+    /// Name of the rule, for programs.
     pub rule: &'static str,
     /// Rule in words, for people.
     pub words: &'static str,
@@ -89,7 +89,7 @@ fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Opt
 }
 
 impl ItemKey<'_> {
-    /// Returns the first difference, in the order in which readers compare.
+    /// Returns the first difference in this order: method, URL, body.
     fn differs_from(&self, other: &Self) -> Difference {
         let difference = |what: &str, one: Option<String>, other: Option<String>| Difference {
             what: what.to_owned(),
@@ -138,14 +138,14 @@ fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
     [one, other].map(|fields| fields.get(same).map(|&field| field.to_owned()))
 }
 
-/// Returns the rules that were applied to the differing parts, and the differences outside of the
-/// URLs.
+/// Returns the rules that were applied to those parts of the URLs that differ, and the differences
+/// outside of the URLs.
 fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static str>) {
     let outlines = [one, other].map(|each| each.outline.as_ref());
     let [Some(first), Some(second)] = outlines else { return (Vec::new(), Vec::new()) };
     if first.given.is_some() || second.given.is_some() {
         let is_other = first != second;
-        let also = "all but the fingerprint that an item brings along: URL, body, payload";
+        let also = "all parts except the fingerprint in the item: URL, body, payload";
         return (Vec::new(), if is_other { vec![also] } else { Vec::new() });
     }
     let (Some(first), Some(second)) = (&first.request, &second.request) else {
@@ -158,7 +158,7 @@ fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static 
     }
     let is_dressed = [one, other].iter().any(|each| each.form != Some("url"));
     if is_dressed && first.url == second.url && first.body == second.body {
-        also.push("whatever else the items hold: headers, cookies, meta, priority, callback");
+        also.push("other parts of the items: headers, cookies, meta, priority, callback");
     }
     let pairs = parts(&first.url).into_iter().zip(parts(&second.url));
     let differing: BTreeSet<UrlPart> =

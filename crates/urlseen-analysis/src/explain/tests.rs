@@ -12,7 +12,7 @@ fn of(item: &str) -> Explained {
     explain(item.as_bytes(), options())
 }
 
-/// Fingerprint of an item, computed the usual way.
+/// Returns the fingerprint of an item, as the reader computes it.
 fn judged(item: &str) -> Fingerprint {
     let mut reader = Reader::new(options());
     match reader.read(item.as_bytes()).unwrap().identity {
@@ -119,7 +119,7 @@ fn verbatim_urls_go_through_one_function_or_none() {
 #[test]
 fn what_passes_says_by_what() {
     let explained = of(r#"{"url":"http://h/","dont_filter":true}"#);
-    assert_eq!(explained.passes.as_deref(), Some("it says dont_filter"));
+    assert_eq!(explained.passes.as_deref(), Some("the item has dont_filter"));
     assert_eq!((explained.key, explained.fingerprints.len()), (None, 3));
 }
 

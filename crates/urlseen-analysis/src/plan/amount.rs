@@ -1,12 +1,12 @@
-//! Numbers that a plan is asked for.
+//! Numbers in the questions of a plan.
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::Serialize;
-use urlseen_core::filter::number::parse_number;
+use urlseen_core::filter::number::{parse_number, whole};
 
-/// A number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T.
+/// Number over 0 and up to 10^15, written as 100, `10_000`, 1e9, 2.5k, 10M, 1G or 1T.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Amount(f64);
 
@@ -31,7 +31,7 @@ impl FromStr for Amount {
     }
 }
 
-/// An amount of memory: 1 byte to 2^60, written as 8GiB, 512MiB, 2.5GB or 1000000.
+/// Amount of memory, 1 byte to 2^60 bytes, written as 8GiB, 512MiB, 2.5GB or 1000000.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bytes(u64);
 
@@ -64,20 +64,18 @@ impl FromStr for Bytes {
         let unit = UNITS.into_iter().find(|(name, _)| *name == unit);
         let number = digits.trim_end().parse::<f64>().ok().zip(unit);
         match number.map(|(number, (_, unit))| (number * unit).floor()) {
-            // A whole number above 0 and below 2^60.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(bytes as u64)),
+            Some(bytes) if (1.0..=2.0_f64.powi(60)).contains(&bytes) => Ok(Self(whole(bytes))),
             _ => Err("not an amount of memory such as 8GiB, 512MiB or 2.5GB".to_owned()),
         }
     }
 }
 
-/// A part of a whole, 0 to 1.
+/// Share of a whole, 0 to 1.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Share(f64);
 
 impl Share {
-    /// Returns the share, 0 to 1.
+    /// Returns the share as a number from 0 to 1.
     pub fn get(self) -> f64 {
         self.0
     }

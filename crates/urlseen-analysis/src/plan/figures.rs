@@ -37,27 +37,19 @@ struct Optimum {
 #[derive(Debug, Serialize)]
 struct Row {
     kind: &'static str,
-    /// Division of the bits, if the kind has a choice.
+    /// Name of the variant, if the kind has several divisions of the bits.
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
     /// True if a filter of this kind is built with this division.
     chosen: bool,
     #[serde(flatten)]
-    found: Found,
-}
-
-/// Figures of a kind, or the reason why there are none.
-#[derive(Debug, Serialize)]
-#[serde(untagged)]
-enum Found {
-    Filter(Filled),
+    filled: Option<Filled>,
     /// Reason why no such filter exists.
-    Refused {
-        refused: String,
-    },
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
 }
 
-/// A filter that holds as many keys as its capacity.
+/// Figures of a filter whose number of keys is its capacity.
 #[derive(Debug, Serialize)]
 struct Filled {
     strings: usize,
@@ -69,14 +61,15 @@ struct Filled {
     /// The requested error rate, for kinds that accept one.
     asked: Option<f64>,
     error_rates: Vec<RateRow>,
-    /// Error rate at capacity of a filter of urlseen's own kind with the same number of bits. It is
-    /// at least the smallest rate that such a filter accepts. `None` if there are too few bits.
+    /// Error rate at capacity of a filter of urlseen's own kind with the same number of bits. The
+    /// rate is at least the smallest one that such a filter accepts. `None` if the bits are too
+    /// few.
     native_error_rate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
 }
 
-/// The error rate at some number of keys.
+/// Error rate at some number of keys.
 #[derive(Debug, Serialize)]
 struct RateRow {
     percent: u64,
@@ -92,7 +85,7 @@ impl RateRow {
 }
 
 impl Figures {
-    /// Computes the figures.
+    /// Computes the figures of all kinds.
     ///
     /// # Errors
     /// No filter of urlseen's own kind exists for these values.
@@ -126,7 +119,7 @@ impl Figures {
         writeln!(out, "{:<24} {k:>4.0} {bits_per_key:>9.1} {memory:>11}", "textbook optimum")?;
         writeln!(
             out,
-            "error rates are those that a filter really has, with so many percent of {} keys",
+            "error rates are the true ones of a filter, at the given percentages of {} keys",
             grouped(self.capacity)
         )?;
         writeln!(out, "\n{:>11} {:>22} {:>11}", "of capacity", "keys", "error rate")?;
@@ -137,7 +130,8 @@ impl Figures {
         self.print_bits(out)
     }
 
-    /// Prints the bits of each kind, and the error rate of urlseen's own kind with as many bits.
+    /// Prints the bits of each kind, and the error rate of urlseen's own kind with the same number
+    /// of bits.
     fn print_bits(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
@@ -145,7 +139,7 @@ impl Figures {
             "filter", "strings", "bits written to", "memory", "asked for", "native, as many bits"
         )?;
         let filters = || self.kinds.iter().filter(|row| row.variant.is_none());
-        let filled = || filters().filter_map(|row| Some((row.kind, row.found.filter()?)));
+        let filled = || filters().filter_map(|row| Some((row.kind, row.filled.as_ref()?)));
         for (kind, filled) in filled() {
             filled.print_bits(kind, out)?;
         }
@@ -156,29 +150,27 @@ impl Figures {
         }
         writeln!(
             out,
-            "\nWhy they are as wrong as that, and what was counted: docs/design/layouts.md"
+            "\nCauses of the error rates, and counted error rates: docs/design/layouts.md"
         )
     }
 }
 
 /// Rows of a kind, one for each of its variants.
 fn rows(kind: Kind, keys: u64, rate: f64) -> Vec<Row> {
-    let refused = |error: SpecError| Found::Refused { refused: error.to_string() };
-    let kind_name = kind.short();
+    let row = |variant, chosen, found: Result<Filled, SpecError>| {
+        let refused = found.as_ref().err().map(ToString::to_string);
+        Row { kind: kind.short(), variant, chosen, filled: found.ok(), refused }
+    };
     let made = match parameters(kind, keys, rate, None) {
         Ok(made) => made,
-        Err(error) => {
-            let found = refused(error);
-            return vec![Row { kind: kind_name, variant: None, chosen: false, found }];
-        }
+        Err(error) => return vec![row(None, false, Err(error))],
     };
-    let row = |parameters: Parameters| {
+    let variants = variants(&made).into_iter().map(|parameters| {
         let variant = parameters.variant();
         let chosen = variant.is_some() && parameters == made;
-        let found = Filled::of(&parameters, keys, rate).map_or_else(refused, Found::Filter);
-        Row { kind: kind_name, variant, chosen, found }
-    };
-    variants(&made).into_iter().map(row).collect()
+        row(variant, chosen, Filled::of(&parameters, keys, rate))
+    });
+    variants.collect()
 }
 
 impl Row {
@@ -187,11 +179,9 @@ impl Row {
             Some(variant) => format!("{}, {variant}", self.kind),
             None => self.kind.to_owned(),
         };
-        let filled = match &self.found {
-            Found::Filter(filled) => filled,
-            Found::Refused { refused } => return writeln!(out, "{name:<24} {refused}"),
+        let Some(Filled { k, bits_per_key, bytes, error_rates, .. }) = &self.filled else {
+            return writeln!(out, "{name:<24} {}", self.refused.as_deref().unwrap_or_default());
         };
-        let Filled { k, bits_per_key, bytes, error_rates, .. } = filled;
         let k = if *k == 0 { String::new() } else { k.to_string() };
         let memory = size(bytes[0] as f64);
         write!(out, "{name:<24} {k:>4} {bits_per_key:>9.1} {memory:>11}")?;
@@ -199,15 +189,6 @@ impl Row {
             write!(out, " {:>9}", rate_text(*error_rate))?;
         }
         writeln!(out, "{}", if self.chosen { "  <- chosen" } else { "" })
-    }
-}
-
-impl Found {
-    fn filter(&self) -> Option<&Filled> {
-        match self {
-            Self::Filter(filled) => Some(filled),
-            Self::Refused { .. } => None,
-        }
     }
 }
 

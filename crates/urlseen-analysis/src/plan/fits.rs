@@ -45,11 +45,11 @@ struct FitRow {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 struct FitAnswer {
     capacity: u64,
-    /// Error rate to configure, if the kind takes one.
+    /// Value for `filter.error_rate`, if the kind has this key.
     error_rate: Option<f64>,
     /// Real error rate with this number of keys.
     true_error_rate: f64,
-    /// `filter.bit` to configure, if the kind takes one.
+    /// Value for `filter.bit`, if the kind has this key.
     bit: Option<u32>,
     /// Memory of the daemon or of Redis.
     filter_bytes: u64,
@@ -70,10 +70,14 @@ impl Fits {
         let memory = size(self.bytes as f64);
         match question {
             FitQuestion::Capacity(rate) => {
-                writeln!(out, "what fits into {memory} at error rate {rate}\n")?;
+                writeln!(out, "filters that fit into {memory} at error rate {rate}\n")?;
             }
             FitQuestion::ErrorRate(capacity) => {
-                writeln!(out, "what {} keys come to in {memory}\n", grouped(capacity.get()))?;
+                writeln!(
+                    out,
+                    "filters for {} keys that fit into {memory}\n",
+                    grouped(capacity.get())
+                )?;
             }
         }
         writeln!(
@@ -101,8 +105,8 @@ impl Fits {
         let local: Vec<_> = Kind::all_in(FilterPlace::Local).map(Kind::short).collect();
         writeln!(
             out,
-            "\ncapacity, error rate and bit are what to configure. In the daemon's memory, which \
-             takes up\nto 64 MiB more: {}; the others in that of Redis",
+            "\nConfigure the capacity, error rate and bit of one row. These kinds are in the \
+             memory of the daemon,\nwhich takes up to 64 MiB more: {}. All others are in Redis",
             local.join(", ")
         )
     }
@@ -151,20 +155,12 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     while bad <= Capacity::MAX && fits(bad) {
         (good, bad) = (bad, 2 * bad);
     }
-    bad = bad.min(Capacity::MAX + 1);
-    while bad - good > 1 {
-        let middle = good.midpoint(bad);
-        if fits(middle) {
-            good = middle;
-        } else {
-            bad = middle;
-        }
-    }
-    (good > 0).then_some(good)
+    let bad = first(good + 1, bad.min(Capacity::MAX + 1), |capacity| !fits(capacity));
+    (bad > 1).then_some(bad - 1)
 }
 
-/// Returns the smallest error rate that fits. Within one variant, a larger rate takes less memory.
-/// At the start of another variant, memory increases, so each variant is searched.
+/// Returns the smallest error rate that fits. Within one variant, a larger error rate takes less
+/// memory. From one variant to the next, the memory increases. So each variant is searched.
 fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) -> Option<f64> {
     let mut from = 0;
     while from <= RATES {
@@ -192,7 +188,7 @@ fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     to
 }
 
-/// Returns the error rate with this number.
+/// Returns the error rate with this number in the list of tried rates.
 fn rate(number: u64) -> f64 {
     let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
     let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
@@ -263,8 +259,8 @@ mod tests {
         }
     }
 
-    /// A filter with more blocks takes fewer bits from the error rate at which it becomes
-    /// worthwhile. So an error rate below one that does not fit can fit.
+    /// From some error rate on, a filter gets more blocks and takes fewer bits. So an error rate
+    /// can fit although a higher error rate does not fit.
     #[test]
     fn the_least_rate_is_found_after_a_dip() {
         let bytes = |rate| {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::number::whole;
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 
 use super::amount::{Amount, Share};
@@ -140,10 +141,7 @@ impl Needs {
         let resources = resources(capacity.get() as f64, filter, &traffic, &machine);
         let machines = |side| {
             let shares = resources.iter().filter(|each| each.side == side);
-            // At least 1, and far below the numbers at which a float is no longer exact.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let count = shares.map(|each| each.share.ceil() as u64).max();
-            count.unwrap_or(1).max(1)
+            shares.map(|each| whole(each.share.ceil())).fold(1, u64::max)
         };
         let redis_servers = machines(Side::Redis);
         // A daemon has one source, so each server has at least one daemon.
@@ -245,7 +243,7 @@ mod tests {
         assert!(small.resources[0].first);
         let large = needs("1k", TrafficItem::Url, "0.1", "64");
         assert_eq!((large.daemons, large.redis_servers), (1, 1));
-        // Each server has a source of its own, and therefore a daemon of its own.
+        // Each server has its own source, and therefore its own daemon.
         let fast = needs("20M", TrafficItem::Tab, "0.1", "256");
         assert!(fast.redis_servers > 1 && fast.daemons >= fast.redis_servers);
         // Seen items are not pushed, popped or logged.

@@ -1,7 +1,9 @@
-//! Needs of a crawl as a table.
+//! Needs of a crawl, printed as a table.
 
 use std::io::{self, Write};
 use std::time::Duration;
+
+use urlseen_core::filter::number;
 
 use super::needs::{Growth, Needs, Resource, Side, TrafficItem, Unit};
 use super::text::{grouped, size};
@@ -87,7 +89,7 @@ fn amount(number: f64, unit: Unit) -> String {
     }
 }
 
-/// Two digits that count: what is measured is not known any better.
+/// Returns a number rounded to two digits, because the measured figures are not more exact.
 fn rounded(number: f64) -> String {
     if !number.is_finite() {
         return "any number of".to_owned();
@@ -97,12 +99,10 @@ fn rounded(number: f64) -> String {
 }
 
 fn whole(number: f64) -> String {
-    // Far below 2^64, and over 0.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    grouped(number.round() as u64)
+    grouped(number::whole(number.round()))
 }
 
-/// Days, hours and minutes.
+/// Returns a duration as text, in days, hours and minutes.
 fn duration(seconds: f64) -> String {
     if seconds.is_infinite() {
         return "never".to_owned();

@@ -1,13 +1,13 @@
 //! Numbers as text, for tables.
 
-/// Error rates below this one do not differ for a reader.
+use urlseen_core::filter::number;
+
+/// Error rates below this value look the same to a reader of the output.
 const NEGLIGIBLE: f64 = 1e-99;
 
 /// Returns a number with commas between groups of three digits.
 pub fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let groups = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy);
-    groups.collect::<Vec<_>>().join(",")
+    number::grouped(number).replace('_', ",")
 }
 
 /// Returns bytes in the largest binary unit that leaves a number of 1 or more.

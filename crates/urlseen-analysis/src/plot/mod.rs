@@ -19,12 +19,12 @@ pub use axis::{Axis, Scale};
 pub struct Plot {
     /// Title text above the plot.
     pub title: String,
-    /// The axis from left to right.
+    /// Horizontal axis, from left to right.
     pub x: Axis,
-    /// The axis from bottom to top.
+    /// Vertical axis, from bottom to top.
     pub y: Axis,
-    /// The lines, in the order of the legend. If the axes can show no point of a line, the line
-    /// appears only in the legend, with a note.
+    /// Lines of the plot, in the order of the legend. If the axes can show no point of a line, the
+    /// line appears only in the legend, with a note.
     pub series: Vec<Series>,
 }
 
@@ -51,7 +51,7 @@ pub enum Stroke {
     Thin,
 }
 
-/// Reason why there is no plot.
+/// Error of a plot that was not drawn or not written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
     /// The plot cannot show a point.
@@ -69,7 +69,7 @@ pub enum PlotError {
     Draw(String),
     /// The path is not a file.
     #[error(
-        "{} is no file, so no plot is written in its place; name a file that is new or may be \
+        "{} is not a file, so no plot can replace it; name a new file, or a file that may be \
          replaced", .0.display()
     )]
     NoFile(PathBuf),
@@ -87,7 +87,7 @@ impl Plot {
     /// Checks that a plot can be written to `path`, before the work for the plot starts.
     ///
     /// # Errors
-    /// The plot cannot be written there.
+    /// The plot cannot be written to this path.
     pub fn check(path: &Path) -> Result<(), PlotError> {
         file::check(path)
     }
@@ -106,8 +106,8 @@ impl Plot {
         draw::svg(self).map_err(PlotError::Draw)
     }
 
-    /// Writes the plot to a file, completely or not at all. An existing file of that name is
-    /// replaced by the finished one.
+    /// Writes the plot to a file, completely or not at all. The finished file replaces an existing
+    /// file of that name.
     ///
     /// # Errors
     /// A point is not finite, or the file cannot be written.

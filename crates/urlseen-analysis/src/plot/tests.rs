@@ -15,7 +15,7 @@ fn series(name: &str, points: &[(f64, f64)]) -> Series {
     Series { name: name.to_owned(), colour: 0, stroke: Stroke::Bold, points: points.to_vec() }
 }
 
-/// The points of each line that is drawn.
+/// Returns the points of each drawn line.
 fn lines(svg: &str) -> Vec<Vec<(i32, i32)>> {
     let width = "stroke-width=\"2\" points=\"";
     let drawn = svg.split(width).skip(1).map(|rest| rest.split('"').next().unwrap());
@@ -112,13 +112,13 @@ fn a_file_is_replaced_whole_or_not_at_all() {
 
     Plot::check(&path).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap(), "only asked");
-    for (place, words) in [("", "is no file"), ("no/such/plot.svg", "No such file")] {
+    for (place, words) in [("", "is not a file"), ("no/such/plot.svg", "No such file")] {
         let refused = Plot::check(&folder.path().join(place)).unwrap_err();
         assert!(refused.to_string().contains(words), "{refused}");
     }
 
     let refused = good.write(folder.path()).unwrap_err();
-    assert!(refused.to_string().contains("is no file"), "{refused}");
+    assert!(refused.to_string().contains("is not a file"), "{refused}");
     let refused = good.write(&folder.path().join("no/such/plot.svg")).unwrap_err();
     assert!(refused.to_string().contains("cannot be written: No such file"), "{refused}");
     assert_eq!(names(), 1);

@@ -2,30 +2,30 @@
 
 use std::io;
 
-use urlseen_core::filter::memory::Available;
+use urlseen_core::filter::memory::{Available, gib};
 use urlseen_core::filter::{BuildError, SpecError};
 use urlseen_core::redis::error::LinkError;
 use urlseen_engine::engine::StartError;
 use urlseen_engine::flow::driver::FlowError;
 use urlseen_engine::flow::feed::FeedError;
 
-/// Error that prevented a replay, or ended it early.
+/// Error because of which a replay did not start, or ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The input cannot be read.
     #[error(transparent)]
     Feed(#[from] FeedError),
     /// The fingerprints that count as seen cannot be read.
-    #[error("of what counts as seen: {0}")]
+    #[error("the fingerprints that count as seen cannot be read: {0}")]
     Seen(FeedError),
     /// Redis or the connection to it failed.
     #[error(transparent)]
     Redis(#[from] LinkError),
     /// The key does not exist.
     #[error(
-        "there is no key {key} at {address}, so there is nothing to replay (an empty list is no \
-         key); name those of the crawl with --key (scrapy-redis: SPIDER:requests, \
-         SPIDER:dupefilter), or files"
+        "there is no key {key} at {address}, so there is nothing to replay (Redis deletes empty \
+         keys); name the keys of the crawl with --key (scrapy-redis: SPIDER:requests, \
+         SPIDER:dupefilter), or name files"
     )]
     NoKey {
         /// Name of the key in Redis.
@@ -74,8 +74,4 @@ pub enum ReplayError {
     /// The system cannot start a thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
-}
-
-fn gib(bytes: u64) -> f64 {
-    bytes as f64 / (1u64 << 30) as f64
 }

@@ -56,17 +56,19 @@ pub(super) struct Keys {
     read: u64,
 }
 
-/// A server, and the way of reading it.
+/// A server, with the options for reading its keys.
 struct Redis {
     link: Link,
     list: List,
     field: String,
 }
 
-/// A key, and how far it is read.
+/// A key, and the position up to which the key has been read.
 struct Key {
     row: KeyRead,
     kind: Kind,
+    /// Command that returns the length.
+    length: &'static str,
     place: Position,
     /// Mean length of an item in the last page, in bytes.
     item_bytes: u64,
@@ -82,28 +84,13 @@ enum Kind {
     Stream,
 }
 
-impl Kind {
-    const ALL: [Self; 4] = [Self::List, Self::Sorted, Self::Set, Self::Stream];
-
-    /// Name of the type, as `TYPE` returns it.
-    fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Sorted => "zset",
-            Self::Set => "set",
-            Self::Stream => "stream",
-        }
-    }
-
-    fn length(self) -> &'static str {
-        match self {
-            Self::List => "LLEN",
-            Self::Sorted => "ZCARD",
-            Self::Set => "SCARD",
-            Self::Stream => "XLEN",
-        }
-    }
-}
+/// All types: the answer of `TYPE`, and the command that returns the length.
+const KINDS: [(&str, Kind, &str); 4] = [
+    ("list", Kind::List, "LLEN"),
+    ("zset", Kind::Sorted, "ZCARD"),
+    ("set", Kind::Set, "SCARD"),
+    ("stream", Kind::Stream, "XLEN"),
+];
 
 /// Position in a key that is being read.
 enum Position {
@@ -136,21 +123,21 @@ impl Keys {
         let mut keys = Vec::new();
         for name in names {
             let found: String = runtime.block_on(redis.ask(cmd("TYPE").arg(&name)))?;
-            let kind = Kind::ALL.into_iter().find(|kind| kind.name() == found);
-            let Some(kind) = kind else {
+            let kind = KINDS.into_iter().find(|&(name, ..)| name == found);
+            let Some((_, kind, length)) = kind else {
                 return Err(match found.as_str() {
                     "none" => ReplayError::NoKey { key: name, address: address.to_string() },
                     _ => ReplayError::OtherType { key: name, found },
                 });
             };
-            let before = runtime.block_on(redis.ask(cmd(kind.length()).arg(&name)))?;
+            let before = runtime.block_on(redis.ask(cmd(length).arg(&name)))?;
             let place = match kind {
                 Kind::List | Kind::Sorted => Position::At(0),
                 Kind::Set => Position::Cursor(0),
                 Kind::Stream => Position::Behind("-".to_owned()),
             };
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            keys.push(Key { row, kind, place, item_bytes: PAGE_BYTES / FIRST });
+            keys.push(Key { row, kind, length, place, item_bytes: PAGE_BYTES / FIRST });
         }
         Ok(Self { runtime, redis, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
@@ -166,8 +153,8 @@ impl Keys {
     }
 
     fn end_key(&mut self) -> Result<(), LinkError> {
-        let Key { row, kind, .. } = &mut self.keys[self.turn];
-        let mut length = cmd(kind.length());
+        let Key { row, length, .. } = &mut self.keys[self.turn];
+        let mut length = cmd(length);
         row.after = Some(self.runtime.block_on(self.redis.ask(length.arg(&row.key)))?);
         self.rows.set(self.turn, row);
         self.turn += 1;

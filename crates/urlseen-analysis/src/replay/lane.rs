@@ -59,7 +59,7 @@ pub(super) struct Lane {
     parameters: Parameters,
     filter: Filter,
     counts: Counts,
-    /// Number of new fingerprints that the filter can place.
+    /// Number of new fingerprints that the filter was able to place.
     new: u64,
     /// Number of new fingerprints that the filter reported as seen.
     wrong: u64,
@@ -70,6 +70,8 @@ pub(super) struct Lane {
     /// Number of different fingerprints that the filter was given and can place. A fingerprint that
     /// was reported as seen would have set no further bit.
     members: u64,
+    /// Number of fingerprints that the filter was given and judged unseen.
+    added: u64,
 }
 
 /// Filter of a lane, by its place.
@@ -79,7 +81,7 @@ enum Filter {
     Local(Box<dyn FilterKind>, KeyHasher),
     /// Filter in Redis, where scripts judge.
     Scripted(Box<dyn ScriptFilter>),
-    /// Exact filter, which judges like the one that the others are compared with.
+    /// Exact filter in Redis. Its verdicts are those of the exact filter of the replay.
     Exact,
 }
 
@@ -113,6 +115,7 @@ impl Lane {
             full_after: None,
             items: 0,
             members: 0,
+            added: 0,
         })
     }
 
@@ -140,6 +143,7 @@ impl Lane {
             }
         };
         self.members += new.unseen + new.seen;
+        self.added += new.unseen;
         if batch.is_given {
             return;
         }
@@ -222,8 +226,7 @@ impl Lane {
     fn keys(&self) -> u64 {
         match &self.filter {
             Filter::Local(filter, _) => filter.gauge().fill().counted,
-            Filter::Scripted(filter) => filter.keys(),
-            Filter::Exact => self.members,
+            Filter::Scripted(_) | Filter::Exact => self.added,
         }
     }
 }
@@ -252,8 +255,8 @@ impl Filter {
         })
     }
 
-    /// Judges fingerprints that were judged before. No kind forgets a fingerprint that it can
-    /// place.
+    /// Judges fingerprints that were judged before. A filter that was able to place a fingerprint
+    /// still has it.
     fn judge_again(&mut self, batch: &Judgable) -> Counts {
         match self {
             Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),
@@ -262,7 +265,7 @@ impl Filter {
     }
 }
 
-/// Judges as the scripts of a filter in Redis do.
+/// Judges fingerprints in the same way as the scripts of a filter in Redis.
 fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
     // Digits of all fingerprints in sequence, and the end of each fingerprint's digits.
     let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);

@@ -1,19 +1,20 @@
-//! Distribution of the bits that keys choose, and the number of keys by the bits that are 1.
+//! Distribution of the bits that keys choose, and an estimate of the number of keys from the bits
+//! that are 1.
 //!
-//! A part of a filter has `parts` times `blocks` blocks of `block_bits` bits. A key chooses a block
-//! in each of the parts, and draws `draws` bits in it, with replacement. A Bloom filter without
-//! blocks is one block. With w bits a block, B blocks and g draws, a key does not set a bit with
-//! the chance
+//! A shard, or a string, has `parts` parts, each with `blocks` blocks of `block_bits` bits. A key
+//! chooses a block in each part, and draws `draws` bits in that block, with replacement. A Bloom
+//! filter without blocks counts as one block. With w bits in a block, B blocks and g draws, a key
+//! does not set a certain bit with the chance
 //!
 //! ```text
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B
 //! ```
 //!
-//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B if they share a block, otherwise with
-//! 1 - 2 (1 - f1). So of m bits, m f1^n are 0 on average after n keys. The estimate is the n for
-//! which this is the counted number. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m),
-//! takes e^(-k/m) for f1. That is as good if there are no blocks. With blocks it is too low by
-//! (g - 1) / 2w, nearly one in a hundred.
+//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B if they share a block, otherwise with 1 -
+//! 2 (1 - f1). So of m bits, m f1^n are 0 on average after n keys. The estimate is the n at which
+//! this mean equals the counted number. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m),
+//! takes e^(-k/m) for f1. Without blocks, this is just as good. With blocks, their estimate is too
+//! low by a share of (g - 1) / 2w, nearly one percent.
 //!
 //! The variances and the covariance of the estimates of two sets follow from the same chances. The
 //! sums over all pairs of bits, by the delta method divided by the slopes, leave
@@ -23,6 +24,7 @@
 //! g(c) = (f1^-c - 1 + (w - 1) ((f2/f1^2)^c - 1) + (m - w) (((2 f1 - 1)/f1^2)^c - 1)) / m ln^2 f1
 //! ```
 
+use super::number::whole;
 use super::{BLOCK_BITS, Geometry};
 
 /// Distribution of the bits that keys choose in a part of a filter.
@@ -38,9 +40,9 @@ pub struct Cells {
 /// Bits of a part of a filter.
 #[derive(Debug, Clone, Copy)]
 pub struct Bits<'a> {
-    /// Distribution of the bits that keys choose.
+    /// Distribution of the bits that the keys choose.
     pub cells: Cells,
-    /// The part's bits, eight a byte.
+    /// Bits of the part, eight in each byte.
     pub bytes: &'a [u8],
 }
 
@@ -56,25 +58,31 @@ impl Cells {
         }
     }
 
-    /// Returns the cells of bits without blocks, of which a key draws this number.
+    /// Returns the cells of a string without blocks, in which a key draws `draws` bits.
     pub fn string(bits: u64, draws: f64) -> Self {
         Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws, crowded: 0 }
     }
 
-    /// Returns the cells of a string whose first bits, a multiple of 8, tell nothing of its keys.
+    /// Returns the cells of a string whose first `crowded` bits, a multiple of 8, are not used to
+    /// estimate the number of keys.
     pub fn crowded_string(bits: u64, crowded: u64, draws: f64) -> Self {
         let counted = bits - crowded;
         Self { crowded, ..Self::string(counted, draws * counted as f64 / bits as f64) }
     }
 
-    /// Number of bytes at the start that tell nothing of the keys.
+    /// Returns the number of bytes at the start that are not used to estimate the number of keys.
     pub fn crowded_bytes(&self) -> u64 {
         self.crowded / 8
     }
 
-    /// Number of bits that tell of the keys.
+    /// Returns the number of bits that are used to estimate the number of keys.
     pub fn bits(&self) -> f64 {
         self.parts * self.part_bits()
+    }
+
+    /// Returns the number of bits that a key sets.
+    pub fn hashes(&self) -> u32 {
+        u32::try_from(whole(self.parts * self.draws)).unwrap_or(u32::MAX)
     }
 
     fn part_bits(&self) -> f64 {
@@ -87,7 +95,7 @@ impl Cells {
         if self.is_plain() { in_block } else { (in_block.exp_m1() / self.blocks).ln_1p() }
     }
 
-    /// Returns true if there are no blocks to choose from.
+    /// Returns true if a part has only one block.
     fn is_plain(&self) -> bool {
         self.blocks < 1.5
     }
@@ -96,13 +104,13 @@ impl Cells {
     pub fn keys(&self, ones: u64) -> f64 {
         let zeros = (self.bits() - ones as f64).max(0.5);
         let keys = (zeros / self.bits()).ln() / self.ln_left();
-        // The logarithm is concave, so the mean of the logarithms is below the logarithm of the
-        // mean.
+        // Corrects the bias: the logarithm is concave, so the mean of the logarithms is below the
+        // logarithm of the mean.
         (keys + self.covariance(keys) * self.ln_left() / 2.0).max(0.0)
     }
 
-    /// Covariance of the estimates of two sets that have `common` keys in common: g. It is the
-    /// variance for one set.
+    /// Returns g, the covariance of the estimates of two sets with `common` common keys. For equal
+    /// sets, this is the variance of the estimate.
     pub fn covariance(&self, common: f64) -> f64 {
         let (w, left) = (self.block_bits, self.ln_left());
         let (same_block, other_blocks);
@@ -122,7 +130,7 @@ impl Cells {
         (sum / (self.bits() * left * left)).max(0.0)
     }
 
-    /// Returns true if so few bits are 0 that nothing is known of the keys.
+    /// Returns true if too few bits are 0 to estimate the number of keys.
     pub fn is_full(&self, ones: u64) -> bool {
         self.bits() - (ones as f64) < 16.0
     }

@@ -1,15 +1,18 @@
-//! The mean of a function of a binomially distributed count.
+//! Mean of a function of a binomially distributed count.
 
-/// Means above this use the normal distribution. Its skew, 1/σ, is below 0.004 there, and changes
-/// an error rate by less than one part in a thousand.
+use super::number::whole;
+
+/// Minimum mean for which the normal distribution replaces the binomial distribution. At such a
+/// mean, the skew of the binomial distribution, 1/σ, is below 0.004. The skew changes an error rate
+/// by less than one part in a thousand.
 const NORMAL_FROM: f64 = 1e5;
 
-/// Returns the mean of `f(count)`. Each of `trials` falls into the counted part with the chance `1
-/// / parts`. `f` is smooth and within 0 to 1.
+/// Returns the mean of `f(count)`. `count` is the number of `trials` that fall into one of `parts`
+/// equal parts. `f` must be smooth, with values from 0 to 1.
 ///
-/// Terms are weighted by recurrence outwards from the mode and normalised by their sum. So no
-/// number overflows, and no factorial is needed. Only every σ/3-th term is summed. For a bell
-/// curve, the sum over this grid differs from the whole by less than rounding.
+/// The weights of the terms are computed by recurrence from the mode outwards, and divided by their
+/// sum. So no number overflows, and no factorial is needed. Only every σ/3-th term is summed. For a
+/// bell curve, this changes the sum by less than a rounding error.
 pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> f64 {
     if parts == 1 {
         return f(trials);
@@ -20,11 +23,9 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     if mean > NORMAL_FROM {
         return over_normal(mean, sigma, f);
     }
-    // Both casts: a positive number below `NORMAL_FROM`.
-    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-    let (mode, stride) = (mean as u64, (sigma / 3.0).max(1.0) as u64);
-    // The weight beyond this, relative to the mode's, does not matter for error rates of 1e-12 and
-    // more.
+    let (mode, stride) = (whole(mean), whole(sigma / 3.0).max(1));
+    // Terms with a smaller weight, relative to that of the mode, do not matter for error rates of
+    // 1e-12 and more.
     let negligible = 1e-20;
     let odds = 1.0 / (parts - 1) as f64;
     let (mut sum, mut weights) = (f(mode), 1.0);
@@ -50,16 +51,15 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     sum / weights
 }
 
-/// Returns the mean if the count is nearly normally distributed, because its mean is large.
+/// Returns the mean of `f(count)` for a count with a large mean, which is nearly normally
+/// distributed.
 fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for step in -30..=30 {
         let z = f64::from(step) / 3.0;
         let weight = (-0.5 * z * z).exp();
         // Positive: ten sigma are far below a mean of this size.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let count = (mean + z * sigma).round() as u64;
-        sum += weight * f(count);
+        sum += weight * f(whole((mean + z * sigma).round()));
         weights += weight;
     }
     sum / weights
@@ -69,8 +69,8 @@ fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    /// Checks every mean against a closed form: that of `1 - e^(-count t)`. The generating function
-    /// of the binomial distribution gives it: `(1 - q + q e^(-t))^trials`.
+    /// Compares each mean of `1 - e^(-count t)` with a closed form. The closed form follows from
+    /// the generating function of the binomial distribution: `(1 - q + q e^(-t))^trials`.
     #[test]
     fn means_are_those_of_the_generating_function() {
         for trials in [0, 1, 2, 7, 255, 256, 5_000, 1_000_000, 20_000_000, 30_000_000_000] {

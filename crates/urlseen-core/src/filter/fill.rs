@@ -1,9 +1,10 @@
-//! Warnings, once each, of a filter as full as it was made for, or fuller.
+//! Warnings about the fill of a filter. Each warning is given once.
 
+use super::number::whole;
 use super::{Estimate, SHARDS, ShardId};
 
-/// Percent of capacity at which a warning is due: 80 (time to plan), 100 (the error rate is the one
-/// asked for, and grows from here), 150, and from 200 on each doubling.
+/// Returns the percentages of the capacity at which a warning is given: 80 (time to plan), 100,
+/// 150, 200 and each doubling of 200. Above 100, the error rate is higher than the requested rate.
 fn marks() -> impl Iterator<Item = u64> {
     let doublings = std::iter::successors(Some(200_u64), |mark| mark.checked_mul(2));
     [80, 100, 150].into_iter().chain(doublings)
@@ -18,71 +19,65 @@ pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capac
 pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
      with urlseen storage reset: all that was seen is emitted again";
 
-/// Extent that has crossed a mark.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum FillExtent {
-    /// The filter as a whole.
-    Whole,
-    /// One shard, while the others are less full: leading bytes are not evenly spread.
-    Shard(ShardId),
-}
-
-/// A mark newly crossed, with what a warning says about it.
+/// Mark that a filter has crossed now, and the numbers of its warning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// Extent that has crossed the mark.
-    pub(crate) extent: FillExtent,
-    /// Percent of what that is made for, as it is now.
+    /// Shard that has crossed the mark while the others are less full, because leading bytes are
+    /// not evenly spread. `None` if the filter as a whole has crossed the mark.
+    pub(crate) shard: Option<ShardId>,
+    /// Current percentage of the keys that the filter or the shard is made for.
     pub(crate) percent: u64,
-    /// Keys in the whole filter.
+    /// Number of keys in the whole filter.
     pub(crate) keys: u64,
-    /// The filter's error rate as it is now.
+    /// Current error rate of the filter.
     pub(crate) error_rate: f64,
 }
 
 /// Warning text: fill level and its effect on the error rate.
 impl std::fmt::Display for Crossing {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { extent, percent, keys, error_rate } = self;
-        match extent {
-            FillExtent::Whole => write!(f, "the filter has {keys} fingerprints")?,
-            FillExtent::Shard(shard) => write!(
+        let Self { shard, percent, keys, error_rate } = self;
+        match shard {
+            None => write!(f, "the filter has {keys} fingerprints")?,
+            Some(shard) => write!(
                 f,
-                "shard {shard} of the filter is fuller than the others (leading bytes are not \
-                 evenly spread)"
+                "shard {shard} of the filter is fuller than the other shards (leading bytes are \
+                 not evenly spread)"
             )?,
         }
         write!(
             f,
-            ", {percent} % of what it is made for: of unseen ones it now takes a share of \
-             {error_rate:.1e} for seen"
+            ", {percent} % of what it is made for: the filter now reports a share of \
+             {error_rate:.1e} of the unseen fingerprints as seen"
         )
     }
 }
 
 /// Observer of the marks that a filter has crossed.
 ///
-/// The whole filter crosses a mark with its number of keys. A shard crosses it with more keys than
-/// that share of 1/256 of the capacity *and* than chance explains: with evenly spread keys, a shard
-/// that is due m has m + t or more with a chance of at most exp(−t² / 2(m + t/3)) (Bernstein's
-/// inequality; counts only grow, so looking often does not add to it). t is chosen for 1e-12 a
-/// shard: a small filter's shards differ widely and that is no news, a large one's differ by
-/// percents and ten percent is.
+/// The whole filter crosses a mark with its number of keys. A shard crosses a mark if it has more
+/// keys than that percentage of 1/256 of the capacity, and more than chance explains. With evenly
+/// spread keys, a shard whose mean is m keys has m + t or more keys with a chance of at most
+/// exp(−t² / 2(m + t/3)), by Bernstein's inequality. Counts only grow, so frequent observations do
+/// not increase the chance. The chosen t makes the chance 1e-12 for each shard. In a small filter,
+/// large differences between the shards are normal. In a large filter, ten percent more than the
+/// mean is worth a warning.
 #[derive(Debug, Clone)]
 pub struct FillWatch {
     capacity: u64,
-    /// The highest mark that a warning told of; 0 before the first.
+    /// Highest mark of a warning so far; 0 before the first warning.
     told: u64,
 }
 
 impl FillWatch {
-    /// Watches a filter of this capacity, from before its first mark.
+    /// Creates the observer of a filter of this capacity that has crossed no mark.
     pub fn new(capacity: u64) -> Self {
         Self { capacity, told: 0 }
     }
 
-    /// The highest mark that these keys per shard (by [`ShardId::index`]) have crossed, if it is
-    /// higher than any told before. The filter has that error rate then. Takes a microsecond.
+    /// Returns the highest mark that the filter has crossed, if that mark is new. `keys` is the
+    /// number of keys of each shard, by [`ShardId::index`]. `error_rate` returns the current error
+    /// rate. Takes a microsecond.
     pub fn observe(
         &mut self,
         keys: &[u64; SHARDS],
@@ -95,24 +90,25 @@ impl FillWatch {
             total as f64 >= self.due(mark) || most as f64 >= in_shard + chance(in_shard)
         };
         let mark = self.news(is_crossed)?;
-        let (extent, of_capacity) = if total as f64 >= self.due(mark) {
-            (FillExtent::Whole, total as f64)
+        let (shard, of_capacity) = if total as f64 >= self.due(mark) {
+            (None, total as f64)
         } else {
-            (FillExtent::Shard(shard), most as f64 * SHARDS as f64)
+            (Some(shard), most as f64 * SHARDS as f64)
         };
         self.told = mark;
         let (percent, error_rate) = (self.percent(of_capacity), error_rate());
-        Some(Crossing { extent, percent, keys: total, error_rate })
+        Some(Crossing { shard, percent, keys: total, error_rate })
     }
 
-    /// The same where only the whole is known.
+    /// Returns the highest mark that the filter has crossed, if that mark is new. This method is
+    /// for filters without a count for each shard.
     pub fn observe_whole(&mut self, Estimate { keys, error_rate }: Estimate) -> Option<Crossing> {
         self.told = self.news(|mark| keys as f64 >= self.due(mark))?;
         let percent = self.percent(keys as f64);
-        Some(Crossing { extent: FillExtent::Whole, percent, keys, error_rate })
+        Some(Crossing { shard: None, percent, keys, error_rate })
     }
 
-    /// The highest mark that is crossed, if it is news.
+    /// Returns the highest crossed mark, if it is higher than all marks before.
     fn news(&self, is_crossed: impl Fn(u64) -> bool) -> Option<u64> {
         marks().take_while(|&mark| is_crossed(mark)).last().filter(|&mark| mark > self.told)
     }
@@ -122,17 +118,14 @@ impl FillWatch {
         self.capacity as f64 * mark as f64 / 100.0
     }
 
-    /// Percent of capacity, rounded down.
+    /// Returns a number of keys in percent of the capacity, rounded down.
     fn percent(&self, keys: f64) -> u64 {
-        // Not negative; more than fits is as much as fits.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let percent = (100.0 * keys / self.capacity as f64) as u64;
-        percent
+        whole(100.0 * keys / self.capacity as f64)
     }
 }
 
-/// Deviation that a count of mean `mean` exceeds with a chance of at most 1e-12: the t of t² = 2
-/// ln(1e12) (mean + t/3).
+/// Returns the deviation that a count with this mean exceeds with a chance of at most 1e-12: the t
+/// of t² = 2 ln(1e12) (mean + t/3).
 fn chance(mean: f64) -> f64 {
     let x = 1e12_f64.ln();
     x / 3.0 + ((x / 3.0).powi(2) + 2.0 * x * mean).sqrt()
@@ -165,7 +158,7 @@ mod tests {
                 (800, 2_048_000)
             ]
         );
-        assert!(told.iter().all(|crossing| crossing.extent == FillExtent::Whole));
+        assert!(told.iter().all(|crossing| crossing.shard.is_none()));
         assert!(told.iter().all(|crossing| crossing.to_string().contains("a share of 5.0e-1")));
     }
 
@@ -191,13 +184,14 @@ mod tests {
         keys[0x3f] = 1210;
         let mut fill = FillWatch::new(256_000);
         let crossing = observe(&mut fill, &keys).unwrap();
-        let FillExtent::Shard(shard) = crossing.extent else { panic!("{crossing:?}") };
+        let Some(shard) = crossing.shard else { panic!("{crossing:?}") };
         assert_eq!((shard.to_string().as_str(), crossing.percent), ("3f", 121));
         keys[0x3f] = 5000;
         assert_eq!(observe(&mut fill, &keys).unwrap().percent, 500);
     }
 
-    /// Balls thrown evenly: whatever the capacity, no shard is told of before the whole is.
+    /// Sets evenly spread keys, for several capacities. No shard causes a warning before the whole
+    /// filter does.
     #[test]
     fn chance_does_not_cry_wolf() {
         for capacity in [1, 10, 256, 2560, 25_600, 256_000] {
@@ -210,7 +204,7 @@ mod tests {
                     keys[hash as usize % SHARDS] += 1;
                 }
                 let told = observe(&mut fill, &keys);
-                let shard = told.is_some_and(|told| told.extent != FillExtent::Whole);
+                let shard = told.is_some_and(|told| told.shard.is_some());
                 assert!(!shard, "capacity {capacity}, seed {seed}: {told:?}");
             }
         }

@@ -1,33 +1,34 @@
-//! Checks that the memory of a filter is available before the filter takes it. Linux hands out more
-//! memory than it has, and then kills processes.
+//! Check that a filter fits into the available memory, before the filter takes its memory. Linux
+//! promises more memory than it has, and later kills processes.
 //!
-//! Two limits count. The first is the memory that the machine can still give. The second is the
-//! limit of this process's control group (a container, a systemd unit), and of any group above it.
-//! Groups are read in both versions:
+//! Two limits are read. The first one is the machine's available memory. The second one is the
+//! limit of this process's control group (a container, a systemd unit), and of each group above it.
+//! Both versions of control groups are supported:
 //! [v2](https://docs.kernel.org/admin-guide/cgroup-v2.html#memory) and
-//! [v1](https://docs.kernel.org/admin-guide/cgroup-v1/memory.html). Systems other than Linux have
-//! none of these files, and no limit here.
+//! [v1](https://docs.kernel.org/admin-guide/cgroup-v1/memory.html). On systems other than Linux,
+//! no limit is known.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 use super::Sizing;
+use super::number::whole;
 
-/// The lowest limit of this process's memory.
+/// Memory that this process can still take, and the limit that determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Available {
-    /// Bytes that the process can still take.
+    /// Number of bytes that the process can still take.
     pub bytes: u64,
-    /// Limit that this number comes from.
+    /// Limit that determines the number of bytes.
     pub limit: Limit,
 }
 
-/// Limit of a process's memory.
+/// Origin of a limit of this process's memory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Limit {
-    /// The machine's `MemAvailable`: memory that is available without swapping.
+    /// Memory of the machine that is available without swapping: `MemAvailable`.
     Machine,
-    /// Folder of a control group.
+    /// Control group with this folder.
     Group(PathBuf),
 }
 
@@ -59,34 +60,35 @@ impl fmt::Display for Limit {
 pub struct TooLarge {
     /// Size of the filter that does not fit.
     pub(crate) sizing: Sizing,
-    /// Memory available for it.
+    /// Memory that is available for the filter.
     pub(crate) available: Available,
 }
 
 impl TooLarge {
-    /// Returns about how many keys would fit, rounded down to two digits.
+    /// Returns the approximate capacity that would fit, rounded down to two digits.
     fn capacity_that_fits(&self) -> u64 {
         let share = self.available.bytes as f64 / self.sizing.geometry().bytes() as f64;
-        // Below the capacity, because the share is below 1.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let keys = (self.sizing.capacity().get() as f64 * share) as u64;
+        let keys = whole(self.sizing.capacity().get() as f64 * share);
         let digits = 10u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(1));
         keys / digits * digits
     }
 }
 
-/// Converts bytes to the unit of messages.
-fn gib(bytes: u64) -> f64 {
+/// Converts a number of bytes to GiB.
+pub fn gib(bytes: u64) -> f64 {
     bytes as f64 / (1u64 << 30) as f64
 }
 
-/// Checks that a filter fits into the memory available to this process. Passes if that is not
-/// known.
+/// Checks that a filter fits into the memory available to this process. If that amount is unknown,
+/// the filter counts as fitting.
+///
+/// # Errors
+/// The filter does not fit.
 pub fn check(sizing: &Sizing) -> Result<(), TooLarge> {
     fits(sizing, available())
 }
 
-/// Returns the memory available to this process; `None` if the system does not tell.
+/// Returns the memory available to this process; `None` if it is unknown.
 pub fn available() -> Option<Available> {
     cfg!(target_os = "linux").then(|| read(|path| std::fs::read_to_string(path).ok()))?
 }
@@ -100,7 +102,7 @@ fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
     }
 }
 
-/// Returns the lowest of all limits. `file` reads a file of the system.
+/// Returns the lowest limit. `file` returns the content of a system file.
 fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     let machine = file(Path::new("/proc/meminfo")).and_then(|meminfo| {
         let kib: u64 =
@@ -114,18 +116,18 @@ fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     machine.into_iter().chain(allowed).min_by_key(|available| available.bytes)
 }
 
-/// Returns the rest of the line that begins with `name`.
+/// Returns the rest of the first line that begins with `name`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
 
-/// Files of a version of control groups.
+/// Names of the files in a version of control groups.
 #[derive(Debug)]
 struct CgroupVersion {
     limits: &'static [&'static str],
     usage: &'static str,
-    /// Field in `memory.stat`: file pages not used lately, which the kernel drops before it
-    /// refuses.
+    /// Field of `memory.stat` with the memory of rarely used file pages. The kernel drops these
+    /// before it refuses memory.
     reclaimable: &'static str,
 }
 
@@ -141,7 +143,7 @@ const V2: CgroupVersion = CgroupVersion {
     reclaimable: "inactive_file ",
 };
 
-/// A control group that counts memory. `folder` is below `mount`, where its tree is mounted.
+/// Control group that counts memory. Its tree is mounted at `mount`, and `folder` is below that.
 #[derive(Debug)]
 struct Group {
     version: &'static CgroupVersion,
@@ -166,11 +168,11 @@ impl Group {
         Some(Self { version, mount: mount.into(), folder: Path::new(mount).join(below) })
     }
 
-    /// Returns the memory that this group and each above it still allow.
+    /// Returns the memory that this group and each group above it still allow.
     fn allowed(self, file: impl Fn(&Path) -> Option<String>) -> Vec<Available> {
         let Self { version, mount, folder } = self;
         let number = |folder: &Path, name: &str| -> Option<u64> {
-            file(&folder.join(name))?.trim().parse().ok() // "max" is no number and no limit.
+            file(&folder.join(name))?.trim().parse().ok() // "max" means that there is no limit.
         };
         folder
             .ancestors()
@@ -188,8 +190,8 @@ impl Group {
     }
 }
 
-/// Reads a line of `/proc/self/mountinfo` (proc(5)). Returns root and mount point of a file system
-/// of type `kind`. Of the many trees of version 1, it accepts only the one that counts memory.
+/// Reads a line of `/proc/self/mountinfo` (proc(5)). Returns the root and the mount point of a file
+/// system of type `kind`. Version 1 has many trees, of which only the one for memory is accepted.
 fn mount_of<'a>(line: &'a str, kind: &str) -> Option<(&'a str, &'a str)> {
     let (left, right) = line.split_once(" - ")?;
     let mut right = right.split(' ');

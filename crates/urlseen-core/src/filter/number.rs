@@ -1,7 +1,7 @@
-//! Numbers in the forms that people use: `1e9`, `10_000_000`, `10M`. The configuration and all
-//! commands read them here.
+//! Numbers as people write them: `1e9`, `10_000_000`, `10M`. The configuration and all commands
+//! read numbers with this module.
 
-/// Reason for which a text is not a count.
+/// Reason why a text is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
     /// The text has other characters than digits, a fraction, an exponent and a suffix.
@@ -18,10 +18,10 @@ pub enum CountError {
     TooLarge,
 }
 
-/// Reads a count exactly: digits with `_` between them, a fraction, an exponent (`2.5e6`), and a
-/// suffix. The suffixes are decimal: `k`, `M`, `G` and `T` (`K` passes for `k`).
+/// Reads a count: digits with `_` between them, a fraction, an exponent (`2.5e6`), and a suffix.
+/// The suffixes are powers of a thousand: `k` or `K`, `M`, `G` and `T`.
 ///
-/// It uses no floating point, so every number up to `u64::MAX` is exact.
+/// The function uses no floating point, so every number up to `u64::MAX` is exact.
 pub fn parse_count(text: &str) -> Result<u64, CountError> {
     if let Some(magnitude) = text.strip_prefix('-') {
         return if parse_magnitude(magnitude)? == 0 { Ok(0) } else { Err(CountError::Negative) };
@@ -29,11 +29,11 @@ pub fn parse_count(text: &str) -> Result<u64, CountError> {
     parse_magnitude(text.strip_prefix('+').unwrap_or(text))
 }
 
-/// Reads a number of 0 or more, in the same forms as a count. It need not be whole.
+/// Reads a number of 0 or more, in the same forms as a count. The number may have a fraction.
 pub fn parse_number(text: &str) -> Result<f64, CountError> {
     let (mantissa, power) = split_power(text.strip_prefix('+').unwrap_or(text))?;
     let (whole, fraction) = split_fraction(mantissa)?;
-    // Only digits, which are always a number.
+    // Both parts are only digits, so the text is always a number.
     format!("{whole}.{fraction}e{power}").parse().map_err(|_| CountError::NotANumber)
 }
 
@@ -65,14 +65,12 @@ fn parse_magnitude(unsigned: &str) -> Result<u64, CountError> {
         .ok_or(CountError::TooLarge)
 }
 
-/// Splits a mantissa at its point; one side of that may be empty.
+/// Splits a mantissa at its decimal point. One of the two sides may be empty.
 fn split_fraction(mantissa: &str) -> Result<(String, String), CountError> {
-    Ok(match mantissa.split_once('.') {
-        None | Some((_, "")) => {
-            (digits(mantissa.strip_suffix('.').unwrap_or(mantissa))?, String::new())
-        }
-        Some(("", fraction)) => (String::new(), digits(fraction)?),
-        Some((whole, fraction)) => (digits(whole)?, digits(fraction)?),
+    Ok(match mantissa.split_once('.').unwrap_or((mantissa, "")) {
+        (whole, "") => (digits(whole)?, String::new()),
+        ("", fraction) => (String::new(), digits(fraction)?),
+        (whole, fraction) => (digits(whole)?, digits(fraction)?),
     })
 }
 
@@ -98,10 +96,17 @@ fn split_power(text: &str) -> Result<(&str, i64), CountError> {
     Ok((mantissa, unit.saturating_add(if negative { -power } else { power })))
 }
 
-/// Returns decimal digits without the single `_` that may be between two of them.
+/// Checks a text of decimal digits, and removes each single `_` between two digits.
 fn digits(text: &str) -> Result<String, CountError> {
     let plain = |group: &str| !group.is_empty() && group.bytes().all(|byte| byte.is_ascii_digit());
     if text.split('_').all(plain) { Ok(text.replace('_', "")) } else { Err(CountError::NotANumber) }
+}
+
+/// Returns a number without its fraction; 0 below zero, and [`u64::MAX`] if it is larger.
+#[inline]
+#[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+pub fn whole(number: f64) -> u64 {
+    number as u64
 }
 
 /// Formats a number with `_` between its thousands, as in configuration files.

@@ -1,22 +1,25 @@
-//! The true error rate of a filter whose bits are confined to blocks.
+//! True error rate of a filter whose keys have their bits in a few blocks.
 //!
-//! The textbook formula, (1 − e^(−kn/m))^k, assumes that all bits are equally likely to be set.
-//! Here keys fall unevenly on shards and blocks. A block with too many keys errs far more often,
-//! and blocks with few keys do not make up for it (Putze, Sanders and Singler, "Cache-, hash- and
-//! space-efficient Bloom filters", 2007). So the rate follows the way in which bits are drawn:
+//! The textbook formula, (1 − e^(−kn/m))^k, assumes that all bits are equally likely to be set. In
+//! fact, keys are spread unevenly over shards and blocks. A block with too many keys errs far more
+//! often, and blocks with few keys do not make up for that (Putze, Sanders and Singler, "Cache-,
+//! hash- and space-efficient Bloom filters", 2007). So the rate follows the way in which bits are
+//! drawn:
 //!
 //! 1. The n keys fall on shards: Binomial(n, 1/256), the same for all parts of a shard.
 //! 2. The N keys of a shard fall on the B blocks of a part: Binomial(N, 1/B), for each part alone.
 //! 3. j keys set j·g bits in a block, drawn with replacement, and an unseen key asks for g more.
 //!    The chance that all of these are set comes from a Markov chain. Its state is the number of
 //!    distinct bits that are asked for and not yet set ([`BlockRate`]).
-//! 4. An unseen key is taken for seen if that is so in all its L blocks: the product over parts.
+//! 4. The filter reports an unseen key as seen if all L blocks of the key have its bits. The chance
+//!    is the product over the parts.
 
 use super::expectation::over_binomial;
 use super::geometry::BLOCK_BITS;
+use super::number::whole;
 use super::{Geometry, SHARDS};
 
-/// Chance that a block has all the bits of an unseen key, by the number of keys in the block.
+/// Chance that a block has all the bits of an unseen key, for each number of keys in the block.
 #[derive(Debug, Clone)]
 pub(super) struct BlockRate {
     by_keys: Vec<f64>,
@@ -36,7 +39,7 @@ impl BlockRate {
             missing[0] = 0.0;
         }
         let mut by_keys = vec![0.0];
-        // Chances closer to 1 than this count as 1.
+        // A chance within 1e-9 of 1 counts as 1.
         while missing[0] < 1.0 - 1e-9 {
             for _ in 0..bits {
                 for s in 1..=bits {
@@ -75,33 +78,31 @@ fn share(bits: usize) -> f64 {
 }
 
 impl Geometry {
-    /// Returns the error rate with `keys` evenly spread keys: the share of unseen keys that are
-    /// taken for seen. Takes up to a millisecond.
+    /// Returns the error rate of a filter with `keys` evenly spread keys: the share of unseen keys
+    /// that it reports as seen. Takes up to a millisecond.
     pub fn error_rate_at(&self, keys: u64) -> f64 {
         BlockRate::new(self.bits_per_block()).of_filter(*self, keys)
     }
 
-    /// Returns the error rate of a filter whose shards hold `keys` each, also if unevenly. Unseen
-    /// keys fall on all shards alike. Takes up to a millisecond.
+    /// Returns the error rate of a filter by the number of keys of each shard. Unseen keys are
+    /// evenly spread over the shards. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
         let block = BlockRate::new(self.bits_per_block());
         keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
-    /// Estimates the number of keys in a shard of which `ones` bits are set: on average, so many
-    /// keys set so many bits. It is good to 1 % if the shard has some thousands of keys and is far
-    /// from full. For a full shard, returns the number that fills all bits but one.
+    /// Estimates the number of keys in a shard with `ones` set bits. The error is within 1 % if the
+    /// shard has some thousands of keys and is far from full. For a full shard, returns the number
+    /// of keys that sets all bits except one.
     pub fn keys_from_ones(&self, ones: u64) -> u64 {
         let bits = self.shard_bits() as f64;
         let zeros = (bits - ones as f64).max(1.0);
-        // A key leaves a bit alone if it chose another block of that part or all its draws miss.
+        // A key does not set a bit if it chose another block of the part, or if all its draws miss
+        // the bit.
         let draws = i32::from(self.bits_per_block());
         let misses = (1.0 - 1.0 / f64::from(BLOCK_BITS)).powi(draws);
         let set = (1.0 - misses) / f64::from(self.blocks_per_part());
-        // Positive: the logarithms of two numbers below 1.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let keys = ((zeros / bits).ln() / (-set).ln_1p()).round() as u64;
-        keys
+        whole(((zeros / bits).ln() / (-set).ln_1p()).round())
     }
 }
 

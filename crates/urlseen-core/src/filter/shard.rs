@@ -1,23 +1,24 @@
-//! Shards of a filter, and their owners.
+//! Ids of the shards of a filter, and the owners of the shards.
 
 use crate::fingerprint::Fingerprint;
 
 /// Number of shards of a filter: one for each leading byte.
 pub const SHARDS: usize = 256;
 
-/// Name of the rule by which [`ShardId`]s are made. Bits of one rule have no meaning under another.
-/// So every kept filter has this name with it, and readers compare.
+/// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits of
+/// another rule have no meaning, so a reader compares the names first.
 pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
 
-/// The part of the filter that holds all fingerprints with one leading byte. Only a layout makes
-/// one, so all shards follow [`SHARD_RULE`].
+/// Id of a shard: the part of a filter that holds all fingerprints with one leading byte. Layouts
+/// compute it from a fingerprint by [`SHARD_RULE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(u8);
 
 impl ShardId {
-    /// Applies [`SHARD_RULE`]. The shard of a digest is its leading byte. Plain text has no evenly
-    /// spread byte of its own, because URLs all begin with `h`. So its shard is the top byte of
-    /// `hash`, the first word of its seeded MurmurHash3 x64-128.
+    /// Returns the shard of a fingerprint by [`SHARD_RULE`]. The shard of a digest is its leading
+    /// byte. The first byte of plain text is not evenly spread, because all URLs begin with `h`. So
+    /// the shard of plain text is the top byte of `hash`, the first word of its seeded MurmurHash3
+    /// x64-128.
     pub(super) fn of(fingerprint: &Fingerprint, hash: u64) -> Self {
         match fingerprint {
             Fingerprint::Raw16(raw) => Self(raw[0]),
@@ -27,7 +28,7 @@ impl ShardId {
         }
     }
 
-    /// The first shard: that of all keys in a filter that is one whole.
+    /// First shard, which has all keys of a filter with only one shard.
     pub const WHOLE: Self = Self(0);
 
     /// Iterates over all shards, in order.
@@ -41,12 +42,17 @@ impl ShardId {
         Self(index)
     }
 
+    /// Returns the shard's number, 0 to 255.
+    pub(super) fn number(self) -> u32 {
+        self.0.into()
+    }
+
     /// Returns the shard's number, as an index.
     pub fn index(self) -> usize {
         usize::from(self.0)
     }
 
-    /// Returns the shard's share of a number. The shares of all shards add up to it.
+    /// Returns the shard's share of a number. The shares of all shards add up to the number.
     pub(super) fn share(self, of: u64) -> u64 {
         let upto = |shards: usize| u128::from(of) * shards as u128 / SHARDS as u128;
         // The share is at most `of`.
@@ -55,14 +61,14 @@ impl ShardId {
         share
     }
 
-    /// Returns the owner of this shard among `owners` owners (1 to 256). They take turns, so that
-    /// the owners' numbers of shards differ by at most one.
+    /// Returns the owner of this shard among `owners` owners (1 to 256). The owners have the shards
+    /// in turn, so their numbers of shards differ by at most one.
     pub fn owner(self, owners: usize) -> usize {
         self.index() % owners
     }
 }
 
-/// Writes the leading byte as two hex digits.
+/// Writes the number of the shard as two hex digits.
 impl std::fmt::Display for ShardId {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{:02x}", self.0)

@@ -1,4 +1,4 @@
-//! The bits of the shards that one thread owns.
+//! Bits of the shards that one thread owns.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -11,11 +11,12 @@ use super::places::Places;
 use super::region::{AllocationError, Region};
 use super::{Blocks, SHARDS, ShardId, Verdict};
 
-/// The shards of one owner, in one contiguous region; each shard is contiguous in it. There is no
-/// lock: only the thread that has this value works on these shards.
+/// Shards of one owner, in one contiguous region of memory. Each shard is contiguous, too. Only the
+/// thread that owns this value works on these shards, so they need no lock.
 ///
-/// A test misses the processor's caches once per block, so keys are tested and set in batches.
-/// While a kernel works on one key's blocks, those of the next are fetched.
+/// Each block that a test reads is usually not in the processor's caches. So keys are tested and
+/// set in batches: while a kernel works on the blocks of one key, the blocks of the next keys are
+/// fetched.
 ///
 /// ```
 /// # use urlseen_core::filter::{Capacity, ErrorRate, Seed, Shards, Sizing, Verdict};
@@ -47,21 +48,24 @@ pub struct Shards {
     kernel: Kernels,
 }
 
-/// Counts of keys and bits in a shard.
+/// Numbers of keys and of set bits in a shard.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Keys that set at least one new bit. Keys that the filter took for seen are not counted.
+    /// Number of keys that set at least one new bit. Keys that were reported as seen set none.
     pub keys: u64,
-    /// Bits of the shard that are 1.
+    /// Number of bits of the shard that are 1.
     pub ones: u64,
 }
 
 impl Shards {
-    /// Maps the memory of the shards that `owner`, one of `owners`, has (see [`ShardId::owner`]).
-    /// They are empty.
+    /// Maps the memory of the empty shards that `owner`, one of `owners`, has (see
+    /// [`ShardId::owner`]).
+    ///
+    /// # Errors
+    /// The system has too little memory.
     ///
     /// # Panics
-    /// If `owner` is not below `owners`, or there are more owners than shards.
+    /// Panics if `owner` is not below `owners`, or if there are more owners than shards.
     pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
         assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
         let (places, held) = Places::new(native, owner, owners);
@@ -70,12 +74,13 @@ impl Shards {
         Ok(Self { places, region, counts, kernel: Kernels::fastest() })
     }
 
-    /// Returns true if a shard is one of these.
+    /// Returns true if the owner has a shard.
     pub fn has(&self, shard: ShardId) -> bool {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the blocks of a key that is tested soon, if its shard is one of these.
+    /// Begins to fetch the blocks of a key from memory, if the owner has its shard. Makes a test
+    /// that follows soon faster.
     #[inline]
     pub fn fetch(&self, key_hash: KeyHash) {
         if self.has(key_hash.shard()) {
@@ -83,10 +88,10 @@ impl Shards {
         }
     }
 
-    /// Appends a verdict on each of the keys, in their order.
+    /// Appends a verdict on each key, in the order of the keys.
     ///
     /// # Panics
-    /// If a key's shard has another owner.
+    /// Panics if another owner has the shard of a key.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         self.kernel.run(TestAll { shards: self, key_hashes, verdicts });
     }
@@ -94,36 +99,36 @@ impl Shards {
     /// Sets the bits of all keys.
     ///
     /// # Panics
-    /// If a key's shard has another owner.
+    /// Panics if another owner has the shard of a key.
     pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
         self.kernel.run(SetAll { shards: self, key_hashes });
     }
 
-    /// Returns a whole shard's bits, for [`Shards::load`]: its blocks in order, and the words of a
-    /// block in order, each little endian.
+    /// Returns the bits of a whole shard, for [`Shards::load`]: its blocks in order, and the words
+    /// of each block in order, little endian.
     ///
     /// # Panics
-    /// If the shard has another owner.
+    /// Panics if another owner has the shard.
     pub fn bytes(&self, shard: ShardId) -> &[u8] {
         block::bytes(&self.region.blocks()[self.places.range(shard)])
     }
 
-    /// Returns the counts of a shard.
+    /// Returns the numbers of keys and set bits in a shard.
     ///
     /// # Panics
-    /// If the shard has another owner.
+    /// Panics if another owner has the shard.
     pub fn count(&self, shard: ShardId) -> Count {
         self.counts[self.places.slot(shard)]
     }
 
-    /// Replaces a shard's bits by the bytes that `from` gives. `keys` is the number of keys in
-    /// them.
+    /// Replaces the bits of a shard by bytes that are read from `from`. `keys` is the number of
+    /// keys in these bytes.
     ///
     /// # Errors
-    /// If reading fails: the shard is empty then.
+    /// Reading fails. The shard is then empty.
     ///
     /// # Panics
-    /// If the shard has another owner.
+    /// Panics if another owner has the shard.
     pub fn load(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
         let slot = self.places.slot(shard);
         let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
@@ -137,11 +142,10 @@ impl Shards {
         read
     }
 
-    /// Adds the bits of the same shards of another owner. The number of keys is then an estimate.
+    /// Adds the bits of another filter with the same shards. The number of keys is then estimated.
     pub(super) fn unite(&mut self, other: &Self) {
         let geometry = self.places.native.geometry();
-        let own: Vec<ShardId> = self.counts().map(|(shard, _)| shard).collect();
-        for shard in own {
+        for shard in ShardId::all().filter(|&shard| other.has(shard)) {
             let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
             let mut ones = 0;
             for (byte, other) in bytes.iter_mut().zip(other.bytes(shard)) {
@@ -153,13 +157,13 @@ impl Shards {
         }
     }
 
-    /// Empties a shard.
+    /// Empties one shard of the owner.
     ///
     /// # Panics
-    /// If the shard has another owner.
+    /// Panics if another owner has the shard.
     pub fn clear(&mut self, shard: ShardId) {
         let count = &mut self.counts[self.places.slot(shard)];
-        // Memory of an empty shard may never have been touched, and stays so.
+        // An empty shard is skipped, so that its memory is not touched.
         if *count != Count::default() {
             block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]).fill(0);
             *count = Count::default();
@@ -168,13 +172,14 @@ impl Shards {
 
     /// Empties all owned shards.
     pub fn clear_all(&mut self) {
-        let own: Vec<ShardId> = self.counts().map(|(shard, _)| shard).collect();
-        for shard in own {
-            self.clear(shard);
+        for shard in ShardId::all() {
+            if self.has(shard) {
+                self.clear(shard);
+            }
         }
     }
 
-    /// Iterates over the counts of all owned shards.
+    /// Iterates over all shards of the owner, with their numbers of keys and set bits.
     pub fn counts(&self) -> impl Iterator<Item = (ShardId, Count)> {
         let owned = ShardId::all().filter(|&shard| self.has(shard));
         owned.zip(self.counts.iter().copied())
@@ -211,8 +216,8 @@ impl TestAll<'_> {
         places.visit(region.blocks(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {
             let drawn = places.into_iter().enumerate();
             let drawn = drawn.map(|(part, place)| (&blocks[place], native.draw(key_hash, part)));
-            // Looks at all blocks. They have been fetched, and no processor can predict unseen
-            // keys, so a branch would cost more.
+            // Tests all blocks without a branch: they have been fetched, and a processor cannot
+            // predict whether a key is seen.
             verdicts.push(Verdict::of(kernel.hold(drawn)));
         });
     }

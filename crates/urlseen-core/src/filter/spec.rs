@@ -23,28 +23,28 @@ pub struct FilterSpec {
     pub keep_fragments: bool,
 }
 
-/// Reason for which a spec is impossible or cannot be read.
+/// Reason why a spec is impossible or cannot be read.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum SpecError {
-    /// The kind cannot be that large, or that small.
+    /// The kind has no filter of this size.
     #[error(transparent)]
     Size(#[from] SizeError),
-    /// No kind can be that large.
+    /// No kind has a filter of this capacity.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
-    /// No kind has that error rate.
+    /// No kind has a filter of this error rate.
     #[error(transparent)]
     ErrorRate(#[from] ErrorRateError),
     /// RedisBloom cannot reserve a filter with these parameters.
     #[error(transparent)]
     Reserve(#[from] ReserveError),
     /// Redis cannot hold filters of the kind.
-    #[error("the filter kind {0} is for filter.place = \"local\" alone")]
+    #[error("the filter kind {0} exists only in memory, with filter.place = \"local\"")]
     NotInRedis(Kind),
     /// The capacity is more than the kind can count.
     #[error(
         "filter.capacity is {capacity}, and the kind {kind} is made for at most {} \
-         fingerprints; lower it, or use another kind",
+         fingerprints; lower filter.capacity, or use another kind",
         u32::MAX
     )]
     TooMany {
@@ -66,14 +66,14 @@ pub enum SpecError {
     },
 }
 
-/// Difference between an existing filter and the wanted one.
+/// Difference between an existing filter and the wanted filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SpecDifference {
     /// Name of the part: a key of the configuration if there is one.
     pub what: &'static str,
-    /// The part of the filter that exists.
+    /// Text of the part in the existing filter.
     pub found: String,
-    /// The part of the filter that is wanted.
+    /// Text of the part in the wanted filter.
     pub wanted: String,
 }
 
@@ -88,10 +88,10 @@ impl fmt::Display for SpecDifference {
 pub const DIVISION: &str = "the division of the filter's bits";
 
 impl FilterSpec {
-    /// Reads the parts that `value` has under the names of the configuration.
+    /// Reads a spec. `value` returns the text of a part under its name in the configuration.
     ///
     /// # Errors
-    /// A part is missing, or no filter has these parts.
+    /// A part is missing or invalid, or no filter can have these parts.
     pub fn read(value: impl Fn(&'static str) -> Option<String>) -> Result<Self, SpecError> {
         Ok(Self {
             parameters: part::<Kind>(&value, "filter.kind")?.read(&value)?,
@@ -100,7 +100,7 @@ impl FilterSpec {
         })
     }
 
-    /// Returns the parts under the names that [`FilterSpec::read`] reads.
+    /// Returns the parts under their names in the configuration, for [`FilterSpec::read`].
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
@@ -114,8 +114,8 @@ impl FilterSpec {
         self.parameters.kind()
     }
 
-    /// Compares the parts with those of `wanted`. A part that one of the two leaves open is no
-    /// difference: a seed not yet drawn, or the size of an imported filter. If the kinds differ,
+    /// Returns the parts that differ from those of `wanted`. A part that one spec leaves open is
+    /// not compared: a seed not yet drawn, or the size of an imported filter. If the kinds differ,
     /// their parameters are not compared.
     pub fn differences(&self, wanted: &Self) -> Vec<SpecDifference> {
         let of_wanted = wanted.fields();
@@ -144,7 +144,7 @@ impl FilterSpec {
     }
 }
 
-/// Reads one part of a spec.
+/// Reads one required part of a spec.
 pub(super) fn part<T: FromStr>(
     value: &impl Fn(&'static str) -> Option<String>,
     name: &'static str,
@@ -249,7 +249,7 @@ mod tests {
     }
 
     #[test]
-    fn the_size_of_what_was_imported_is_nobodys_wish() {
+    fn the_size_of_an_imported_filter_is_not_compared() {
         let [imported, reserved] = [Parameters::imported(), reserved()]
             .map(|parameters| FilterSpec { parameters, ..native("5", None) });
         assert_eq!(imported.differences(&reserved), []);
@@ -259,7 +259,7 @@ mod tests {
         Parameters::reserved(Reservation {
             capacity: Capacity::new(1000).unwrap(),
             error_rate: ErrorRate::new(0.01).unwrap(),
-            growth: Reservation::growth_of(2),
+            expansion: 2,
         })
     }
 }

@@ -1,4 +1,4 @@
-//! Conversion of the `redis` crate's errors to [`LinkError`].
+//! Conversion of errors of the `redis` crate to [`LinkError`].
 //!
 //! Redis begins an error reply with a code, and the code decides. The text after it matters in two
 //! cases: the code is the general `ERR`, or the error was raised inside a script and comes wrapped.
@@ -80,7 +80,7 @@ fn of_client(error: &RedisError) -> LinkError {
     }
 }
 
-/// Finds the operating system's error inside, if there is one.
+/// Returns the error of the operating system inside, if there is one.
 fn io_error(error: &RedisError) -> Option<&io::Error> {
     // The crate wraps the cause in an `Arc` that it shares.
     let source = error.source()?;
@@ -110,18 +110,10 @@ fn of_reply(code: &str, reply: &str) -> LinkError {
         "DENIED" => LinkError::Protected,
         "NOPERM" => LinkError::NoPermission { denied: denied(reply) },
         "WRONGTYPE" => LinkError::WrongType,
-        "ERR" => of_plain_reply(reply),
+        "ERR" => in_script(reply).map_or_else(|| of_words(reply), of_wrapped),
         "EXECABORT" if let Some((_, cause)) = reply.split_once("because of: ") => of_wrapped(cause),
         "@user_script:" => of_wrapped(behind_line(reply).unwrap_or(reply)),
         _ => LinkError::Refused { code: code.to_owned(), reply: reply.to_owned() },
-    }
-}
-
-/// Classifies a reply whose code is the general `ERR`.
-fn of_plain_reply(reply: &str) -> LinkError {
-    match in_script(reply) {
-        Some(inner) => of_wrapped(inner),
-        None => of_words(reply),
     }
 }
 

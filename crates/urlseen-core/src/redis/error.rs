@@ -1,6 +1,6 @@
 //! Errors between urlseen and Redis, each with its message.
 
-/// Outlook of a retry without a change to the configuration of either side.
+/// Outcome to expect of a retry, if no configuration changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// A retry can help after a while: the server is away, starting, full, busy or changing roles.
@@ -14,7 +14,7 @@ pub enum Retry {
 pub enum Denied {
     /// Command in capitals; a subcommand follows a bar, as in `SCRIPT|LOAD`.
     Command(String),
-    /// Some command in a script. Redis before 7.2 does not name it.
+    /// Some command in a script. Redis before 7.2 does not name the command.
     CommandInScript,
     /// One of the keys of the command.
     Key,
@@ -30,22 +30,21 @@ impl std::fmt::Display for Denied {
     }
 }
 
-/// Error of the connection to Redis. Every error of the `redis` crate becomes one of these
-/// (`LinkError::from`).
+/// Error of the connection to Redis. `LinkError::from` converts every error of the `redis` crate.
 ///
 /// After [`LostConnection`](Self::LostConnection) and [`Garbled`](Self::Garbled) the connection is
-/// unusable; after the others it still works. A command that Redis refused did nothing. A script
-/// may have written before one of its commands failed.
+/// unusable; after other errors it still works. A command that Redis refused changed nothing. A
+/// script may have written before one of its commands failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum LinkError {
     /// Connection that could not be opened.
     #[error(
         "cannot reach Redis at {address}: {cause}; check that the server runs and that redis.url \
-         is right"
+         is correct"
     )]
     Unreachable { address: String, cause: String },
-    /// Socket file that exists and that this user may not open.
+    /// Socket file that this user may not open.
     #[error(
         "may not open the socket of Redis at {address}: permission denied; run urlseen as a user \
          in that socket's group, or widen unixsocketperm in redis.conf"
@@ -56,16 +55,16 @@ pub enum LinkError {
     NoDescriptor { address: String, cause: String },
     /// New connection that the server closed.
     #[error(
-        "Redis at {address} closed the new connection before it answered anything; either it has \
-         too many clients (maxclients), or is in protected mode, or the port is for TLS (then \
-         write rediss:// in redis.url), or it is shutting down: its log says which"
+        "Redis at {address} closed the new connection before it answered anything; either the \
+         server has too many clients (maxclients), or it is in protected mode, or the port is for \
+         TLS (then write rediss:// in redis.url), or it is shutting down: its log has the reason"
     )]
     HungUp { address: String },
     /// New encrypted connection that the server closed, in the handshake or after it.
     #[error(
         "Redis at {address} closed the new connection before it answered anything over TLS; \
-         either it has too many clients (maxclients), or the port is not its tls-port (without \
-         TLS, write redis:// in redis.url), or it is shutting down: its log says which"
+         either the server has too many clients (maxclients), or the port is not its tls-port \
+         (without TLS, write redis:// in redis.url), or it is shutting down: its log has the reason"
     )]
     TlsHungUp { address: String },
     /// Server that accepts only clients with a certificate of their own.
@@ -79,62 +78,62 @@ pub enum LinkError {
     #[error(
         "no TLS connection to Redis at {address}: {cause}; the port must be the server's tls-port, \
          and its certificate must be valid today, made for that host name and signed by an \
-         authority that this machine trusts (the file of an authority of your own is named in \
-         SSL_CERT_FILE)"
+         authority that this machine trusts (set SSL_CERT_FILE to the file of an authority of \
+         your own)"
     )]
     Tls { address: String, cause: String },
     /// Broken connection, or a command without an answer in the time allowed.
     #[error(
-        "lost the connection to Redis: {cause}; whether the last commands were carried out is not \
+        "lost the connection to Redis: {cause}; whether Redis ran the last commands is not \
          known until a new connection asks"
     )]
     LostConnection { cause: String },
     /// Reply `LOADING`: the server reads its data.
     #[error(
-        "Redis is still loading its data from disk and answers nothing until that is done; wait \
-         for it (INFO persistence shows how far it is)"
+        "Redis is still loading its data from disk and answers nothing until it is done; wait \
+         for the end (INFO persistence shows the progress)"
     )]
     Loading,
     /// Reply `MISCONF`: the server could not save.
     #[error(
         "Redis takes no writes because its last save to disk failed; look for the cause in its log \
-         (disk full? no permission?): writes go on by themselves once a save works"
+         (disk full? no permission?): Redis accepts writes again after a successful save"
     )]
     Misconf,
     /// Reply `BUSY`: a script runs for too long.
     #[error(
         "Redis is busy with a script that has been running for too long and answers nothing else; \
-         wait for its end, or end it with SCRIPT KILL (or FUNCTION KILL)"
+         wait until the script ends, or end it with SCRIPT KILL (or FUNCTION KILL)"
     )]
     Busy,
     /// Reply `READONLY`: the server is a replica.
     #[error(
-        "this Redis has become a read-only replica and takes no writes; wait for the failover to \
-         end, or point redis.url at the primary"
+        "this Redis has become a read-only replica and takes no writes; wait for the end of the \
+         failover, or set redis.url to the primary"
     )]
     ReadOnly,
     /// Reply `OOM`: the server's memory is full.
     #[error(
-        "Redis has reached its maxmemory and takes no more data; let the crawlers empty their \
-         lists, or raise maxmemory"
+        "Redis has reached its maxmemory and takes no more data; wait until the crawlers have \
+         emptied their lists, or raise maxmemory"
     )]
     OutOfMemory,
     /// Reply `NOSCRIPT`: the server does not know the script.
     #[error(
-        "Redis does not know the script any more (it was restarted, or SCRIPT FLUSH was called); \
-         the script has to be sent again"
+        "Redis does not know the script any more, after a restart or a SCRIPT FLUSH; the script \
+         must be sent again"
     )]
     NoScript,
     /// Reply `MASTERDOWN`: a replica without its primary.
     #[error(
         "this Redis is a replica that has lost its primary and may not answer from old data; wait \
-         for the primary, or point redis.url at it"
+         for the primary, or set redis.url to the primary"
     )]
     MasterDown,
     /// Reply `NOREPLICAS`: too few replicas are connected.
     #[error(
         "Redis takes no writes while fewer replicas are connected than its min-replicas-to-write; \
-         bring the replicas back, or lower that number"
+         reconnect the replicas, or lower that number"
     )]
     NoReplicas,
     /// Reply `CLUSTERDOWN` or `TRYAGAIN` of a cluster.
@@ -144,7 +143,10 @@ pub enum LinkError {
     )]
     ClusterDown { reply: String },
     /// Server with as many connections as it allows.
-    #[error("Redis has as many clients as its maxclients allows; close some, or raise maxclients")]
+    #[error(
+        "Redis has as many clients as its maxclients allows; close some clients, or raise \
+         maxclients"
+    )]
     TooManyClients,
     /// Reply `UNBLOCKED`: a waiting command was cut short.
     #[error(
@@ -158,7 +160,7 @@ pub enum LinkError {
     /// Reply `MOVED` or `ASK` of a cluster node.
     #[error(
         "this Redis is a node of a Redis Cluster and the key is on another one; this version of \
-         urlseen works with a single server only: point redis.url at one without cluster mode"
+         urlseen works only with a single server: set redis.url to a server without cluster mode"
     )]
     Cluster,
     /// Reply `CROSSSLOT`: the keys lie in different slots.
@@ -179,10 +181,10 @@ pub enum LinkError {
          other than default in redis.url like redis://user@host:6379/0"
     )]
     AuthNeeded,
-    /// Password for a server that has none.
+    /// Password for a server without passwords.
     #[error(
-        "a password was given, but this Redis has none for its default user; take the password out \
-         of redis.url and URLSEEN_REDIS_PASSWORD, or check that this is the right server"
+        "a password was given, but this Redis has none for its default user; remove the password \
+         from redis.url and URLSEEN_REDIS_PASSWORD, or check that this is the correct server"
     )]
     NoPasswordSet,
     /// Reply `DENIED`: the server is in protected mode.
@@ -193,33 +195,34 @@ pub enum LinkError {
     Protected,
     /// Reply `NOPERM`: the ACL user lacks a permission.
     #[error(
-        "the Redis user may not {denied}; an administrator grants it with ACL SETUSER (ACL LOG on \
-         the server shows what was denied to whom)"
+        "the Redis user may not {denied}; an administrator can grant that with ACL SETUSER (ACL \
+         LOG on the server shows the denied commands and keys)"
     )]
     NoPermission { denied: Denied },
     /// Reply `WRONGTYPE`: a key holds another type.
     #[error(
-        "a key of the crawl holds another type of value than it must; find out who wrote it (TYPE \
-         shows the type of a key), and move it away with RENAME or choose other keys"
+        "a key of the crawl holds another type of value than it must; find the program that \
+         wrote it (TYPE shows the type of a key), and rename the key with RENAME or choose other \
+         keys"
     )]
     WrongType,
     /// Database that the server does not have.
     #[error(
-        "Redis has no database {db}; take a smaller number in redis.url, or raise databases in \
+        "Redis has no database {db}; use a smaller number in redis.url, or raise databases in \
          redis.conf (a cluster has database 0 only)"
     )]
     NoSuchDatabase { db: u32 },
     /// Command that the server does not have.
     #[error(
         "this Redis does not know the command {command}; it is older than 6.2, or it is a \
-         Sentinel (then point redis.url at the primary that it watches), or its configuration \
-         (rename-command) or its provider took the command away"
+         Sentinel (then set redis.url to the primary that it watches), or its configuration \
+         (rename-command) or its provider removed the command"
     )]
     UnknownCommand { command: String },
     /// Any other error reply. Scripts of urlseen raise errors with a code of their own, too.
     #[error("Redis refused a command: {code} {reply}")]
     Refused { code: String, reply: String },
-    /// Reply that has no meaning in the protocol.
+    /// Bytes that are no reply of the protocol, or a reply that the command cannot have.
     #[error(
         "the server is not Redis, or not a version that urlseen knows: {cause}; check the host \
          and port in redis.url"

@@ -1,19 +1,19 @@
-//! Drops everything after a batch, so that the log can continue there.
+//! Deletes all batches after a head, so that the log can continue there.
 //!
-//! If the process is killed or the power fails at any point, the folder still leads to the same
-//! batch:
+//! The folder leads to the same head if the process is killed or the power fails at any point:
 //!
-//! 1. Adds and forgets among the dropped batches count all the same. If there are any, the file of
-//!    the first dropped batch is written anew aside: up to that batch, and then those records. It
-//!    replaces the old file, on the disk. The files after it do not follow it any more.
-//! 2. The files after it are removed, newest first, and the snapshots to drop; on the disk.
-//! 3. If the file was not written anew, it is cut and synced.
+//! 1. Adds and forgets after the head stay. If there are any, a new file replaces the file of the
+//!    first dropped batch. The new file has the records before that batch, and then these adds and
+//!    forgets. Later files no longer follow the new file.
+//! 2. The later files of the log are removed, newest first. Then the snapshots to drop are removed,
+//!    and the folder is synced.
+//! 3. If no new file was written, the file of the first dropped batch is cut and synced.
 //!
-//! Only then are the numbers of the dropped records used again.
+//! After that, new records can use the numbers of the dropped records.
 
 use std::io;
 
-use super::dir::{Dir, aside};
+use super::dir::aside;
 use super::disk::read_exact_at;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
@@ -27,52 +27,39 @@ const COPY: usize = 1 << 20;
 /// Files and records to drop.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// First and last position of the records that stay as they are. A walk began at the first.
+    /// First and last position of the records that do not change.
     pub(super) from: Position,
     pub(super) end: Position,
-    /// Place of that end in the files; `None` if no file reaches it.
+    /// Place of `end` in the files. `None` if no file reaches `end`.
     pub(super) place: Option<Place>,
-    /// True if adds or forgets follow.
+    /// True if the log has adds or forgets after `end`.
     pub(super) keep_adds: bool,
 }
 
-/// Dropped part of the log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Cut {
-    /// Dropped batches, which Redis does not know.
-    pub batches: u64,
-    /// Fingerprints of the dropped batches.
-    pub(crate) fingerprints: u64,
-    /// Dropped bytes, with those that could not be read.
-    pub(crate) bytes: u64,
-}
-
-/// File in which the log continues.
+/// File that the log continues in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Tail {
     pub(super) name: String,
     pub(super) len: u64,
 }
 
-/// End of the log, and the file in which it can continue, if there is one.
+/// End of the log, and the file in which the log can continue. `None` if the log needs a new file.
 pub(super) type Stand = (Position, Option<Tail>);
 
-/// Carries out the plan. Returns the end of the log, and the file in which it can continue, if
-/// there is one.
+/// Carries out the plan. Returns the end of the log, and the file that the log can continue in.
 pub(super) fn apply(
-    dir: &Dir,
-    filter: u64,
+    segments: &Segments,
     plan: &Plan,
     snapshots: &[String],
 ) -> Result<Stand, RecoveryError> {
-    let segments = Segments::list(dir)?;
+    let dir = &segments.dir;
     let mut end = plan.end;
     let mut tail = None;
     if let Some(place) = plan.place {
         let name = segment::name(place.file);
         let mut len = place.offset;
         if plan.keep_adds {
-            (end, len) = rewrite(dir, filter, &segments, plan, place, &name)?;
+            (end, len) = rewrite(segments, plan, place, &name)?;
         }
         tail = Some(Tail { name, len });
     }
@@ -91,8 +78,8 @@ pub(super) fn apply(
     let answer = dir.requests().begin("a sync of the folder");
     dir.sync()?;
     drop(answer);
-    // Even if nothing is cut, this puts the records of a process without fsync on the disk, before
-    // the log continues after them.
+    // Even without a cut, the syncs are needed: an earlier process may have written the records
+    // without a sync.
     for (file, len) in segments.iter() {
         let Some(place) = plan.place.filter(|place| file <= place.file) else { continue };
         let next = segments.iter().map(|(other, _)| other).find(|&other| other > file);
@@ -109,15 +96,15 @@ pub(super) fn apply(
     Ok((end, tail))
 }
 
-/// Writes the file of `place` anew: up to `place`, and then the adds and forgets from after it.
+/// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds
+/// and forgets.
 fn rewrite(
-    dir: &Dir,
-    filter: u64,
     segments: &Segments,
     plan: &Plan,
     place: Place,
     name: &str,
 ) -> Result<(Position, u64), RecoveryError> {
+    let dir = &segments.dir;
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
     let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));
@@ -130,7 +117,7 @@ fn rewrite(
     }
     buffer.clear();
     let (mut end, mut result) = (plan.end, Ok(()));
-    segments.walk(dir, filter, plan.from, |_, entry| {
+    segments.walk(plan.from, |_, entry| {
         if entry.head.kind != Kind::Batch
             && entry.head.position.number > plan.end.number
             && result.is_ok()

@@ -2,7 +2,7 @@
 
 use std::io;
 
-/// Place in a file that is not as it was written.
+/// Damaged place in a file of the folder.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{file} at byte {offset}: {what}")]
 pub struct Damage {
@@ -10,7 +10,7 @@ pub struct Damage {
     pub(crate) file: String,
     /// Offset of the first byte that cannot be read.
     pub(crate) offset: u64,
-    /// Kind of the damage, for people.
+    /// Kind of the damage, for messages.
     pub(crate) what: &'static str,
 }
 
@@ -26,8 +26,14 @@ pub(super) enum ReadError {
     Io(#[from] io::Error),
 }
 
+impl Damage {
+    pub(super) fn new(file: impl Into<String>, offset: u64, what: &'static str) -> Self {
+        Self { file: file.into(), offset, what }
+    }
+}
+
 impl ReadError {
-    /// Returns the damage, or else the failure of the disk.
+    /// Returns the damage, or the error of the disk.
     pub(super) fn damage(self) -> io::Result<Damage> {
         match self {
             Self::Damaged(damage) => Ok(damage),
@@ -40,12 +46,12 @@ impl ReadError {
     }
 }
 
-/// Passes over damage, which counts as nothing read.
+/// Converts damage to `None`.
 pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
 }
 
-/// Passes over damage, and over a file that was pruned meanwhile.
+/// Converts damage, and a file that was pruned meanwhile, to `None`.
 pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     match sound(read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,41 +1,47 @@
-//! The part of the file system that the storage folder needs. Only this file uses `std::fs`. So
-//! tests can replace the disk with one that loses power, fills up or fails at any step.
+//! Operations of the file system that a storage folder needs. Only this module uses `std::fs`. So
+//! tests can use a simulated disk that loses power, fills up or fails at any step.
 
 use std::fmt::Debug;
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
+use super::requests::Requests;
 use crate::storage::descriptors;
 
-/// Requests of a storage folder to a file system. Each call is one step, which may fail or be the
-/// last one before the power fails.
+/// The directory of a storage folder. Each call is one step, which may fail or be the last one
+/// before the power fails. Callers name a file by its name in the directory.
 pub(super) trait Disk: Debug + Send + Sync {
-    /// Makes a directory and its parents, for this user alone. Returns those that it made, the
-    /// innermost first.
-    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
-    /// Removes an empty directory.
+    /// Returns the path of the directory.
+    fn path(&self) -> &Path;
+    /// Returns the requests that the disk has not answered yet.
+    fn requests(&self) -> &Requests;
+    /// Makes the directory and its parents, for this user alone. Returns the directories that it
+    /// made, the innermost first.
+    fn make(&self) -> io::Result<Vec<PathBuf>>;
+    /// Removes an empty directory that [`Disk::make`] has made.
     fn remove_dir(&self, dir: &Path) -> io::Result<()>;
-    /// Returns the inode of a file; `None` if there is none.
-    fn inode(&self, path: &Path) -> io::Result<Option<u64>>;
-    /// Lists the files in a directory.
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>>;
+    /// Returns the inode of a file; `None` if there is no such file.
+    fn inode(&self, name: &str) -> io::Result<Option<u64>>;
+    /// Lists the files in the directory.
+    fn list(&self) -> io::Result<Vec<Entry>>;
     /// Opens an existing file to read.
-    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>>;
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>>;
     /// Opens a file to read and to append to.
-    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// Makes a file to append to, for this user alone; empties an existing one.
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
-    /// Opens a file and locks it until it is closed, without waiting. Makes the file if there is
-    /// none, unless the lock is shared. `Err` inside: another process has the lock.
-    fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
-    /// Renames a file, and replaces the other one if there is any.
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
-    /// Removes a file from its directory.
-    fn remove(&self, path: &Path) -> io::Result<()>;
-    /// Opens a directory to sync it.
-    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>>;
+    fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Makes a file to append to, for this user alone; empties an existing file.
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
+    /// Opens a file and locks it until it is closed, without waiting. Makes a missing file, unless
+    /// the lock is shared. `Err` inside: another process has the lock.
+    fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
+    /// Renames a file, and replaces a file of the new name.
+    fn rename(&self, from: &str, to: &str) -> io::Result<()>;
+    /// Removes a file from the directory.
+    fn remove(&self, name: &str) -> io::Result<()>;
+    /// Opens the directory. A sync through this handle needs no other file descriptor.
+    fn handle(&self) -> io::Result<Box<dyn DiskDir>>;
 }
 
 /// An open directory on a disk.
@@ -48,7 +54,7 @@ pub(super) trait DiskDir: Debug + Send + Sync {
 pub(super) trait ReadFile: Debug + Send + Sync {
     /// Reads from `offset`; 0 bytes at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
-    /// Returns the number of its bytes.
+    /// Returns the number of bytes of the file.
     fn len(&self) -> io::Result<u64>;
 }
 
@@ -60,7 +66,7 @@ pub(super) trait DiskFile: ReadFile {
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Syncs the file: its content survives a loss of power.
     fn sync(&self) -> io::Result<()>;
-    /// Returns the inode, which tells the file from its copies.
+    /// Returns the inode of the file. The inode distinguishes the file from its copies.
     fn inode(&self) -> io::Result<u64>;
     /// Returns true if any directory still has the file.
     fn is_linked(&self) -> io::Result<bool>;
@@ -76,25 +82,24 @@ pub(super) struct Entry {
 /// Processes that may lock a file in addition to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
-    /// No other process may lock it.
+    /// No other process may lock the file.
     Exclusive,
-    /// Others may lock it if they share the lock.
+    /// Other processes may take a shared lock.
     Shared,
 }
 
-/// Another process has the lock. Holds the file, not locked, which names that process.
+/// File that another process has locked. Its content names that process.
 #[derive(Debug)]
 pub(super) struct Busy(pub(super) Box<dyn DiskFile>);
 
-/// Names the start of the machine that this process belongs to, and the namespace whose clock since
-/// then it reads.
+/// Returns the id of the boot of the machine, and the time namespace of this process.
 pub(super) fn boot() -> io::Result<String> {
     let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     let clock = std::fs::read_link("/proc/self/ns/time")?;
     Ok(format!("{} {}", id.trim(), clock.display()))
 }
 
-/// All of a file that is small.
+/// Reads all of a small file.
 pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
     let len = file.len()?;
     let mut bytes = vec![0; usize::try_from(len).map_err(io::Error::other)?];
@@ -102,7 +107,7 @@ pub(super) fn read_all(file: &dyn ReadFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Fills `buffer` from `offset` on.
+/// Reads bytes of the file from `offset` on, until `buffer` is full.
 pub(super) fn read_exact_at(
     file: &dyn ReadFile,
     mut buffer: &mut [u8],
@@ -120,27 +125,24 @@ pub(super) fn read_exact_at(
     Ok(())
 }
 
-/// The file system of this machine.
+/// A directory of this machine.
 #[derive(Debug)]
-pub(super) struct RealDisk;
+pub(super) struct RealDisk {
+    path: PathBuf,
+    requests: Requests,
+}
 
-/// A file of this machine, and its path for messages.
+/// An open file of this machine, or the open directory.
 struct RealFile {
     file: File,
     path: PathBuf,
+    requests: Requests,
 }
 
 impl Debug for RealFile {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}", self.path.display())
     }
-}
-
-/// A directory of this machine, and its path for messages.
-#[derive(Debug)]
-struct RealDir {
-    file: File,
-    path: PathBuf,
 }
 
 /// Adds the attempted operation to an error.
@@ -150,13 +152,30 @@ fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
     })
 }
 
-fn opened(options: &OpenOptions, verb: &str, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-    let file = named(options.open(path), verb, path)?;
-    Ok(Box::new(RealFile { file, path: path.to_owned() }))
+impl RealDisk {
+    /// Names the directory `path`, which may not exist yet.
+    pub(super) fn at(path: &Path) -> Arc<dyn Disk> {
+        Arc::new(Self { path: path.to_owned(), requests: Requests::default() })
+    }
+
+    fn opened(&self, options: &OpenOptions, verb: &str, name: &str) -> io::Result<Box<RealFile>> {
+        let path = self.path.join(name);
+        let file = named(options.open(&path), verb, &path)?;
+        Ok(Box::new(RealFile { file, path, requests: self.requests.clone() }))
+    }
 }
 
 impl Disk for RealDisk {
-    fn create_dir(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+    fn path(&self) -> &Path {
+        &self.path
+    }
+
+    fn requests(&self) -> &Requests {
+        &self.requests
+    }
+
+    fn make(&self) -> io::Result<Vec<PathBuf>> {
+        let dir = &self.path;
         let named_dirs = dir.ancestors().filter(|dir| !dir.as_os_str().is_empty());
         let made = named_dirs.take_while(|dir| !dir.exists()).map(Path::to_owned).collect();
         named(DirBuilder::new().recursive(true).mode(0o700).create(dir), "make", dir)?;
@@ -167,20 +186,22 @@ impl Disk for RealDisk {
         named(std::fs::remove_dir(dir), "remove", dir)
     }
 
-    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
-        match std::fs::metadata(path) {
+    fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        let _answer = self.requests.begin("a look at the folder");
+        let path = self.path.join(name);
+        match std::fs::metadata(&path) {
             Ok(metadata) => Ok(Some(metadata.ino())),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => named(Err(error), "ask about", path),
+            Err(error) => named(Err(error), "inspect", &path),
         }
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<Entry>> {
         let list = || -> io::Result<Vec<Entry>> {
             let mut entries = Vec::new();
-            for entry in std::fs::read_dir(dir)? {
+            for entry in std::fs::read_dir(&self.path)? {
                 let entry = entry?;
-                // The files of this module have only names in UTF-8.
+                // All names that this module gives to files are UTF-8.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 match entry.metadata() {
                     Ok(metadata) if metadata.is_file() => {
@@ -194,60 +215,62 @@ impl Disk for RealDisk {
             entries.sort();
             Ok(entries)
         };
-        named(list(), "list", dir)
+        named(list(), "list", &self.path)
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
-        Ok(opened(OpenOptions::new().read(true), "open", path)?)
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
+        Ok(self.opened(OpenOptions::new().read(true), "open", name)?)
     }
 
-    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        opened(OpenOptions::new().read(true).append(true), "open", path)
+    fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        Ok(self.opened(OpenOptions::new().read(true).append(true), "open", name)?)
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
         let options = &mut OpenOptions::new();
         let options = options.read(true).append(true).create(true).mode(0o600);
-        let file = opened(options, "make", path)?;
+        let file = self.opened(options, "make", name)?;
         // The system does not truncate a file that it opens to append.
         file.set_len(0)?;
         Ok(file)
     }
 
-    fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
+    fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
         let options = &mut OpenOptions::new();
         let options = match lock {
             Lock::Exclusive => options.read(true).append(true).create(true).mode(0o600),
             Lock::Shared => options.read(true),
         };
-        let file = named(options.open(path), "open", path)?;
+        let file = self.opened(options, "open", name)?;
         let locked = match lock {
-            Lock::Exclusive => file.try_lock(),
-            Lock::Shared => file.try_lock_shared(),
+            Lock::Exclusive => file.file.try_lock(),
+            Lock::Shared => file.file.try_lock_shared(),
         };
-        let file = Box::new(RealFile { file, path: path.to_owned() });
         match locked {
             Ok(()) => Ok(Ok(file)),
             Err(TryLockError::WouldBlock) => Ok(Err(Busy(file))),
-            Err(TryLockError::Error(error)) => named(Err(error), "lock", path),
+            Err(TryLockError::Error(error)) => named(Err(error), "lock", &file.path),
         }
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        named(std::fs::rename(from, to), "rename", from)
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let from = self.path.join(from);
+        named(std::fs::rename(&from, self.path.join(to)), "rename", &from)
     }
 
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        named(std::fs::remove_file(path), "remove", path)
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let path = self.path.join(name);
+        named(std::fs::remove_file(&path), "remove", &path)
     }
 
-    fn open_dir(&self, dir: &Path) -> io::Result<Box<dyn DiskDir>> {
-        let file = named(File::open(dir), "open", dir)?;
-        Ok(Box::new(RealDir { file, path: dir.to_owned() }))
+    fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
+        let (path, requests) = (self.path.clone(), self.requests.clone());
+        let file = named(File::open(&path), "open", &path)?;
+        Ok(Box::new(RealFile { file, path, requests }))
     }
 }
 
-impl DiskDir for RealDir {
+impl DiskDir for RealFile {
     fn sync(&self) -> io::Result<()> {
         named(self.file.sync_all(), "sync", &self.path)
     }
@@ -255,6 +278,7 @@ impl DiskDir for RealDir {
 
 impl ReadFile for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let _answer = self.requests.begin("a read");
         loop {
             match self.file.read_at(buffer, offset) {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -264,7 +288,7 @@ impl ReadFile for RealFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.len())
+        named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.len())
     }
 }
 
@@ -282,10 +306,10 @@ impl DiskFile for RealFile {
     }
 
     fn inode(&self) -> io::Result<u64> {
-        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.ino())
+        named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.ino())
     }
 
     fn is_linked(&self) -> io::Result<bool> {
-        named(self.file.metadata(), "ask about", &self.path).map(|metadata| metadata.nlink() > 0)
+        named(self.file.metadata(), "inspect", &self.path).map(|metadata| metadata.nlink() > 0)
     }
 }

@@ -57,8 +57,8 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Bytes of the header of a log's or an archive's file. It has 8 bytes magic, 4 format, 8 id of the
-/// filter, the position that its first record follows, and a CRC-32C.
+/// Bytes of the header of a log's or an archive's file. The header has 8 bytes magic, 4 format, 8
+/// id of the filter, the position that the first record follows, and a CRC-32C.
 pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
 
 /// Makes the header of a file.
@@ -86,7 +86,7 @@ pub(super) fn followed(
         return Err(otherwise);
     }
     if fields.u64() != filter {
-        return Err("this belongs to another filter");
+        return Err("the file belongs to another filter");
     }
     Ok(fields.position())
 }

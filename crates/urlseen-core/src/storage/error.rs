@@ -13,8 +13,8 @@ use crate::storage::head::Head;
 pub enum OpenError {
     /// The file system failed.
     #[error(
-        "the storage folder {dir} cannot be opened: {reason}. See to the disk and to the \
-         permissions of this process there, or name another folder", dir = dir.display()
+        "the storage folder {dir} cannot be opened: {reason}. Check the disk and the \
+         permissions of this process, or name another folder", dir = dir.display()
     )]
     Io { dir: PathBuf, reason: io::Error },
     /// The folder does not exist.
@@ -31,21 +31,21 @@ pub enum OpenError {
     Locked { dir: PathBuf, holder: Option<Holder> },
     /// The header is damaged.
     #[error(
-        "the header of the storage folder is damaged: {0}; bring the folder back from a copy, or \
+        "the header of the storage folder is damaged: {0}; restore the folder from a copy, or \
          remove it and begin with an empty filter: urlseen storage reset"
     )]
     Header(Damage),
     /// The folder has a log or snapshots, but no header.
     #[error(
         "the storage folder {dir} has lost its header (its file `header` is missing, {file} is \
-         there); bring the file back from a copy, or remove the folder and begin with an empty \
+         there); restore the file from a copy, or remove the folder and begin with an empty \
          filter: urlseen storage reset", dir = dir.display()
     )]
     HeaderMissing { dir: PathBuf, file: String },
     /// A version with another format wrote the folder.
     #[error(
         "the storage folder {dir} has format {found}, written by another version of urlseen; this \
-         one reads the format {known}. Go on with the version that wrote it. Or begin with an \
+         one reads the format {known}. Continue with the version that wrote it. Or begin with an \
          empty filter: remove the folder or set another storage.dir, then urlseen storage reset",
         dir = dir.display(), known = super::header::FORMAT
     )]
@@ -56,21 +56,21 @@ fn by(holder: Option<&Holder>) -> String {
     holder.map_or_else(String::new, |holder| format!(" by {holder}"))
 }
 
-/// Reason for which the filter cannot be recovered to Redis's head.
+/// Reason why the filter cannot be recovered to the head of Redis.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum RecoveryError {
     /// The folder's log ends, or is damaged, before the target.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further than {end}: it lacks the \
-         fingerprints of {missing} batches{why}. urlseen storage show tells more; urlseen storage \
+         fingerprints of {missing} batches{why}. urlseen storage show has details; urlseen storage \
          adopt continues without them: their URLs are emitted again", why = because(damage.as_ref())
     )]
     Behind { target: Head, end: Head, missing: u64, damage: Option<Damage>, best: Option<Head> },
     /// The target is older than every state in the folder.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further back than {oldest}{why}. \
-         urlseen storage show tells more; urlseen storage adopt or reset goes on from here",
+         urlseen storage show has details; urlseen storage adopt or reset continues from here",
         why = because(damage.as_ref())
     )]
     Beyond { target: Head, oldest: Head, damage: Option<Damage> },
@@ -78,19 +78,20 @@ pub enum RecoveryError {
     #[error(
         "Redis stands at {target}, and the storage folder knows {ours} instead: these are two \
          histories. Is this another crawl's folder, or an old copy of it? urlseen storage show \
-         tells more; urlseen storage adopt or reset goes on from here"
+         has details; urlseen storage adopt or reset continues from here"
     )]
     OtherHistory { target: Head, ours: Head },
     /// No snapshot can be read.
     #[error(
-        "the storage folder has no snapshot that can be loaded{why}. Bring it back from a copy, or \
-         continue with an empty filter: urlseen storage reset", why = because(damage.as_ref())
+        "the storage folder has no snapshot that can be loaded{why}. Restore the folder from a \
+         copy, or continue with an empty filter: urlseen storage reset",
+        why = because(damage.as_ref())
     )]
     NoSnapshot { damage: Option<Damage> },
     /// A record of a kind that this version does not know.
     #[error(
         "the log has a record of the unknown kind {kind} ({file} at byte {offset}): a later \
-         version wrote it; run that one"
+         version wrote it; run that version"
     )]
     UnknownKind { file: String, offset: u64, kind: u8 },
     /// The folder was never begun.
@@ -125,7 +126,7 @@ impl From<ReadError> for RecoveryError {
 }
 
 impl RecoveryError {
-    /// Returns the best state at or below the target that could be loaded, if it is known.
+    /// Returns the newest state at or before the target that can be loaded, if it is known.
     pub fn best(&self) -> Option<Head> {
         match self {
             Self::Behind { best, .. } => *best,

@@ -1,4 +1,4 @@
-//! The storage folder, opened by the one process that writes it.
+//! Storage folder that this process writes to.
 //!
 //! ```text
 //! lock        locked by the process that has the folder open; names it
@@ -6,8 +6,8 @@
 //! header      the spec of the filter
 //! snapshot-*  the filter at an earlier head
 //! log-*       the changes since then
-//! archive     empty: the folder archives what it prunes from the log
-//! archive-*   fingerprints let through before that
+//! archive     empty: files that are pruned from the log go to the archive
+//! archive-*   fingerprints of pruned files of the log
 //! imports     checkpoints of imports
 //! ages        moments by which snapshots existed
 //! ```
@@ -18,13 +18,15 @@ use std::sync::Arc;
 
 use super::ages;
 use super::archive;
+use super::begun::Begun;
 use super::cut::Stand;
 use super::difference::Difference;
 use super::dir::{ASIDE, Dir};
-use super::disk::{Disk, RealDisk};
+use super::disk::RealDisk;
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, StorageSpec};
 use super::imports::{self, Checkpoint};
+use super::inspect::{self, Look};
 use super::journal::Journal;
 use super::lease;
 use super::lock::{Hold, Shared, Turn};
@@ -41,14 +43,15 @@ use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// A storage folder, locked. No other process writes to it while this value, a [`Journal`] or a
-/// [`SnapshotWriter`] from it lives.
+/// Storage folder that this process has locked. No other process writes to the folder while this
+/// value, its [`Journal`] or its [`SnapshotWriter`] exists.
 #[derive(Debug)]
 pub struct Folder {
     pub(super) dir: Dir,
     shared: Arc<Shared>,
-    header: Option<Header>,
-    /// End of the log, and its file, until a journal is made that continues there.
+    begun: Option<Begun>,
+    /// End of the log, and the file in which the log continues. `None` after a journal was opened
+    /// there.
     stand: Option<Stand>,
 }
 
@@ -64,18 +67,35 @@ pub struct Usage {
 }
 
 impl Folder {
-    /// Opens a folder to write to. Makes it, readable by this user alone, if there is none; removes
-    /// a new folder at the end unless it was begun. Takes the lock without waiting for it, and
-    /// removes half-written files.
+    /// Opens a folder to write to, and locks it without waiting. Makes a missing folder, readable
+    /// by this user alone. Removes half-written files. Dropping the value removes a new folder in
+    /// which no filter was begun.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        Self::open_on(Arc::new(RealDisk), dir)
+        Self::open_on(RealDisk::at(dir))
     }
 
-    pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
-        let dir = Dir::new(disk, path);
-        let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
+    /// Opens the folder of a simulated disk, like [`Folder::open`].
+    ///
+    /// # Errors
+    /// The same errors as of [`Folder::open`].
+    #[cfg(feature = "simulation")]
+    pub fn open_simulated(disk: &super::sim::SimDisk) -> Result<Self, OpenError> {
+        Self::open_on(disk.dir())
+    }
+
+    /// Reads the content of the folder. Writes nothing.
+    ///
+    /// # Errors
+    /// If the disk fails, or the header cannot be read.
+    pub fn look(&self) -> Result<Look, OpenError> {
+        inspect::look_on(&self.dir)
+    }
+
+    pub(super) fn open_on(dir: Dir) -> Result<Self, OpenError> {
+        let path = || dir.path().to_owned();
+        let failed = |reason| OpenError::Io { dir: path(), reason };
         let hold = Hold::take(&dir).map_err(failed)?;
-        let hold = hold.map_err(|holder| OpenError::Locked { dir: path.to_owned(), holder })?;
+        let hold = hold.map_err(|holder| OpenError::Locked { dir: path(), holder })?;
         let prepare = || {
             let mut files = dir.list()?;
             for file in files.extract_if(.., |file| file.name.ends_with(ASIDE)) {
@@ -84,8 +104,8 @@ impl Folder {
             Ok(files)
         };
         let files = prepare().map_err(failed)?;
-        let header = read_header(&dir, &files)?;
-        Ok(Self { dir, shared: Arc::new(Shared::new(hold)), header, stand: None })
+        let begun = read_header(&dir, &files)?;
+        Ok(Self { dir, shared: Arc::new(Shared::new(hold)), begun, stand: None })
     }
 
     /// Returns the folder's path.
@@ -93,41 +113,41 @@ impl Folder {
         self.dir.path()
     }
 
-    /// Returns what the disk has not answered yet.
+    /// Returns the requests that the disk has not answered yet.
     pub fn requests(&self) -> &Requests {
         self.dir.requests()
     }
 
-    /// Returns the header, with the seed and the geometry that the filter must be started with;
-    /// `None` if the folder was not begun.
+    /// Returns the header, which has the seed and the geometry of the filter. `None` if the folder
+    /// has no filter yet.
     pub fn header(&self) -> Option<&Header> {
-        self.header.as_ref()
+        self.begun.as_ref().map(|begun| &begun.header)
     }
 
     /// Begins a new folder with an empty filter at `at`, under the id `filter`. Draws a seed if
-    /// `spec` leaves it open. Everything is on the disk when this returns; before that, the folder
+    /// `spec` has none. All data is on the disk when the method returns. Until then, the folder
     /// counts as new.
     ///
     /// # Panics
-    /// If it was begun before: see [`Folder::erase`].
+    /// If the folder already has a filter: see [`Folder::erase`].
     pub fn begin(&mut self, spec: &StorageSpec, filter: u64, at: Head) -> io::Result<&Header> {
-        assert!(self.header.is_none(), "a folder is begun once");
+        assert!(self.begun.is_none(), "a folder is begun once");
         let mut spec = spec.clone();
         spec.filter.parameters = spec.filter.parameters.seeded(Seed::random);
-        let header = Header::new(filter, &spec);
+        let begun = Begun { dir: Dir::clone(&self.dir), header: Header::new(filter, &spec) };
         self.drop_history()?;
-        let position = snapshot::empty(&self.dir, &header, at)?;
-        self.dir.write_aside(header::NAME, &header.encode())?;
+        let position = snapshot::empty(&begun, at)?;
+        self.dir.write_aside(header::NAME, &begun.header.encode())?;
         self.dir.replace(header::NAME)?;
         self.dir.sync()?;
         self.stand = Some((position, None));
-        Ok(self.header.insert(header))
+        Ok(&self.begun.insert(begun).header)
     }
 
     /// Returns true if a filter of RedisBloom may be imported: the folder is new, or an import into
-    /// it was interrupted.
+    /// the folder was interrupted.
     pub fn awaits_import(&self) -> io::Result<bool> {
-        let Some(header) = &self.header else { return Ok(true) };
+        let Some(header) = self.header() else { return Ok(true) };
         if !header.spec().filter.parameters.is_imported() {
             return Ok(false);
         }
@@ -138,7 +158,7 @@ impl Folder {
     }
 
     /// Imports a filter of RedisBloom into a folder that [awaits](Folder::awaits_import) it.
-    /// Everything is on the disk when this returns. If the process is killed meanwhile, the folder
+    /// All data is on the disk when the method returns. If the process is killed before, the folder
     /// still awaits the import.
     ///
     /// # Panics
@@ -148,7 +168,7 @@ impl Folder {
             spec.filter.parameters.is_imported() && self.awaits_import()?,
             "not to be imported"
         );
-        if self.header.is_none() {
+        if self.begun.is_none() {
             self.begin(spec, id, Head::START)?;
         }
         let mut rebase = self.rebase(Head::START)?;
@@ -156,9 +176,9 @@ impl Folder {
         rebase.finish().map(drop)
     }
 
-    /// Deletes everything; the folder is new then. If the process is killed meanwhile, some files
-    /// are gone, and the caller must erase the folder again. Earlier journals and snapshot writers
-    /// fail from now on.
+    /// Deletes all files. After that, the folder counts as new. If the process is killed meanwhile,
+    /// some files remain, and the caller must erase the folder again. Earlier journals and snapshot
+    /// writers fail from now on.
     pub fn erase(&mut self) -> io::Result<()> {
         self.shared.next_turn();
         self.stand = None;
@@ -166,7 +186,7 @@ impl Folder {
         for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
             self.dir.remove_if_there(name)?;
         }
-        self.header = None;
+        self.begun = None;
         self.dir.sync()
     }
 
@@ -184,17 +204,17 @@ impl Folder {
 
     /// Compares the folder's spec with the wanted one. A new folder fits every spec.
     pub fn check(&self, spec: &StorageSpec) -> Result<(), Vec<Difference>> {
-        let differences = self.header.as_ref().map(|header| header.differences(spec));
+        let differences = self.header().map(|header| header.differences(spec));
         differences.filter(|all| !all.is_empty()).map_or(Ok(()), Err)
     }
 
-    /// Returns the ids of the runs that may hold the crawl's lease, newest first. In a copy of the
-    /// folder there are none.
+    /// Returns the ids of the runs that may hold the crawl's lease, newest first. A copy of the
+    /// folder has none.
     pub fn runs(&self) -> Vec<u64> {
         lease::read(&self.dir, self.shared.hold.inode())
     }
 
-    /// Records the ids of runs, newest first, but at most 64. They are on the disk when this
+    /// Records the ids of at most 64 runs, newest first. The ids are on the disk when the method
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
         lease::write(&self.dir, self.shared.hold.inode(), runs)
@@ -202,30 +222,31 @@ impl Folder {
 
     /// Returns the known checkpoints of imports into this filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        let filter = self.header.as_ref().map(Header::filter);
+        let filter = self.header().map(Header::filter);
         filter.map(|filter| imports::read(&self.dir, filter)).unwrap_or_default()
     }
 
-    /// Records checkpoints, and replaces the earlier ones of the same sources. They are on the disk
-    /// when this returns. The caller has synced the log up to there before.
+    /// Records checkpoints, and replaces the earlier ones of the same sources. Before the call, the
+    /// caller must sync the log up to the checkpoints. When the method returns, the checkpoints are
+    /// on the disk.
     ///
     /// # Panics
-    /// If the folder was not begun.
+    /// If the folder has no filter yet.
     pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
-        imports::record(&self.dir, self.begun().filter(), new)
+        imports::record(&self.dir, self.begun().header.filter(), new)
     }
 
-    /// Deletes the checkpoints of imports: the filter may lack some of what the imports added.
+    /// Deletes the checkpoints of imports, because the filter may lack keys that the imports added.
     pub fn drop_checkpoints(&mut self) -> io::Result<()> {
         imports::clear(&self.dir)
     }
 
     /// Recovers the filter to `target`, from the newest snapshot that leads there and from the log.
-    /// Then drops everything after the target, for good, so that the log can continue there.
+    /// Then deletes all records and snapshots after the target, so that the log can continue there.
     ///
-    /// If this fails, the folder still leads to all heads that it led to, unless the failure came
-    /// while it dropped files. The filter may have received a part of its content then. Earlier
-    /// journals and snapshot writers fail from now on.
+    /// After a failure, the filter may have a part of its content. The folder still leads to the
+    /// same heads as before, unless the failure came during the deletion. Earlier journals and
+    /// snapshot writers fail from now on.
     pub fn recover(
         &mut self,
         target: Target,
@@ -233,25 +254,25 @@ impl Folder {
     ) -> Result<Recovered, RecoveryError> {
         self.shared.next_turn();
         self.stand = None;
-        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
-        let (recovered, tail) = recovery::recover(&self.dir, header, target, filter)?;
+        let begun = self.begun.as_ref().ok_or(RecoveryError::Fresh)?;
+        let (recovered, tail) = recovery::recover(begun, target, filter)?;
         self.stand = Some((recovered.position, tail));
         Ok(recovered)
     }
 
-    /// Replaces everything in the folder with the caller's filter, at `at`. The caller writes every
-    /// shard once through the returned writer, which then removes all older files. If the process
-    /// is killed meanwhile, the folder is unchanged, or recovers to `at`. Earlier journals and
-    /// snapshot writers fail from now on.
+    /// Replaces the content of the folder with the caller's filter, at `at`. The caller writes
+    /// every shard once through the returned writer. The writer then removes all older files. If
+    /// the process is killed meanwhile, the folder is unchanged, or recovers to `at`. Earlier
+    /// journals and snapshot writers fail from now on.
     ///
     /// # Panics
-    /// If the folder was not begun.
+    /// If the folder has no filter yet.
     pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
         self.shared.next_turn();
         self.stand = None;
         let shared = self.shared();
-        let header = self.header.as_ref().expect("the folder was begun");
-        Rebase::begin(&self.dir, header, shared, &mut self.stand, at)
+        let begun = self.begun.as_ref().expect("the folder was begun");
+        Rebase::begin(begun, shared, &mut self.stand, at)
     }
 
     /// Starts or stops archiving the files that are pruned from the log. Files that were pruned
@@ -263,12 +284,12 @@ impl Folder {
         archive::turn(&self.dir, keep)
     }
 
-    /// Returns the extent of the archive, from the ends of its files.
+    /// Returns the extent of the archive, as the ends of its files show it.
     ///
     /// # Errors
     /// If the disk fails.
     pub fn archive(&self) -> io::Result<archive::Standing> {
-        archive::standing(&self.dir, self.begun())
+        archive::standing(self.begun())
     }
 
     /// Returns the present sizes of the folder's files.
@@ -286,43 +307,41 @@ impl Folder {
         Ok(usage)
     }
 
-    /// Returns the lock and the current turn, for writers that hold neither.
+    /// Returns the shared lock and the current turn, for a new writer.
     fn shared(&self) -> (Arc<Shared>, Turn) {
         (Arc::clone(&self.shared), *self.shared.turn())
     }
 
-    /// Returns the header of a folder that was begun.
-    fn begun(&self) -> &Header {
-        self.header.as_ref().expect("the folder was begun")
+    fn begun(&self) -> &Begun {
+        self.begun.as_ref().expect("the folder was begun")
     }
 
-    /// Opens the log to continue at `position`, once for each position. [`Folder::begin`],
-    /// [`Recovered::position`] and [`Rebase::finish`] give such positions.
+    /// Opens the log to continue at `position`. A position can be used only once. It comes from
+    /// [`Folder::begin`], [`Recovered::position`] or [`Rebase::finish`].
     ///
     /// # Errors
     /// If the disk fails, or the log does not end at `position`.
     pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
-        let header = self.begun();
         match &self.stand {
             Some((at, tail)) if *at == position => {
-                let (filter, tail, shared) = (header.filter(), tail.as_ref(), self.shared());
-                let journal = Journal::open(&self.dir, filter, position, tail, fsync, shared)?;
+                let (tail, shared) = (tail.as_ref(), self.shared());
+                let journal = Journal::open(self.begun(), position, tail, fsync, shared)?;
                 self.stand = None;
                 Ok(journal)
             }
-            _ => Err(io::Error::other(format!("the log was not brought to {position}"))),
+            _ => Err(io::Error::other(format!("the log does not end at {position}"))),
         }
     }
 
-    /// Begins a snapshot. Roll the journal before the first shard is written: then the log before
-    /// it can be dropped.
+    /// Begins a snapshot. The caller must roll the journal before it writes the first shard, so
+    /// that the older files of the log can be pruned.
     ///
     /// # Errors
     /// If the disk fails, or another snapshot is still being written.
     ///
     /// # Panics
-    /// If the folder was not begun.
+    /// If the folder has no filter yet.
     pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
-        SnapshotWriter::new(&self.dir, self.begun(), self.shared())
+        SnapshotWriter::new(self.begun(), self.shared())
     }
 }

@@ -1,7 +1,7 @@
 //! Header of a storage folder, with the spec of its filter: the file `header`.
 //!
-//! It is text, so that people can read it without this program. Each line is `key = value`, with
-//! strings as in JSON. The last line is the CRC-32C of all bytes before it:
+//! The file is text, so that people can read it without this program. Each line is `key = value`,
+//! with strings as in JSON. The last line is the CRC-32C of all bytes before it:
 //!
 //! ```text
 //! urlseen storage folder
@@ -36,7 +36,7 @@
 //! expansion = 2
 //! ```
 //!
-//! This program reads only a file that it would write with the same bytes.
+//! urlseen accepts the file only if it would write the same bytes.
 
 use std::fmt::{self, Write as _};
 
@@ -90,12 +90,12 @@ impl Rules {
     }
 }
 
-/// Reason for which a header was not read.
+/// Reason why a header was not read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Unreadable {
-    /// The content has changed since it was written.
+    /// The header is damaged.
     Damaged(Damage),
-    /// A version with another format wrote it.
+    /// Another version of urlseen wrote the header, with this format.
     Format(u32),
 }
 
@@ -170,10 +170,11 @@ impl Header {
     /// Reads a header that [`Header::encode`] wrote.
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
         let damaged = |what| Unreadable::Damaged(Damage { file: NAME.to_owned(), offset: 0, what });
-        let text = std::str::from_utf8(bytes).map_err(|_| damaged("it is not text"))?;
-        let end = text.rfind("crc = ").ok_or_else(|| damaged("it does not end in its CRC"))?;
+        let text = std::str::from_utf8(bytes).map_err(|_| damaged("the file is not text"))?;
+        let end =
+            text.rfind("crc = ").ok_or_else(|| damaged("the file does not end with a CRC"))?;
         if text[end..] != crc_line(&bytes[..end]) {
-            return Err(damaged("its CRC does not hold"));
+            return Err(damaged("the CRC does not match"));
         }
         let format = value(text, "format").and_then(|value| value.parse().ok());
         if let Some(format) = format.filter(|&format| format != FORMAT) {
@@ -181,7 +182,7 @@ impl Header {
         }
         let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
         if header.encode() != bytes {
-            return Err(damaged("it is not what this version would write"));
+            return Err(damaged("this version would write other bytes"));
         }
         Ok(header)
     }
@@ -261,7 +262,7 @@ pub(super) mod tests {
         Parameters::reserved(Reservation {
             capacity: Capacity::new(capacity).unwrap(),
             error_rate: rate.parse().unwrap(),
-            growth: Reservation::growth_of(expansion),
+            expansion,
         })
     }
 

@@ -9,14 +9,20 @@ use super::error::RecoveryError;
 use super::segment::{self, Entry, Segment};
 use crate::storage::head::{Head, Position};
 
-/// Files of the log by the number that their first record follows, with their sizes.
+/// Files of the log, with their sizes.
 #[derive(Debug)]
-pub(super) struct Segments(BTreeMap<u64, u64>);
+pub(super) struct Segments {
+    pub(super) dir: Dir,
+    /// Id of the filter that the files belong to.
+    filter: u64,
+    /// Size of each file, by the number that its first record follows.
+    files: BTreeMap<u64, u64>,
+}
 
 /// A place in a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Number that the file's first record follows; it names the file.
+    /// Number that the first record of the file follows. The name of the file has the next number.
     pub(super) file: u64,
     pub(super) offset: u64,
 }
@@ -24,51 +30,52 @@ pub(super) struct Place {
 /// Result of following the log.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Position of the last record that follows from the start; the start itself if there is none.
+    /// Position of the last record that follows from the start, or the start itself.
     pub(super) end: Position,
-    /// Place of that end in the files; `None` if no file reaches the start.
+    /// Place of `end` in the files; `None` if no file reaches the start.
     pub(super) place: Option<Place>,
-    /// Head that the log has at the start's number, if it differs: the log is of another history.
+    /// Head that the log has at the number of the start, if this is not the head of the start. Then
+    /// the log belongs to another history.
     pub(super) other: Option<Head>,
     /// Damage at the end, if the log does not simply end.
     pub(super) damage: Option<Damage>,
 }
 
 impl Segments {
-    pub(super) fn list(dir: &Dir) -> io::Result<Self> {
+    pub(super) fn list(dir: &Dir, filter: u64) -> io::Result<Self> {
         let files = dir.list()?.into_iter();
-        Ok(Self(files.filter_map(|file| Some((segment::follows(&file.name)?, file.len))).collect()))
+        let files = files.filter_map(|file| Some((segment::follows(&file.name)?, file.len)));
+        Ok(Self { dir: Dir::clone(dir), filter, files: files.collect() })
+    }
+
+    /// Opens the file whose first record follows number `follows`.
+    pub(super) fn open(&self, follows: u64) -> Result<Segment, ReadError> {
+        Segment::open(&self.dir, &segment::name(follows), self.filter)
     }
 
     /// Iterates over the files, oldest first: the number that the first record follows, and the
     /// size.
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + Clone {
-        self.0.iter().map(|(&follows, &len)| (follows, len))
+        self.files.iter().map(|(&follows, &len)| (follows, len))
     }
 
-    /// Returns the bytes of all files.
-    pub(super) fn bytes(&self) -> u64 {
-        self.0.values().sum()
-    }
-
-    /// Returns the damage if the next file after `number` does not follow it directly.
+    /// Returns the damage if the log has a later file, so that the records after `number` are
+    /// missing.
     fn gap(&self, number: u64) -> Option<Damage> {
-        let (&follows, _) = self.0.range(number + 1..).next()?;
+        let (&follows, _) = self.files.range(number + 1..).next()?;
         let what = "the records before this file are missing";
-        Some(Damage { file: segment::name(follows), offset: 0, what })
+        Some(Damage::new(segment::name(follows), 0, what))
     }
 
     /// Calls `visit` with the records after `from`, in order, as long as each is whole and follows
     /// the one before. Records before `from` are not checked closely.
     pub(super) fn walk(
         &self,
-        dir: &Dir,
-        filter: u64,
         from: Position,
         mut visit: impl FnMut(Place, &Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
         let mut walk = Walk { end: from, place: None, other: None, damage: None };
-        let Some((mut file, mut segment)) = self.seek(dir, filter, from, &mut walk)? else {
+        let Some((mut file, mut segment)) = self.seek(from, &mut walk)? else {
             return Ok(walk);
         };
         loop {
@@ -83,18 +90,18 @@ impl Segments {
             walk.end = segment.position();
             walk.place = Some(Place { file, offset: segment.offset() });
             let next = walk.end.number;
-            if next == file || !self.0.contains_key(&next) {
+            if next == file || !self.files.contains_key(&next) {
                 walk.damage = walk.damage.or_else(|| self.gap(next));
                 return Ok(walk);
             }
-            let here = match Segment::open(dir, &segment::name(next), filter) {
+            let here = match self.open(next) {
                 Ok(other) if other.follows() == walk.end => {
                     (file, segment) = (next, other);
                     continue;
                 }
                 Ok(_) => {
                     let what = "the file does not follow the one before";
-                    Damage { file: segment::name(next), offset: 0, what }
+                    Damage::new(segment::name(next), 0, what)
                 }
                 Err(error) => damage(error)?,
             };
@@ -107,16 +114,14 @@ impl Segments {
     /// log does not lead there; `walk` has the reason then.
     fn seek(
         &self,
-        dir: &Dir,
-        filter: u64,
         from: Position,
         walk: &mut Walk,
     ) -> Result<Option<(u64, Segment)>, RecoveryError> {
-        let Some((&file, _)) = self.0.range(..=from.number).next_back() else {
+        let Some((&file, _)) = self.files.range(..=from.number).next_back() else {
             walk.damage = self.gap(from.number);
             return Ok(None);
         };
-        let mut segment = match Segment::open(dir, &segment::name(file), filter) {
+        let mut segment = match self.open(file) {
             Ok(segment) => segment,
             Err(error) => {
                 walk.damage = Some(damage(error)?);
@@ -149,7 +154,7 @@ impl Segments {
     }
 }
 
-/// Returns the damage of a file of the log, unless something else stopped its reading.
+/// Returns the damage of a file of the log, or the error of another kind.
 fn damage(error: ReadError) -> Result<Damage, RecoveryError> {
     match error {
         ReadError::Damaged(damage) => Ok(damage),

@@ -1,25 +1,24 @@
-//! Inspects a folder without changing it, even while another process writes to it.
+//! Inspection of a folder without changes, even while another process writes to the folder.
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::archive::{self, Standing};
+use super::begun::Begun;
 use super::damage::{Damage, sound, sound_if_there};
 use super::dir::Dir;
-use super::disk::{Disk, Lock, RealDisk};
+use super::disk::{Lock, RealDisk};
 use super::error::OpenError;
 use super::header::Header;
-use super::history::Segments;
 use super::lock::{Holder, LOCK};
 use super::reader::read_header;
 use super::record::Kind;
-use super::segment::{self, Segment};
+use super::segment;
 use super::snapshot::{Snapshots, Summary};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
-/// Most attempts at a folder from which files vanish meanwhile, before it counts as unreadable.
+/// Maximum number of attempts to read a folder while another process removes files.
 const LOOKS: u32 = 16;
 
 /// Content of a storage folder.
@@ -27,7 +26,7 @@ const LOOKS: u32 = 16;
 pub struct Look {
     /// The header; `None` if the folder is new.
     pub header: Option<Header>,
-    /// The process that writes to the folder, if there is one that names itself.
+    /// Process that writes to the folder, if the lock file names it.
     pub holder: Option<Holder>,
     /// True if a process writes to the folder.
     pub is_held: bool,
@@ -37,16 +36,16 @@ pub struct Look {
     pub segments: Vec<SegmentLook>,
     /// Extent of the archive.
     pub archive: Standing,
-    /// End of the log; end of the newest snapshot if no log follows it.
+    /// End of the log. If no log follows the newest snapshot, the end of the snapshot.
     pub last: Option<Position>,
-    /// Bytes of all its files.
+    /// Number of bytes of all files in the folder.
     pub bytes: u64,
-    /// Parts that cannot be read. In a folder that a process writes to, this can be data that is
-    /// just being written.
+    /// Unreadable data. In a folder that a process writes to, the process may still be writing that
+    /// data.
     pub damages: Vec<Damage>,
 }
 
-/// A snapshot in a folder. Of its shards only the heads were read.
+/// Description of a snapshot, from its header, its trailer and the heads of its shards.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotLook {
     /// Name of the snapshot's file.
@@ -57,9 +56,9 @@ pub struct SnapshotLook {
     pub first: Position,
     /// The highest position of any shard.
     pub last: Position,
-    /// Time at which it was begun, in milliseconds since 1970.
+    /// Time at which the snapshot was begun, in milliseconds since 1970.
     pub begun: u64,
-    /// Time at which it was finished, in milliseconds since 1970.
+    /// Time at which the snapshot was finished, in milliseconds since 1970.
     pub finished: u64,
     /// Sum of the keys in all shards.
     pub keys: u64,
@@ -76,23 +75,23 @@ pub struct SegmentLook {
     pub follows: Position,
     /// Position of its last record that can be read.
     pub last: Position,
-    /// Number of records up to there.
+    /// Number of readable records.
     pub records: u64,
-    /// Number of fingerprints in those records.
+    /// Number of fingerprints in the readable records.
     pub fingerprints: u64,
 }
 
-/// Reads the header of a folder; `None` if it is new, or there is no folder. Writes nothing.
+/// Reads the header of a folder. Returns `None` for a new or missing folder. Writes nothing.
 ///
 /// # Errors
 /// If the disk fails, or the header cannot be read.
 pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
-    let dir = Dir::new(Arc::new(RealDisk), path);
+    let dir = RealDisk::at(path);
     if !path.is_dir() {
         return Ok(None);
     }
     let files = dir.list().map_err(|reason| OpenError::Io { dir: path.to_owned(), reason })?;
-    read_header(&dir, &files)
+    Ok(read_header(&dir, &files)?.map(|begun| begun.header))
 }
 
 /// Reads the content of a folder. Writes nothing.
@@ -100,25 +99,24 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
 /// # Errors
 /// If the disk fails, or the header cannot be read. Other damage is part of the result.
 pub fn look(dir: &Path) -> Result<Look, OpenError> {
-    look_on(Arc::new(RealDisk), dir)
+    look_on(&RealDisk::at(dir))
 }
 
-pub(super) fn look_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Look, OpenError> {
-    let dir = Dir::new(disk, path);
+pub(super) fn look_on(dir: &Dir) -> Result<Look, OpenError> {
     for _ in 1..LOOKS {
-        match look_once(&dir, path) {
+        match look_once(dir) {
             // A running daemon pruned a file between the list and the look.
             Err(OpenError::Missing { .. }) if dir.list().is_ok() => {}
             looked => return looked,
         }
     }
-    look_once(&dir, path)
+    look_once(dir)
 }
 
-fn look_once(dir: &Dir, path: &Path) -> Result<Look, OpenError> {
-    let failed = |reason| OpenError::unreadable(path, reason);
+fn look_once(dir: &Dir) -> Result<Look, OpenError> {
+    let failed = |reason| OpenError::unreadable(dir.path(), reason);
     let files = dir.list().map_err(failed)?;
-    let header = read_header(dir, &files)?;
+    let begun = read_header(dir, &files)?;
     // Releases the lock immediately, so that no other process finds the folder locked.
     let busy = if files.iter().any(|file| file.name == LOCK) {
         dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
@@ -136,22 +134,22 @@ fn look_once(dir: &Dir, path: &Path) -> Result<Look, OpenError> {
         bytes: files.iter().map(|file| file.len).sum(),
         damages: Vec::new(),
     };
-    if let Some(header) = header {
-        look.at_snapshots(dir, &header).map_err(failed)?;
-        look.at_log(dir, &header).map_err(failed)?;
-        look.archive = archive::standing(dir, &header).map_err(failed)?;
-        look.header = Some(header);
+    if let Some(begun) = begun {
+        look.at_snapshots(&begun).map_err(failed)?;
+        look.at_log(&begun).map_err(failed)?;
+        look.archive = archive::standing(&begun).map_err(failed)?;
+        look.header = Some(begun.header);
     }
     Ok(look)
 }
 
 impl Look {
-    fn at_snapshots(&mut self, dir: &Dir, header: &Header) -> io::Result<()> {
-        let Snapshots { sound, damaged, .. } = Snapshots::list(dir, header)?;
+    fn at_snapshots(&mut self, begun: &Begun) -> io::Result<()> {
+        let Snapshots { sound, damaged, .. } = Snapshots::list(begun)?;
         self.damages = damaged;
         for summary in sound.into_iter().rev() {
             let mut keys = 0;
-            let looked = summary.sections(dir, header, |section, _| {
+            let looked = summary.sections(begun, |section, _| {
                 keys += section.keys;
                 Ok(())
             });
@@ -165,10 +163,10 @@ impl Look {
         Ok(())
     }
 
-    fn at_log(&mut self, dir: &Dir, header: &Header) -> io::Result<()> {
-        for (file, _) in Segments::list(dir)?.iter() {
-            let name = segment::name(file);
-            let mut segment = match Segment::open(dir, &name, header.filter()) {
+    fn at_log(&mut self, begun: &Begun) -> io::Result<()> {
+        let segments = begun.segments()?;
+        for (file, _) in segments.iter() {
+            let mut segment = match segments.open(file) {
                 Ok(segment) => segment,
                 Err(error) => {
                     self.damages.push(error.damage()?);
@@ -176,28 +174,22 @@ impl Look {
                 }
             };
             let (mut records, mut fingerprints) = (0, 0);
-            loop {
-                match segment.next() {
-                    Ok(Some(entry)) => {
-                        records += 1;
-                        fingerprints += u64::from(entry.head.count);
-                    }
-                    Ok(None) => break,
-                    Err(error) => {
-                        self.damages.push(error.damage()?);
-                        break;
-                    }
-                }
+            let read = segment.each(|entry| {
+                records += 1;
+                fingerprints += u64::from(entry.head.count);
+            });
+            if let Err(error) = read {
+                self.damages.push(error.damage()?);
             }
             let last = segment.position();
             if self.last.is_none_or(|known| known.number < last.number) {
                 self.last = Some(last);
             }
-            let (bytes, follows) = (segment.len(), segment.follows());
+            let (name, bytes, follows) = (segment::name(file), segment.len(), segment.follows());
             let before = self.segments.last().map(|before| before.last);
             if before.is_some_and(|before| before != follows) {
                 let what = "the file does not follow the one before";
-                self.damages.push(Damage { file: name.clone(), offset: 0, what });
+                self.damages.push(Damage::new(&name, 0, what));
             }
             let segment = SegmentLook { name, bytes, follows, last, records, fingerprints };
             self.segments.push(segment);
@@ -206,14 +198,14 @@ impl Look {
     }
 }
 
-/// Last record about a fingerprint in a log.
+/// Last record of a log that names a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
-    /// A batch in which it was unseen; it has been seen since.
+    /// Batch in which the fingerprint was unseen. It is seen since that batch.
     Batch(Position),
-    /// Adds of a client or of an import.
+    /// Record of adds of a client or of an import.
     Added(Position),
-    /// Forgets: it passes once more.
+    /// Record of forgets: the fingerprint passes once more.
     Forgotten(Position),
 }
 
@@ -224,34 +216,27 @@ pub enum Named {
 /// If the disk fails, or the header cannot be read. Damage only ends the search in one file of the
 /// log.
 pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
-    let dir = Dir::new(Arc::new(RealDisk), path);
+    let dir = RealDisk::at(path);
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let files = dir.list().map_err(failed)?;
-    let Some(header) = read_header(&dir, &files)? else { return Ok(None) };
+    let Some(begun) = read_header(&dir, &files)? else { return Ok(None) };
     let mut last = None;
-    for (file, _) in Segments::list(&dir).map_err(failed)?.iter() {
-        let segment = Segment::open(&dir, &segment::name(file), header.filter());
-        if let Some(mut segment) = sound_if_there(segment).map_err(failed)? {
-            search(&mut segment, fingerprint, &mut last).map_err(failed)?;
-        }
+    let segments = begun.segments().map_err(failed)?;
+    for (file, _) in segments.iter() {
+        let Some(mut segment) = sound_if_there(segments.open(file)).map_err(failed)? else {
+            continue;
+        };
+        let read = segment.each(|entry| {
+            if entry.fingerprints().contains(fingerprint) {
+                let position = entry.head.position;
+                last = Some(match entry.head.kind {
+                    Kind::Batch => Named::Batch(position),
+                    Kind::Adds => Named::Added(position),
+                    Kind::Forgets => Named::Forgotten(position),
+                });
+            }
+        });
+        sound(read).map_err(failed)?;
     }
     Ok(last)
-}
-
-fn search(
-    segment: &mut Segment,
-    fingerprint: &Fingerprint,
-    last: &mut Option<Named>,
-) -> io::Result<()> {
-    while let Some(Some(entry)) = sound(segment.next())? {
-        if entry.fingerprints().contains(fingerprint) {
-            let position = entry.head.position;
-            *last = Some(match entry.head.kind {
-                Kind::Batch => Named::Batch(position),
-                Kind::Adds => Named::Added(position),
-                Kind::Forgets => Named::Forgotten(position),
-            });
-        }
-    }
-    Ok(())
 }

@@ -1,31 +1,31 @@
-//! The log and its writer. The daemon logs every batch before it commits the batch.
+//! Log and its writer. The daemon logs every batch before it commits the batch.
 
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::begun::Begun;
 use super::cut::{self, Tail};
 use super::damage::sound;
-use super::dir::Dir;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
-use super::history::Segments;
 use super::lock::{Shared, Turn, gone};
 use super::record::{self, Kind, encoded_len};
 use super::scan::{Scan, Target};
-use super::segment::{self, Segment};
+use super::segment;
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
 use crate::filter::choice::Fsync;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
-/// Bytes of adds or forgets in a record, about. Recovery reads a record at a time into memory.
+/// Approximate maximum size of a record of adds or forgets, in bytes. Recovery reads one record at
+/// a time into memory.
 const ADDS: usize = 1 << 20;
 
 /// Bytes of memory that stay allocated from one record to the next.
 const BUFFER: usize = 8 << 20;
 
-/// Proof that the log has a batch, with its head. Only a log makes one.
+/// Proof that the log has a batch, with the head of the batch. Only a log makes such proofs.
 #[derive(Debug)]
 pub struct Record {
     base: Head,
@@ -51,12 +51,11 @@ impl Record {
 
 /// The log of a storage folder, open to be written to by one thread.
 ///
-/// After a failed write or sync, the log takes no more records. It cuts off the failed record if it
-/// can. Every later call fails with the first reason.
+/// After a failed write or sync, the log takes no more records. The log cuts off the failed record
+/// if possible. Every later call fails with the reason of the first failure.
 #[derive(Debug)]
 pub struct Journal {
-    dir: Dir,
-    filter: u64,
+    begun: Begun,
     shared: Arc<Shared>,
     turn: Turn,
     fsync: Fsync,
@@ -65,7 +64,7 @@ pub struct Journal {
     file: Arc<dyn DiskFile>,
     tail: Tail,
     unsynced: Arc<Unsynced>,
-    /// Thread that syncs the log at intervals, if `fsync` asks for it. It ends with the journal.
+    /// Thread that syncs the log, if `fsync` is `Interval`. The thread ends with the journal.
     syncing: Option<Syncing>,
     buffer: Vec<u8>,
     bytes: u64,
@@ -73,24 +72,22 @@ pub struct Journal {
 
 impl Journal {
     pub(super) fn open(
-        dir: &Dir,
-        filter: u64,
+        begun: &Begun,
         position: Position,
         tail: Option<&Tail>,
         fsync: Fsync,
         (shared, turn): (Arc<Shared>, Turn),
     ) -> io::Result<Self> {
         let (file, tail) = match tail {
-            Some(tail) => (dir.append(&tail.name)?.into(), tail.clone()),
-            None => make(dir, filter, position)?,
+            Some(tail) => (begun.dir.append(&tail.name)?.into(), tail.clone()),
+            None => make(begun, position)?,
         };
-        let handle = dir.handle()?;
-        let (hold, requests) = (Arc::clone(&shared), dir.requests().clone());
+        let handle = begun.dir.handle()?;
+        let (hold, requests) = (Arc::clone(&shared), begun.dir.requests().clone());
         let unsynced = Unsynced::new(handle, hold, requests, position.number, &file);
         let unsynced = Arc::new(unsynced);
         let mut journal = Self {
-            dir: dir.clone(),
-            filter,
+            begun: begun.clone(),
             shared,
             turn,
             fsync,
@@ -121,7 +118,7 @@ impl Journal {
 
     /// Returns a handle that syncs the log from other threads.
     pub fn handle(&self) -> LogHandle {
-        LogHandle::new(&self.unsynced)
+        LogHandle(Arc::clone(&self.unsynced))
     }
 
     /// Returns the bytes written since the journal was opened.
@@ -132,42 +129,6 @@ impl Journal {
     /// Begins a group of records that are synced together.
     pub fn group(&mut self) -> Group<'_> {
         Group { journal: self, records: Vec::new() }
-    }
-
-    /// Writes the new fingerprints of the batch that follows `base`. They are in the file when this
-    /// returns.
-    ///
-    /// # Errors
-    /// If the disk fails, `base` is not the last batch of the log, or the filter was recovered
-    /// since the journal was made.
-    pub fn append(&mut self, base: Head, added: &[Fingerprint]) -> io::Result<Record> {
-        let Position { number, head } = self.position;
-        if base != head {
-            return Err(io::Error::other(format!("the log ends with {head}, not with {base}")));
-        }
-        let next = Position { number: number + 1, head: base.next() };
-        self.write(Kind::Batch, next, added)?;
-        self.flush()?;
-        Ok(Record { base, position: next })
-    }
-
-    /// Writes fingerprints that count regardless of the batches around them, in as many records as
-    /// they need.
-    ///
-    /// # Errors
-    /// If the disk fails. Some of the records may be in the log then.
-    pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        let position = self.append_always(Kind::Adds, fingerprints)?;
-        self.flush().map(|()| position)
-    }
-
-    /// Writes forgotten fingerprints in the same way; each of them passes once more.
-    ///
-    /// # Errors
-    /// As [`Journal::append_adds`].
-    pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        let position = self.append_always(Kind::Forgets, fingerprints)?;
-        self.flush().map(|()| position)
     }
 
     fn append_always(&mut self, kind: Kind, all: &[Fingerprint]) -> io::Result<Position> {
@@ -197,12 +158,12 @@ impl Journal {
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, fingerprints, &mut self.buffer)?;
-        let answer = self.dir.requests().begin("a write to the log");
+        let answer = self.begun.dir.requests().begin("a write to the log");
         let appended = self.file.append(&self.buffer);
         drop(answer);
         if let Err(error) = appended {
             self.unsynced.poison(&error);
-            // Recovery would cut it off, too.
+            // A recovery would also cut off the failed record.
             let _ = self.file.set_len(self.tail.len);
             return Err(error);
         }
@@ -242,43 +203,44 @@ impl Journal {
 
     fn in_place(&self) -> io::Result<()> {
         self.shared.hold.check()?;
-        if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.dir, &self.tail.name)) }
+        if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.begun.dir, &self.tail.name)) }
     }
 
-    /// Begins a new file, so that the files before it can be dropped once a snapshot covers them.
+    /// Begins a new file, so that the earlier files can be dropped after a snapshot covers them.
     /// Does nothing if the present file has no record yet.
     ///
     /// # Errors
-    /// If the disk makes no file; the log continues in the old one then.
+    /// If the disk cannot make a file. The log then continues in the old file.
     pub fn roll(&mut self) -> io::Result<()> {
         self.usable()?;
         if self.tail.name == segment::name(self.position.number) {
             return Ok(());
         }
-        let _answer = self.dir.requests().begin("a new file of the log");
-        match make(&self.dir, self.filter, self.position) {
+        let _answer = self.begun.dir.requests().begin("a new file of the log");
+        match make(&self.begun, self.position) {
             Ok((file, tail)) => {
                 self.unsynced.rolled(&file);
                 (self.file, self.tail) = (file, tail);
                 Ok(())
             }
             Err(error) => {
-                // Half made, it would stand in the way of the file that really comes next.
-                let removed = self.dir.remove_if_there(&segment::name(self.position.number));
+                // A half-made file would stand in the way of the next file of the log.
+                let removed = self.begun.dir.remove_if_there(&segment::name(self.position.number));
                 let _ = self.unsynced.poison_if(removed);
                 Err(error)
             }
         }
     }
 
-    /// Syncs the log: all records are on the disk when this returns.
+    /// Syncs the log: all records are on the disk when the method returns.
     pub fn sync(&mut self) -> io::Result<()> {
         self.check()?;
         self.unsynced.sync()
     }
 
     /// Drops the batches after `head`, which Redis does not know, and keeps the adds and forgets
-    /// among them. The next record follows `head`. The whole log is on the disk when this returns.
+    /// among them. The next record follows `head`. The whole log is on the disk when the method
+    /// returns.
     ///
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.
@@ -295,32 +257,33 @@ impl Journal {
         // While this holds the turn, no snapshot drops files.
         let shared = Arc::clone(&self.shared);
         let _turn = shared.still(self.turn)?;
-        let segments = Segments::list(&self.dir)?;
+        let segments = self.begun.segments()?;
         let failed = |error| match error {
             RecoveryError::Io(error) => error,
             other => io::Error::other(other),
         };
         for (file, _) in segments.iter().rev() {
-            let segment = Segment::open(&self.dir, &segment::name(file), self.filter);
-            let Some(from) = sound(segment)?.map(|segment| segment.follows()) else { continue };
+            let Some(from) = sound(segments.open(file))?.map(|segment| segment.follows()) else {
+                continue;
+            };
             if from.head.seq > head.seq {
                 continue;
             }
             let target = Target::At(head);
-            let scan = Scan::new(&self.dir, self.filter, &segments, from, target, from.number);
-            let scan = scan.map_err(failed)?;
+            let scan = Scan::new(&segments, from, target, from.number).map_err(failed)?;
             if !scan.is_reached || scan.walk.end != self.position {
                 break;
             }
-            let (position, tail) =
-                cut::apply(&self.dir, self.filter, &scan.plan, &[]).map_err(failed)?;
+            let (position, tail) = cut::apply(&segments, &scan.plan, &[]).map_err(failed)?;
             let tail = tail.expect("the file that the walk began in");
-            self.file = self.dir.append(&tail.name)?.into();
+            self.file = self.begun.dir.append(&tail.name)?.into();
             (self.tail, self.position) = (tail, position);
             self.unsynced.cut(position.number, &self.file);
             return Ok(());
         }
-        Err(io::Error::other(format!("the log does not have {head} to be cut back to")))
+        Err(io::Error::other(format!(
+            "the log cannot be cut to {head}: it does not have that batch"
+        )))
     }
 
     /// Ends the log: drops the batches after `head`, and syncs the remaining ones.
@@ -335,7 +298,7 @@ impl Journal {
     }
 }
 
-/// A group of records that are written one by one and synced together.
+/// Group of records that are written one by one and synced together.
 #[derive(Debug)]
 pub struct Group<'a> {
     journal: &'a mut Journal,
@@ -343,10 +306,11 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Writes the batch that follows the last one.
+    /// Writes the new fingerprints of the batch that follows the last one. The record is in the
+    /// file when the method returns.
     ///
     /// # Errors
-    /// As [`Journal::append`].
+    /// If the disk fails, or the filter was recovered since the journal was made.
     pub fn append(&mut self, added: &[Fingerprint]) -> io::Result<()> {
         let Position { number, head } = self.journal.position;
         let next = Position { number: number + 1, head: head.next() };
@@ -355,18 +319,20 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Writes fingerprints as [`Journal::append_adds`] does.
+    /// Writes fingerprints that count regardless of the batches around them, in as many records as
+    /// they need. Returns the position of the last record.
     ///
     /// # Errors
-    /// As [`Journal::append_adds`].
+    /// If the disk fails. Some of the records may be in the log then.
     pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         self.journal.append_always(Kind::Adds, fingerprints)
     }
 
-    /// Writes fingerprints as [`Journal::append_forgets`] does.
+    /// Writes forgotten fingerprints, as [`Group::append_adds`] writes added ones. Each forgotten
+    /// fingerprint passes once more.
     ///
     /// # Errors
-    /// As [`Journal::append_forgets`].
+    /// As [`Group::append_adds`].
     pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         self.journal.append_always(Kind::Forgets, fingerprints)
     }
@@ -376,8 +342,8 @@ impl Group<'_> {
         self.journal.position
     }
 
-    /// Ends the group and returns the proofs of its batches, in order. All records are on the disk
-    /// when this returns, if `fsync` asks for that.
+    /// Ends the group and returns the proofs of its batches, in order. If `fsync` is `Always`, all
+    /// records are on the disk when the method returns.
     ///
     /// # Errors
     /// If the disk fails.
@@ -388,10 +354,10 @@ impl Group<'_> {
 }
 
 /// Makes the file whose first record follows `position`.
-fn make(dir: &Dir, filter: u64, position: Position) -> io::Result<(Arc<dyn DiskFile>, Tail)> {
+fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Tail)> {
     let name = segment::name(position.number);
-    let header = segment::header(filter, position);
-    let file = dir.create(&name)?;
+    let header = segment::header(begun.header.filter(), position);
+    let file = begun.dir.create(&name)?;
     file.append(&header)?;
     Ok((file.into(), Tail { name, len: header.len() as u64 }))
 }

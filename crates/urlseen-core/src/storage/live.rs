@@ -1,11 +1,11 @@
-//! Interface between a filter in memory and its storage folder.
+//! Interface of a filter in memory that a storage folder keeps.
 
 use super::head::Position;
 use super::restore::Restore;
 use crate::filter::{Blob, ShardId};
 
-/// A filter in memory that is kept in a storage folder. Clones are the same filter: the thread of a
-/// snapshot copies its shards while other threads use it.
+/// A filter in memory that is kept in a storage folder. Clones share one filter: the thread of a
+/// snapshot copies the shards while other threads use the filter.
 pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
     /// filter is gone.
@@ -16,6 +16,12 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
 
     /// Returns the bytes of memory that the filter takes.
     fn bytes(&self) -> u64;
+
+    /// Returns true if no thread may be started: the caller of the storage does all its work.
+    #[cfg(feature = "simulation")]
+    fn is_stepped(&self) -> bool {
+        false
+    }
 }
 
 /// Copy of a shard at one position.
@@ -23,7 +29,7 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
 pub struct Copied {
     /// The keys, as the kind of the filter saved them.
     pub blob: Box<dyn Blob>,
-    /// The last record in the shard.
+    /// Position of the last record whose changes are in the shard.
     pub at: Position,
     /// The shard's tombstones, by the 128 bits that the filter makes of a fingerprint.
     pub tombstones: Vec<u128>,

@@ -1,6 +1,7 @@
-//! The lock of a storage folder: its holder, and the state that the holder's threads share.
+//! Lock of a storage folder, and the state that the threads of its holder share.
 //!
-//! The file `lock` names the holding process, in JSON. Only the lock itself proves anything.
+//! The file `lock` names the process that holds the lock, in JSON. Only the lock itself proves that
+//! the process still has the folder.
 
 use std::fmt;
 use std::io;
@@ -22,8 +23,8 @@ pub(super) const LOCK: &str = "lock";
 /// Maximum number of attempts to make a folder that other processes remove.
 const TRIES: usize = 10;
 
-/// Lock of a storage folder. When it is dropped, it removes a folder that was made for it and never
-/// begun.
+/// Lock of a storage folder. Dropping the lock removes a folder that was made for the lock and has
+/// no filter yet.
 #[derive(Debug)]
 pub(super) struct Hold {
     dir: Dir,
@@ -35,8 +36,8 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Makes the folder if there is none, and takes its lock without waiting. `Err` inside: another
-    /// process has the lock, and may have named itself.
+    /// Makes a missing folder, and takes its lock without waiting. `Err` inside: another process
+    /// has the lock. The holder is `None` if the file does not name it.
     pub(super) fn take(dir: &Dir) -> io::Result<Result<Self, Option<Holder>>> {
         let mut made = Vec::new();
         for _ in 0..TRIES {
@@ -44,7 +45,7 @@ impl Hold {
             match dir.lock(LOCK, Lock::Exclusive) {
                 Ok(Ok(lock)) => {
                     let inode = lock.inode()?;
-                    let hold = Self { dir: dir.clone(), lock, inode, made };
+                    let hold = Self { dir: Dir::clone(dir), lock, inode, made };
                     if hold.is_in_place()? {
                         Holder::this().write(&*hold.lock)?;
                         return Ok(Ok(hold));
@@ -61,10 +62,10 @@ impl Hold {
                 Err(error) => return Err(error),
             }
         }
-        Err(io::Error::other("other processes go on removing it; start again once they ended"))
+        Err(io::Error::other("other processes keep removing it; start again after they have ended"))
     }
 
-    /// Returns the inode, which tells the lock from its copies.
+    /// Returns the inode. It distinguishes the lock file from its copies.
     pub(super) fn inode(&self) -> u64 {
         self.inode
     }
@@ -86,8 +87,8 @@ impl Drop for Hold {
             && matches!(self.is_in_place(), Ok(true))
             && matches!(self.dir.inode(header::NAME), Ok(None));
         if is_new {
-            // If a removal fails, a new folder stays, which does no harm. The lock file goes last:
-            // processes that wait for it see that it is gone.
+            // If a removal fails, a new folder stays, without harm. The lock file is removed last,
+            // so that processes that wait for it notice the removal.
             let _ = self.dir.remove(lease::NAME);
             let _ = self.dir.remove(LOCK);
             let _ = self.made.iter().try_for_each(|made| self.dir.remove_dir(made));
@@ -119,22 +120,22 @@ impl Shared {
         self.turn.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails if `turn` has ended; otherwise it lasts as long as the guard.
+    /// Fails if `turn` has ended. Otherwise the turn lasts as long as the guard.
     pub(super) fn still(&self, turn: Turn) -> io::Result<MutexGuard<'_, Turn>> {
         let current = self.turn();
         if *current == turn {
             return Ok(current);
         }
-        Err(io::Error::other("the filter was brought elsewhere meanwhile"))
+        Err(io::Error::other("the storage folder was recovered or replaced meanwhile"))
     }
 
-    /// Ends the turn: journals and snapshot writers from it fail from now on.
+    /// Ends the turn: its journals and snapshot writers fail from now on.
     pub(super) fn next_turn(&self) {
         self.turn().0 += 1;
     }
 }
 
-/// The one snapshot of a folder that is being written.
+/// Guard of the only snapshot of a folder that is being written.
 #[derive(Debug)]
 pub(super) struct Writing(pub(super) Arc<Shared>);
 
@@ -161,7 +162,7 @@ pub struct Holder {
     pub(crate) pid: u32,
     /// Name of the holder's machine.
     pub(crate) host: String,
-    /// Time at which it opened the folder, in milliseconds since 1970.
+    /// Time at which the holder opened the folder, in milliseconds since 1970.
     pub(crate) since: u64,
 }
 
@@ -196,8 +197,8 @@ impl fmt::Display for Holder {
 pub(super) fn gone(dir: &Dir, file: &str) -> io::Error {
     io::Error::other(format!(
         "the storage folder {} was removed or replaced while this process worked with it (its file \
-         {file} is gone, or another one): a start would not find what was seen. Bring the folder \
-         back from a copy, or continue with an empty filter: urlseen storage reset",
+         {file} is missing or was replaced): the next start would not find the seen URLs. Restore \
+         the folder from a copy, or continue with an empty filter: urlseen storage reset",
         dir.path().display()
     ))
 }

@@ -1,35 +1,36 @@
-//! The storage folder: it keeps the filter when the process ends.
+//! Storage folder: files that keep the filter after the process has ended.
 //!
 //! ```text
-//! open      folder                   by the one process that holds the lock, to write
-//!           reader -> shards         at rest, or while that process writes, to read
-//!           inspect                  its content, for people
+//! open      folder                   to write, by the process that holds the lock
+//!           reader -> shards         to read, at rest or while that process writes
+//!           inspect                  to list the content, for people
 //!
-//! keep      filter_storage -> live   a filter at work: its folder, log and snapshots in one
+//! keep      filter_storage -> live   folder, log and snapshots of a filter in use
 //!
-//! write     journal -> sync          every batch, appended and on the disk
-//!           snapshot_writer          the whole filter, while the log grows -> prune -> archive
-//!           rebase                   the whole filter, in place of everything else
-//! recover   recovery -> scan -> cut  a snapshot and the log after it; the rest is dropped
-//!           restore                  the recovered content, given to the filter
+//! write     journal -> sync          appends and syncs every batch
+//!           snapshot_writer          writes the whole filter, then -> prune -> archive
+//!           rebase                   replaces all files with one snapshot
+//! recover   recovery -> scan -> cut  finds a snapshot and the log after it; deletes later data
+//!           restore                  gives the recovered content to the filter
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot/                sections by shard
 //!           shards                   shard by shard, for readers
 //! archive   archive/                 fingerprints that pruning would lose
-//! header    header, spec, difference: the spec of the filter, and the wanted one
-//! notes     ages, imports, lease -> note: small files; lock
+//! header    header, difference: the spec of the filter, and the wanted one; begun: folder and
+//! header notes     ages, imports, lease -> note: small files; lock
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
 //!           dir -> requests -> disk -> descriptors; clock
 //! ```
 //!
-//! A file names only files that are below it; `filter_storage` is the highest. All calls block.
-//! Nothing here knows Redis: the caller tells the crawl's head. Only `disk` names the file system.
-//! Each file's format is described at its encoder.
+//! A module names only modules that are below it; `filter_storage` is the highest. All calls block.
+//! No module knows Redis: the caller gives the head of the crawl. Only `disk` names the file
+//! system. The documentation of each encoder describes its file format.
 
 mod ages;
 mod archive;
+mod begun;
 mod clock;
 mod cut;
 mod damage;
@@ -61,6 +62,8 @@ mod restore;
 mod scan;
 mod segment;
 mod shards;
+#[cfg(any(test, feature = "simulation"))]
+pub mod sim;
 mod snapshot;
 mod snapshot_writer;
 mod sync;

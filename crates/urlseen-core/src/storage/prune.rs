@@ -5,22 +5,21 @@ use std::io;
 
 use super::ages;
 use super::archive;
+use super::begun::Begun;
 use super::clock::Moment;
-use super::dir::Dir;
-use super::header::Header;
 use super::history::Segments;
 use super::segment;
 use super::snapshot::Snapshots;
 use crate::storage::head::Position;
 
-/// Least number of snapshots that are kept.
+/// Minimum number of snapshots to keep.
 const SNAPSHOTS: usize = 3;
 
-/// Past that a folder must be able to recover to.
+/// Limits of the past states that a folder must be able to recover to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// The folder keeps the newest snapshot known to be older than this, in addition to the newest
-    /// three. `None` keeps the oldest.
+    /// Moment that the folder must reach back to. The folder keeps the newest snapshot that is
+    /// known to be older, in addition to the newest three. `None` keeps the oldest snapshot.
     pub horizon: Option<Moment>,
     /// Maximum size of all files together, in bytes. This limit takes precedence over the horizon.
     pub horizon_bytes: u64,
@@ -31,31 +30,27 @@ pub struct Retention {
 pub(super) struct Pruned {
     /// Names of the dropped files, snapshots first.
     pub(super) files: Vec<String>,
-    /// True if the limit of bytes made the folder reach back less far than it should.
+    /// True if `horizon_bytes` forced the removal of snapshots that should stay.
     pub(super) cut_by_bytes: bool,
-    /// Files of the log that are to be archived before they go.
+    /// Files of the log to archive before their removal.
     pub(super) retiring: Vec<String>,
     /// Position at which the filter was last known to be empty.
     pub(super) start: Option<Position>,
 }
 
-/// Drops snapshots that are not needed any more, and files of the log that end before the first
-/// position of the others. The snapshots go first, on the disk, so that none is left without its
-/// log. With an archive, the files of the log are only named.
-pub(super) fn prune(
-    dir: &Dir,
-    header: &Header,
-    retention: &Retention,
-    now: Moment,
-) -> io::Result<Pruned> {
-    let listed = Snapshots::list(dir, header)?;
+/// Removes the snapshots that no recovery needs. Then removes the files of the log that end before
+/// the first position of the kept snapshots. In this order, no snapshot ever lacks its log on the
+/// disk. With an archive, the files of the log stay, and the result names them.
+pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Result<Pruned> {
+    let dir = &begun.dir;
+    let listed = Snapshots::list(begun)?;
     let all = &listed.sound;
     let files = dir.list()?;
-    let segments = Segments::list(dir)?;
+    let segments = begun.segments()?;
     // The limit does not apply to the archive.
     let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
     let has_archive = archive::is_on(dir)?;
-    let start = if has_archive { archive::start(dir, header)? } else { None };
+    let start = if has_archive { archive::start(begun)? } else { None };
 
     let mut kept = needed(&ages::record(dir, all, now), retention.horizon);
     let mut cut_by_bytes = false;
@@ -90,8 +85,8 @@ pub(super) fn prune(
 }
 
 /// Selects the snapshots that are needed to go back to `horizon`, by their indexes in `ages`,
-/// newest first. These are the newest three, and the newest that is known to be older than
-/// `horizon`. If none is known to be older, the oldest stays.
+/// newest first. These are the newest three, and the newest snapshot that is known to be older than
+/// `horizon`. If no snapshot is known to be older, the oldest stays.
 fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
     let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));
@@ -99,8 +94,8 @@ fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     kept
 }
 
-/// Returns the files of the log that only have records up to `number`. The last file is never one
-/// of them: the log appends to it.
+/// Returns the files of the log that only have records up to `number`. The last file is never among
+/// them, because the log appends to it.
 fn covered(segments: &Segments, number: u64) -> Vec<String> {
     let files = segments.iter().map(|(follows, _)| follows);
     let next = files.clone().skip(1);

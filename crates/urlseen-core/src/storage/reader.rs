@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
 
+use super::begun::Begun;
 use super::dir::Dir;
-use super::disk::{Busy, Disk, DiskFile, Entry, Lock, RealDisk};
+use super::disk::{Busy, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
 use super::header::{self, Header, Unreadable};
 use super::lock::{Holder, LOCK};
@@ -16,20 +16,20 @@ use crate::filter::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// A folder that no process writes to. Writers are locked out while this value lives.
+/// Storage folder that no process writes to. No process can open the folder to write while this
+/// value exists.
 #[derive(Debug)]
 pub struct AtRest {
-    pub(super) dir: Dir,
-    header: Option<Header>,
-    /// The locked file, which keeps writers out. A copy of a folder may lack it, and has no
-    /// writers.
+    begun: Option<Begun>,
+    /// Locked file `lock`, which keeps writers out. A copy of a folder may lack this file, and has
+    /// no writers.
     _lock: Option<Box<dyn DiskFile>>,
 }
 
 /// Another process writes to a folder that is read.
 #[derive(Debug, Clone)]
 pub struct Beside {
-    /// The process that writes, if it is known.
+    /// Process that writes to the folder, if it is known.
     pub holder: Option<Holder>,
 }
 
@@ -40,28 +40,26 @@ impl AtRest {
     /// If another process has the folder open to write ([`OpenError::Locked`]), the disk fails, or
     /// the header cannot be read.
     pub fn open(dir: &Path) -> Result<Self, OpenError> {
-        Self::open_on(Arc::new(RealDisk), dir)
+        Self::open_on(&RealDisk::at(dir))
     }
 
-    pub(super) fn open_on(disk: Arc<dyn Disk>, path: &Path) -> Result<Self, OpenError> {
-        match Self::look(disk, path)? {
-            (folder, None) => Ok(folder),
-            (_, Some(Beside { holder })) => Err(OpenError::Locked { dir: path.to_owned(), holder }),
-        }
+    pub(super) fn open_on(dir: &Dir) -> Result<Self, OpenError> {
+        let (folder, beside) = Self::look(dir)?;
+        let locked = |Beside { holder }| OpenError::Locked { dir: dir.path().to_owned(), holder };
+        beside.map_or(Ok(folder), |beside| Err(locked(beside)))
     }
 
-    /// Opens a folder to read, even if another process writes to it. In that case the reader gets
-    /// the newest snapshot and the present log, and keeps no writer out.
+    /// Opens a folder to read, even if another process writes to it. In that case the reader reads
+    /// the newest snapshot and the present log, and locks no writer out.
     ///
     /// # Errors
     /// Returns the errors of [`AtRest::open`], except for a locked folder.
     pub fn open_beside(path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
-        Self::look(Arc::new(RealDisk), path)
+        Self::look(&RealDisk::at(path))
     }
 
-    fn look(disk: Arc<dyn Disk>, path: &Path) -> Result<(Self, Option<Beside>), OpenError> {
-        let dir = Dir::new(disk, path);
-        let failed = |reason| OpenError::unreadable(path, reason);
+    fn look(dir: &Dir) -> Result<(Self, Option<Beside>), OpenError> {
+        let failed = |reason| OpenError::unreadable(dir.path(), reason);
         let files = dir.list().map_err(failed)?;
         let (mut lock, mut beside) = (None, None);
         if files.iter().any(|file| file.name == LOCK) {
@@ -70,13 +68,20 @@ impl AtRest {
                 Err(Busy(file)) => beside = Some(Beside { holder: Holder::read(&*file) }),
             }
         }
-        let header = read_header(&dir, &files)?;
-        Ok((Self { dir, header, _lock: lock }, beside))
+        Ok((Self { begun: read_header(dir, &files)?, _lock: lock }, beside))
     }
 
     /// Returns the header; `None` if the folder is new.
     pub fn header(&self) -> Option<&Header> {
-        self.header.as_ref()
+        self.begun.as_ref().map(|begun| &begun.header)
+    }
+
+    /// Returns the folder's directory and header.
+    ///
+    /// # Errors
+    /// If the folder is new.
+    pub(super) fn begun(&self) -> Result<&Begun, RecoveryError> {
+        self.begun.as_ref().ok_or(RecoveryError::Fresh)
     }
 
     /// Reads the newest state of the filter: the newest snapshot and the log after it.
@@ -87,11 +92,11 @@ impl AtRest {
         ShardReader::open(self, Target::Last, |_| false)
     }
 
-    /// Returns the verdicts that the filter would give if it were recovered to `target`. Reads the
-    /// shards of the fingerprints, and the log. The snapshot may be damaged in other shards.
+    /// Returns the verdicts of the filter at `target`. Reads only the shards of the fingerprints,
+    /// and the log. Damage in other shards does not matter.
     ///
     /// A killed process leaves batches in the log that Redis may not know. [`Target::Last`] counts
-    /// them as seen; only Redis can name the right head.
+    /// these batches as seen; only Redis knows the right head.
     ///
     /// # Errors
     /// As [`Folder::recover`](super::Folder::recover).
@@ -100,8 +105,7 @@ impl AtRest {
         fingerprints: &[Fingerprint],
         target: Target,
     ) -> Result<Vec<Verdict>, RecoveryError> {
-        let header = self.header.as_ref().ok_or(RecoveryError::Fresh)?;
-        let hasher = header.spec().filter.parameters.hasher();
+        let hasher = self.begun()?.header.spec().filter.parameters.hasher();
         let mut asked = BTreeMap::<ShardId, Vec<(usize, KeyHash)>>::new();
         for (place, key_hash) in fingerprints.iter().map(|it| hasher.key_hash(it)).enumerate() {
             asked.entry(key_hash.shard()).or_default().push((place, key_hash));
@@ -127,13 +131,13 @@ pub(super) fn is_history(file: &Entry) -> bool {
     snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
 }
 
-/// Reads the header; `None` if the folder, which has `files`, was not begun.
-pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Header>, OpenError> {
+/// Reads the header of a folder with these `files`. Returns `None` if the folder has no filter yet.
+pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Begun>, OpenError> {
     let path = || dir.path().to_owned();
     let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
     if let Some(bytes) = bytes {
         return match Header::decode(&bytes) {
-            Ok(header) => Ok(Some(header)),
+            Ok(header) => Ok(Some(Begun { dir: Dir::clone(dir), header })),
             Err(Unreadable::Damaged(damage)) => Err(OpenError::Header(damage)),
             Err(Unreadable::Format(found)) => Err(OpenError::Format { dir: path(), found }),
         };

@@ -15,8 +15,8 @@
 //!            a byte 255, 4 bytes length, and as many bytes of text
 //! ```
 //!
-//! The head has a CRC of its own, so that a reader can trust the length before it reads the rest.
-//! It also tells an unfinished record from a damaged one.
+//! The head has a CRC of its own, so that a reader can trust the length before it reads the body.
+//! The CRC also distinguishes an unfinished record from a damaged record.
 
 use std::io;
 
@@ -31,7 +31,7 @@ pub(super) const HEAD: usize = 49;
 /// Tag of a fingerprint of plain text.
 pub(super) const TEXT: u8 = 255;
 
-/// Kinds of records. They differ in when a record counts.
+/// Kinds of records. The kind decides when a record counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// Counts if Redis committed the batch.
@@ -53,17 +53,17 @@ pub(super) struct RecordHead {
     body_crc: u32,
 }
 
-/// Reason for which bytes are no record's head.
+/// Reason why bytes are not the head of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum NoHead {
-    /// The bytes have changed since they were written.
+    /// The CRC does not match: the bytes were damaged.
     Damaged,
-    /// A version that knows more kinds wrote them.
+    /// A later version of urlseen wrote a record of this kind.
     UnknownKind(u8),
 }
 
 impl RecordHead {
-    /// Reads a head. Trusts it if its CRC holds.
+    /// Reads a head, and checks its CRC.
     pub(super) fn decode(bytes: &[u8; HEAD]) -> Result<Self, NoHead> {
         let mut fields = Fields(checked(bytes).ok_or(NoHead::Damaged)?);
         let kind = match fields.u8() {
@@ -82,7 +82,7 @@ impl RecordHead {
         })
     }
 
-    /// Returns true if the record counts for a filter that stands at the batch `seq`.
+    /// Returns true if the record counts for a filter at batch `seq`.
     pub(super) fn counts_at(&self, seq: u64) -> bool {
         self.kind != Kind::Batch || self.position.head.seq <= seq
     }
@@ -101,7 +101,7 @@ impl RecordHead {
             && commit_id_fits
     }
 
-    /// Returns true if `body` is the one that was written after this head.
+    /// Returns true if `body` has the CRC in this head.
     pub(super) fn matches(&self, body: &[u8]) -> bool {
         crc32c::crc32c(body) == self.body_crc
     }
@@ -110,7 +110,7 @@ impl RecordHead {
 /// Appends the record of `fingerprints` to `bytes`.
 ///
 /// # Errors
-/// If they take more than 4 GiB, the limit of a record.
+/// If the fingerprints take more than 4 GiB, the limit of a record.
 pub(super) fn encode(
     kind: Kind,
     before: Head,
@@ -122,10 +122,11 @@ pub(super) fn encode(
     bytes.reserve(HEAD + fingerprints.len() * (1 + 20));
     bytes.resize(start + HEAD, 0);
     for fingerprint in fingerprints {
-        push_fingerprint(bytes, fingerprint);
+        bytes.push(width(fingerprint));
+        push_body(bytes, fingerprint);
     }
     let body = &bytes[start + HEAD..];
-    let too_long = |_| io::Error::other("more fingerprints than a record of the log can hold");
+    let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
     let length = u32::try_from(body.len()).map_err(too_long)?;
     // Each takes a byte at least.
     let count = u32::try_from(fingerprints.len()).map_err(too_long)?;
@@ -147,17 +148,12 @@ pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
     1 + length + fingerprint.as_bytes().len()
 }
 
-fn push_fingerprint(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
-    match fingerprint {
-        Fingerprint::Raw16(_) => bytes.push(16),
-        Fingerprint::Raw20(_) => bytes.push(20),
-        Fingerprint::Raw32(_) => bytes.push(32),
-        Fingerprint::Text(text) => {
-            bytes.push(TEXT);
-            // A longer text makes the record too long, and `encode` refuses it.
-            let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
-            bytes.extend(length.to_le_bytes());
-        }
+/// Appends the bytes of a fingerprint, for text after their length.
+pub(super) fn push_body(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
+    if let Fingerprint::Text(text) = fingerprint {
+        // A longer text makes the record too long, and `encode` refuses it.
+        let length = u32::try_from(text.len()).unwrap_or(u32::MAX);
+        bytes.extend(length.to_le_bytes());
     }
     bytes.extend(fingerprint.as_bytes());
 }
@@ -172,8 +168,8 @@ pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
     }
 }
 
-/// Calls `visit` with each fingerprint of a body. Returns `None` if the body does not have exactly
-/// `count` readable ones.
+/// Calls `visit` with each fingerprint of a body. Returns `None` unless the body has exactly
+/// `count` readable fingerprints.
 pub(super) fn decode(
     mut body: &[u8],
     count: u32,

@@ -4,27 +4,24 @@
 //!    through `last` to the target. Every record must be whole and follow the one before. The
 //!    newest usable snapshot is taken; if it turns out to be damaged, the next one.
 //! 2. The log after `first` is replayed: the batches up to the target, and all adds and forgets.
-//! 3. Then everything after the target is dropped ([`cut`]), and the snapshots after it, before
-//!    anything else is written.
+//! 3. Then [`cut`] drops all batches and all snapshots after the target. Before that, nothing else
+//!    is written.
 //!
 //! A snapshot whose shards all have one position needs no log. A folder begins with a snapshot of
 //! this kind, and [`Rebase`](super::Rebase) leaves one.
 
-use std::io::{self, Read};
+use std::io;
 
-use super::cut::{self, Cut, Tail};
+use super::begun::Begun;
+use super::cut::{self, Tail};
 use super::damage::{Damage, ReadError, sound};
-use super::dir::Dir;
 use super::error::RecoveryError;
-use super::header::Header;
-use super::history::{Segments, Walk};
+use super::history::Walk;
 use super::record::Kind;
-use super::restore::{Restore, Section};
+use super::restore::Restore;
 use super::scan::{Scan, Target};
 use super::segment::Entry;
 use super::snapshot::{Snapshots, Summary};
-use crate::filter::ShardId;
-use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
 /// Result of recovering a filter.
@@ -40,19 +37,18 @@ pub struct Recovered {
     pub records: u64,
     /// Fingerprints in these records.
     pub fingerprints: u64,
-    /// Dropped part of the log after the target.
-    pub cut: Cut,
-    /// Place in the log that could not be read, and the snapshots that were passed over. All of
-    /// them were dropped.
+    /// Number of batches that were dropped, because Redis does not know them.
+    pub dropped: u64,
+    /// Damage of the log and of the snapshots that were skipped. The damaged data was deleted.
     pub damaged: Vec<Damage>,
 }
 
-/// A snapshot that leads to a target.
+/// Snapshot that leads to a target, and the log after it.
 #[derive(Debug)]
 pub(super) struct Way {
     pub(super) snapshot: Summary,
     pub(super) scan: Scan,
-    /// Damage of the snapshots that were passed over.
+    /// Damage of the snapshots that were skipped.
     pub(super) damaged: Vec<Damage>,
     /// Head that the snapshot leads to.
     pub(super) head: Head,
@@ -64,12 +60,10 @@ impl Way {
     /// Replays the log after the snapshot: all records except the batches after the head.
     pub(super) fn replay(
         &self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         mut visit: impl FnMut(&Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
-        let segments = Segments::list(dir)?;
-        segments.walk(dir, header.filter(), self.snapshot.first, |_, entry| {
+        begun.segments()?.walk(self.snapshot.first, |_, entry| {
             if entry.head.counts_at(self.head.seq) {
                 visit(entry);
             }
@@ -82,11 +76,10 @@ impl Way {
     /// If another process changed the log meanwhile.
     pub(super) fn replay_all(
         &self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         visit: impl FnMut(&Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
-        let walk = self.replay(dir, header, visit)?;
+        let walk = self.replay(begun, visit)?;
         if walk.end != self.scan.walk.end {
             return Err(RecoveryError::Io(io::Error::other("the log changed while it was read")));
         }
@@ -94,33 +87,25 @@ impl Way {
     }
 }
 
-/// Applies a record of the log to `filter`.
-pub(super) fn restore(filter: &mut dyn Restore, entry: &Entry<'_>) {
-    let (fingerprints, at) = (entry.fingerprints(), entry.head.position);
-    match entry.head.kind {
-        Kind::Batch | Kind::Adds => filter.add(fingerprints, at),
-        Kind::Forgets => filter.forget(fingerprints, at),
-    }
-}
-
 /// Findings about snapshots that do not lead to the target, for the error.
 #[derive(Debug, Default)]
 struct Obstacles {
-    /// The last head that any snapshot leads to before the target.
+    /// Last head before the target that any snapshot leads to.
     end: Option<Head>,
     other: Option<Head>,
     damage: Option<Damage>,
+    /// Snapshots on the history of the target, newest first, and the heads that they lead to.
+    best: Vec<(Summary, Head)>,
 }
 
 /// Finds the newest snapshot that leads to `target` and that `load` accepts.
 pub(super) fn find(
-    dir: &Dir,
-    header: &Header,
+    begun: &Begun,
     target: Target,
     mut load: impl FnMut(&Summary) -> Result<(), ReadError>,
 ) -> Result<Way, RecoveryError> {
-    let segments = Segments::list(dir)?;
-    let all = Snapshots::list(dir, header)?;
+    let segments = begun.segments()?;
+    let all = Snapshots::list(begun)?;
     let mut damaged = all.damaged.clone();
     let mut obstacles = Obstacles::default();
     for snapshot in &all.sound {
@@ -128,14 +113,14 @@ pub(super) fn find(
             continue;
         }
         let (first, last) = (snapshot.first, snapshot.last);
-        let scan = Scan::new(dir, header.filter(), &segments, first, target, last.number)?;
+        let scan = Scan::new(&segments, first, target, last.number)?;
         let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
         let head = match target {
             Target::At(target) => target,
             Target::Last => scan.walk.end.head,
         };
         if !leads || !scan.is_reached {
-            obstacles.meet(&scan, leads, last.head, target);
+            obstacles.meet(&scan, leads, snapshot, target);
             continue;
         }
         match load(snapshot) {
@@ -146,18 +131,22 @@ pub(super) fn find(
             Err(error) => damaged.push(error.damage()?),
         }
     }
-    Err(obstacles.refuse(dir, header, target, &all.sound, &damaged)?)
+    Err(obstacles.refuse(begun, target, &all.sound, &damaged)?)
 }
 
 impl Obstacles {
     /// Notes a snapshot that does not lead to the target.
-    fn meet(&mut self, scan: &Scan, leads: bool, last: Head, target: Target) {
+    fn meet(&mut self, scan: &Scan, leads: bool, snapshot: &Summary, target: Target) {
         let Target::At(target) = target else { return };
+        let last = snapshot.last.head;
+        if leads && scan.other.is_none() {
+            self.best.push((snapshot.clone(), scan.walk.end.head));
+        }
         self.other = self.other.or(scan.other);
         if self.damage.is_none() {
             self.damage.clone_from(&scan.walk.damage);
         }
-        // Even a snapshot without its log shows which batch it knew.
+        // Even a snapshot without its log proves that its last batch happened.
         let end = if leads { scan.walk.end.head } else { last };
         if !leads && last.seq == target.seq && last != target {
             self.other = self.other.or(Some(last));
@@ -169,12 +158,11 @@ impl Obstacles {
 
     fn refuse(
         self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         target: Target,
         all: &[Summary],
         damaged: &[Damage],
-    ) -> Result<RecoveryError, RecoveryError> {
+    ) -> io::Result<RecoveryError> {
         let is_sound = |snapshot: &&Summary| damaged.iter().all(|each| each.file != snapshot.name);
         let heads = all.iter().filter(is_sound).map(|snapshot| snapshot.last.head);
         let oldest = heads.min_by_key(|head| head.seq);
@@ -185,7 +173,7 @@ impl Obstacles {
         Ok(if let Some(ours) = self.other {
             RecoveryError::OtherHistory { target, ours }
         } else if let Some(end) = self.end {
-            let best = best(dir, header, target)?;
+            let best = best(begun, &self.best)?;
             let missing = target.seq - best.unwrap_or(end).seq;
             RecoveryError::Behind { target, end, missing, damage, best }
         } else if oldest.seq > target.seq {
@@ -196,77 +184,51 @@ impl Obstacles {
     }
 }
 
-/// Finds the best state at or below `target` that can be loaded. The state must be on the target's
-/// history, if that is known.
-pub(super) fn best(
-    dir: &Dir,
-    header: &Header,
-    target: Head,
-) -> Result<Option<Head>, RecoveryError> {
-    let segments = Segments::list(dir)?;
-    let all = Snapshots::list(dir, header)?;
-    for snapshot in all.sound.iter().filter(|snapshot| snapshot.last.head.seq <= target.seq) {
-        let (first, last, target_at) = (snapshot.first, snapshot.last, Target::At(target));
-        let scan = Scan::new(dir, header.filter(), &segments, first, target_at, last.number)?;
-        let leads = scan.walk.other.is_none() && scan.at_number == Some(last.head);
-        if leads
-            && scan.other.is_none()
-            && sound(snapshot.load(dir, header, &mut Discard))?.is_some()
-        {
-            return Ok(Some(if scan.is_reached { target } else { scan.walk.end.head }));
+/// Returns the head of the first snapshot that can be loaded.
+fn best(begun: &Begun, snapshots: &[(Summary, Head)]) -> io::Result<Option<Head>> {
+    for (snapshot, head) in snapshots {
+        if sound(snapshot.check(begun))?.is_some() {
+            return Ok(Some(*head));
         }
     }
     Ok(None)
 }
 
-/// Filter that discards the snapshot: it only checks that one can be loaded.
-#[derive(Debug)]
-struct Discard;
-
-impl Restore for Discard {
-    fn clear(&mut self) {}
-    fn load(&mut self, _: Section, body: &mut dyn Read) -> io::Result<()> {
-        io::copy(body, &mut io::sink()).map(drop)
-    }
-    fn load_tombstone(&mut self, _: ShardId, _: u128) {}
-    fn add(&mut self, _: Vec<Fingerprint>, _: Position) {}
-    fn forget(&mut self, _: Vec<Fingerprint>, _: Position) {}
-}
-
-/// Recovers `filter` to `target` and drops everything after it. Returns the result, and the file in
-/// which the log continues.
+/// Recovers `filter` to `target`, and drops all later batches. Returns the result, and the file
+/// that the log continues in.
 pub(super) fn recover(
-    dir: &Dir,
-    header: &Header,
+    begun: &Begun,
     target: Target,
     filter: &mut dyn Restore,
 ) -> Result<(Recovered, Option<Tail>), RecoveryError> {
-    let way = find(dir, header, target, |snapshot| {
+    let way = find(begun, target, |snapshot| {
         filter.clear();
-        snapshot.load(dir, header, filter)
+        snapshot.load(begun, filter)
     })?;
-    let before = Segments::list(dir)?.bytes();
     let (mut records, mut fingerprints) = (0, 0);
-    let walk = way.replay_all(dir, header, |entry| {
+    let walk = way.replay_all(begun, |entry| {
         records += 1;
         fingerprints += u64::from(entry.head.count);
-        restore(filter, entry);
+        let (all, at) = (entry.fingerprints(), entry.head.position);
+        match entry.head.kind {
+            Kind::Batch | Kind::Adds => filter.add(all, at),
+            Kind::Forgets => filter.forget(all, at),
+        }
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;
     let beyond = all.sound.iter().filter(|other| other.last.head.seq > head.seq);
     let mut snapshots: Vec<String> = beyond.map(|other| other.name.clone()).collect();
     snapshots.extend(damaged.iter().map(|damage| damage.file.clone()));
     snapshots.extend(all.void);
-    let (position, tail) = cut::apply(dir, header.filter(), &scan.plan, &snapshots)?;
+    let (position, tail) = cut::apply(&begun.segments()?, &scan.plan, &snapshots)?;
     damaged.extend(walk.damage);
-    let cut = Cut { bytes: before.saturating_sub(Segments::list(dir)?.bytes()), ..scan.cut };
     let recovered = Recovered {
         position,
         snapshot: snapshot.name,
         snapshot_bytes: snapshot.bytes,
         records,
         fingerprints,
-        cut,
+        dropped: scan.beyond,
         damaged,
     };
     Ok((recovered, tail))

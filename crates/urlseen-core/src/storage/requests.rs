@@ -1,34 +1,31 @@
-//! Requests that the disk has not answered.
+//! Requests to the disk that wait for their answers.
 //!
-//! Only requests that a commit or a recovery waits for are noted: reads, looks at the folder, and
-//! writes and syncs of the log. Requests of a snapshot are not.
+//! Only requests that a commit or a recovery waits for are recorded: reads, checks of the folder,
+//! and writes and syncs of the log. The writes of a snapshot are not recorded.
 
-use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::disk::ReadFile;
-
-/// Requests that take less time are not remembered.
+/// Minimum duration of a request that is remembered as slow.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// The requests to one folder that wait for their answers. Clones share them.
+/// Requests to one folder that wait for their answers. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub struct Requests(Arc<Mutex<Waiting>>);
 
 /// A request that waits for its answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
-    /// The operation, for people.
+    /// Name of the operation, for messages.
     pub what: &'static str,
-    /// The time at which it was made.
+    /// Time at which the request began.
     pub since: Instant,
 }
 
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    /// Requests oldest first, with their numbers. A thread has one at a time, so there are few.
+    /// Requests oldest first, with their numbers. Each thread has at most one request.
     all: Vec<(u64, Request)>,
     /// The last slow request that was answered, and its time.
     slow: Option<(Request, Duration)>,
@@ -45,13 +42,41 @@ impl Requests {
         self.waiting().slow
     }
 
-    /// Notes a request. It waits until the guard is dropped.
+    /// Records a request, which waits until the guard is dropped.
     pub(super) fn begin(&self, what: &'static str) -> Answer<'_> {
+        Answer { requests: self, number: self.note(Request { what, since: Instant::now() }) }
+    }
+
+    /// Notes a request, and returns its number.
+    fn note(&self, request: Request) -> u64 {
         let mut waiting = self.waiting();
         let number = waiting.next;
         waiting.next += 1;
-        waiting.all.push((number, Request { what, since: Instant::now() }));
-        Answer { requests: self, number }
+        waiting.all.push((number, request));
+        number
+    }
+
+    /// Notes that a request was answered at `now`.
+    fn answered(&self, number: u64, now: Instant) {
+        let mut waiting = self.waiting();
+        let place = waiting.all.iter().position(|&(other, _)| other == number);
+        let (_, request) = waiting.all.remove(place.expect("it was noted"));
+        let took = now.saturating_duration_since(request.since);
+        if took >= SLOW {
+            waiting.slow = Some((request, took));
+        }
+    }
+
+    /// Notes a request of a simulated disk, and returns its number for [`Requests::end_hang`].
+    #[cfg(feature = "simulation")]
+    pub fn begin_hang(&self, since: Instant) -> u64 {
+        self.note(Request { what: "a simulated request", since })
+    }
+
+    /// Notes that a simulated disk has answered a request.
+    #[cfg(feature = "simulation")]
+    pub fn end_hang(&self, number: u64, now: Instant) {
+        self.answered(number, now);
     }
 
     fn waiting(&self) -> MutexGuard<'_, Waiting> {
@@ -69,42 +94,7 @@ pub(super) struct Answer<'a> {
 
 impl Drop for Answer<'_> {
     fn drop(&mut self) {
-        let mut waiting = self.requests.waiting();
-        let place = waiting.all.iter().position(|&(number, _)| number == self.number);
-        let (_, request) = waiting.all.remove(place.expect("it was noted"));
-        let took = request.since.elapsed();
-        if took >= SLOW {
-            waiting.slow = Some((request, took));
-        }
-    }
-}
-
-/// A file whose reads are noted.
-pub(super) struct NotedFile {
-    file: Box<dyn ReadFile>,
-    requests: Requests,
-}
-
-impl NotedFile {
-    pub(super) fn new(file: Box<dyn ReadFile>, requests: Requests) -> Self {
-        Self { file, requests }
-    }
-}
-
-impl std::fmt::Debug for NotedFile {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        self.file.fmt(f)
-    }
-}
-
-impl ReadFile for NotedFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let _answer = self.requests.begin("a read");
-        self.file.read_at(buffer, offset)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        self.file.len()
+        self.requests.answered(self.number, Instant::now());
     }
 }
 

@@ -1,7 +1,6 @@
 //! Follows the log from a position to a target, and finds the records after the target.
 
-use super::cut::{Cut, Plan};
-use super::dir::Dir;
+use super::cut::Plan;
 use super::error::RecoveryError;
 use super::history::{Segments, Walk};
 use super::record::Kind;
@@ -10,7 +9,7 @@ use crate::storage::head::{Head, Position};
 /// Head that a filter is recovered to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
-    /// The batch that Redis knows as its last.
+    /// Last batch that Redis has committed.
     At(Head),
     /// The last batch in the folder, if no Redis names one.
     Last,
@@ -28,15 +27,13 @@ pub(super) struct Scan {
     pub(super) other: Option<Head>,
     /// Cut that makes the target the last batch.
     pub(super) plan: Plan,
-    /// Count of the batches after the target.
-    pub(super) cut: Cut,
+    /// Number of batches after the target.
+    pub(super) beyond: u64,
 }
 
 impl Scan {
     /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
     pub(super) fn new(
-        dir: &Dir,
-        filter: u64,
         segments: &Segments,
         from: Position,
         target: Target,
@@ -51,8 +48,8 @@ impl Scan {
         };
         meet(from.head);
         let (mut before, mut beyond, mut keep_adds) = (from, None, false);
-        let mut cut = Cut::default();
-        let walk = segments.walk(dir, filter, from, |place, entry| {
+        let mut count = 0;
+        let walk = segments.walk(from, |place, entry| {
             let position = entry.head.position;
             if position.number == number {
                 at_number = Some(position.head);
@@ -61,8 +58,7 @@ impl Scan {
                 (Kind::Adds | Kind::Forgets, _) => keep_adds |= beyond.is_some(),
                 (Kind::Batch, Target::At(target)) if position.head.seq > target.seq => {
                     beyond.get_or_insert((place, before));
-                    cut.batches += 1;
-                    cut.fingerprints += u64::from(entry.head.count);
+                    count += 1;
                 }
                 (Kind::Batch, _) => meet(position.head),
             }
@@ -76,6 +72,6 @@ impl Scan {
             None => (walk.place, walk.end),
         };
         let plan = Plan { from, end, place, keep_adds };
-        Ok(Self { walk, at_number, is_reached, other, plan, cut })
+        Ok(Self { walk, at_number, is_reached, other, plan, beyond: count })
     }
 }

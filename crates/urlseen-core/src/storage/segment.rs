@@ -1,4 +1,4 @@
-//! A file of the log: a header, then records without anything between them.
+//! File of the log: a header, and then records without gaps.
 //!
 //! ```text
 //! at  bytes
@@ -12,7 +12,7 @@
 //!
 //! Its name is `log-` and the number of its first record in 20 digits, so that names sort as the
 //! records do. The log continues after record N in the file `log-<N + 1>`, if its header has that
-//! number, too. Any other file is a rest of an interrupted cut.
+//! number, too. Any other file is left from an interrupted cut.
 
 use std::io;
 use std::ops::Range;
@@ -39,8 +39,8 @@ pub(super) fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
 
-/// Returns the number that the first record of the file `name` follows; `None` for another file's
-/// name.
+/// Returns the number that the first record of the file `name` follows. `None` for the name of any
+/// other file.
 pub(super) fn follows(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     let first: u64 = digits.parse().ok()?;
@@ -91,17 +91,17 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Opens the file called `name`, if its header is one of this filter.
+    /// Opens the file called `name`. Its header must be of this filter.
     pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> Result<Self, ReadError> {
         let file = dir.open(name)?;
         let len = file.len()?;
-        let damage = |what| Damage { file: name.to_owned(), offset: 0, what };
+        let damage = |what| Damage::new(name, 0, what);
         let mut header = [0; FILE_HEADER];
         if len < header.len() as u64 {
             return Err(damage("the header was never written to its end").into());
         }
         read_exact_at(&*file, &mut header, 0)?;
-        let other = "this is no file of the log";
+        let other = "the file is not part of a log";
         let position = followed(&header, MAGIC, FORMAT, filter, other).map_err(damage)?;
         if follows(name) != Some(position.number) {
             return Err(damage("the file was renamed").into());
@@ -138,7 +138,8 @@ impl Segment {
         self.len
     }
 
-    /// Returns the next record, checked and in its place; `None` at the end of the file.
+    /// Reads the next record and checks its CRC, its position and its fingerprints. `None` at the
+    /// end of the file.
     pub(super) fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let Some(head) = self.next_head()? else { return Ok(None) };
         let start = self.offset + HEAD as u64;
@@ -155,6 +156,14 @@ impl Segment {
         Ok(Some(Entry { head, offset, body: &self.buffer[body] }))
     }
 
+    /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.
+    pub(super) fn each(&mut self, mut visit: impl FnMut(&Entry<'_>)) -> Result<(), ReadError> {
+        while let Some(entry) = self.next()? {
+            visit(&entry);
+        }
+        Ok(())
+    }
+
     /// Passes over the next record without reading its fingerprints. Returns false at the end of
     /// the file.
     pub(super) fn skip(&mut self) -> Result<bool, ReadError> {
@@ -164,10 +173,9 @@ impl Segment {
         Ok(true)
     }
 
-    /// Seeks the record that directly follows `before`, anywhere in the rest of the file; the bytes
-    /// before it may be damaged. Returns true if it is there. The search is for the record's
-    /// number. Other bytes pass for its head only if they also have its predecessor's id and the
-    /// right CRC.
+    /// Seeks the record that directly follows `before` in the rest of the file, past damaged bytes.
+    /// Returns true if the file has the record. The search is for the record's number. Bytes count
+    /// as the record's head only if they also have the id of the predecessor and the right CRC.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
         let number = before.number.wrapping_add(1).to_le_bytes();
         let finder = memmem::Finder::new(&number);
@@ -192,7 +200,7 @@ impl Segment {
         Ok(false)
     }
 
-    /// Reads the head of the next record, which is there up to its end.
+    /// Reads the head of the next record, and checks that the file has the whole record.
     fn next_head(&mut self) -> Result<Option<RecordHead>, ReadError> {
         let left = self.len - self.offset;
         if left == 0 {
@@ -219,7 +227,7 @@ impl Segment {
     }
 
     fn damaged(&self, what: &'static str) -> ReadError {
-        Damage { file: self.name.clone(), offset: self.offset, what }.into()
+        Damage::new(&self.name, self.offset, what).into()
     }
 
     /// Reads bytes of the file into the buffer, and returns their place there. The caller knows

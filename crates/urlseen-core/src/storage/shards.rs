@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 use std::io;
 use std::path::Path;
 
+use super::begun::Begun;
 use super::damage::ReadError;
-use super::dir::Dir;
 use super::disk::ReadFile;
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
@@ -24,15 +24,14 @@ const MOST: u64 = 1 << 22;
 /// Reads the shards of a filter in order, with one shard at a time in memory.
 #[derive(Debug)]
 pub struct ShardReader {
-    dir: Dir,
-    header: Header,
+    begun: Begun,
     hasher: KeyHasher,
     file: Box<dyn ReadFile>,
     snapshot: String,
     /// Shards of the snapshot, and the offsets of their bodies.
     sections: Vec<(Section, u64)>,
     log: Option<Log>,
-    /// Tombstones: the shard, and the 128 bits that the filter makes of a fingerprint.
+    /// Tombstones: the shard, and the 128-bit key hash of the fingerprint.
     tombstones: BTreeSet<(ShardId, u128)>,
     /// Locks writers out of a folder at rest.
     _folder: Option<AtRest>,
@@ -42,13 +41,13 @@ pub struct ShardReader {
 #[derive(Debug)]
 struct Log {
     way: Way,
-    /// The number of its last record.
+    /// Number of the last record of the log.
     last: u64,
     /// Number of shards whose keys are in memory at the same time.
     group: usize,
-    /// The first shard after those in memory.
+    /// First shard after the shards in memory.
     end: usize,
-    /// Adds and forgets of each shard, in order.
+    /// Added and forgotten keys of each shard, in the order of the log.
     changes: Vec<Vec<(Kind, KeyHash)>>,
 }
 
@@ -63,25 +62,24 @@ impl ShardReader {
         Ok(Self { _folder: Some(folder), ..reader })
     }
 
-    /// Reads the filter as it was at `target`. Checks the `wanted` shards before it chooses a
-    /// snapshot; the others may be damaged in it.
+    /// Reads the filter as it was at `target`. Chooses a snapshot whose `wanted` shards are sound;
+    /// its other shards may be damaged.
     pub(super) fn open(
         folder: &AtRest,
         target: Target,
         wanted: impl Fn(ShardId) -> bool,
     ) -> Result<Self, RecoveryError> {
-        let header = folder.header().ok_or(RecoveryError::Fresh)?.clone();
-        let dir = folder.dir.clone();
-        let hasher = header.spec().filter.parameters.hasher();
+        let begun = folder.begun()?.clone();
+        let hasher = begun.header.spec().filter.parameters.hasher();
         let mut sections = Vec::new();
-        let way = recovery::find(&dir, &header, target, |snapshot| {
-            sections = self::sections(snapshot, &dir, &header, &wanted)?;
+        let way = recovery::find(&begun, target, |snapshot| {
+            sections = self::sections(snapshot, &begun, &wanted)?;
             Ok(())
         })?;
-        let file = dir.open(&way.snapshot.name)?;
-        let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&dir)?.into_iter().collect();
+        let file = begun.dir.open(&way.snapshot.name)?;
+        let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&begun)?.into_iter().collect();
         let mut count = 0;
-        let walk = way.replay(&dir, &header, |entry| {
+        let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
             // Most folders have no tombstones.
             if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
@@ -106,38 +104,37 @@ impl ShardReader {
             changes: Vec::new(),
         };
         let log = Some(log);
-        Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: None })
+        Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: None })
     }
 
     /// Reads one snapshot of a folder, by the path of its file.
     ///
     /// # Errors
-    /// If it is no snapshot, or is damaged, or the folder's header cannot be read.
+    /// If the file is not a snapshot or is damaged, or the folder's header cannot be read.
     pub fn of_snapshot(path: &Path) -> Result<Self, OpenError> {
         let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty());
         let parent = parent.unwrap_or(Path::new("."));
         let failed = |reason| OpenError::Io { dir: parent.to_owned(), reason };
         let snapshot = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let (folder, _) = AtRest::open_beside(parent)?;
-        let other = |what| failed(io::Error::other(what));
-        let header = folder.header().cloned().ok_or_else(|| other("the folder is new"))?;
-        let dir = folder.dir.clone();
+        let fresh = |_| failed(io::Error::other("the folder is new"));
+        let begun = folder.begun().map_err(fresh)?.clone();
         let unreadable = |error| match error {
             ReadError::Io(error) => failed(error),
             damaged => failed(io::Error::other(damaged)),
         };
-        let summary = Summary::read(&dir, &snapshot, &header).map_err(unreadable)?;
-        let sections = self::sections(&summary, &dir, &header, |_| false).map_err(unreadable)?;
-        let file = dir.open(&snapshot).map_err(failed)?;
-        let tombstones = summary.tombstones(&dir).map_err(unreadable)?.into_iter().collect();
-        let hasher = header.spec().filter.parameters.hasher();
+        let summary = Summary::read(&begun, &snapshot).map_err(unreadable)?;
+        let sections = self::sections(&summary, &begun, |_| false).map_err(unreadable)?;
+        let file = begun.dir.open(&snapshot).map_err(failed)?;
+        let tombstones = summary.tombstones(&begun).map_err(unreadable)?.into_iter().collect();
+        let hasher = begun.header.spec().filter.parameters.hasher();
         let (log, folder) = (None, Some(folder));
-        Ok(Self { dir, header, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
+        Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: folder })
     }
 
     /// Returns the header of the folder.
     pub fn header(&self) -> &Header {
-        &self.header
+        &self.begun.header
     }
 
     /// Returns the hasher of the filter's fingerprints.
@@ -151,7 +148,7 @@ impl ShardReader {
     }
 
     /// Returns the tombstones: fingerprints that were forgotten and have not passed again. Each has
-    /// its shard, and the 128 bits that the filter makes of the fingerprint.
+    /// its shard, and the 128-bit key hash of the fingerprint.
     pub fn tombstones(&self) -> &BTreeSet<(ShardId, u128)> {
         &self.tombstones
     }
@@ -163,14 +160,14 @@ impl ShardReader {
     /// process has dropped the needed part of the log meanwhile.
     pub fn read(&mut self, shard: ShardId) -> Result<Box<dyn FilterKind>, RecoveryError> {
         let failed = |error: BuildError| RecoveryError::Io(io::Error::other(error));
-        let parameters = &self.header.spec().filter.parameters;
+        let parameters = &self.begun.header.spec().filter.parameters;
         let mut filter = parameters.build(shard.index(), SHARDS).map_err(failed)?;
         let (Section { keys, len, .. }, begin) = self.sections[shard.index()];
         let body = Body::new(&self.snapshot, &*self.file, begin, len);
         body.read_by(|body| filter.load(shard, keys, len, body))?;
         let Some(log) = &mut self.log else { return Ok(filter) };
         if shard.index() >= log.end || shard.index() + log.changes.len() < log.end {
-            log.gather(&self.dir, &self.header, self.hasher, shard.index())?;
+            log.gather(&self.begun, self.hasher, shard.index())?;
         }
         let first = log.end - log.changes.len();
         let changes = std::mem::take(&mut log.changes[shard.index() - first]);
@@ -192,15 +189,14 @@ impl Log {
     /// Collects the changes of a group of shards from `first` on.
     fn gather(
         &mut self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         hasher: KeyHasher,
         first: usize,
     ) -> Result<(), RecoveryError> {
         self.end = (first + self.group).min(SHARDS);
         self.changes = vec![Vec::new(); self.end - first];
         let Self { way, last, changes, .. } = self;
-        let walk = way.replay(dir, header, |entry| {
+        let walk = way.replay(begun, |entry| {
             if entry.head.position.number > *last {
                 return;
             }
@@ -213,27 +209,25 @@ impl Log {
             }
         })?;
         if walk.end.number < *last {
-            let words = "the folder was worked on, and what was being read of its log is gone; \
-                         give the command again";
+            let words = "another process changed the folder, and the needed part of the log is \
+                         gone; give the command again";
             return Err(RecoveryError::Io(io::Error::other(words)));
         }
         Ok(())
     }
 }
 
-/// Returns the shards of a snapshot, and the offsets of their bodies. Checks those that are
-/// `wanted`.
+/// Returns the shards of a snapshot, and the offsets of their bodies. Checks the `wanted` bodies.
 fn sections(
     snapshot: &Summary,
-    dir: &Dir,
-    header: &Header,
+    begun: &Begun,
     wanted: impl Fn(ShardId) -> bool,
 ) -> Result<Vec<(Section, u64)>, ReadError> {
-    let mut sections = Vec::with_capacity(header.shards());
-    snapshot.sections(dir, header, |section, body| {
+    let mut sections = Vec::with_capacity(begun.header.shards());
+    snapshot.sections(begun, |section, body| {
         sections.push((section, body.begin()));
         if wanted(section.shard) {
-            return body.read_by(|body| io::copy(body, &mut io::sink()).map(drop));
+            return body.check();
         }
         Ok(())
     })?;

@@ -1,13 +1,11 @@
-//! Writer of a snapshot while the log continues. It then drops files that the snapshot makes
-//! unneeded.
+//! Writer of a snapshot. After the snapshot, it removes files that are no longer needed.
 
 use std::io;
 use std::sync::Arc;
 
 use super::archive;
+use super::begun::Begun;
 use super::clock::Moment;
-use super::dir::Dir;
-use super::header::Header;
 use super::lock::{Shared, Turn, Writing};
 use super::prune::{self, Pruned, Retention};
 use super::snapshot::{Role, Sections, name};
@@ -15,39 +13,35 @@ use super::sync::LogHandle;
 use crate::filter::{Blob, ShardId};
 use crate::storage::head::Position;
 
-/// Writes a snapshot while the log continues, from any thread. If it is dropped unfinished, it
-/// leaves no file.
+/// Writer of a snapshot, on any thread, while the log continues. An unfinished writer leaves no
+/// file when it is dropped.
 #[derive(Debug)]
 pub struct SnapshotWriter {
     sections: Sections,
-    // Dropped after `sections`, which removes its file first.
+    // Dropped after `sections`, so that the unfinished file is removed first.
     writing: Writing,
     turn: Turn,
-    header: Header,
+    begun: Begun,
 }
 
-/// A finished snapshot, which counts.
+/// Snapshot that was written completely.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Finished {
     /// Name of the snapshot's file.
     pub name: String,
     /// Bytes of the snapshot's file.
     pub bytes: u64,
-    /// Names of the files that were dropped for it.
+    /// Names of the files that were removed after the snapshot.
     pub(crate) pruned: Vec<String>,
-    /// True if `horizon_bytes` made the folder reach back less far than it should.
+    /// True if `horizon_bytes` forced the removal of snapshots that should stay.
     pub cut_by_bytes: bool,
 }
 
 impl SnapshotWriter {
-    pub(super) fn new(
-        dir: &Dir,
-        header: &Header,
-        (shared, turn): (Arc<Shared>, Turn),
-    ) -> io::Result<Self> {
+    pub(super) fn new(begun: &Begun, (shared, turn): (Arc<Shared>, Turn)) -> io::Result<Self> {
         let writing = Writing::start(shared)?;
-        let sections = Sections::begin(dir, Role::Later, header)?;
-        Ok(Self { sections, writing, turn, header: header.clone() })
+        let sections = Sections::begin(begun, Role::Later)?;
+        Ok(Self { sections, writing, turn, begun: begun.clone() })
     }
 
     /// Returns the shards to write, in order.
@@ -55,11 +49,11 @@ impl SnapshotWriter {
         self.sections.shards()
     }
 
-    /// Writes a shard as it is at `at`. Shards come in order. The writer calls `pause` repeatedly;
-    /// if that fails, the writing fails.
+    /// Writes a shard as it is at `at`. Shards come in order. The writer calls `pause` repeatedly.
+    /// An error of `pause` ends the writing.
     ///
     /// # Panics
-    /// If it is another shard's turn.
+    /// If the shard is not the next one.
     pub fn write(
         &mut self,
         shard: ShardId,
@@ -76,8 +70,8 @@ impl SnapshotWriter {
         self.sections.tombstones(shard, ids);
     }
 
-    /// Puts the snapshot and the log up to it on the disk, makes the snapshot count, and drops
-    /// files that are not needed any more.
+    /// Syncs the log and the snapshot, gives the file its final name, and removes files that are no
+    /// longer needed.
     ///
     /// # Errors
     /// If the disk fails, the log has failed before, or the filter was recovered since the snapshot
@@ -99,15 +93,15 @@ impl SnapshotWriter {
     ) -> io::Result<Finished> {
         let (last, bytes) = self.sections.seal()?;
         log.sync_to(last.number)?;
-        let (shared, dir, header) = (&self.writing.0, &self.sections.dir().clone(), &self.header);
+        let shared = &self.writing.0;
         let kept = {
             // No recovery can begin from here on.
             let _turn = shared.still(self.turn)?;
             self.sections.put(last)?;
-            prune::prune(dir, header, retention, now())?
+            prune::prune(&self.begun, retention, now())?
         };
         let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
-        archive::retire(dir, header.filter(), &retiring, start, (shared, self.turn))?;
+        archive::retire(&self.begun, &retiring, start, (shared, self.turn))?;
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }
 }

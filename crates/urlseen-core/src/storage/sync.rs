@@ -1,4 +1,4 @@
-//! Syncs the log: before each commit, each second, or for a snapshot.
+//! Syncs of the log: before each commit, each second, or for a snapshot.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,23 +14,19 @@ use super::requests::Requests;
 /// Time between two syncs at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
 
-/// Handle of the log for other threads, which can only sync it.
+/// Handle with which other threads can sync the log. The handle permits no writes.
 #[derive(Debug, Clone)]
-pub struct LogHandle(Arc<Unsynced>);
+pub struct LogHandle(pub(super) Arc<Unsynced>);
 
 impl LogHandle {
-    pub(super) fn new(unsynced: &Arc<Unsynced>) -> Self {
-        Self(Arc::clone(unsynced))
-    }
-
     /// Syncs the log at least up to record `number`.
     pub(crate) fn sync_to(&self, number: u64) -> io::Result<()> {
         self.0.sync_to(number)
     }
 }
 
-/// Part of a log that may not be on the disk yet. Threads hold the lock of `state` only for a
-/// moment, never while the disk works.
+/// Files of a log that may not be synced yet. No thread holds the lock of `state` while the disk
+/// works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
     /// The directory, open as long as the log is, so that a sync needs no new file descriptor.
@@ -40,19 +36,19 @@ pub(super) struct Unsynced {
     state: Mutex<State>,
     /// Locked while the disk works, so that one sync serves all threads that wait.
     turn: Mutex<()>,
-    /// The first failure. After a failed sync, a disk may lose the data and still report success
-    /// later. So the log takes no more records from then on.
+    /// First failure. After a failed sync, a disk may lose the data and still report success later.
+    /// So the log takes no more records after the failure.
     failure: OnceLock<String>,
 }
 
 #[derive(Debug)]
 struct State {
-    /// Numbers of the last record that was written, and of the last one known to be on the disk.
+    /// Numbers of the last written record, and of the last record that is known to be on the disk.
     written: u64,
     synced: u64,
-    /// Files that may not be synced yet, oldest first. The log appends to the last one.
+    /// Files that are possibly not synced yet, oldest first. The log appends to the last file.
     files: Vec<Arc<dyn DiskFile>>,
-    /// Number of files made, and how many of them are in the synced directory.
+    /// Number of files that were made, and number of files whose names are synced.
     made: u64,
     made_synced: u64,
 }
@@ -78,11 +74,11 @@ impl Unsynced {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Fails with the first failure, if there was one.
+    /// Returns the first failure as an error.
     pub(super) fn check(&self) -> io::Result<()> {
         self.failure.get().map_or(Ok(()), |failure| {
             Err(io::Error::other(format!(
-                "nothing is written to the log any more since this failed: {failure}; start again"
+                "the log takes no more records after this failure: {failure}; start again"
             )))
         })
     }
@@ -92,7 +88,7 @@ impl Unsynced {
         let _ = self.failure.set(error.to_string());
     }
 
-    /// Records the failure of a result, if it is one.
+    /// Records the error of a result.
     pub(super) fn poison_if<T>(&self, result: io::Result<T>) -> io::Result<T> {
         result.inspect_err(|error| self.poison(error))
     }
@@ -144,7 +140,8 @@ impl Unsynced {
             }
             if state.written < number {
                 let written = state.written;
-                let missing = format!("the log has no record {number}, it ends with {written}");
+                let missing =
+                    format!("the log has no record {number}; its last record is {written}");
                 return Err(io::Error::other(missing));
             }
             (state.files.clone(), state.written, state.made, state.made_synced)
@@ -161,7 +158,7 @@ impl Unsynced {
         let mut state = self.state();
         state.synced = written;
         state.made_synced = made;
-        // Only the last of them can have grown meanwhile.
+        // Only the last file can have grown meanwhile.
         state.files.drain(..files.len() - 1);
         Ok(())
     }
@@ -188,10 +185,8 @@ impl Syncing {
         let thread = std::thread::Builder::new().name("log-sync".to_owned()).spawn(life)?;
         Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
-}
 
-impl Syncing {
-    /// Returns true if the thread has ended: by a failed sync, or by a panic.
+    /// Returns true if the thread has ended, because of a failed sync or a panic.
     pub(super) fn has_ended(&self) -> bool {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }

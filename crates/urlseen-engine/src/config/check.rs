@@ -1,5 +1,5 @@
-//! Takes the values out of the layers, one key after the other, and checks their combinations. It
-//! collects all problems, and does not return at the first one.
+//! Takes the values out of the layers, one key after the other, and checks their combinations. All
+//! problems are collected and returned together.
 
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
@@ -19,9 +19,9 @@ pub(super) struct Taker {
     layers: Layers,
     /// Value of `crawl.name`, from which defaults are derived.
     crawl: String,
-    /// Origins of the values that were taken. Defaults have none.
+    /// Origins of the values that were taken. A default value has no origin.
     origins: BTreeMap<&'static str, ValueOrigin>,
-    /// Keys whose value was refused.
+    /// Keys of which a value was refused.
     wrong: BTreeSet<&'static str>,
 }
 
@@ -37,8 +37,8 @@ impl Taker {
         }
     }
 
-    /// Takes a key: the value of its last layer, or else the default. If the value is refused, the
-    /// result serves only to find more problems.
+    /// Takes the value of a key: the value of the last layer that sets the key, or else the
+    /// default. If a value is refused, the result serves only to find more problems.
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
@@ -74,16 +74,17 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
-    /// Takes the rules of `[[pass]]`.
+    /// Takes the rules of `[[pass]]` out of the layers.
     pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
         std::mem::take(&mut self.layers.pass).leak()
     }
 
-    /// Adds the password that was set separately. It replaces a password in the URL.
+    /// Puts the password from its own environment variable into the URL. This password replaces a
+    /// password in the URL.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
         if url.lacks_password() && self.is_sound(&["redis.url"]) {
-            // A password may stand in place of the user.
+            // The user in the URL may be a password in the wrong place.
             let found = masked(&url.to_string());
             let reason = RedisAddressError::NoPassword;
             self.refuse("redis.url", format!("redis.url is {found:?}: {reason}"));
@@ -91,13 +92,14 @@ impl Taker {
         url
     }
 
-    /// Password that clients of the server must give.
+    /// Takes the password that clients of `serve` must give.
     pub(super) fn serve_password(&mut self) -> Option<Secret> {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks the combinations of the values of `config`, which this taker returned. `machine` is a
-    /// limit of this process that the configuration exceeds, with the key to name.
+    /// Checks the combinations of values in `config`, which this taker returned. `machine` is a
+    /// limit of this process that the configuration exceeds, with the key to name. Returns all
+    /// problems.
     pub(super) fn finish(
         mut self,
         config: &Config,
@@ -141,7 +143,7 @@ impl Taker {
                 if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
                     continue;
                 }
-                // The problem names the key that was set, not the key that has its default.
+                // The problem names the key that the user set, not the key with its default.
                 let (key, other) =
                     if self.origin(key) < self.origin(other) { (other, key) } else { (key, other) };
                 let fault = format!(
@@ -154,7 +156,7 @@ impl Taker {
         }
     }
 
-    /// Checks that URLs are emitted only if the items have one.
+    /// Checks that URLs are emitted only from items that have a URL.
     fn check_emit(&mut self, config: &Config) {
         let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
         if config.sink.emit != Emit::Item
@@ -175,7 +177,7 @@ impl Taker {
     /// Checks that `push_to` is not set for a sorted set, which has no ends.
     fn check_push_to(&mut self, config: &Config) {
         let push_to = config.sink.push_to;
-        let has_ends = config.open_sink().has_ends();
+        let has_ends = !config.open_sink().is_scored();
         // The default is permitted, because it may be in a copy of the documented file.
         if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
             let fault = format!(
@@ -188,7 +190,7 @@ impl Taker {
         }
     }
 
-    /// Checks that only a list has ends.
+    /// Checks that `take_from` is not set for a source without ends.
     fn check_take_from(&mut self, config: &Config) {
         let source = &config.source;
         let has_ends = matches!(source.kind, SourceKind::List | SourceKind::None);
@@ -218,8 +220,8 @@ impl Taker {
         }
     }
 
-    /// Checks that the filter's kind can be at its place. Filters of other projects must be in the
-    /// place where those projects keep them.
+    /// Checks that a filter of this kind can be at this place. Filters of other projects must be at
+    /// the place where those projects keep them.
     fn check_kind(&mut self, config: &Config) {
         let (kind, place) = (config.filter.kind, config.filter.place);
         if kind.is_in(place) || !self.is_sound(&["filter.kind", "filter.place"]) {
@@ -242,8 +244,8 @@ impl Taker {
         self.refuse("filter.kind", fault);
     }
 
-    /// Checks the settings for clients. The server answers them from this process's memory. A
-    /// client can empty a filter only if no batches pass through the filter.
+    /// Checks the settings for clients. The server answers clients from the memory of this process.
+    /// A client may empty the filter only if no batch passes through it.
     fn check_serve(&mut self, config: &Config) {
         let mut refuse = |key: &str, fault: String| {
             if self.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
@@ -266,8 +268,8 @@ impl Taker {
             refuse("serve.listen", fault);
         }
         if serve.allow_delete && !is_alone {
-            let fault = "serve.allow_delete is true: a filter that a queue goes through cannot be \
-                         emptied on the way; set source.kind = \"none\", or leave it out";
+            let fault = "serve.allow_delete is true: a filter between source and sink cannot be \
+                         emptied; set source.kind = \"none\", or leave serve.allow_delete out";
             refuse("serve.allow_delete", fault.to_owned());
         }
     }
@@ -286,20 +288,9 @@ impl Taker {
     }
 }
 
-/// Returns true if urlseen keeps records of some crawl under this Redis key.
+/// Returns true if urlseen itself uses Redis keys with this name.
 fn is_own(name: &str) -> bool {
-    name.starts_with("urlseen:")
-        && [
-            ":state",
-            ":lease",
-            ":processing",
-            ":oversize",
-            ":forgetting",
-            ":spec",
-            ":crawl",
-            ":consumers",
-            ":requeues",
-        ]
-        .iter()
-        .any(|end| name.ends_with(end))
+    let uses = "state lease processing oversize forgetting spec crawl consumers requeues";
+    let last = name.rsplit(':').next();
+    name.starts_with("urlseen:") && uses.split(' ').any(|each| Some(each) == last)
 }

@@ -1,9 +1,9 @@
-//! Layers of the configuration in one flat map. It holds the values found for each key, each with
-//! its origin. The meaning of values is checked elsewhere.
+//! Layers of the configuration in one flat map, which holds the values of each key with their
+//! origins. Another module checks the values.
 
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
-use super::pass::{self, PassRule};
+use super::pass::PassRule;
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::sections::{KEYS, SECTIONS};
@@ -14,39 +14,39 @@ use std::path::Path;
 use std::sync::Arc;
 use toml::de::{DeTable, DeValue};
 
-/// Prefix of environment variables; the section, `__` and the key follow.
+/// Prefix of environment variables that set a key. The section, `__` and the key follow the prefix.
 pub(super) const PREFIX: &str = "URLSEEN_";
-/// Variable for the password of Redis. It is no key, so that the password need not be in a URL.
+/// Variable for the password of Redis. With this variable, the password need not be in a URL.
 const PASSWORD: &str = "URLSEEN_REDIS_PASSWORD";
 /// Variable for the password that clients of `serve` must give.
 const SERVE_PASSWORD: &str = "URLSEEN_SERVE_PASSWORD";
-/// Maximum size of the file in bytes. A longer file is refused unread.
+/// Maximum size of the file in bytes. A longer file is refused.
 const LONGEST_FILE: u64 = 1 << 20;
 
-/// Value with the origin where it was found.
+/// Value of a key, with its origin.
 pub(super) struct FoundValue {
     pub(super) raw: Raw,
     pub(super) origin: ValueOrigin,
 }
 
-/// All values that were set. Later layers override earlier ones.
+/// Values of all layers. Later layers override earlier layers.
 #[derive(Default)]
 pub(super) struct Layers {
-    /// All values of each key. The last one is used, but the others are checked, too.
+    /// Values of each key in the order of the layers. The last value is used, but all are checked.
     pub(super) found: BTreeMap<&'static str, Vec<FoundValue>>,
-    /// Value of [`PASSWORD`], which is never formatted.
+    /// Value of [`PASSWORD`]. This value must never appear in a message.
     pub(super) password: Option<String>,
-    /// Value of [`SERVE_PASSWORD`], which is never formatted.
+    /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
     pub(super) serve_password: Option<String>,
-    /// Rules of the file's `[[pass]]`.
+    /// Rules from the tables `[[pass]]` of the file.
     pub(super) pass: Vec<PassRule>,
     pub(super) problems: Vec<ConfigError>,
-    /// True if the values of a file are unknown. Combinations of values can then not be checked.
+    /// True if a file could not be read. Then combinations of values cannot be checked.
     pub(super) incomplete: bool,
 }
 
 impl Layers {
-    /// Adds a file. A missing file is a problem only if the user named it.
+    /// Reads a file into the layers. A missing file is a problem only if the user named the file.
     pub(super) fn add_file(&mut self, path: &Path, asked_for: bool) {
         let mut bytes = Vec::new();
         let read = std::fs::File::open(path)
@@ -61,7 +61,7 @@ impl Layers {
         };
         if u64::try_from(length).is_ok_and(|length| length > LONGEST_FILE) {
             let fault =
-                format!("is longer than {LONGEST_FILE} bytes, so it is hardly a configuration");
+                format!("is longer than {LONGEST_FILE} bytes; give the path of a configuration");
             return self.refuse_file(path, None, fault);
         }
         match std::str::from_utf8(&bytes) {
@@ -74,7 +74,7 @@ impl Layers {
         }
     }
 
-    /// Adds the text of a file.
+    /// Reads the text of a file into the layers.
     pub(super) fn add_toml(&mut self, path: &Path, text: &str) {
         let (document, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
@@ -86,9 +86,7 @@ impl Layers {
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
             if section == "pass" {
-                let (rules, problems) = pass::rules(value, at);
-                self.pass = rules;
-                self.problems.extend(problems);
+                self.add_rules(value, at);
                 continue;
             }
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
@@ -121,7 +119,8 @@ impl Layers {
         }
     }
 
-    /// Adds the keys of a section. `at` returns the place in the file for a byte offset.
+    /// Reads the keys of a section into the layers. `at` returns the place in the file for a byte
+    /// offset.
     fn add_section(
         &mut self,
         section: &str,
@@ -140,8 +139,8 @@ impl Layers {
         }
     }
 
-    /// Adds the parser's errors, at most one for each line: further errors of a line mostly follow
-    /// from the first.
+    /// Records the errors of the TOML parser as problems, at most one for each line. Further errors
+    /// of a line are mostly consequences of the first.
     fn add_syntax_errors(&mut self, path: &Path, text: &str, errors: &[toml::de::Error]) {
         let mut lines = Vec::new();
         for error in errors {
@@ -153,7 +152,7 @@ impl Layers {
             lines.push(place.line);
             let message = match (error.message(), text.get(span)) {
                 ("duplicate key", Some(key)) => {
-                    format!("{} stands here for the second time", presentable(key))
+                    format!("{} is here for the second time; delete one", presentable(key))
                 }
                 (message, _) => message.to_owned(),
             };
@@ -161,7 +160,7 @@ impl Layers {
         }
     }
 
-    /// Adds the variables that begin with the prefix of urlseen.
+    /// Reads the environment variables that begin with the prefix of urlseen into the layers.
     pub(super) fn add_environment<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>)
     where
         K: Into<OsString>,
@@ -190,7 +189,7 @@ impl Layers {
         }
     }
 
-    /// Adds the `key=value` arguments of `--set`.
+    /// Reads the `key=value` arguments of `--set` into the layers.
     pub(super) fn add_set(&mut self, arguments: &[String]) {
         for argument in arguments {
             let Some((name, value)) = argument.split_once('=') else {
@@ -221,18 +220,18 @@ impl Layers {
         self.found.entry(key).or_default().push(FoundValue { raw, origin });
     }
 
-    fn refuse(&mut self, origin: ValueOrigin, fault: String) {
+    pub(super) fn refuse(&mut self, origin: ValueOrigin, fault: String) {
         self.problems.push(ConfigError { origin, fault });
     }
 
-    /// Refuses a value, and marks the rest of the file as unreadable.
+    /// Refuses a file. After that, the values in the file are unknown.
     fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: String) {
         self.incomplete = true;
         self.refuse(ValueOrigin::File(path.into(), place), fault);
     }
 }
 
-/// Environment variable that sets `key`.
+/// Returns the environment variable that sets `key`.
 pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('.', "__").to_uppercase())
 }
@@ -265,12 +264,13 @@ fn unknown_variable(name: &str) -> String {
     )
 }
 
-/// End of a sentence that suggests a name.
+/// Returns the end of a message about an unknown name. If a similar name is known, the end suggests
+/// the known name.
 pub(super) fn hint(nearest: Option<String>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
 
-/// Finds the key that `name` misspells, or whose last part `name` misspells.
+/// Finds the key that a user probably meant by `name`.
 fn nearest_key(name: &str) -> Option<&'static str> {
     if let Some(now) = renamed(name) {
         return Some(now);
@@ -281,7 +281,7 @@ fn nearest_key(name: &str) -> Option<&'static str> {
     of_another_section.or_else(|| nearest(name, KEYS.iter().copied()))
 }
 
-/// New name of a key that earlier versions named differently.
+/// Returns the present name of a key that had this name in an earlier version.
 fn renamed(name: &str) -> Option<&'static str> {
     match name {
         "state" => Some("storage"),
@@ -291,8 +291,8 @@ fn renamed(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Shows an unknown name up to the first character that cannot be in a name. The text after it may
-/// be a value in the wrong place, even a password.
+/// Shows an unknown name up to the first character that no name has. The text after that character
+/// may be a value in the wrong place, even a password.
 fn presentable(name: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);

@@ -5,11 +5,11 @@
 //! ```
 //!
 //! The layers become one flat map from key to values with their origins. Then the rule of each key
-//! takes its value from the map. All problems therefore show together, each with its origin. This
-//! code reads neither the process's environment nor its arguments: the caller passes them in. There
-//! are no warnings: an invalid value is refused.
+//! takes its value from the map. All problems therefore show together, each with its origin. The
+//! caller passes the environment and the arguments of the process in. There are no warnings: an
+//! invalid value is refused.
 //!
-//! Rules, `[[pass]]`, can be only in the file: no environment variable can name a list of tables.
+//! Rules (`[[pass]]`) can be only in the file: no environment variable can name a list of tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -33,12 +33,10 @@ pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
 pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
-pub use sections::Config;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
 pub(crate) use sections::Source;
-pub use sections::{Filter, Fingerprint};
-pub use sections::{Serve, Sink};
+pub use sections::{Config, Filter, Fingerprint, Serve, Sink};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{
@@ -59,21 +57,21 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// File that is read if it exists and the user names no file.
+/// Name of the file that is read if the user names no file. This file may be missing.
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
 /// Origins of a configuration.
 pub struct Sources<E> {
     /// Path from `--config`; `DEFAULT_FILE` if it is not given.
     pub file: Option<PathBuf>,
-    /// Whole environment. Variables that do not begin with `URLSEEN_` are ignored.
+    /// Environment of the process. Variables that do not begin with `URLSEEN_` are ignored.
     pub env: E,
     /// Argument `key=value` of each `--set`, in order.
     pub set: Vec<String>,
 }
 
 impl Config {
-    /// Reads and checks a configuration. It reads the file and touches nothing else.
+    /// Reads and checks a configuration. Apart from reading the file, this has no side effect.
     pub fn load<E, K, V>(sources: Sources<E>) -> Result<Self, Problems>
     where
         E: IntoIterator<Item = (K, V)>,
@@ -83,9 +81,9 @@ impl Config {
         Self::load_for(sources, |_| None)
     }
 
-    /// Reads and checks a configuration for a process that runs with it. `machine` returns a limit
-    /// of this process that the configuration exceeds, and the key to name in the problem. That
-    /// problem is reported together with all others.
+    /// Reads and checks a configuration for this process. `machine` returns a limit of the process
+    /// that the configuration exceeds, and the key to name in the problem. The problem is reported
+    /// together with all other problems.
     pub fn load_for<E, K, V>(
         sources: Sources<E>,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
@@ -105,7 +103,7 @@ impl Config {
         Self::checked(layers, machine)
     }
 
-    /// Names of the crawl's keys in Redis.
+    /// Returns the names of the crawl's keys in Redis.
     pub fn keys(&self) -> Keys {
         Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
     }
@@ -135,15 +133,16 @@ impl Config {
         Wanted::new(&self.filter.key, self.filter_spec()?)
     }
 
-    /// Number of fingerprints above which the error rate of a filter with these parameters grows.
-    /// `None` for a kind that takes more memory instead.
+    /// Returns the number of fingerprints above which the error rate of a filter with these
+    /// parameters grows; `None` for a kind that takes more memory instead.
     pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
-        // For a kind that other settings size, the limit is the configured capacity.
+        // If other settings than the capacity determine the size, the limit is the configured
+        // capacity.
         let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
         (!parameters.grows()).then(capacity)
     }
 
-    /// Changes the configuration to the filter of a spec, for the parts that the spec states.
+    /// Replaces the configured filter by the filter of a spec, as far as the spec has values.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
@@ -184,7 +183,7 @@ impl Filter {
         })
     }
 
-    /// Sets the parts that the parameters of a filter state.
+    /// Sets the parts of the filter's spec that `parameters` have.
     pub fn set_parts(&mut self, parameters: &Parameters) {
         for (name, value) in parameters.fields() {
             self.set_part(name, &value);

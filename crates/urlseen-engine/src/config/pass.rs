@@ -1,15 +1,15 @@
-//! Rules of `[[pass]]` for pages that always pass.
+//! Rules of `[[pass]]`, which let items of some pages pass unchecked.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use regex::{Regex, RegexBuilder};
 use toml::Spanned;
-use toml::de::{DeArray, DeTable, DeValue};
+use toml::de::{DeTable, DeValue};
 
-use super::layers::hint;
+use super::layers::{Layers, hint};
 use super::nearest::nearest;
-use super::problem::{ConfigError, ValueOrigin};
+use super::problem::ValueOrigin;
 use super::raw::Raw;
 
 /// Maximum number of rules in a configuration.
@@ -20,8 +20,8 @@ const LONGEST_NAME: usize = 100;
 const LONGEST_PATTERN: usize = 4096;
 /// Maximum memory for a compiled pattern, in bytes.
 const LARGEST: usize = 1 << 20;
-/// Maximum length in bytes of a host or path that a pattern can match. The time of a match is at
-/// most this number times the states of the pattern.
+/// Maximum length in bytes of a host or path that a pattern can match. This bounds the time of a
+/// match, which grows with the length and with the states of the pattern.
 const LONGEST_MATCHED: usize = 2048;
 const KEYS: [&str; 3] = ["name", "host", "path"];
 
@@ -29,11 +29,11 @@ const KEYS: [&str; 3] = ["name", "host", "path"];
 /// `dont_filter`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PassRule {
-    /// Name of the rule in metrics and status.
+    /// Name that metrics and status show for the rule.
     pub name: String,
-    /// Pattern that the host must contain.
+    /// Pattern that must match a part of the host.
     pub(crate) host: Option<Pattern>,
-    /// Pattern that the path must contain.
+    /// Pattern that must match a part of the path.
     pub(crate) path: Option<Pattern>,
 }
 
@@ -65,7 +65,7 @@ impl Pattern {
             regex::Error::CompiledTooBig(most) => {
                 format!("compiled, it takes more than {most} bytes; write a simpler one")
             }
-            // The message has several lines, and the last one states the reason.
+            // The message has several lines. The last line states the reason.
             other => {
                 let said = other.to_string();
                 let last = said.lines().last().unwrap_or_default().trim();
@@ -89,65 +89,57 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Reads the value of `pass` in a file. `at` returns the place in the file for a byte offset.
-pub(super) fn rules(
-    value: &Spanned<DeValue<'_>>,
-    at: impl Fn(usize) -> ValueOrigin,
-) -> (Vec<PassRule>, Vec<ConfigError>) {
-    let mut reader = RuleReader { at, rules: Vec::new(), problems: Vec::new() };
-    match value.get_ref() {
-        DeValue::Array(array) => reader.read(array),
-        other => {
-            let found = Raw::from_toml(other).kind();
-            let reason =
-                format!("is {found}; allowed: rules that each begin with the line [[pass]]");
-            reader.refuse(value.span().start, &reason);
-        }
-    }
-    (reader.rules, reader.problems)
-}
-
-struct RuleReader<At> {
-    at: At,
-    rules: Vec<PassRule>,
-    problems: Vec<ConfigError>,
-}
-
-impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
-    fn read(&mut self, array: &DeArray<'_>) {
+impl Layers {
+    /// Reads the rules in the value of `pass` in a file into the layers. `at` returns the place in
+    /// the file for a byte offset.
+    pub(super) fn add_rules(
+        &mut self,
+        value: &Spanned<DeValue<'_>>,
+        at: impl Fn(usize) -> ValueOrigin,
+    ) {
+        let DeValue::Array(array) = value.get_ref() else {
+            let found = Raw::from_toml(value.get_ref()).kind();
+            let reason = "allowed: rules that each begin with the line [[pass]]";
+            return self.refuse_rule(at(value.span().start), &format!("is {found}; {reason}"));
+        };
         for (index, value) in array.iter().enumerate() {
-            let place = value.span().start;
+            let origin = at(value.span().start);
             if index == MOST {
-                self.refuse(place, &format!("stands here more than {MOST} times; combine rules"));
-                return;
+                let reason = format!("is here more than {MOST} times; combine rules");
+                return self.refuse_rule(origin, &reason);
             }
             match value.get_ref() {
-                DeValue::Table(table) => self.rule(table, place),
+                DeValue::Table(table) => self.add_rule(table, origin, &at),
                 other => {
                     let found = Raw::from_toml(other).kind();
-                    self.refuse(place, &format!("holds {found}; allowed: name, host and path"));
+                    let reason = format!("holds {found}; allowed: name, host and path");
+                    self.refuse_rule(origin, &reason);
                 }
             }
         }
     }
 
-    fn rule(&mut self, table: &DeTable<'_>, place: usize) {
+    fn add_rule(
+        &mut self,
+        table: &DeTable<'_>,
+        origin: ValueOrigin,
+        at: &impl Fn(usize) -> ValueOrigin,
+    ) {
         let before = self.problems.len();
         let mut rule = PassRule { name: String::new(), host: None, path: None };
         for (key, value) in table {
-            let (name, at) = (key.get_ref().as_ref(), value.span().start);
+            let (name, here) = (key.get_ref().as_ref(), at(value.span().start));
             if !KEYS.contains(&name) {
                 let nearest = nearest(name, KEYS).map(|it| format!("pass.{it}"));
-                let origin = (self.at)(key.span().start);
                 let fault =
                     format!("there is no key pass.{}{}", name.escape_debug(), hint(nearest));
-                self.problems.push(ConfigError { origin, fault });
+                self.refuse(at(key.span().start), fault);
                 continue;
             }
             let raw = Raw::from_toml(value.get_ref());
             let Ok(text) = raw.text() else {
-                let allowed = "a text in quotes";
-                self.refuse(at, &format!("has {name} = {}; allowed: {allowed}", raw.shown()));
+                let reason = format!("has {name} = {}; allowed: a text in quotes", raw.shown());
+                self.refuse_rule(here, &reason);
                 continue;
             };
             match name {
@@ -156,7 +148,8 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
                     Ok(pattern) if name == "host" => rule.host = Some(pattern),
                     Ok(pattern) => rule.path = Some(pattern),
                     Err(reason) => {
-                        self.refuse(at, &format!("has {name} = {}: {reason}", raw.shown()));
+                        let reason = format!("has {name} = {}: {reason}", raw.shown());
+                        self.refuse_rule(here, &reason);
                     }
                 },
             }
@@ -167,22 +160,21 @@ impl<At: Fn(usize) -> ValueOrigin> RuleReader<At> {
             if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
                 let reason =
                     format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\"");
-                self.refuse(place, &reason);
-            } else if self.rules.iter().any(|other| other.name == *name) {
+                self.refuse_rule(origin.clone(), &reason);
+            } else if self.pass.iter().any(|other| other.name == *name) {
                 let reason =
                     format!("has the name {name:?}, as another rule has; give each its own");
-                self.refuse(place, &reason);
+                self.refuse_rule(origin.clone(), &reason);
             }
         }
         if !has("host") && !has("path") {
-            self.refuse(place, "has neither host nor path; give at least one of them");
+            self.refuse_rule(origin, "has neither host nor path; give at least one of them");
         }
-        self.rules.push(rule);
+        self.pass.push(rule);
     }
 
-    fn refuse(&mut self, place: usize, reason: &str) {
-        let origin = (self.at)(place);
-        self.problems.push(ConfigError { origin, fault: format!("[[pass]] {reason}") });
+    fn refuse_rule(&mut self, origin: ValueOrigin, reason: &str) {
+        self.refuse(origin, format!("[[pass]] {reason}"));
     }
 }
 

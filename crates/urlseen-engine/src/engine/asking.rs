@@ -12,11 +12,11 @@ use urlseen_core::storage::Position;
 /// Operation that a client wants for a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Tell whether the fingerprint is seen.
+    /// Report if the fingerprint was seen.
     Test,
-    /// Tell whether the fingerprint was seen, and add it.
+    /// Report if the fingerprint was seen, and add it.
     Add,
-    /// Tell whether the fingerprint was seen, and let it pass again.
+    /// Report if the fingerprint was seen, and let it pass again.
     Forget,
 }
 
@@ -29,12 +29,12 @@ pub struct Question {
     pub fingerprint: Fingerprint,
 }
 
-/// Answer of a thread to a [`Question`]. Batches in flight count as seen.
+/// Answer of a thread to a [`Question`]. Fingerprints of batches in flight count as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
-    /// The fingerprint was seen. If the operation was to forget it, it is forgotten.
+    /// The fingerprint was seen. A [`Wanted::Forget`] has forgotten the fingerprint.
     Seen,
-    /// The fingerprint was unseen. If the operation was to add it, it is added.
+    /// The fingerprint was unseen. A [`Wanted::Add`] has added the fingerprint.
     Unseen,
     /// There is no room to add or to forget the fingerprint.
     Full,
@@ -46,17 +46,17 @@ pub struct Answers {
     pub(crate) group: u64,
     /// Number of the thread, for [`Engine::remember`](super::Engine::remember).
     pub(crate) owner: usize,
-    /// Answers by place in the group, ascending.
+    /// Answers, each with the place of its question in the group, in ascending order.
     pub(crate) answers: Vec<(u32, Answer)>,
 }
 
-/// Questions for one thread, by place in the group.
+/// Questions for one thread, each with its place in the group.
 pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
 /// Parts of groups of questions that were sent to the threads.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// Answers that are not handed back yet, in the order in which the threads gave them.
+    /// Answers that are not handed back yet, in the order in which the threads answered.
     pub(super) answers: VecDeque<Answers>,
     /// Parts whose answers are not handed back yet.
     asked: usize,
@@ -80,18 +80,18 @@ impl Engine {
         self.asking.asked + self.asking.unremembered < GROUPS_MAX
     }
 
-    /// Counts the answers that are still to come.
+    /// Counts the threads' answers that are not handed back yet.
     pub fn asking(&self) -> usize {
         self.asking.asked
     }
 
-    /// Sends each thread the questions that fall into its shards. Returns the number of threads
+    /// Sends each thread the questions whose keys are in its shards. Returns the number of threads
     /// that got questions.
     ///
     /// # Panics
     /// If there is no room ([`Engine::has_room_to_ask`]).
     pub fn ask(&mut self, group: u64, questions: &[Question]) -> usize {
-        assert!(self.has_room_to_ask(), "at most {GROUPS_MAX} groups of questions are asked");
+        assert!(self.has_room_to_ask(), "fewer than {GROUPS_MAX} parts of groups wait");
         let owners = self.handle.owners.len();
         let mut parts = vec![Asked::new(); owners];
         for (place, Question { wanted, fingerprint }) in (0u32..).zip(questions) {
@@ -107,21 +107,23 @@ impl Engine {
         count
     }
 
-    /// Makes a thread set the additions of its oldest answers, which are in the log. If no batch is
-    /// between log and commit, the filter is then at `at`.
+    /// Makes a thread set the additions of its oldest answers, after the log has them. `at` is the
+    /// position of the filter after these additions. Pass `None` while a logged batch is not
+    /// committed.
     ///
     /// # Panics
-    /// If no answer of the thread is left.
+    /// If no answers of the thread wait for this call.
     pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
-        self.asking.unremembered = left.expect("additions are set once they were answered");
+        self.asking.unremembered = left.expect("additions are set after they were answered");
         self.handle.tell(owner, Job::Remember { at });
     }
 }
 
 impl Owner {
-    /// Answers in order, so that a fingerprint that is asked for twice is unseen only once. Added
-    /// fingerprints count as seen from here on, and are set once they are in the log.
+    /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
+    /// once. Added fingerprints count as seen at once. They are set in the filter after the log has
+    /// them.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::owner::{KeyHashes, Readings};
 use super::progress::Progress;
 
-/// Batches that a thread has not judged. They arrive part by part, from the threads that read the
-/// parts. The thread judges the batches in the order of their numbers, each once all its parts have
+/// Batches that a thread has not judged. Each part of a batch arrives from the thread that has read
+/// that part. Batches are judged in the order of their numbers, each after all its parts have
 /// arrived.
 #[derive(Debug, Default)]
 pub(super) struct Awaited {
@@ -28,11 +28,11 @@ pub(super) struct Partial {
 }
 
 impl Awaited {
-    /// Returns a batch of which a part has arrived.
+    /// Returns the entry of a batch of which a part has arrived. The first part creates the entry.
     pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
         let place =
             progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
-        let place = place.expect("a batch is judged once all of it is there");
+        let place = place.expect("a batch is judged after all its parts have arrived");
         if self.batches.len() <= place {
             self.batches.resize_with(place + 1, || None);
         }

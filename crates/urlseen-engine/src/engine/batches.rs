@@ -8,7 +8,8 @@ use crate::item::batch::{Batch, Findings};
 /// Batches that were submitted, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
-    /// Batches that are not handed back, oldest first; `None` for one that is still being judged.
+    /// Batches that are not handed back, oldest first. `None` stands for a batch that is still
+    /// being judged.
     pub(super) judging: VecDeque<Option<Batch<Findings>>>,
     /// Number of the oldest batch that is not handed back.
     front: u64,
@@ -38,7 +39,7 @@ impl Batches {
         self.front + self.judging.len() as u64 - 1
     }
 
-    /// Notes that a batch is judged. The batch may have been dropped before.
+    /// Stores a judged batch, unless the batch was dropped before.
     pub(super) fn judged(&mut self, number: u64, batch: Batch<Findings>) {
         let place = usize::try_from(number - self.front).ok();
         if let Some(judging) = place.and_then(|place| self.judging.get_mut(place)) {
@@ -46,7 +47,7 @@ impl Batches {
         }
     }
 
-    /// Drops a batch that was not judged, and those after it.
+    /// Drops the batch with this number, which was not judged, and all later batches.
     pub(super) fn drop_from(&mut self, number: u64) {
         self.judging.truncate(usize::try_from(number - self.front).unwrap_or(0));
     }
@@ -59,7 +60,7 @@ impl Batches {
         Some(batch)
     }
 
-    /// Notes that the oldest batch that was handed back is committed.
+    /// Records the commit of the oldest batch that was handed back.
     ///
     /// # Panics
     /// If no batch was handed back.
@@ -72,7 +73,7 @@ impl Batches {
     /// # Panics
     /// If a batch is in progress: its judgement depends on the dropped batches.
     pub(super) fn abort(&mut self) {
-        assert!(self.judging.is_empty(), "batches are aborted from the last one back");
+        assert!(self.judging.is_empty(), "no batch may be in progress during an abort");
         self.uncommitted = 0;
     }
 }

@@ -1,4 +1,4 @@
-//! Errors of the engine, at its start and at work.
+//! Errors at the start and during the work of the engine.
 
 use urlseen_core::filter::{BuildError, Full};
 
@@ -16,13 +16,13 @@ pub enum StartError {
 /// Reason why an engine cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// One of its threads panicked. That thread's part of the filter may be wrong.
+    /// A thread of the engine panicked. The part of the filter in that thread may be wrong.
     #[error(
-        "a filter thread panicked (its message stands above); what was not committed waits in \
-         Redis. Start again, and please report the message"
+        "a filter thread panicked (see its message above). Items that were not committed stay \
+         where they are. Start again, and please report the message"
     )]
     Panicked,
     /// The filter has no room for the unseen keys of a batch. Nothing of the batch is committed.
-    #[error("{0}; what was not committed waits where it was")]
+    #[error("{0}; items that were not committed stay where they are")]
     Full(Full),
 }

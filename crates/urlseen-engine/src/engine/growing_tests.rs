@@ -1,4 +1,4 @@
-//! The engine with a filter of RedisBloom, compared with the filter alone.
+//! Tests of the engine with a filter of RedisBloom, compared with such a filter without the engine.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -17,7 +17,7 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
     Reservation {
         capacity: capacity.parse().unwrap(),
         error_rate: error_rate.parse().unwrap(),
-        growth: Reservation::growth_of(expansion),
+        expansion,
     }
 }
 
@@ -32,7 +32,7 @@ fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
     Engine::start(&parts).unwrap()
 }
 
-/// The filter in its written form, and its position.
+/// Returns the written form of the filter, its number of keys, and its position.
 fn copied(engine: &Engine) -> (Vec<u8>, u64, Position) {
     let Copied { blob, at, .. } = engine.handle().copy(ShardId::WHOLE, Vec::new()).unwrap();
     let mut bytes = Vec::new();
@@ -65,9 +65,9 @@ fn dump(filter: &Filter) -> Vec<u8> {
     bytes
 }
 
-/// With an error rate at which the filter is often wrong, and with growth: the engine's answers and
-/// bits equal those of the filter alone. This holds for any number of threads, batches in flight
-/// included.
+/// Compares the engine with a filter that is used directly, for several numbers of threads. The
+/// filter grows and has a high error rate. The answers and the bits must be equal, also while
+/// batches are in flight.
 #[tokio::test]
 async fn it_judges_and_grows_as_the_filter_alone_does() {
     for threads in [1, 2, 5] {
@@ -85,7 +85,8 @@ async fn it_judges_and_grows_as_the_filter_alone_does() {
             }));
             engine.submit(batch(&items));
             let judged = engine.judged().await.unwrap();
-            // What the model says, and no item twice while it is in flight.
+            // Unseen items are those that the model does not contain, without repeats of items in
+            // flight.
             let mut in_flight: HashSet<String> = flying.iter().flatten().cloned().collect();
             let expected: Vec<_> = items
                 .iter()
@@ -127,7 +128,8 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     let mut engine = engine(2, reservation("100", "1e-9", 0), LIMIT);
     engine.submit(batch(&digests(0..60)));
     engine.judged().await.unwrap();
-    // 40 more keys, and 20 that are in flight; then one more, before the first are committed.
+    // The second batch has 40 new keys and 20 keys in flight. The fourth batch has one key more
+    // than the filter has room for, and no batch is committed before that.
     engine.submit(batch(&digests(40..100)));
     assert_eq!(engine.judged().await.unwrap().onward_len(), 40);
     engine.submit(batch(&digests(0..100)));
@@ -145,7 +147,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
 
 #[tokio::test]
 async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on() {
-    // 144 and 312 bytes.
+    // The first two layers have 144 and 312 bytes.
     let mut engine = engine(1, reservation("100", "0.01", 2), 456);
     engine.submit(batch(&digests(0..300)));
     engine.judged().await.unwrap();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::{Sender, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Gauges;
 use super::owner::Job;
@@ -10,27 +10,30 @@ use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::Copied;
 
-/// Gives jobs to the threads of an engine, which do them among their other jobs. A handle may
-/// outlive the engine. Then there are no answers.
+/// Access of other threads to the threads of an engine, which do the jobs of the handle among other
+/// jobs. A handle may outlive the engine. Jobs are then dropped without an answer.
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Sender<Job>>,
     pub(super) gauges: Arc<Gauges>,
+    /// The only owner, if it has no thread.
+    #[cfg(feature = "simulation")]
+    pub(super) stepped: Option<super::steps::OwnerSteps>,
 }
 
 impl Handle {
-    /// Copies a shard, perhaps into `buffer`. Waits for the shard's thread. Returns `None` once the
-    /// engine has ended.
+    /// Copies a shard, into `buffer` if the kind of filter uses it. Waits for the shard's thread.
+    /// Returns `None` if the engine has ended.
     pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let (reply, copied) = bounded(1);
         let owner = &self.owners[shard.owner(self.owners.len())];
         owner.send(Job::Copy { shard, buffer, reply }).ok()?;
-        copied.recv().ok()
+        self.wait(&copied)
     }
 
-    /// Tests fingerprints, in their order, and sets nothing. Batches that are not committed do not
-    /// count. Waits for the threads. Returns `None` once the engine has ended.
+    /// Tests fingerprints, in their order, and sets nothing. Ignores batches that are not
+    /// committed. Waits for the threads. Returns `None` if the engine has ended.
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
@@ -44,11 +47,20 @@ impl Handle {
         for (owner, (places, key_hashes)) in parts.into_iter().enumerate() {
             let (reply, answered) = bounded(1);
             self.owners[owner].send(Job::Test { key_hashes, reply }).ok()?;
-            for (place, verdict) in places.into_iter().zip(answered.recv().ok()?) {
+            for (place, verdict) in places.into_iter().zip(self.wait(&answered)?) {
                 verdicts[place] = verdict;
             }
         }
         Some(verdicts)
+    }
+
+    /// Waits for the reply of a thread; `None` if the thread has ended.
+    pub(super) fn wait<T>(&self, reply: &Receiver<T>) -> Option<T> {
+        #[cfg(feature = "simulation")]
+        if let Some(owner) = &self.stepped {
+            owner.finish();
+        }
+        reply.recv().ok()
     }
 
     /// Gives each thread a job.
@@ -56,7 +68,7 @@ impl Handle {
         (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
     }
 
-    /// Gives a thread a job. The engine notices if the thread has ended.
+    /// Gives a thread a job. If the thread has ended, the engine reports that.
     pub(super) fn tell(&self, owner: usize, job: Job) {
         let _ = self.owners[owner].send(job);
     }

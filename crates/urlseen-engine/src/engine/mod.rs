@@ -1,9 +1,9 @@
 //! Engine: threads that read items and judge them. Each thread is the only owner of its shards.
 //!
-//! Every batch goes through two steps. Idle threads read its items in equal parts, and pass the key
-//! hashes to the owners of their shards. Most of the work is to compute fingerprints. Then each
-//! thread judges the key hashes of its own shards. Batches are judged and returned in the order in
-//! which they were submitted. Unseen keys are set once the batch is committed.
+//! Idle threads read the items of a batch in equal parts, and compute the fingerprints, which is
+//! most of the work. They pass each key hash to the thread that owns its shard. Then each thread
+//! judges the key hashes of its own shards. Batches are judged and returned in the order in which
+//! they were submitted. Unseen keys are set after the batch is committed.
 
 mod asking;
 mod awaited;
@@ -18,6 +18,8 @@ mod pieces;
 mod progress;
 pub mod query;
 mod restoring;
+#[cfg(feature = "simulation")]
+mod steps;
 pub mod store;
 mod works;
 
@@ -42,6 +44,8 @@ use in_flight::InFlight;
 use owner::{Done, Job, Owner, Read};
 pub use parts::Parts;
 use progress::Progress;
+#[cfg(feature = "simulation")]
+pub use steps::Steps;
 use urlseen_core::filter::{ForgettingFilter, Full};
 use urlseen_core::storage::Position;
 pub use works::{Event, Works, WorksError};
@@ -49,13 +53,14 @@ pub use works::{Event, Works, WorksError};
 /// Maximum number of batches that are submitted and neither committed nor aborted.
 pub(crate) const BATCHES_MAX: usize = 32;
 
-/// Maximum number of groups of questions that are asked and whose additions are not set.
+/// Limit on pending parts of question groups: no further group is accepted at this number. A group
+/// has one part for each thread that gets questions. A part is pending until its additions are set.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Number of items for which it is worth using another thread to read them.
+/// Number of items that justify one more thread for reading a batch.
 const PART: usize = 256;
 
-/// Result of the engine's work.
+/// Result that the engine hands back to the task that feeds it.
 #[derive(Debug)]
 pub enum Heard {
     /// A batch is judged by a filter in memory.
@@ -66,11 +71,11 @@ pub enum Heard {
     Answers(Answers),
 }
 
-/// Engine for the task that feeds it.
+/// Engine, as held by the task that submits batches.
 #[derive(Debug)]
 pub struct Engine {
     handle: Handle,
-    /// True if the threads hold the filter.
+    /// True if the filter is in the memory of the threads, false if the filter is in Redis.
     is_here: bool,
     /// True if batches keep the fingerprints that were seen before.
     keeps_seen: bool,
@@ -79,27 +84,31 @@ pub struct Engine {
     done: mpsc::UnboundedReceiver<Done>,
     batches: Batches,
     asking: Asking,
-    /// Reason why a batch was not judged: the filter has no room. No batch after it is judged.
+    /// Error of the filter, after a batch was not judged because the filter has no room for it. No
+    /// later batch is judged.
     full: Option<Full>,
-    /// Number of marks that the threads were told to set and have not set yet.
+    /// Number of [`Job::Mark`] that threads have not reported as done.
     marks: usize,
 }
 
 impl Engine {
-    /// Starts the threads; each maps the memory of its own shards. Returns once all are ready.
+    /// Starts the threads, each of which maps the memory of its own shards. Returns when all
+    /// threads are ready.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         let (tell, done) = mpsc::unbounded_channel();
         let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
-        // Jobs of a thread: to judge each part of a batch and to commit the batch; to answer a
-        // group of questions and to set its additions.
-        let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
-        let jobs = || crossbeam_channel::bounded(most);
         let tombstones = Arc::new(AtomicUsize::new(0));
         let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
-        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
+        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs(parts)).unzip();
         let gauges = Arc::new(Gauges::new(Vec::new(), Arc::clone(&tombstones)));
         let mut engine = Self {
-            handle: Handle { hasher: parts.hasher, owners, gauges },
+            handle: Handle {
+                hasher: parts.hasher,
+                owners,
+                gauges,
+                #[cfg(feature = "simulation")]
+                stepped: None,
+            },
             is_here: parts.shared.is_none(),
             keeps_seen: false,
             reads,
@@ -116,13 +125,11 @@ impl Engine {
             let reader = Reader::new(parts.items);
             let tombstones = Arc::clone(&tombstones);
             let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
-            let life = move || {
+            let start = move || {
                 let filter = build(number, owners.len());
-                let filter = filter.map_err(|error| drop(tell_ready.send(Err(error))));
-                let Ok(filter) = filter else { return };
+                let filter = filter.map_err(|error| drop(tell_ready.send(Err(error)))).ok()?;
                 let _ = tell_ready.send(Ok(filter.gauge()));
-                drop(tell_ready);
-                let owner = Owner {
+                Some(Owner {
                     number,
                     hasher,
                     filter: ForgettingFilter::new(filter, tombstones),
@@ -133,8 +140,18 @@ impl Engine {
                     awaited: Awaited::default(),
                     in_flight: InFlight::default(),
                     at: Position::START,
-                };
-                run(owner, &todo, &to_read);
+                })
+            };
+            #[cfg(feature = "simulation")]
+            if parts.is_stepped {
+                let steps = start().map(|owner| steps::OwnerSteps::new(owner, todo, to_read));
+                engine.handle.stepped = steps;
+                continue;
+            }
+            let life = move || {
+                if let Some(owner) = start() {
+                    run(owner, &todo, &to_read);
+                }
             };
             let thread = std::thread::Builder::new().name(format!("filter-{number}"));
             engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
@@ -161,12 +178,12 @@ impl Engine {
         self.batches.in_progress()
     }
 
-    /// Keeps the fingerprints that were seen before in later batches.
+    /// Makes later batches keep the fingerprints that were seen before.
     pub fn keep_seen(&mut self) {
         self.keeps_seen = true;
     }
 
-    /// Reads the items of later batches by these options.
+    /// Sets the options for reading the items of later batches.
     ///
     /// # Panics
     /// If a batch is in progress.
@@ -187,7 +204,7 @@ impl Engine {
         let progress = Progress::new(number, batch, parts, threads, self.keeps_seen);
         let progress = Arc::new(progress);
         for part in 0..parts {
-            // As with an owner that is gone.
+            // [`Engine::heard`] reports threads that have ended.
             let _ = self.reads.send(Read { progress: Arc::clone(&progress), part });
         }
     }
@@ -206,8 +223,8 @@ impl Engine {
     }
 
     /// Returns the next answers, or the oldest batch once it is judged. Answers come before batches
-    /// that were judged after them. Waits forever if there is neither. Nothing is lost when the
-    /// future is dropped.
+    /// that were judged after them. Waits forever if there are no answers and no batch. Nothing is
+    /// lost when the future is dropped.
     ///
     /// # Errors
     /// The engine cannot continue.
@@ -232,7 +249,7 @@ impl Engine {
         }
     }
 
-    /// Waits until the threads have done all their earlier jobs, so that the gauges count every
+    /// Waits until the threads have done all their earlier jobs. After that, the gauges count every
     /// committed batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
@@ -250,8 +267,8 @@ impl Engine {
         self.handle.tell_all(|| Job::Mark);
     }
 
-    /// Notes that the oldest batch that was handed back is committed, which brings the filter to
-    /// `at`. Its fingerprints are seen from now on.
+    /// Records the commit of the oldest batch that was handed back. The threads set the unseen keys
+    /// of that batch, and the filter is then at position `at`.
     ///
     /// # Panics
     /// If no batch was handed back.
@@ -265,11 +282,11 @@ impl Engine {
         self.batches.uncommitted()
     }
 
-    /// Drops the batches that were handed back and not committed. Their fingerprints are unseen
+    /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen
     /// again.
     ///
     /// # Panics
-    /// If a batch is in progress: its judgement depends on the dropped batches.
+    /// If a batch is in progress: its judgement depends on the aborted batches.
     pub fn abort(&mut self) {
         self.batches.abort();
         self.handle.tell_all(|| Job::Abort);
@@ -280,17 +297,17 @@ impl Engine {
         self.handle.tell_all(|| Job::EvictSeen);
     }
 
-    /// Returns a handle for looking at the filter while the engine works.
+    /// Returns a handle with which other threads can read the filter while the engine works.
     pub fn handle(&self) -> Handle {
         self.handle.clone()
     }
 
-    /// Gauges of the filter, which the threads keep up to date.
+    /// Returns the gauges of the filter, which the threads keep up to date.
     pub fn gauges(&self) -> &Arc<Gauges> {
         &self.handle.gauges
     }
 
-    /// Waits for the next result of a thread, and notes it.
+    /// Waits for the next result of a thread, and processes it.
     async fn hear(&mut self) -> Result<(), EngineError> {
         let done = self.done.recv().await.ok_or(EngineError::Panicked)?;
         self.note(done)
@@ -325,9 +342,21 @@ impl Drop for Engine {
     }
 }
 
+/// Makes the queue for the jobs of a thread.
+fn jobs(parts: &Parts) -> (Sender<Job>, Receiver<Job>) {
+    // In a simulation, the caller does the jobs, so it cannot wait for room.
+    #[cfg(feature = "simulation")]
+    if parts.is_stepped {
+        return crossbeam_channel::unbounded();
+    }
+    // A batch needs one job for each part and one for its commit. A group of questions needs one
+    // for the answers and one for the additions.
+    crossbeam_channel::bounded(BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX)
+}
+
 /// Works as a filter thread until the engine ends it.
 fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
-    /// Tells the engine if the thread panics.
+    /// Reports a panic of the thread to the engine.
     struct Obituary(mpsc::UnboundedSender<Done>);
     impl Drop for Obituary {
         fn drop(&mut self) {
@@ -338,7 +367,8 @@ fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
     }
     let _obituary = Obituary(owner.tell.clone());
     loop {
-        // Items that were read wait to be judged, so judging has priority.
+        // Judging has priority over reading, because items that were read already wait for their
+        // judgement.
         select_biased! {
             recv(todo) -> job => match job {
                 Ok(Job::End) | Err(_) => return,

@@ -1,4 +1,5 @@
-//! Thread of the engine, which owns some of the shards and judges the keys that fall into them.
+//! A thread of the engine. Each thread owns some of the shards, and judges the keys of these
+//! shards.
 
 use std::io;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, S
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, Position, Section};
 
-/// Number of items after which the blocks of their keys are prefetched. Memory then works while
-/// items are read. A check at each item, whether the key is in its own shards, would be
-/// mispredicted too often.
+/// Number of items between two prefetches of filter blocks. The memory loads these blocks while the
+/// thread reads further items. A prefetch after each item would need a check that the key is in the
+/// thread's own shards. The processor would often mispredict that branch.
 const FETCH: usize = 32;
 
 /// Part of a batch, to be read by any idle thread.
@@ -30,12 +31,12 @@ pub(super) struct Read {
     pub(super) part: usize,
 }
 
-/// Job of an owner. An owner does its jobs in the order in which it gets them.
+/// Job of an owner. An owner does its jobs in the order of their arrival.
 #[derive(Debug)]
 pub(super) enum Job {
-    /// Judge the keys of a part of a batch, once all parts of the batch have arrived.
+    /// Judge the keys of one part, after all parts of the batch have arrived.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
-    /// Set the oldest judged batch: it is committed, which brings the filter to `at`.
+    /// Set the keys of the oldest judged batch, which is committed. The filter is then at `at`.
     Commit { at: Position },
     /// Abort all judged batches.
     Abort,
@@ -43,26 +44,26 @@ pub(super) enum Job {
     EvictSeen,
     /// Report when all earlier jobs are done.
     Mark,
-    /// Read later items by these options.
+    /// Read later items with these options.
     ReadAs(Options),
     /// Empty the filter for good.
     Clear,
-    /// Load a saved shard in place of its contents.
+    /// Load a saved shard in place of the present contents.
     Load { section: Section, body: Pieces, reply: Sender<io::Result<()>> },
-    /// Set keys, all in its own shards.
+    /// Set keys, all of which belong to shards of this owner.
     Set { key_hashes: Vec<KeyHash> },
-    /// Note that the filter is at `at`.
+    /// Record that the filter is at position `at`.
     Stand { at: Position },
     /// Copy a shard, perhaps into `buffer`.
     Copy { shard: ShardId, buffer: Vec<u8>, reply: Sender<Copied> },
     /// Answer a group of questions.
     Ask { group: u64, asked: Asked },
-    /// Set the additions of the oldest answered group, which are in the log. With `at`, all earlier
-    /// records of the log are committed, and the filter is at `at`.
+    /// Set the additions of the oldest answered group, which the log has. If `at` is set, all
+    /// earlier records of the log are committed, and the filter is then at `at`.
     Remember { at: Option<Position> },
-    /// Let keys of a shard pass again.
+    /// Let keys of one shard pass again.
     AddTombstones { shard: ShardId, ids: Vec<u128> },
-    /// Test keys, all in its own shards.
+    /// Test keys, all of which belong to shards of this owner.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
     /// End the thread of the owner.
     End,
@@ -73,18 +74,18 @@ pub(super) enum Job {
 pub(super) enum Done {
     /// All threads have judged a batch.
     Judged { number: u64, batch: Batch<Findings> },
-    /// Questions of a group are answered.
+    /// One thread has answered its questions of a group.
     Answered(Answers),
-    /// All jobs before a mark are done.
+    /// The jobs of one thread before a mark are done.
     Marked,
     /// The owner's thread panicked.
     Engine,
-    /// The filter is full, and has no room for unseen keys. `batch` is their batch, if they have
-    /// one.
+    /// The filter has no room for unseen keys. `batch` is the number of the batch with these keys;
+    /// `None` if the keys belong to no batch.
     Full { batch: Option<u64>, why: Full },
 }
 
-/// Keys of a part of a batch that one thread judges.
+/// Keys of a part of a batch, as far as one thread judges them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeyHashes {
     /// Place of each key in the batch.
@@ -103,13 +104,13 @@ pub(super) struct Readings {
     pub(super) scores: Vec<(u32, f64)>,
 }
 
-/// State of a thread. No other thread shares it, so it needs no locks.
+/// State of a thread. Only this thread uses the state, so no lock is needed.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
     pub(super) hasher: KeyHasher,
     pub(super) filter: ForgettingFilter,
-    /// Keys of the filter in Redis, if it is there.
+    /// Keys of the filter in Redis; `None` for a filter in memory.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
     /// All owners, including this one.
@@ -118,12 +119,12 @@ pub(super) struct Owner {
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    /// Last batch that is set in this owner's shards.
+    /// Position of the last keys that are set in this owner's shards.
     pub(super) at: Position,
 }
 
 impl Owner {
-    /// Does one job. If the receiver of a result was dropped, ignores this.
+    /// Does one job. Ignores a result whose receiver was dropped.
     pub(super) fn work(&mut self, job: Job) {
         match job {
             Job::Judge { progress, part, key_hashes } => {
@@ -159,7 +160,7 @@ impl Owner {
                 self.filter.test(&key_hashes, &mut verdicts);
                 let _ = reply.send(verdicts);
             }
-            Job::End => unreachable!("a thread that is to end does no more work"),
+            Job::End => unreachable!("a thread that ends does no further job"),
         }
     }
 
@@ -243,7 +244,7 @@ impl Owner {
         }
     }
 
-    /// Returns those unseen items of a batch whose keys are in this owner's shards.
+    /// Returns the places of the unseen items of a batch whose keys are in this owner's shards.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
         self.filter.test(&own.key_hashes, &mut verdicts);
@@ -258,18 +259,18 @@ impl Owner {
         unseen
     }
 
-    /// Sets the bits of the oldest judged batch, which is known to be committed.
+    /// Sets the keys of the oldest judged batch, which was committed.
     fn commit(&mut self, at: Position) {
-        let key_hashes = self.in_flight.pop_batch().expect("a batch is committed once judged");
+        let key_hashes = self.in_flight.pop_batch().expect("a batch is judged before its commit");
         self.set(key_hashes);
         self.at = at;
     }
 
-    /// Sets keys that were in flight, except those that were forgotten meanwhile.
+    /// Sets keys that were in flight, except those that were forgotten after they were judged.
     pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>) {
         key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
         let set = self.filter.insert(&key_hashes);
-        set.expect("there was room before the batch went on");
+        set.expect("room was reserved before the batch was passed on");
     }
 
     fn clear(&mut self) {
@@ -297,13 +298,13 @@ impl KeyHashes {
     }
 }
 
-/// Checks that an item passes on at most `most` bytes.
+/// Checks that the item is sent to the sink with at most `most` bytes.
 fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
     let length = item.emitted.as_deref().unwrap_or(bytes).len();
     if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
-/// Returns the place of an item in its batch, in the form in which the items store it.
+/// Converts the index of an item in its batch to the type in which results store it.
 fn position(index: usize) -> u32 {
     u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
 }

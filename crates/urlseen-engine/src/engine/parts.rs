@@ -1,4 +1,4 @@
-//! Parts that are needed to start an engine.
+//! Everything that is needed to start an engine.
 
 use std::sync::Arc;
 
@@ -20,6 +20,9 @@ pub struct Parts {
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
     pub(super) threads: usize,
+    /// True for an engine whose caller does the jobs of the only thread.
+    #[cfg(feature = "simulation")]
+    pub(super) is_stepped: bool,
 }
 
 impl Parts {
@@ -28,11 +31,11 @@ impl Parts {
     pub fn local(parameters: Parameters, items: Options, threads: usize) -> Self {
         let hasher = parameters.hasher();
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
-        Self { hasher, build, shared: None, items, threads }
+        Self::new(hasher, build, None, items, threads)
     }
 
-    /// Describes a filter in Redis, which judges the keys itself. The threads cache at most
-    /// `recent` seen fingerprints.
+    /// Describes a filter in Redis. Redis judges the keys. The threads only cache at most `recent`
+    /// seen fingerprints.
     pub fn in_redis(
         shared: Arc<RedisFilterKeys>,
         hasher: KeyHasher,
@@ -41,6 +44,31 @@ impl Parts {
         threads: usize,
     ) -> Self {
         let build = move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _);
-        Self { hasher, build: Arc::new(build), shared: Some(shared), items, threads }
+        Self::new(hasher, Arc::new(build), Some(shared), items, threads)
+    }
+
+    fn new(
+        hasher: KeyHasher,
+        build: Arc<Build>,
+        shared: Option<Arc<RedisFilterKeys>>,
+        items: Options,
+        threads: usize,
+    ) -> Self {
+        Self {
+            hasher,
+            build,
+            shared,
+            items,
+            threads,
+            #[cfg(feature = "simulation")]
+            is_stepped: false,
+        }
+    }
+
+    /// Describes the same engine without threads: the caller does its jobs, one by one.
+    #[cfg(feature = "simulation")]
+    #[must_use]
+    pub fn stepped(self) -> Self {
+        Self { threads: 1, is_stepped: true, ..self }
     }
 }

@@ -10,8 +10,8 @@ use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
 impl Engine {
-    /// Drops the batches that were handed back and are not committed, because another filter
-    /// replaces this one. Returns the handle for loading that filter.
+    /// Aborts the batches that were handed back and not committed, because another filter replaces
+    /// this one. Returns the handle for loading that filter.
     ///
     /// # Panics
     /// If a batch is in progress.
@@ -29,7 +29,7 @@ impl Engine {
         self.check_room()
     }
 
-    /// Works like [`Engine::restored`], for callers outside of a runtime.
+    /// Waits like [`Engine::restored`], for callers outside of a runtime.
     pub(crate) fn restored_blocking(&mut self) -> Result<(), EngineError> {
         self.mark();
         while self.marks > 0 {
@@ -50,7 +50,8 @@ impl Handle {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Loads a saved shard, replacing its contents. Waits until this is done, as shards are large.
+    /// Loads a saved shard in place of the present one. Waits for the end of the loading, because
+    /// shards are large.
     ///
     /// # Errors
     /// The same errors as [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
@@ -60,13 +61,14 @@ impl Handle {
         let owner = section.shard.owner(self.owners.len());
         self.tell(owner, Job::Load { section, body, reply });
         let fed = feed.all(from);
-        // The engine notices if the thread has ended.
-        let loaded = done.recv().unwrap_or(Ok(()));
+        // [`Engine::restored`] reports a thread that has ended.
+        let loaded = self.wait(&done).unwrap_or(Ok(()));
         fed.and(loaded)
     }
 
-    /// Sets fingerprints that belong in the filter. Waits while the threads are busy. No batch may
-    /// be in progress, because threads that pass parts of it to each other must not have to wait.
+    /// Sets fingerprints that belong in the filter. Waits while the queues of the threads are full.
+    /// No batch may be in progress: a thread that passes parts of a batch to another one must not
+    /// wait.
     pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
@@ -82,7 +84,7 @@ impl Handle {
     }
 
     /// Lets a fingerprint of a shard pass again. `id` is the 128 bits that the filter computes from
-    /// it. Waits while the threads are busy.
+    /// the fingerprint. Waits while the threads' queues are full.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }
@@ -124,5 +126,10 @@ impl LiveFilter for Handle {
 
     fn bytes(&self) -> u64 {
         self.gauges.fill().bytes
+    }
+
+    #[cfg(feature = "simulation")]
+    fn is_stepped(&self) -> bool {
+        self.stepped.is_some()
     }
 }

@@ -64,7 +64,7 @@ async fn check(
     let items = submitted.pop_front().unwrap();
     let expected: Vec<_> = items.into_iter().filter(|item| model.insert(item.clone())).collect();
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
-    // Commits come late: the engine judges the next two batches before them.
+    // Commits come late: the engine judges two more batches before a batch is committed.
     if engine.uncommitted() == 2 {
         engine.committed(Position::START);
     }
@@ -107,7 +107,8 @@ async fn once_settled_the_gauges_count_all_that_was_committed() {
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
-        // A batch that is judged meanwhile is not lost, and a dropped future leaves no mark.
+        // A batch that is judged while `settled` waits is not lost. The second call of `settled`
+        // also waits for the marks of a future that was dropped.
         engine.submit(batch(&urls(0..1)));
         engine.committed(Position::START);
         tokio::select! {
@@ -176,7 +177,7 @@ async fn a_handle_sees_what_is_committed_and_sets_nothing() {
     let more = urls(50..150);
     let expected: Vec<_> = (50..150).map(|number| Verdict::of(number < 100)).collect();
     assert_eq!(tested(&engine, &more), expected);
-    assert_eq!(tested(&engine, &more), expected, "asked again, nothing has changed");
+    assert_eq!(tested(&engine, &more), expected, "a second test gives the same answers");
 }
 
 #[tokio::test]

@@ -1,12 +1,13 @@
-//! The driver: one loop for all that goes through a local filter without a crawl in Redis.
+//! The driver: one loop for every flow through a local filter that is not a crawl in Redis.
 //!
 //! ```text
 //! feed -> engine -> effect -> log -> filter     queries -> engine -> log -> answers, filter
 //! ```
 //!
-//! A pipe feeds lines, and its effect is to print them; an import feeds digests and has no effect;
-//! a run without a source feeds nothing and has queries. The effect comes before the log, and the
-//! log before the filter: a flow that is killed repeats the effect of one batch, and misses none.
+//! A pipe feeds lines, and its effect is to print them. An import feeds digests and has no effect.
+//! A run without a source feeds nothing and answers queries. A batch has its effect first; then the
+//! log gets its new keys, and then the filter. So after a kill, the effect of at most one batch is
+//! repeated, and none is missed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -21,46 +22,47 @@ use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::FillWatch;
 use urlseen_core::storage::Checkpoint;
 
-/// Most batches that are judged, or wait for the effect. Enough to keep all threads busy; twice as
-/// many were 5 % slower, as the set of what is in flight no longer stayed in the processor's
-/// caches.
+/// Maximum number of batches that are judged or wait for their effect. Four keep all threads busy.
+/// Eight were 5 % slower, because the in-flight set no longer fitted into the processor's caches.
 const JUDGING_MAX: usize = 4;
 
-/// Time between two looks at the filter and its folder; progress is told then.
+/// Time between two checks of the filter and its folder. Each check also reports the progress.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Time between two records of the cursors. The log is synced for each.
+/// Time between two records of the cursors. Each record also syncs the log.
 const RECORD: Duration = Duration::from_secs(1);
 
-/// A flow: its filter and its ends.
+/// A flow: its filter, its feed, its effect and its observer.
 pub struct Flow<'a> {
-    /// The filter, which judges nothing yet, and its queries.
+    /// The engine and the storage, and the queries of clients. No batch is in progress at the
+    /// start.
     pub works: &'a mut Works,
-    /// Pages of items that feed the flow.
+    /// Pages of items to judge.
     pub pages: Pages,
-    /// Effect of a judged batch, before the log has it.
+    /// Effect of each judged batch, before the log has its keys.
     pub effect: &'a mut dyn Effect,
-    /// Observer of the fill, for a filter that may outgrow its size.
+    /// Watch on the fill of the filter; `None` if no warning about the fill is wanted.
     pub fill: Option<FillWatch>,
-    /// Remedy for a filter that is full, for messages.
+    /// Remedy for a full filter, as the last sentence of warnings about the fill.
     pub remedy: &'static str,
-    /// Observer of the flow at work.
+    /// Receiver of messages and progress.
     pub audience: &'a mut dyn Audience,
 }
 
 /// Effect of a flow on the outside.
 pub trait Effect {
-    /// Acts on a judged batch, after the log has the one before.
+    /// Acts on a judged batch. Is called after the log has the previous batch.
     fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()>;
 
-    /// Fails if no more effect is wanted. Called from time to time, as a flow in which nothing is
-    /// unseen would not notice otherwise.
+    /// Fails if no more output is wanted, for example because the reader of the output is gone. The
+    /// driver calls this function from time to time, because a flow without unseen items writes no
+    /// output.
     fn check(&self) -> io::Result<()> {
         Ok(())
     }
 }
 
-/// Flow without an effect.
+/// Effect that does nothing.
 impl Effect for () {
     fn apply(&mut self, _: &Page, _: &Batch<Judged>) -> io::Result<()> {
         Ok(())
@@ -69,47 +71,48 @@ impl Effect for () {
 
 /// Observer of a flow at work.
 pub trait Audience {
-    /// Takes a message: the flow continues.
+    /// Receives a message about a problem that does not end the flow.
     fn say(&mut self, words: &str);
 
-    /// Takes a malformed entry. If many are malformed at once, only the first of them come here.
+    /// Receives a malformed entry. If a page has many malformed entries, only the first ones are
+    /// passed.
     fn bad(&mut self, bad: &Bad);
 
-    /// Takes the progress so far.
+    /// Receives the progress since the start.
     fn progress(&mut self, progress: &Progress);
 
-    /// Looks at the filter and the queries from time to time.
+    /// Inspects the filter and the queries. The driver calls this function from time to time.
     fn look(&mut self, _works: &mut Works) {}
 
-    /// Takes the new contents of the folder.
+    /// Receives a new summary of the folder's contents.
     fn footprint(&mut self, _footprint: Footprint) {}
 }
 
 /// Counts of items in a flow.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, serde::Serialize)]
 pub struct Count {
-    /// Items read from the pages.
+    /// Number of items that were judged.
     pub read: u64,
-    /// Unseen items, and those that are not to be checked.
+    /// Number of unseen items and of items that are exempt from the filter.
     pub new: u64,
-    /// Items that were seen before.
+    /// Number of items that were seen before.
     pub seen: u64,
-    /// Malformed entries and items.
+    /// Number of malformed entries and items.
     pub bad: u64,
 }
 
-/// Progress of a flow so far.
+/// Progress of a flow since its start.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Counts of items so far.
+    /// Counts of items since the start.
     pub count: Count,
-    /// Amount of the input that is read.
+    /// Amount of the input that was read, in the unit of `expected`.
     pub read: u64,
-    /// Amount of the whole input; 0 if unknown.
+    /// Amount of the whole input: bytes or members of a set; 0 if unknown.
     pub expected: u64,
 }
 
-/// Reason that a flow broke off.
+/// Error that ends a flow before the end of its feed.
 #[derive(Debug, thiserror::Error)]
 pub enum FlowError {
     /// The effect of a batch failed.
@@ -121,11 +124,12 @@ pub enum FlowError {
 }
 
 impl Flow<'_> {
-    /// Runs until the feed ends, and leaves the folder at rest. If the feed fails, everything
-    /// before that is settled first; the failure is returned beside the counts.
+    /// Runs until the feed ends, then settles all batches and ends the work on the folder. If the
+    /// feed fails, all pages before the failure are settled first. The failure is returned beside
+    /// the counts.
     ///
     /// # Panics
-    /// If the filter is judging batches that were submitted before.
+    /// If the engine still judges batches that were submitted before the call.
     pub async fn run(self) -> Result<(Count, Result<(), FeedError>), FlowError> {
         let progress = Progress { expected: self.pages.expected, ..Progress::default() };
         let cursors = Cursors::default();
@@ -137,21 +141,22 @@ impl Flow<'_> {
     }
 }
 
-/// Flow at work, with its pending pages.
+/// Running flow, with its pages in progress.
 struct Driver<'a> {
     flow: Flow<'a>,
-    /// Pages whose items had no effect yet, oldest first.
+    /// Submitted pages whose effect has not happened yet, oldest first.
     judging: VecDeque<Page>,
-    /// Judged batches of the first of these pages.
+    /// Judged batches whose effect has not happened yet. The batches belong to the first pages of
+    /// `judging`.
     judged: VecDeque<Batch<Judged>>,
     progress: Progress,
     cursors: Cursors,
 }
 
-/// Cursors that the folder does not have yet.
+/// Cursors that are not recorded in the folder yet.
 #[derive(Default)]
 struct Cursors {
-    /// Latest cursor of each input.
+    /// Latest cursor of each input, by the name of the input.
     latest: BTreeMap<String, Checkpoint>,
     /// Time of the last record.
     recorded: Option<Instant>,
@@ -171,7 +176,7 @@ impl Driver<'_> {
                 if let Some(ended) = ended {
                     return Ok(ended);
                 }
-                // A filter is emptied only while no batch is judged.
+                // The filter may be emptied only while no batch is in progress.
                 self.flow.works.do_extras().await?;
             }
             let Self { flow: Flow { works, pages, .. }, judging, .. } = self;
@@ -192,7 +197,7 @@ impl Driver<'_> {
 
     fn submit(&mut self, mut page: Page) {
         if let Some(place) = &page.resumed {
-            let words = format!("an earlier import had {place}; this one goes on there");
+            let words = format!("an earlier import has read {place}; this import continues there");
             self.flow.audience.say(&words);
         }
         self.flow.works.engine.submit(Batch::new(std::mem::take(&mut page.items)));
@@ -209,7 +214,7 @@ impl Driver<'_> {
                 }
             }
             Event::NoSnapshot(error) => {
-                let words = format!("no snapshot could be taken ({error}); the log grows on");
+                let words = format!("no snapshot could be taken ({error}); the log keeps growing");
                 self.flow.audience.say(&words);
             }
             Event::Footprint(footprint) => self.flow.audience.footprint(footprint),
@@ -217,13 +222,14 @@ impl Driver<'_> {
         }
     }
 
-    /// Takes the judged batches through the effect to the log, each once the log has the one
-    /// before: a flow that is killed repeats the effect of one batch.
+    /// Carries out the effects of the judged batches and passes the batches to the log. The effect
+    /// of a batch waits until the log has the batch before. So after a kill, at most one effect is
+    /// repeated.
     fn settle(&mut self) -> Result<(), FlowError> {
         while self.flow.works.writing() == 0
             && let Some(batch) = self.judged.pop_front()
         {
-            let page = self.judging.pop_front().expect("every batch was a page");
+            let page = self.judging.pop_front().expect("every batch comes from a page");
             self.flow.effect.apply(&page, &batch).map_err(FlowError::Output)?;
             self.count(&batch, page);
             self.flow.works.add(batch);
@@ -232,7 +238,7 @@ impl Driver<'_> {
         Ok(())
     }
 
-    /// Counts a batch and its page, and names the malformed entries.
+    /// Counts a batch and its page, and reports the malformed entries.
     fn count(&mut self, judged: &Batch<Judged>, page: Page) {
         for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
             let (source, reason) = (page.place(index).to_string(), reason.to_string());
@@ -253,7 +259,8 @@ impl Driver<'_> {
         }
     }
 
-    /// Records the cursors from time to time, after all before them is on the disk.
+    /// Records the cursors in the folder, if the last record is at least [`RECORD`] ago. The
+    /// storage syncs the log before each record.
     fn record(&mut self) {
         let Cursors { latest, recorded } = &mut self.cursors;
         if recorded.is_some_and(|recorded| recorded.elapsed() < RECORD) {
@@ -265,7 +272,7 @@ impl Driver<'_> {
         }
     }
 
-    /// Checks that the effect is still wanted, and tells how the flow goes.
+    /// Fails if no more output is wanted, and otherwise reports the progress.
     fn look(&mut self) -> Result<(), FlowError> {
         self.flow.effect.check().map_err(FlowError::Output)?;
         self.tell();
@@ -284,7 +291,8 @@ impl Driver<'_> {
         audience.look(works);
     }
 
-    /// Answers the queries that were taken, and leaves the folder as the filter is.
+    /// Answers the queries that were already accepted, records the cursors, and closes the log with
+    /// all its records on the disk.
     async fn rest(&mut self) -> Result<(), WorksError> {
         while self.flow.works.is_asked() {
             let event = self.flow.works.next(false).await?;
@@ -296,7 +304,7 @@ impl Driver<'_> {
             let rested = storage.call(move |store| (store.end_flow(&cursors), store.footprint()));
             let ((snapshot, rested), footprint) = rested.await?;
             if let Some(Err(error)) = snapshot {
-                let words = format!("no snapshot could be taken ({error}); the log has it all");
+                let words = format!("no snapshot could be taken ({error}); the log has all keys");
                 self.flow.audience.say(&words);
             }
             rested.map_err(WorksError::Log)?;

@@ -1,4 +1,4 @@
-//! Feeds: what a flow reads, page by page, each page with the cursor behind it.
+//! Feeds: the input of a flow, in pages. Each page has the cursor at its end.
 
 use std::fmt;
 use std::io;
@@ -11,7 +11,7 @@ use crate::item::Items;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::storage::Checkpoint;
 
-/// Pages that are read and wait to be judged.
+/// Maximum number of pages that are read and wait for the driver.
 const READ_AHEAD: usize = 4;
 
 /// File name that stands for standard input.
@@ -19,36 +19,38 @@ pub(super) const STANDARD_INPUT: &str = "-";
 
 /// Input that is read page by page.
 pub struct Feed {
-    /// Amount of the whole input: bytes of files as they lie there, or elements; 0 if unknown.
+    /// Amount of the whole input: bytes in files (before decompression) or members of a set; 0 if
+    /// unknown.
     pub expected: u64,
-    /// The pages, in order. Nothing is read after an error.
+    /// The pages, in order. An error is the last element.
     pub pages: Box<dyn Iterator<Item = Result<Page, FeedError>> + Send>,
 }
 
-/// Receiving end of a feed that is read ahead.
+/// Receiving end of a feed that a thread reads ahead.
 pub struct Pages {
     /// Amount of the whole input, as in [`Feed::expected`].
     pub expected: u64,
-    /// The pages, in order. The end of the channel is that of the input.
+    /// The pages, in order. The channel closes at the end of the input.
     pub receiver: mpsc::Receiver<Result<Page, FeedError>>,
 }
 
-/// Items that are read together.
+/// Items that were read together.
 #[derive(Debug, Default)]
 pub struct Page {
     /// Items of the page, in order.
     pub items: Items,
     /// Place of the first item.
     pub place: Place,
-    /// The first malformed entries, which are no items.
+    /// The first malformed entries. `items` does not contain them.
     pub bad: Vec<Bad>,
-    /// Number of all malformed entries.
+    /// Number of malformed entries, including those that are not in `bad`.
     pub bad_count: u64,
-    /// Amount of the input that is read with this page, in the unit of [`Feed::expected`].
+    /// Amount of the input up to the end of this page, in the unit of [`Feed::expected`].
     pub read: u64,
-    /// Cursor after this page, for inputs that a later run can continue.
+    /// Cursor at the end of this page, if a later run can continue there.
     pub cursor: Option<Checkpoint>,
-    /// Description of the cursor that the input continues from, on the first page after it.
+    /// Description of the part that an earlier import has read. Only the first page after that part
+    /// has a description.
     pub resumed: Option<String>,
 }
 
@@ -57,26 +59,26 @@ pub struct Page {
 pub struct Place {
     /// Name of the input, for messages.
     pub name: Arc<str>,
-    /// The word for an element of it.
+    /// Word for one element of the input, such as `line`.
     pub unit: &'static str,
-    /// Number of the element, from 1.
+    /// Number of the element, counted from 1.
     pub number: u64,
 }
 
 /// Malformed entry of an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bad {
-    /// The input, or the place in it.
+    /// Name of the input, or a description of the entry's place.
     pub source: String,
-    /// First byte of the entry, in the decompressed file.
+    /// Offset of the entry's first byte in the decompressed file.
     pub offset: Option<u64>,
-    /// Line of the entry, from 1, in an input of lines.
+    /// Number of the entry's line, counted from 1, if the input has lines.
     pub line: Option<u64>,
     /// Cause of the failure, in words.
     pub reason: String,
 }
 
-/// Reason that an input cannot be read on.
+/// Error that ends the reading of an input.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// A file cannot be opened.
@@ -88,16 +90,16 @@ pub enum FeedError {
         reason: io::Error,
     },
     /// Reading or decompressing failed.
-    #[error("cannot read {} beyond {place}: {reason}", InputName(name))]
+    #[error("cannot read {} after {place}: {reason}", InputName(name))]
     Read {
         /// Name of the file, as it was given.
         name: PathBuf,
-        /// The last line or byte before.
+        /// The last line or byte before the failure.
         place: String,
         /// Cause of the failure, in words.
         reason: io::Error,
     },
-    /// A line is too long to be one.
+    /// A line is longer than the maximum.
     #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", InputName(name))]
     Endless {
         /// Name of the file, as it was given.
@@ -105,7 +107,7 @@ pub enum FeedError {
         /// Number of the line, from 1.
         line: u64,
     },
-    /// Redis does not answer as it should.
+    /// Redis failed, or gave an invalid answer.
     #[error(transparent)]
     Redis(#[from] LinkError),
     /// The key does not exist.
@@ -131,16 +133,17 @@ pub enum FeedError {
         /// Type of the key in Redis.
         found: String,
     },
-    /// The thread that reads cannot be started.
+    /// The thread for reading cannot be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
 }
 
 impl Feed {
-    /// Reads ahead on a thread of its own, until the end or until the receiver is dropped.
+    /// Starts a thread that reads ahead, until the end of the input or until the receiver is
+    /// dropped.
     ///
     /// # Errors
-    /// No thread could be started.
+    /// The thread cannot be started.
     pub fn spawn(self) -> Result<Pages, FeedError> {
         let (hand_over, receiver) = mpsc::channel(READ_AHEAD);
         let Self { expected, pages } = self;
@@ -172,8 +175,8 @@ impl Page {
         Self { items, ..self }
     }
 
-    /// Splits the page into pages of at most `most` items. What is said of the whole page stays
-    /// with the first one.
+    /// Splits the page into pages of at most `most` items. The first page keeps the malformed
+    /// entries and the cursor of the whole page.
     pub fn split(self, most: usize) -> impl Iterator<Item = Self> {
         let (items, place, read) = (self.items.clone(), self.place.clone(), self.read);
         let mut whole = Some(self);
@@ -210,7 +213,7 @@ impl fmt::Display for Bad {
     }
 }
 
-/// Name of an input for messages. Shows `-` as standard input.
+/// Name of an input for messages. `-` is shown as "standard input".
 #[derive(Debug, Clone, Copy)]
 pub(super) struct InputName<'a>(pub(super) &'a Path);
 

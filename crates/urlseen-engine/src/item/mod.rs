@@ -33,15 +33,15 @@ use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 /// Item as read from its bytes.
 #[derive(Debug, PartialEq)]
 pub struct Item<'a> {
-    /// Identity by which the item is judged.
+    /// Identity of the item, which the filter judges.
     pub identity: Identity,
-    /// URL as received, for the forms that have one.
+    /// URL as received, if the item has a URL.
     pub(crate) url: Option<Cow<'a, str>>,
     /// Replacement for the sink; `None` if the item is pushed as received.
     pub emitted: Option<Box<[u8]>>,
     /// Number of the rule that lets the item pass unchecked ([`Options::pass`]).
     pub passed: Option<u16>,
-    /// Score in a sink that sorts; the lowest score is popped first.
+    /// Score in a sorted set; consumers pop the lowest score first.
     pub score: f64,
 }
 
@@ -53,12 +53,12 @@ impl From<Fingerprint> for Item<'_> {
     }
 }
 
-/// Identity by which an item is judged.
+/// Identity of an item, which the filter judges.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Identity {
-    /// Fingerprint. The item is unseen unless the filter holds it.
+    /// Fingerprint. The item is seen if the filter holds this fingerprint.
     Fingerprint(Fingerprint),
-    /// Item that passes unchecked and unrecorded, by `dont_filter` or by a rule.
+    /// Item that passes unchecked and unrecorded, because of its `dont_filter` or a rule.
     Unfiltered,
 }
 
@@ -78,7 +78,7 @@ pub enum Unreadable {
     Json(#[from] JsonError),
     #[error("there is no tab between a fingerprint and a payload")]
     NoTab,
-    #[error("a fingerprint has no tab in it; use the item form `tab` for one with a payload")]
+    #[error("the fingerprint contains a tab; use the item form `tab` for items with a payload")]
     TabInFingerprint,
     #[error("{0}")]
     Pickle(#[from] PickleError),
@@ -89,12 +89,12 @@ pub enum Unreadable {
          number"
     )]
     Priority { found: &'static str },
-    #[error("{length} bytes are not a digest, which has 16, 20 or 32")]
+    #[error("{length} bytes are not a digest; a digest has 16, 20 or 32 bytes")]
     NoDigest { length: usize },
-    #[error("the filter's kind has no place for it: {0}")]
+    #[error("a filter of this kind cannot hold the fingerprint: {0}")]
     NoPlace(PlacementError),
     #[error(
-        "the replacement (sink.emit) has more than {most} bytes, more than twice as much as the \
+        "the output (sink.emit) has more than {most} bytes, which is over twice the size of the \
          item"
     )]
     Grown { most: usize },
@@ -105,14 +105,14 @@ pub enum Unreadable {
     TooLarge { length: usize },
 }
 
-/// Reads items in their form and finds the identity of each. Each thread has its own reader, with
-/// its own buffers for fingerprints.
+/// Reader that finds the identity of items in any form. Each thread has a reader of its own, with
+/// buffers for fingerprints.
 #[derive(Debug)]
 pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
     pickles: Pickles,
-    /// Patterns of the rules. Each reader has its own copy, because two threads cannot share the
+    /// Rules with their patterns. Each reader has a copy, because two threads cannot share the
     /// memory of a pattern.
     pass: Vec<PassRule>,
 }
@@ -124,9 +124,9 @@ pub struct Options {
     pub form: Form,
     /// Content that is pushed to the sink.
     pub emit: Emit,
-    /// Algorithm for fingerprints that an item does not bring along.
+    /// Algorithm that computes the fingerprint of an item without a fingerprint.
     pub algorithm: Algorithm,
-    /// True if URLs that differ only in their fragments are different.
+    /// True if URLs that differ only in their fragments have different fingerprints.
     pub keep_fragments: bool,
     /// True if each item needs a score (`Item::score`).
     pub scored: bool,
@@ -135,7 +135,7 @@ pub struct Options {
 }
 
 impl Options {
-    /// Options under which items are pushed as received and have no score.
+    /// Makes options with which items are pushed as received and have no score.
     pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
         Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false, pass: &[] }
     }
@@ -151,7 +151,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Form of a non-empty item as it is read; `None` for a digest.
+    /// Returns the form in which a non-empty item is read; `None` for a digest.
     pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
         match self {
             Self::Digest => None,
@@ -217,14 +217,14 @@ impl Reader {
         }
     }
 
-    /// Finds the identity of a request when there are rules, and the rule that lets it pass.
+    /// Finds the identity of a request, and the rule that lets the request pass, if rules are set.
     fn pass(&mut self, said: &Said<'_>) -> Result<(Identity, Option<u16>), Unreadable> {
         let Some(request) = said.request().filter(|_| !said.dont_filter) else {
             return Ok((self.identity(said)?, None));
         };
         let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
             (Ok(url), _) => url,
-            // A request with its own fingerprint may have any URL, even an invalid one.
+            // A request with a fingerprint may have any URL, even an invalid URL.
             (Err(_), Some(given)) => return Ok((Identity::Fingerprint(given.clone()), None)),
             (Err(refusal), None) => return Err(refusal.into()),
         };
@@ -249,20 +249,19 @@ impl Reader {
     ) -> Result<Box<[u8]>, Unreadable> {
         let url = said.url.as_deref().ok_or(Unreadable::NothingToEmit)?;
         let most = most_made(bytes.len());
-        let written = match form {
-            ItemForm::Json => start_url::write(url, said, start_url::meta_of_json(bytes)?, most),
-            ItemForm::Pickle => {
-                start_url::write(url, said, self.pickles.meta(bytes)?.as_deref(), most)
-            }
-            _ => start_url::write(url, said, None, most),
+        let meta = match form {
+            ItemForm::Json => start_url::meta_of_json(bytes)?.map(Cow::Borrowed),
+            ItemForm::Pickle => self.pickles.meta(bytes)?.map(Cow::Owned),
+            _ => None,
         };
+        let written = start_url::write(url, said, meta.as_deref(), most);
         written.map_err(|TooLong| Unreadable::Grown { most })
     }
 }
 
-/// Tells the forms apart by the first bytes of an item.
+/// Detects the form of an item by its first bytes.
 fn detect(bytes: &[u8]) -> ItemForm {
-    /// First byte of pickles of protocol 2 and up. No character of UTF-8 begins with it.
+    /// First byte of pickles of protocol 2 and higher. No character of UTF-8 begins with this byte.
     const PICKLE: u8 = 0x80;
     match bytes[0] {
         b'{' => return ItemForm::Json,

@@ -1,19 +1,19 @@
-//! Outline of an item, for people who ask what happens to it.
+//! Outline of an item, for commands that explain an item.
 
 use super::said::Said;
-use super::{Form, Identity, Item, Reader, Unreadable, detect, fingerprint, json, tab, url};
+use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
 use crate::config::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
-/// Content of an item as its producer wrote it, without any judgement.
+/// Content of an item as its producer wrote it, before any check by the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Outline {
-    /// Form of the item. If any form is allowed, its first bytes decide.
+    /// Form of the item. If all forms are allowed, the first bytes of the item decide.
     pub form: ItemForm,
-    /// Request that the item stands for, if it has a URL.
+    /// Request that the item describes, if the item has a URL.
     pub request: Option<OwnedRequest>,
-    /// Fingerprint that the item brings along.
+    /// Fingerprint that the producer gave, if there is one.
     pub given: Option<Fingerprint>,
     /// True if the item asks to pass unchecked and unrecorded.
     pub dont_filter: bool,
@@ -33,7 +33,7 @@ pub struct OwnedRequest {
 }
 
 impl OwnedRequest {
-    /// Request from which a fingerprint is computed.
+    /// Returns the request for the computation of a fingerprint.
     pub fn as_request(&self) -> Request<'_> {
         let Self { method, url, body, verbatim_url } = self;
         Request { method, url, body, verbatim_url: *verbatim_url }
@@ -44,17 +44,13 @@ impl Reader {
     /// Reads the outline of an item.
     ///
     /// # Errors
-    /// Returns an error if the item has another form or none. A URL that has no fingerprint is no
-    /// error.
+    /// Returns an error if the item does not have the configured form. A URL for which no
+    /// fingerprint can be computed is not an error.
     pub fn outline(&mut self, bytes: &[u8]) -> Result<Outline, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
         }
-        let form = match self.options.form {
-            Form::Item(ItemForm::Auto) => detect(bytes),
-            Form::Item(form) => form,
-            Form::Digest => ItemForm::Fingerprint,
-        };
+        let form = self.options.form.of(bytes).unwrap_or(ItemForm::Fingerprint);
         let said = match form {
             ItemForm::Auto | ItemForm::Url => url::read(bytes)?,
             ItemForm::Json => json::read(bytes)?,
@@ -73,7 +69,7 @@ impl Reader {
     }
 }
 
-/// Outline of an item that has only a fingerprint.
+/// Makes the outline of an item that has only a fingerprint.
 fn ready(form: ItemForm, item: Item<'_>) -> Outline {
     let given = match item.identity {
         Identity::Fingerprint(fingerprint) => Some(fingerprint),

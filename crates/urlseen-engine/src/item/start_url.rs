@@ -1,14 +1,13 @@
-//! Start URLs for the sink: JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads. It
-//! knows `url`, `method` and `meta`. It would make form data of any other key, and on a GET replace
-//! the query by that.
+//! Start URLs for the sink: JSON that scrapy-redis's `RedisMixin.make_request_from_data` reads.
+//! That method knows `url`, `method` and `meta`. It would turn any other key into form data, which
+//! replaces the query of a GET.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::json::{JsonError, unmarked};
+use super::json::{FieldName, JsonError, unmarked};
 use super::said::Said;
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
@@ -35,15 +34,11 @@ pub(super) fn write(
     Ok(json.into_bytes().into())
 }
 
-/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if it is empty.
+/// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if the `meta` is empty.
 pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
-    /// Key of a field, borrowed if it has no escapes.
-    #[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
-    struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
-
     // The last of equal keys counts.
-    let fields: BTreeMap<Key<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
-    let meta = fields.get(&Key(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
+    let fields: BTreeMap<FieldName<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
+    let meta = fields.get(&FieldName(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
     let is_empty =
         |meta: &[u8]| meta == b"null" || meta.iter().all(|byte| b"{} \t\r\n".contains(byte));
     Ok(meta.filter(|meta| !is_empty(meta)))

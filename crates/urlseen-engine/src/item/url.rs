@@ -8,14 +8,15 @@ use super::Unreadable;
 use super::json::MARK;
 use super::said::{Priority, Said};
 
-/// Beginnings of other text that no scheme contains: the bytes, their name and the advice.
+/// Bytes that no scheme of a URL contains, and that show text of another kind. Each entry has the
+/// bytes, their name and the advice.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (b"[", "`[`", ", as in a list in JSON; make an item of each of its requests"),
     (
         b"{",
         "`{`",
-        ", as in a request in JSON, which the item forms auto and json read if it begins with \
-         `{`",
+        ", as in a request in JSON; the item forms auto and json read JSON only if the item \
+         begins with `{`",
     ),
     (b"\"", "`\"`", ", as in JSON or CSV; give the URL without quotes"),
     (MARK, "a byte order mark (U+FEFF)", "; write the text as UTF-8 without one"),
@@ -34,11 +35,11 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
     })
 }
 
-/// Reads an item as a URL as discovered.
+/// Reads an item as a bare URL, and returns the URL unchanged.
 ///
 /// # Errors
-/// Returns an error if the item is not UTF-8, or is other text with a URL in it. Scrapy would
-/// accept that text as a URL.
+/// Returns an error if the item is not UTF-8, or if it is text of another kind with a URL in it.
+/// Scrapy would accept such text as a URL.
 #[inline]
 pub fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     if !bytes.starts_with(b"http") {
@@ -47,7 +48,7 @@ pub fn text(bytes: &[u8]) -> Result<&str, Unreadable> {
     std::str::from_utf8(bytes).map_err(|error| Unreadable::NotUtf8 { offset: error.valid_up_to() })
 }
 
-/// Refuses an item with text of another kind before its first colon.
+/// Refuses an item that has text of another kind before its first colon.
 #[cold]
 fn check_scheme(bytes: &[u8]) -> Result<(), Unreadable> {
     let scheme = &bytes[..memchr(b':', bytes).unwrap_or(bytes.len())];

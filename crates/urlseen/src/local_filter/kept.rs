@@ -1,4 +1,4 @@
-//! Filter in memory that a storage folder persists.
+//! Filter in memory that is stored in a folder.
 
 use std::io::{self, Read};
 use std::path::Path;
@@ -13,15 +13,16 @@ use urlseen_core::storage::{
     StoragePolicy, StorageSpec, Target,
 };
 
-/// Crawl of a new folder: the default of `crawl.name`, so that the daemon accepts the folder.
+/// Name of the crawl of a new folder: the default of `crawl.name`, so that the daemon accepts the
+/// folder.
 const CRAWL: &str = "demo";
 
-/// The storage of a filter.
+/// Storage of a filter, with the filter itself.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) storage: FilterStorage<SharedFilter>,
     pub(super) filter: SharedFilter,
-    /// Error of the last snapshot.
+    /// Error of the last snapshot, if it failed.
     trouble: Option<io::Error>,
 }
 
@@ -37,8 +38,8 @@ impl Kept {
         let spec = StorageSpec { crawl, filter };
         if let Err(differences) = folder.check(&spec) {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-            let text =
-                format!("the filter in {} is another one: {}", dir.display(), all.join("; "));
+            let (dir, all) = (dir.display(), all.join("; "));
+            let text = format!("the folder {dir} has a filter with another spec: {all}");
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         let parameters = match folder.header() {
@@ -58,8 +59,9 @@ impl Kept {
         filter.lock().full.take().map_or(Ok(()), |full| Err(no_room(full)))?;
         Ok(Self { storage, filter, trouble: None })
     }
-    /// Adds keys, and returns true for each new key. The new keys are written to the log before
-    /// they are set in the filter.
+
+    /// Adds keys, and returns true for each new key. Writes the new keys to the log before it sets
+    /// them in the filter.
     pub(super) fn add_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
         let key_hashes = self.filter.key_hashes(keys);
         let filter = self.filter.clone();
@@ -68,7 +70,11 @@ impl Kept {
         if !new.is_empty() {
             let added = keys.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
             let added: Vec<Fingerprint> = added.map(|(key, _)| key.clone()).collect();
-            let appended = self.storage.journal().and_then(|journal| journal.append_adds(&added));
+            let appended = self.storage.journal().and_then(|journal| {
+                let mut group = journal.group();
+                let at = group.append_adds(&added)?;
+                group.finish().map(|_| at)
+            });
             state.at = appended.map_err(|error| self.failed("written to", &error))?;
             state.insert(&new)?;
         }
@@ -77,20 +83,20 @@ impl Kept {
         Ok(is_new)
     }
 
-    /// Syncs the log: all added keys are on the disk when this returns.
+    /// Syncs the log to the disk, with all added keys.
     pub(super) fn sync(&mut self) -> Result<(), Error> {
         let synced = self.storage.journal().and_then(Journal::sync);
         synced.map_err(|error| self.failed("synced", &error))?;
         match self.storage.tend().or(self.trouble.take()) {
             Some(error) => {
-                let text = format!("no snapshot could be taken ({error}); the log grows on");
+                let text = format!("no snapshot could be taken ({error}); the log keeps growing");
                 Err(Error::new(ErrorKind::Storage, text))
             }
             None => Ok(()),
         }
     }
 
-    /// Empties the filter and the folder.
+    /// Removes all keys from the filter and from the folder.
     pub(super) fn empty(&mut self) -> Result<(), Error> {
         self.storage.empty();
         let head = self.storage.journal().map(|journal| journal.position().head);
@@ -107,7 +113,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // Everything was written already. No caller can read an error of the last sync.
+        // All keys are already in the log. No caller could read an error of the last sync.
         let _ = self.storage.close(None);
     }
 }

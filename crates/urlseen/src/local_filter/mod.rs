@@ -18,10 +18,10 @@ use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
 use urlseen_core::storage::StoragePolicy;
 
-/// A filter in this process's memory. [`LocalFilter::open`] also keeps it in a storage folder.
+/// Filter in this process's memory. [`LocalFilter::open`] also stores the filter in a folder.
 ///
-/// A `LocalFilter` can be of any [`Kind`](crate::Kind) that the daemon can hold in memory. If the
-/// kind has a seed, the seed is random.
+/// A `LocalFilter` can have any [`Kind`](crate::Kind) that the daemon can hold in memory. If the
+/// kind has a seed, a random seed is drawn for a new filter.
 ///
 /// ```
 /// use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
@@ -41,13 +41,13 @@ use urlseen_core::storage::StoragePolicy;
 #[derive(Debug)]
 pub struct LocalFilter {
     filter: SharedFilter,
-    /// The storage. Code that needs both locks the storage before the filter.
+    /// Storage of the filter. Code that locks storage and filter locks the storage first.
     #[cfg(feature = "storage")]
     kept: Option<Mutex<Kept>>,
 }
 
 impl LocalFilter {
-    /// Creates an empty filter, which is lost when the process ends.
+    /// Creates an empty filter. Its keys are lost when the process ends.
     ///
     /// # Errors
     /// The spec is not valid, its kind exists only in Redis, or there is not enough memory for the
@@ -60,15 +60,16 @@ impl LocalFilter {
         })
     }
 
-    /// Opens the filter in the storage folder `dir`. If the folder does not exist, it is created.
+    /// Opens the filter in the storage folder `dir`. If the folder does not exist, creates the
+    /// folder with an empty filter.
     ///
-    /// [`Filter::add_all`] writes the keys to the log of the folder before it returns. So the keys
-    /// survive the end of the process, even a kill. They survive a crash of the machine one second
-    /// later, or after [`LocalFilter::sync`].
+    /// [`Filter::add_all`] writes new keys to the log of the folder before it returns. So the keys
+    /// survive the end of the process, even if the process is killed. About one second later, or
+    /// after [`LocalFilter::sync`], the keys also survive a crash of the machine.
     ///
     /// The folder has the format of the `urlseen` command. `urlseen filter --storage`, `urlseen
-    /// check --storage`, a daemon and this program can open it one after the other. Only one
-    /// process can have the folder open at a time.
+    /// check --storage`, a daemon and this program can open the folder one after the other. Only
+    /// one process can have the folder open at a time.
     ///
     /// ```
     /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
@@ -83,9 +84,9 @@ impl LocalFilter {
     /// ```
     ///
     /// # Errors
-    /// The same errors as [`LocalFilter::new`]. In addition: another process has the folder open,
-    /// the folder has a filter with another spec, or the folder cannot be read. In these cases the
-    /// folder is not changed.
+    /// The same errors as [`LocalFilter::new`]. Also, another process has the folder open, the
+    /// folder has a filter with another spec, or the folder cannot be read. In these three cases,
+    /// the folder is not changed.
     #[cfg(feature = "storage")]
     pub fn open(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
@@ -97,11 +98,11 @@ impl LocalFilter {
         Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
     }
 
-    /// Syncs the log: all added keys are on the disk when this returns. Does nothing if the filter
-    /// has no folder.
+    /// Syncs the log of the folder to the disk. After that, all added keys survive a crash of the
+    /// machine. Does nothing if the filter has no folder.
     ///
     /// # Errors
-    /// The disk fails, or the last snapshot of the filter failed.
+    /// The disk failed, or the last snapshot of the filter failed.
     #[cfg(feature = "storage")]
     pub fn sync(&self) -> Result<(), Error> {
         self.kept().map_or(Ok(()), |mut kept| kept.sync())
@@ -112,19 +113,19 @@ impl LocalFilter {
         self.filter.gauge().fill().counted
     }
 
-    /// Returns true if no key was added.
+    /// Returns true if the filter has no keys.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the number of keys that the filter is made for. The number increases when the filter
-    /// grows.
+    /// Returns the number of keys that the filter is made for. The number increases whenever the
+    /// filter grows.
     pub fn capacity(&self) -> u64 {
         self.filter.gauge().fill().capacity
     }
 
-    /// Returns the share of unseen keys that the filter reports as seen, computed from its current
-    /// fill.
+    /// Returns the current error rate: the share of unseen keys that the filter reports as seen.
+    /// The rate is computed from the fill of the filter.
     pub fn error_rate(&self) -> f64 {
         self.filter.gauge().error_rate()
     }
@@ -158,11 +159,11 @@ impl Filter for LocalFilter {
     }
 
     fn bits(&self) -> u64 {
-        self.filter.outlook().map_or(0, |outlook| outlook.bits)
+        self.filter.shape().0
     }
 
     fn hashes(&self) -> u32 {
-        self.filter.outlook().map_or(0, |outlook| outlook.hashes)
+        self.filter.shape().1
     }
 
     fn delete(&self) -> Result<(), Error> {
@@ -180,6 +181,7 @@ mod tests {
     use super::*;
     use crate::{ErrorKind, FilterExt, Kind};
     use urlseen_core::filter::choice::FilterPlace;
+    use urlseen_core::filter::{Parameters, ShardId, redisbloom};
 
     /// Returns a small filter of every kind in memory.
     pub(super) fn specs() -> impl Iterator<Item = FilterSpec> {
@@ -208,6 +210,27 @@ mod tests {
             filter.delete().unwrap();
             assert!(filter.is_empty() && filter.add("a").unwrap(), "{spec:?}");
         }
+    }
+
+    /// The bits and hashes of an imported filter are those of its layers, not of its parameters.
+    #[test]
+    fn an_imported_filter_has_the_bits_of_its_layers() {
+        let mut imported = redisbloom::Filter::reserve(0.01, 100, 2, u64::MAX).unwrap();
+        for key in 0..150_u32 {
+            imported.add(&key.to_le_bytes()).unwrap();
+        }
+        let [first, last] = imported.layers() else { panic!("two layers") };
+        let mut dump = Vec::new();
+        redisbloom::dump::write(&imported, &mut dump).unwrap();
+        let filter = LocalFilter {
+            filter: SharedFilter::new(Parameters::imported()).unwrap(),
+            #[cfg(feature = "storage")]
+            kept: None,
+        };
+        let (keys, len) = (imported.size(), dump.len() as u64);
+        filter.filter.lock().filter.load(ShardId::WHOLE, keys, len, &mut &dump[..]).unwrap();
+        assert_eq!(filter.bits(), first.bits() + last.bits());
+        assert_eq!(filter.hashes(), last.hashes());
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Filter in memory that threads share by a lock.
+//! Filter in memory that threads share, protected by a lock.
 
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Outlook, Parameters, Verdict,
+    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, Verdict,
     count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
 use urlseen_core::storage::Position;
 
-/// A filter behind a lock. All clones refer to the same filter.
+/// Filter that is protected by a lock. All clones refer to the same filter.
 #[derive(Debug, Clone)]
 pub(super) struct SharedFilter {
     pub(super) parameters: Parameters,
@@ -21,19 +21,19 @@ pub(super) struct SharedFilter {
     state: Arc<Mutex<State>>,
 }
 
-/// The filter, and its place in the log.
+/// Filter with its position in the log.
 #[derive(Debug)]
 pub(super) struct State {
     pub(super) filter: ForgettingFilter,
-    /// The last record of the log whose keys are in the filter.
+    /// Position of the last record of the log whose keys are in the filter.
     #[cfg(feature = "storage")]
     pub(super) at: Position,
-    /// Reason why the filter had no room for a key of the log.
+    /// Error of a key of the log for which the filter had no room.
     #[cfg(feature = "storage")]
     pub(super) full: Option<Full>,
 }
 
-/// Result of testing keys that are to be inserted.
+/// Result of the test of keys before new keys are inserted.
 pub(super) struct Judged {
     /// True for each key that is new.
     pub(super) is_new: Vec<bool>,
@@ -70,16 +70,24 @@ impl SharedFilter {
         self.lock().filter.gauge()
     }
 
-    /// Returns the number of bits and hashes of the filter at its current fill.
-    pub(super) fn outlook(&self) -> Option<Outlook> {
-        self.parameters.outlook(self.gauge().fill().keys).ok()
+    /// Returns the number of bits of the filter at its current fill, and the number of bits that a
+    /// key sets.
+    pub(super) fn shape(&self) -> (u64, u32) {
+        let state = self.lock();
+        if let Ok(outlook) = self.parameters.outlook(state.filter.gauge().fill().keys) {
+            return (outlook.bits, outlook.hashes);
+        }
+        // The parameters of an imported filter do not determine its layers.
+        let parts = state.filter.bits().unwrap_or_default();
+        let bits = parts.iter().map(|part| 8 * part.bytes.len() as u64).sum();
+        (bits, parts.last().map_or(0, |part| part.cells.hashes()))
     }
 
     pub(super) fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
         keys.iter().map(|key| self.hasher.key_hash(key)).collect()
     }
 
-    /// Returns true for each key that is seen.
+    /// Tests keys. Returns true for each seen key.
     pub(super) fn test(&self, keys: &[Fingerprint]) -> Vec<bool> {
         let (key_hashes, mut verdicts) = (self.key_hashes(keys), Vec::new());
         self.lock().filter.test(&key_hashes, &mut verdicts);
@@ -88,7 +96,7 @@ impl SharedFilter {
 }
 
 impl State {
-    /// Tests keys, and reserves room for the new ones.
+    /// Tests keys, and makes room for the new keys.
     pub(super) fn judge(&mut self, key_hashes: &[KeyHash]) -> Result<Judged, Error> {
         let (mut verdicts, mut new) = (Vec::new(), Vec::new());
         self.filter.test(key_hashes, &mut verdicts);

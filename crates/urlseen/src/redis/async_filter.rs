@@ -1,23 +1,23 @@
 //! Filter in Redis, for tasks.
 
 use std::fmt;
-use std::future::Future;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, RedisResult, Value};
+use redis::{RedisResult, Value};
 
 use super::RedisOptions;
+use super::async_link::AsyncLink;
 use super::calls::{Calls, Wanted, firsts};
 use super::filter::DEFINED;
-use super::link::{client, is_unknown_script};
-use super::patience::Patience;
+use super::link::client;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// [`RedisFilter`](crate::RedisFilter) for tasks on tokio. All tasks share one connection, on which
-/// any number of calls can be under way.
+/// Filter in Redis for tasks on tokio. Many processes can share the filter.
+///
+/// The filter is the same as a [`RedisFilter`](crate::RedisFilter), but its calls return futures.
+/// All tasks share one connection, on which any number of calls can be under way.
 ///
 /// ```no_run
 /// use urlseen::{AsyncFilterExt, AsyncRedisFilter, FilterSpec, Kind};
@@ -31,17 +31,14 @@ use urlseen_core::fingerprint::Fingerprint;
 /// ```
 pub struct AsyncRedisFilter {
     calls: Calls,
-    client: Client,
-    options: RedisOptions,
-    /// The connection, if there is one, and its number.
-    connection: tokio::sync::Mutex<(u64, Option<MultiplexedConnection>)>,
-    /// Number of calls so far.
+    link: AsyncLink,
+    /// Number of additions so far.
     number: AtomicU64,
     slots: Slots,
 }
 
 impl AsyncRedisFilter {
-    /// Opens the filter named `key` at an address: see
+    /// Opens the filter with the name `key` on the server at `url`: see
     /// [`RedisFilter::open`](crate::RedisFilter::open).
     ///
     /// # Errors
@@ -50,7 +47,7 @@ impl AsyncRedisFilter {
         Self::open_with(url, key, spec, RedisOptions::default()).await
     }
 
-    /// Opens a filter with other timeouts or retries.
+    /// Opens a filter with the timeouts and retries of `options`: see [`AsyncRedisFilter::open`].
     ///
     /// # Errors
     /// The same errors as [`AsyncRedisFilter::open`].
@@ -61,78 +58,9 @@ impl AsyncRedisFilter {
         options: RedisOptions,
     ) -> Result<Self, Error> {
         let wanted = Wanted::new(key, spec)?;
-        let client = client(url)?;
-        let define = wanted.define();
-        let mut patience = Patience::new(options.retries);
-        let (connection, reply) = loop {
-            let asked = async {
-                let mut connection = connect(&client, &options).await?;
-                let reply: Value = define.query_async(&mut connection).await?;
-                RedisResult::Ok((connection, reply))
-            };
-            match asked.await {
-                Ok(asked) => break asked,
-                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
-            }
-        };
-        Ok(Self {
-            calls: wanted.defined(reply)?,
-            client,
-            options,
-            connection: tokio::sync::Mutex::new((0, Some(connection))),
-            number: AtomicU64::new(0),
-            slots: Slots::default(),
-        })
-    }
-
-    /// Makes a call, and repeats it on a new connection if it fails.
-    async fn ask<T, Asked>(
-        &self,
-        ask: impl Fn(MultiplexedConnection) -> Asked + Send,
-    ) -> Result<T, Error>
-    where
-        T: Send,
-        Asked: Future<Output = RedisResult<T>> + Send,
-    {
-        let mut patience = Patience::new(self.options.retries);
-        loop {
-            let asked = match self.connected().await {
-                Ok((which, connection)) => match ask(connection).await {
-                    Err(error) => {
-                        self.disconnected(which).await;
-                        Err(error)
-                    }
-                    answer => answer,
-                },
-                Err(error) => Err(error),
-            };
-            match asked {
-                Ok(answer) => return Ok(answer),
-                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
-            }
-        }
-    }
-
-    /// Returns the connection, and opens it if there is none. Only one task at a time opens it.
-    async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
-        let mut shared = self.connection.lock().await;
-        let (which, connection) = &mut *shared;
-        let connection = match connection {
-            Some(connection) => connection,
-            none => {
-                *which += 1;
-                none.insert(connect(&self.client, &self.options).await?)
-            }
-        };
-        Ok((*which, connection.clone()))
-    }
-
-    /// Drops a connection that failed, unless another task has replaced it.
-    async fn disconnected(&self, which: u64) {
-        let mut shared = self.connection.lock().await;
-        if shared.0 == which {
-            shared.1 = None;
-        }
+        let link = AsyncLink::new(client(url)?, options);
+        let calls = wanted.defined(link.query(&wanted.define()).await?)?;
+        Ok(Self { calls, link, number: AtomicU64::new(0), slots: Slots::default() })
     }
 
     async fn add_part(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
@@ -140,44 +68,18 @@ impl AsyncRedisFilter {
         let number = self.number.fetch_add(1, Ordering::Relaxed);
         let add = self.calls.add(slot.number, number, keys);
         for _ in 0..DEFINED {
-            let reply = self.ask(|connection| self.with_script(&add, connection)).await?;
+            let reply = self.link.call(&add).await?;
             if let Some(is_new) = self.calls.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
-            let define = &self.calls.define();
-            let reply = self.ask(|mut connection| async move {
-                define.query_async::<Value>(&mut connection).await
-            });
-            self.calls.defined(reply.await?)?;
+            self.calls.defined(self.link.query(&self.calls.define()).await?)?;
         }
         Err(self.calls.unsteady())
     }
-
-    /// Sends a call. If the server does not know the script, loads the script first.
-    async fn with_script(
-        &self,
-        call: &Cmd,
-        mut connection: MultiplexedConnection,
-    ) -> RedisResult<Value> {
-        match call.query_async(&mut connection).await {
-            Err(error) if is_unknown_script(&error) => {
-                self.calls.load().query_async::<()>(&mut connection).await?;
-                call.query_async(&mut connection).await
-            }
-            reply => reply,
-        }
-    }
 }
 
-async fn connect(client: &Client, options: &RedisOptions) -> RedisResult<MultiplexedConnection> {
-    let config = AsyncConnectionConfig::new()
-        .set_connection_timeout(Some(options.connect_timeout))
-        .set_response_timeout(Some(options.response_timeout));
-    client.get_multiplexed_async_connection_with_config(&config).await
-}
-
-/// Slots: Redis keys for the answers of calls. One slot serves one call at a time, so the number of
-/// slots is the highest number of concurrent calls so far.
+/// Pool of slots. Each slot is a Redis key for the answers of calls. One slot serves one call at a
+/// time, so the number of slots is the highest number of concurrent calls so far.
 #[derive(Debug, Default)]
 struct Slots(Mutex<(usize, Vec<usize>)>);
 
@@ -226,7 +128,7 @@ impl AsyncFilter for AsyncRedisFilter {
             let mut seen = Vec::with_capacity(keys.len());
             for (pipeline, counts) in self.calls.ask(keys)? {
                 let (pipeline, counts) = (&pipeline, &counts);
-                let asked = self.ask(|mut connection| async move {
+                let asked = self.link.ask(|mut connection| async move {
                     let replies: Vec<RedisResult<Value>> =
                         pipeline.query_async(&mut connection).await?;
                     self.calls.asked(counts, &replies)
@@ -238,27 +140,23 @@ impl AsyncFilter for AsyncRedisFilter {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.calls.keys()
+        self.calls.filter().all().collect()
     }
 
     fn bits(&self) -> u64 {
-        self.calls.bits()
+        self.calls.outlook().bits
     }
 
     fn hashes(&self) -> u32 {
-        self.calls.hashes()
+        self.calls.outlook().hashes
     }
 
     fn delete(&self) -> FilterFuture<'_, ()> {
-        Box::pin(async {
-            let delete = &self.calls.delete();
-            self.ask(|mut connection| async move { delete.query_async(&mut connection).await })
-                .await
-        })
+        Box::pin(async { self.link.query(&self.calls.delete()).await })
     }
 }
 
-/// Omits the address, which may contain a password.
+/// Formats the filter without its address, because the address may contain a password.
 impl fmt::Debug for AsyncRedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("AsyncRedisFilter").field("calls", &self.calls).finish_non_exhaustive()

@@ -7,28 +7,30 @@ use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
-use urlseen_core::filter::{FilterSpec as CoreSpec, RedisFilterKeys, Verdict};
+use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::redis::script::{COMMON, Script};
+use urlseen_core::redis::script::{COMMON, Call, Script};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
 use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
 
 /// Maximum number of keys in one pipeline.
 const ASKED: usize = 200;
 
-/// The calls of one filter in Redis.
+/// Calls of one filter in Redis.
 #[derive(Debug)]
 pub(super) struct Calls {
     key: String,
-    /// The definition with id and seed. It serves to define the filter again if Redis lost it.
+    /// Definition of the filter, with its id and seed. If Redis lost the definition, it is sent
+    /// again.
     definition: Definition,
     judge: Judge,
     add: Script,
-    /// Redis key that holds the answers to this client. A repeated call reads its answer there.
+    /// Redis key with the last answers to this client. A repeated call reads its answer from the
+    /// key.
     answers: String,
 }
 
-/// A requested filter, before Redis has reported the existing one.
+/// Requested filter, before Redis has returned the definition of the existing filter.
 #[derive(Debug)]
 pub(super) struct Wanted {
     key: String,
@@ -37,7 +39,8 @@ pub(super) struct Wanted {
 }
 
 impl Wanted {
-    /// Prepares a filter named `key`. Fails if no filter in Redis can have that spec.
+    /// Prepares to open a filter with the name `key`. Fails if no filter in Redis can have the
+    /// spec.
     pub(super) fn new(key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         let spec = spec.read()?;
         spec.parameters.in_redis().map_err(|error| Error::new(ErrorKind::Spec, error))?;
@@ -45,20 +48,21 @@ impl Wanted {
         Ok(Self { key: key.to_owned(), definition, spec })
     }
 
-    /// Defines the filter, unless it exists in Redis.
+    /// Returns the command that defines the filter, unless it already exists. Redis replies with
+    /// the definition of the existing filter.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
 
-    /// Returns the calls for the filter that exists in Redis. Fails if its spec differs from the
-    /// requested one.
+    /// Reads the reply to [`Wanted::define`], and returns the calls of the existing filter. Fails
+    /// if the spec of the existing filter differs from the requested spec.
     pub(super) fn defined(&self, reply: Value) -> Result<Calls, Error> {
         let found = found(&self.key, reply)?;
         let differences = found.differences(&self.spec);
         if !differences.is_empty() {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
             let (key, all) = (&self.key, all.join("; "));
-            let text = format!("the filter {key} in Redis is another one: {all}");
+            let text = format!("Redis has a filter {key} with another spec: {all}");
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         let kind = found.spec.parameters.in_redis();
@@ -72,12 +76,12 @@ impl Wanted {
 }
 
 impl Calls {
-    /// Returns the keys of the filter.
+    /// Returns the Redis keys of the filter.
     pub(super) fn filter(&self) -> &RedisFilterKeys {
         self.judge.filter()
     }
 
-    /// Fails if the filter's kind cannot place one of the keys.
+    /// Checks that the filter's kind can place each of the keys.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
@@ -85,7 +89,7 @@ impl Calls {
         })
     }
 
-    /// Splits keys into parts. Each part is sent in one call.
+    /// Splits keys into parts, one for each call.
     pub(super) fn parts<'a>(
         &self,
         keys: &'a [Fingerprint],
@@ -93,44 +97,34 @@ impl Calls {
         keys.chunks(self.judge.most())
     }
 
-    /// Defines the filter again, with its id and seed.
+    /// Returns the command that defines the filter again, with its id and seed.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
 
-    /// Fails if Redis now has a definition of another filter.
+    /// Reads the reply to [`Calls::define`]. Fails if Redis has the definition of another filter.
     pub(super) fn defined(&self, reply: Value) -> Result<(), Error> {
         let found = found(&self.key, reply)?;
         if found.id == self.definition.id { Ok(()) } else { Err(self.replaced()) }
     }
 
-    /// Loads the script into a server.
-    pub(super) fn load(&self) -> Cmd {
-        self.add.load()
-    }
-
-    /// Adds keys. A repeated call with the same `slot` and `number` gets the answer of the first
-    /// call. A slot serves one call at a time.
-    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Cmd {
+    /// Returns the call that adds keys. A repeated call with the same `slot` and `number` gets the
+    /// answer of the first call. A slot serves one call at a time.
+    pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Call<'_> {
         let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
-        let mut command = redis::cmd("EVALSHA");
-        command.arg(self.add.hash()).arg(strings.len() + 2);
-        command.arg(definition::key(&self.key)).arg(format!("{}:{slot}", self.answers));
-        command
-            .arg(strings)
-            .arg(self.definition.id.to_string())
-            .arg(number)
-            .arg(keys.len())
-            .arg(places);
-        for number in 1..=keys.len() {
-            command.arg(number);
-        }
-        command.arg(extras);
-        command
+        let (own, answers) = (definition::key(&self.key), format!("{}:{slot}", self.answers));
+        let all: Vec<&str> =
+            [&own, &answers].into_iter().chain(&strings).map(|key| &**key).collect();
+        let id = self.definition.id.to_string();
+        let words = [id, number.to_string(), keys.len().to_string()].map(String::into_bytes);
+        let numbers = (1..=keys.len()).map(|number| number.to_string().into_bytes());
+        let arguments = words.into_iter().chain([places]).chain(numbers).chain(extras);
+        self.add.call(&all, arguments.collect())
     }
 
-    /// Returns true for each of `count` keys that was new. Returns `None` if the filter is not
-    /// defined in Redis: the caller then sends [`Calls::define`] first.
+    /// Reads the reply to [`Calls::add`] for `count` keys. Returns true for each new key. Returns
+    /// `None` if Redis has no definition of the filter: then the caller must send
+    /// [`Calls::define`] and repeat the call.
     pub(super) fn added(&self, count: usize, reply: Value) -> Result<Option<Vec<bool>>, Error> {
         let unexpected = |error: RedisError| Error::new(ErrorKind::Redis, error);
         let parsed = <(String, String)>::from_redis_value(reply).map_err(Into::into);
@@ -147,7 +141,8 @@ impl Calls {
         Ok(Some(is_new))
     }
 
-    /// Tests keys. Returns pipelines, each with the number of replies for each of its keys.
+    /// Returns pipelines that test keys. Each pipeline comes with the number of replies for each of
+    /// its keys.
     pub(super) fn ask(&self, keys: &[Fingerprint]) -> Result<Vec<(Pipeline, Vec<usize>)>, Error> {
         let mut parts = Vec::with_capacity(keys.len().div_ceil(ASKED));
         for some in keys.chunks(ASKED) {
@@ -165,7 +160,7 @@ impl Calls {
         Ok(parts)
     }
 
-    /// Reads the replies to a pipeline. Returns true for each seen key.
+    /// Reads the replies to a pipeline of [`Calls::ask`]. Returns true for each seen key.
     pub(super) fn asked(
         &self,
         counts: &[usize],
@@ -175,7 +170,7 @@ impl Calls {
             [defined, rest @ ..] => (defined.clone()?, rest.iter()),
             [] => (Value::Nil, [].iter()),
         };
-        // A filter that is not defined is empty.
+        // A filter without a definition is empty.
         let id = Option::<String>::from_redis_value(defined)?;
         if id.is_some_and(|id| id != self.definition.id.to_string()) {
             return Ok(Err(self.replaced()));
@@ -187,32 +182,24 @@ impl Calls {
         Ok(Ok(seen))
     }
 
-    /// Deletes the filter and its definition.
+    /// Returns the command that deletes the filter and its definition.
     pub(super) fn delete(&self) -> Cmd {
         let mut command = redis::cmd("UNLINK");
-        command.arg(definition::key(&self.key)).arg(self.keys());
+        command.arg(definition::key(&self.key)).arg(self.filter().all().collect::<Vec<_>>());
         command
     }
 
-    /// Returns the filter's keys in Redis.
-    pub(super) fn keys(&self) -> Vec<String> {
-        self.filter().all().collect()
+    /// Returns the size of an empty filter.
+    pub(super) fn outlook(&self) -> Outlook {
+        self.filter().kind().outlook(0)
     }
 
-    /// Returns the number of bits of the filter.
-    pub(super) fn bits(&self) -> u64 {
-        self.filter().kind().bits()
-    }
-
-    /// Returns the number of bits of a key.
-    pub(super) fn hashes(&self) -> u32 {
-        self.filter().kind().hashes()
-    }
-
-    /// Error for a filter that another program deletes after each definition.
+    /// Makes the error for a filter that another program has deleted after each of the definitions.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
-        let text = format!("another program deletes the filter {key} in Redis again and again");
+        let text = format!(
+            "another program repeatedly deletes the filter {key} in Redis; stop that program"
+        );
         Error::new(ErrorKind::Mismatch, text)
     }
 
@@ -220,14 +207,14 @@ impl Calls {
         let key = &self.key;
         let text = format!(
             "another program deleted the filter {key} in Redis and made another one in its place; \
-             open it again to continue with that"
+             open the filter again to use the other one"
         );
         Error::new(ErrorKind::Mismatch, text)
     }
 }
 
-/// Returns the keys without repetitions, and true for each of `keys` that does not equal an earlier
-/// one.
+/// Removes repetitions from keys. Returns the remaining keys, and for each of `keys` true if no
+/// earlier key equals it.
 pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
     let mut known = HashSet::with_capacity(keys.len());
     let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();
@@ -248,7 +235,9 @@ fn found(key: &str, reply: Value) -> Result<Definition, Error> {
     match found {
         Some(Found::Defined(definition)) => Ok(definition),
         Some(Found::Unfinished(_)) => {
-            let text = format!("the filter {key} in Redis is not all there yet");
+            let text = format!(
+                "another program is still creating the filter {key} in Redis; try again later"
+            );
             Err(Error::new(ErrorKind::Mismatch, text))
         }
         None => Err(nonsense(key)),
@@ -257,6 +246,7 @@ fn found(key: &str, reply: Value) -> Result<Definition, Error> {
 
 fn nonsense(key: &str) -> Error {
     let key = definition::key(key);
-    let text = format!("{key} in Redis is not what urlseen wrote there; find out who did");
+    let text =
+        format!("{key} in Redis is not what urlseen writes; find the program that changed it");
     Error::new(ErrorKind::Mismatch, text)
 }

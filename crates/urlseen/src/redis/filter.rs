@@ -3,24 +3,25 @@
 use std::fmt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use redis::{Cmd, Connection, Pipeline, RedisResult, Value};
+use redis::{Connection, Pipeline, RedisResult, Value};
 
 use super::RedisOptions;
 use super::calls::{Calls, Wanted, firsts};
-use super::link::{Link, client, is_unknown_script};
+use super::link::{Link, client};
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// A filter in Redis that many processes share. They can be programs with this crate, the `urlseen`
-/// daemon with `filter.place = "redis"`, and the programs of the project that defined the filter's
-/// [`Kind`].
+/// Filter in Redis that many processes can share.
+///
+/// The processes can be programs with this crate, the `urlseen` daemon with `filter.place =
+/// "redis"`, and programs of the project from which the filter's [`Kind`] comes.
 ///
 /// A script tests and adds keys in one step. If several processes add the same key at the same
-/// time, the filter reports it as new to exactly one of them. If the connection is lost, the filter
-/// repeats the call on a new connection, up to [`RedisOptions::retries`] times. A repeated call
-/// returns the answer of the first try.
+/// time, the filter reports the key as new to exactly one process. If the connection is lost, the
+/// filter repeats the call on a new connection, up to [`RedisOptions::retries`] times. A repeated
+/// call returns the answer of the first try.
 ///
-/// Needs Redis 6.2 or later, or Valkey.
+/// The server must be Redis 6.2 or later, or Valkey.
 ///
 /// ```no_run
 /// use urlseen::{FilterExt, FilterSpec, RedisFilter};
@@ -40,24 +41,28 @@ pub struct RedisFilter {
 /// Maximum number of times that a call defines the filter again after another program deleted it.
 pub(super) const DEFINED: usize = 5;
 
-/// The connection, and the number of calls so far.
+/// Connection, and the number of additions so far.
 struct Asking {
     link: Link,
     calls: u64,
 }
 
 impl RedisFilter {
-    /// Opens the filter named `key` at an address (`redis://`, `unix://`, and with the feature
-    /// `tls` also `rediss://`). If the filter does not exist, it is created.
+    /// Opens the filter with the name `key` on the server at `url`. If the filter does not exist,
+    /// creates the filter.
+    ///
+    /// `url` begins with `redis://` or `unix://`, or with `rediss://` if the crate has the feature
+    /// `tls`. `key` is the Redis key, or the start of the Redis keys, of the filter. Timeouts
+    /// and retries are those of [`RedisOptions::default`].
     ///
     /// # Errors
-    /// The `spec` is not valid, Redis has a filter `key` with another spec, or Redis is
+    /// `url` or `spec` is not valid, Redis has a filter `key` with another spec, or Redis is
     /// unreachable.
     pub fn open(url: &str, key: &str, spec: &FilterSpec) -> Result<Self, Error> {
         Self::open_with(url, key, spec, RedisOptions::default())
     }
 
-    /// Opens a filter with other timeouts or retries: see [`RedisFilter::open`].
+    /// Opens a filter with the timeouts and retries of `options`: see [`RedisFilter::open`].
     ///
     /// # Errors
     /// The same errors as [`RedisFilter::open`].
@@ -86,7 +91,7 @@ impl RedisFilter {
         *calls += 1;
         let add = self.calls.add(0, *calls, keys);
         for _ in 0..DEFINED {
-            let reply = link.ask(|connection| self.with_script(&add, connection))?;
+            let reply = link.call(&add)?;
             if let Some(is_new) = self.calls.added(keys.len(), reply)? {
                 return Ok(is_new);
             }
@@ -95,17 +100,6 @@ impl RedisFilter {
             self.calls.defined(reply)?;
         }
         Err(self.calls.unsteady())
-    }
-
-    /// Sends a call. If the server does not know the script, loads the script first.
-    fn with_script(&self, call: &Cmd, connection: &mut Connection) -> RedisResult<Value> {
-        match call.query(connection) {
-            Err(error) if is_unknown_script(&error) => {
-                self.calls.load().query::<()>(connection)?;
-                call.query(connection)
-            }
-            reply => reply,
-        }
     }
 }
 
@@ -137,15 +131,15 @@ impl Filter for RedisFilter {
     }
 
     fn keys(&self) -> Vec<String> {
-        self.calls.keys()
+        self.calls.filter().all().collect()
     }
 
     fn bits(&self) -> u64 {
-        self.calls.bits()
+        self.calls.outlook().bits
     }
 
     fn hashes(&self) -> u32 {
-        self.calls.hashes()
+        self.calls.outlook().hashes
     }
 
     fn delete(&self) -> Result<(), Error> {
@@ -154,7 +148,7 @@ impl Filter for RedisFilter {
     }
 }
 
-/// Omits the address, which may contain a password.
+/// Formats the filter without its address, because the address may contain a password.
 impl fmt::Debug for RedisFilter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("RedisFilter").field("calls", &self.calls).finish_non_exhaustive()

@@ -8,30 +8,30 @@ use super::patience::Patience;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::script::Call;
 
-/// A server's address, and the open connection to it, if there is one.
+/// Address of a server, and the open connection to the server, if one is open.
 pub(super) struct Link {
     client: Client,
     options: RedisOptions,
     connection: Option<Connection>,
-    /// Number of connections so far.
+    /// Number of connections that were opened so far.
     connects: u64,
 }
 
 impl Link {
-    /// Stores the server's address. Opens no connection yet.
+    /// Stores the address of a server. Opens no connection yet.
     pub(super) fn new(client: Client, options: RedisOptions) -> Self {
         Self { client, options, connection: None, connects: 0 }
     }
 
-    /// Makes a call, and repeats it on a new connection if it fails.
+    /// Makes a call. If the call fails, repeats the call on a new connection.
     pub(super) fn ask<T>(
         &mut self,
         ask: impl Fn(&mut Connection) -> RedisResult<T>,
     ) -> Result<T, Error> {
         let mut patience = Patience::new(self.options.retries);
         loop {
-            // The connection is taken out during its use, so that it is not used again after a
-            // panic or an error.
+            // During its use, the connection is not in `self`. So after a panic or an error, the
+            // next call opens another connection.
             let asked = match self.connection.take() {
                 Some(connection) => Ok(connection),
                 None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),
@@ -58,7 +58,7 @@ impl Link {
         })
     }
 
-    /// Returns the number of connections so far.
+    /// Returns the number of connections that were opened so far.
     pub(super) fn connects(&self) -> u64 {
         self.connects
     }
@@ -71,11 +71,12 @@ fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
     Ok(connection)
 }
 
-/// Makes a client for an address. The error does not show the address, as it may contain a
+/// Creates a client for an address. The error does not show the address, which may contain a
 /// password.
 pub(super) fn client(url: &str) -> Result<Client, Error> {
     Client::open(url).map_err(|error| {
-        let text = format!("the address of Redis is none: {error}");
+        let text =
+            format!("the address of Redis is not valid: {error}; write it as redis://HOST:PORT/");
         Error::new(ErrorKind::Spec, text)
     })
 }

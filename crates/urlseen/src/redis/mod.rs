@@ -1,7 +1,9 @@
-//! Filters in Redis, and a consumer of held requests.
+//! Filters in Redis, and a consumer of the requests that the daemon found unseen.
 
 #[cfg(feature = "tokio")]
 mod async_filter;
+#[cfg(feature = "tokio")]
+mod async_link;
 mod calls;
 mod consumer;
 mod filter;

@@ -1,4 +1,4 @@
-//! Repetition of failed calls.
+//! Waits between the repetitions of a failed call.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use urlseen_core::redis::error::{LinkError, Retry};
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
-/// Number of tries of a call that failed.
+/// Counter of the tries of a call.
 #[derive(Debug)]
 pub(super) struct Patience {
     retries: u32,
@@ -23,17 +23,17 @@ impl Patience {
         Self { retries, tried: 0 }
     }
 
-    /// Returns the time to wait after an error before the next try.
+    /// Returns the time to wait before the next try, after a try failed with this error.
     ///
     /// # Errors
     /// Another try would not help, or the maximum number of tries is reached.
     pub(super) fn after(&mut self, error: &RedisError) -> Result<Duration, Error> {
         if LinkError::from(error.clone()).retry() == Retry::Never {
-            return Err(Error::new(ErrorKind::Redis, format!("Redis refuses: {error}")));
+            return Err(Error::new(ErrorKind::Redis, format!("Redis refuses the call: {error}")));
         }
         if self.tried >= self.retries {
             let tries = self.tried + 1;
-            let text = format!("Redis is not there: {error} (tried {tries} times)");
+            let text = format!("Redis is unreachable: {error} (tried {tries} times)");
             return Err(Error::new(ErrorKind::Redis, text));
         }
         let wait = FIRST.saturating_mul(1 << self.tried.min(16)).min(LONGEST);

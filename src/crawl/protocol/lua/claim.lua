@@ -1,8 +1,8 @@
 -- Claims the items of the source, if no claimed item is left.
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token
--- Answers 'ok', the source's place, how many items may be read after it, items newly
--- found to have gone unread.
+-- Answers 'ok', the source's place, the number of items to read after the place, the number of
+--         items that disappeared unread.
 local lease, state = unpack(KEYS, 1, 2)
 
 local refusal = lease_refusal(lease, ARGV[1])

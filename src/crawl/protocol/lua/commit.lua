@@ -1,15 +1,14 @@
 -- Ends the transaction that commits one batch. A plain command before this script has pushed the
 -- emitted items to the sink: to pass each item through Lua takes four times as long. If the batch
--- may be committed, the script does the rest; if not, it takes the push back. Redis serves no other
--- client in between, so no client has seen the push.
--- Redis does not roll a script back, so all that can fail is checked before the first write here.
--- Out of memory, Redis refuses the whole transaction.
+-- may be committed, the script completes the commit. Otherwise it takes the push back. Redis serves
+-- no other client in between, so no client has seen the push.
+-- Redis does not roll a script back, so every possible failure is checked before the first write.
+-- If memory is short, Redis refuses the whole transaction.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize
--- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
--- items pushed, the
---       last of them, longest list of rejects (0: no bound), rejects, the rejects, then mark
---       and reject of each item that is too large to be in one
--- Answers 'ok', length of sink, length of rejected, rejects dropped.
+-- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span, number of
+--       pushed items, the last pushed item, maximum number of rejects (0: no limit), number of
+--       rejects, the rejects, then mark and reject of each oversize item
+-- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, span = ARGV[6], ARGV[7]
@@ -27,11 +26,11 @@ local function commit()
     if refusal then
         return refusal
     end
-    -- These refuse keys of another type, too.
+    -- These commands also refuse keys of another type.
     local sink_len = sink_length(sink)
     local rejected_len, large_len = rejects_lengths(rejected, oversize)
 
-    -- From here on nothing fails.
+    -- After this line nothing can fail.
     push_rejects(rejected, first_reject, first_large - 1)
     source_commit(claimed, state, span, oversize, first_large)
     redis.call('HSET', state, 'seq', next_seq, 'commit_id', next_commit_id)
@@ -42,7 +41,7 @@ local function commit()
     return {'ok', sink_len, rejected_len, dropped}
 end
 
--- A transaction goes on after a command that failed: then the push may be missing.
+-- A transaction continues after a command that failed. Then the push may be missing.
 if onward > 0 then
     local refusal = sink_refusal(sink, last_onward)
     if refusal then

@@ -1,11 +1,10 @@
--- Commits one batch to a sink whose pushes cannot be taken back. The emitted items are arguments;
--- the script pushes them once nothing can fail any more.
--- Redis does not roll a script back, so all that can fail is done before the first write.
+-- Commits one batch. The emitted items are arguments, and the script pushes them after every check.
+-- Redis does not roll a script back, so every possible failure is checked before the first write.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       most rejects (0: no limit), number of emitted items, number of rejects, those items,
---       those rejects, then mark and reject of each item that is too large to be in one
--- Answers 'ok', length of sink, length of rejected, rejects dropped.
+--       maximum number of rejects (0: no limit), number of emitted items, number of rejects, the
+--       emitted items, the rejects, then mark and reject of each oversize item
+-- Answers 'ok', length of the sink, number of rejects, number of dropped rejects.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, span = ARGV[6], ARGV[7]
@@ -24,11 +23,11 @@ local refusal = lease_refusal(lease, token)
 if refusal then
     return refusal
 end
--- These refuse keys of another type, too.
+-- These commands also refuse keys of another type.
 local sink_len = sink_length(sink)
 local rejected_len, large_len = rejects_lengths(rejected, oversize)
 
--- From here on nothing fails.
+-- After this line nothing can fail.
 for from = first_item, first_reject - 1, CHUNK do
     sink_push(sink, ARGV, from, math.min(from + CHUNK, first_reject) - 1)
 end

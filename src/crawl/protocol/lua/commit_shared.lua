@@ -1,14 +1,16 @@
--- Commits one batch to a filter in Redis: judges its items, adds the unseen ones to the filter,
--- pushes them, and does the rest, all at once. Other programs that share the filter see all of it
--- or nothing. Redis does not roll a script back, so all that can fail is before the first write.
--- Only new bits and members are written: a seen item adds nothing to the append-only file.
--- KEYS: lease, state, claimed items, sink, rejected, oversize, those of the filter
+-- Commits one batch to a filter in Redis: judges the items, adds the unseen items to the filter,
+-- pushes them, and advances the head, in one step. Other programs that share the filter see all
+-- changes or none. Redis does not roll a script back, so every possible failure comes before the
+-- first write. Only new bits and members are written: a seen item adds nothing to the append-only
+-- file.
+-- KEYS: lease, state, claimed items, sink, rejected, oversize, keys of the filter
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       most rejects (0: no limit), numbers of items to judge, of extras and of rejects, the
---       places, those items, the extras, those rejects, then mark and reject of each item that is
---       too large to be in one
--- `judge` goes by places and extras.
--- Answers 'ok', length of sink, length of rejected, rejects dropped, items found unseen.
+--       maximum number of rejects (0: no limit), numbers of items to judge, of extras and of
+--       rejects, the places, the items, the extras, the rejects, then mark and reject of each
+--       oversize item
+-- `judge` uses the places and the extras.
+-- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, number of unseen
+--         items.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)
 local token, seq, commit_id, next_seq, next_commit_id = unpack(ARGV, 1, 5)
 local before, span, rejected_max = ARGV[6], ARGV[7], tonumber(ARGV[8])
@@ -34,14 +36,14 @@ local refusal = lease_refusal(lease, token)
 if refusal then
     return refusal
 end
--- These refuse keys of another type, too.
+-- These commands also refuse keys of another type.
 local sink_len = sink_length(sink)
 local rejected_len, large_len = rejects_lengths(rejected, oversize)
 local unseen_before = tonumber(redis.call('HGET', state, 'unseen') or 0) or 0
 local onward, unseen, remember = judge(
     filter, places, first_item, first_extra - 1, first_extra)
 
--- From here on nothing fails.
+-- After this line nothing can fail.
 remember()
 for from = 1, #onward, CHUNK do
     sink_push(sink, onward, from, math.min(from + CHUNK - 1, #onward))
@@ -55,7 +57,7 @@ local dropped
 rejected_len, dropped = bound_rejects(
     rejected, oversize, rejected_len + rejects, large_len + large,
     rejects + large > 0 and rejected_max or 0)
--- A push to a sorted set may not make it longer, so its length is asked for again.
+-- A push need not make a sorted set longer, so the script asks for the length again.
 if #onward > 0 then
     sink_len = sink_length(sink)
 end

@@ -1,4 +1,4 @@
--- Functions that commits share: checks of the head, and the lists of rejects.
+-- Functions that all commits share: the check of the head, and the lists of rejects.
 
 local function head_refusal(state, seq, commit_id)
     local head = redis.call('HMGET', state, 'seq', 'commit_id')
@@ -7,7 +7,7 @@ local function head_refusal(state, seq, commit_id)
     end
 end
 
--- Refuses if there are rejects and the user may not write to their lists.
+-- Refuses if there are rejects and the user may not write to the lists of rejects.
 local function rejects_refusal(rejected, oversize, rejects, large)
     return rejects + large > 0 and (
         permission_refusal('RPUSH', rejected, '')
@@ -16,7 +16,7 @@ local function rejects_refusal(rejected, oversize, rejects, large)
         or permission_refusal('RPUSH', oversize, '')) or nil
 end
 
--- Answers how many rejects each of the two lists has. A list of another type is an error.
+-- Answers the number of rejects in each of the two lists. A key of another type is an error.
 local function rejects_lengths(rejected, oversize)
     return redis.call('LLEN', rejected), math.floor(redis.call('LLEN', oversize) / 2)
 end
@@ -29,8 +29,8 @@ local function push_rejects(rejected, first, last)
 end
 
 -- Drops the oldest rejects if the two lists, of `length` and `large` rejects, have more than `most`
--- together (0: no limit). Those with large items go last. Answers how many are left, and how many
--- it dropped.
+-- rejects together (0: no limit). Rejects of oversize items are dropped last. Answers the number of
+-- rejects left, and the number of dropped rejects.
 local function bound_rejects(rejected, oversize, length, large, most)
     local dropped = most > 0 and math.max(length + large - most, 0) or 0
     local first = math.min(dropped, length)

@@ -1,4 +1,4 @@
--- Deletes a crawl's state, as if it had never been run.
+-- Deletes a crawl's state and its record, as if the crawl had never been run.
 -- KEYS: lease, state, crawl record
 -- ARGV: token
 local lease, state, record = unpack(KEYS)

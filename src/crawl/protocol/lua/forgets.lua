@@ -1,7 +1,7 @@
 -- Claims the items to forget, and reads the first of them.
 -- KEYS: lease, forgetting, forget
 -- ARGV: token, number of items to read
--- Returns 'ok' and these items.
+-- Answers 'ok' and these items.
 local lease, forgetting, forget = unpack(KEYS)
 
 local refusal = lease_refusal(lease, ARGV[1])

@@ -1,7 +1,7 @@
--- Removes forgotten items, now that the log has them; keeps unreadable ones as rejects.
+-- Removes forgotten items after the log has them. Stores rejects for the unreadable items.
 -- KEYS: lease, forgetting, rejected, oversize
--- ARGV: token, number of items to remove, number of rejects among them, those rejects, then number
---       and reject of each item that is too large to be in one
+-- ARGV: token, number of items to remove, number of rejects, the rejects, then number and reject of
+--       each oversize item
 local lease, forgetting, rejected, oversize = unpack(KEYS)
 local first_reject = 4
 local first_large = first_reject + tonumber(ARGV[3])

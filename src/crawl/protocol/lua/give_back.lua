@@ -1,8 +1,9 @@
 -- Ends a run: gives claimed items that are not committed back to the source, if that moves few
 -- items, and releases the lease.
 -- KEYS: lease, state, the keys of the source
--- ARGV: token, most items to move
--- Answers 'ok', items given back, items left that are claimed, items that wait to be claimed.
+-- ARGV: token, maximum number of items to move
+-- Answers 'ok', number of items given back, number of items still claimed, number of items that
+--         wait to be claimed.
 local lease, state = unpack(KEYS, 1, 2)
 local source = {unpack(KEYS, 3)}
 

@@ -1,8 +1,9 @@
 -- Takes the lease under a fresh token, and reads the crawl's state.
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token, holder, milliseconds, then the runs that are known to be dead
--- Answers 'ok', seq, commit_id, format, filter, the source's place, items claimed after it, items
--- found unseen; or 'held', lease, its milliseconds left, seq, commit_id, filter.
+-- Answers 'ok', seq, commit_id, format, filter, the source's place, number of items claimed after
+--         the place, number of unseen items in all commits; or 'held', lease, milliseconds until
+--         the lease ends, seq, commit_id, filter.
 local lease, state = unpack(KEYS, 1, 2)
 local source = {unpack(KEYS, 3)}
 local token, holder, milliseconds = unpack(ARGV)
@@ -13,7 +14,7 @@ local refusal = type_refusal(lease, 'string')
 if refusal then
     return refusal
 end
--- This version does not read the keys of an earlier one: the crawl would seem to be new.
+-- This version does not read the keys of an earlier version: the crawl would seem to be new.
 if redis.call('HMGET', state, 'tip')[1] then
     return {'earlier', state}
 end

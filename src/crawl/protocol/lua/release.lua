@@ -1,4 +1,4 @@
--- Releases the lease of a run that ends with an error, whichever connection took it.
+-- Releases the lease of a run that ends with an error. Any connection of the run may have taken it.
 -- KEYS: lease
 -- ARGV: token
 local held = redis.call('GET', KEYS[1])

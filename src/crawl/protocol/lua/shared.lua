@@ -1,12 +1,12 @@
 -- Functions that all scripts share. A script answers with a table. Its first element is the status:
--- 'ok', or the reason for which it did nothing ('lease', 'head', 'source', 'refused'). The finding
--- comes after it.
+-- 'ok', or the reason why the script changed nothing ('lease', 'head', 'source', 'refused'). The
+-- details come after the status.
 --
--- A refusal is the answer of a script that does nothing. A check answers a refusal or nil, so that
--- `or` joins checks.
+-- A refusal is the answer of a script that changes nothing. A check answers a refusal or nil, so
+-- that `or` joins checks.
 
--- A lease reads TOKEN, a space, and its holder. TOKEN has 32 characters: 16 for the run, and 16
--- for the connection within it.
+-- A lease is the text TOKEN, a space, and the holder. TOKEN has 32 characters: 16 for the run, and
+-- 16 for the connection of the run.
 local function token_of(lease)
     return string.sub(lease or '', 1, 32)
 end

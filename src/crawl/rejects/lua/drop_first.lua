@@ -1,7 +1,7 @@
 -- Drops the oldest rejects.
 -- KEYS: aside, rejected, oversize
--- ARGV: how many, and how many of those that are followed by their items
--- Answers how many it dropped.
+-- ARGV: number of rejects to drop, number of rejects of oversize items to drop
+-- Answers the number of dropped rejects.
 local aside, rejected, oversize = unpack(KEYS)
 local count, large = tonumber(ARGV[1]), tonumber(ARGV[2])
 

@@ -1,7 +1,7 @@
--- Puts some of the rejects aside back before those on the list, in their order.
+-- Puts some of the rejects aside back before the rejects on the list, in their order.
 -- KEYS: aside, rejected
--- ARGV: most to move
--- Answers how many are still aside.
+-- ARGV: maximum number of rejects to move
+-- Answers the number of rejects still aside.
 local aside, rejected = unpack(KEYS)
 
 local refusal = type_refusal(aside, 'list')

@@ -1,6 +1,6 @@
--- Sets all rejects aside, if none are aside yet.
+-- Sets all rejects aside, if no rejects are aside yet.
 -- KEYS: aside, rejected
--- Answers how many are aside; -1 if some were before, and nothing was done.
+-- Answers the number of rejects aside; -1 if rejects were aside before. Then nothing was done.
 local aside, rejected = unpack(KEYS)
 
 local refusal = type_refusal(aside, 'list')

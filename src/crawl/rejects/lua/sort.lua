@@ -1,9 +1,9 @@
--- Sorts the first rejects aside. Some go; the others move to the other end, so that they are in
--- their order again once all are sorted.
+-- Sorts the first rejects aside. Some are removed, and the others move to the other end. After a
+-- whole sort the others are in their order again.
 -- KEYS: aside, source
--- ARGV: how many, the SHA-1 of them all with a line feed after each, for each '1' if it goes or
---       '0', items to push
--- Answers 1; 0 if the first rejects are other ones, and nothing was done.
+-- ARGV: number of rejects, the SHA-1 of all with a line feed after each, a digit for each ('1' to
+--       remove the reject, '0' to keep it), items to push
+-- Answers 1; 0 if the first rejects are others. Then nothing was done.
 local aside, source = unpack(KEYS)
 local count, fates = tonumber(ARGV[1]), ARGV[3]
 local first = 4
@@ -22,7 +22,7 @@ if #rejects ~= count + 1 or redis.sha1hex(table.concat(rejects, '\n')) ~= ARGV[2
     return 0
 end
 
--- From here on nothing fails, but for a lack of memory at the first push.
+-- After this line nothing can fail, except the first push if memory is short.
 source_push(source, first, #ARGV)
 for index = 1, count do
     if string.sub(fates, index, index) == '1' then

@@ -1,7 +1,8 @@
--- Sorts the oldest reject that is followed by its item: both go, or both move to the other end.
+-- Sorts the oldest reject of an oversize item. The reject and the item leave the list, or move to
+-- its other end.
 -- KEYS: oversize, source
 -- ARGV: the reject, its fate ('requeue', 'drop' or 'keep')
--- Answers 1; 0 if the oldest reject is another one, and nothing was done.
+-- Answers 1; 0 if another reject is the oldest. Then nothing was done.
 local oversize, source = unpack(KEYS)
 local reject, fate = unpack(ARGV)
 
@@ -16,7 +17,7 @@ if redis.call('LINDEX', oversize, 0) ~= reject then
     return 0
 end
 
--- From here on nothing fails.
+-- After this line nothing can fail.
 if fate == 'drop' then
     redis.call('LTRIM', oversize, 2, -1)
 elseif fate == 'requeue' then

@@ -1,4 +1,4 @@
-//! A consumer of held requests, with a real server and a real daemon.
+//! The library's consumer of held requests, with a real server and a real daemon.
 
 mod outages;
 mod refusals;
@@ -33,12 +33,13 @@ fn page(number: usize) -> String {
     format!("http://example.com/{number}")
 }
 
-/// Makes a crawl whose consumers count as stopped after a second, and beat four times a second.
+/// Makes a crawl whose consumers count as stopped after a second. They send four heartbeats a
+/// second.
 fn hasty() -> Crawl {
     Crawl::new().set("held.timeout=1s")
 }
 
-/// Returns the crawl after a run of its daemon, with this number of items in the sink.
+/// Runs the daemon of the crawl, and returns the crawl with this number of items in its sink.
 fn prepared(crawl: Crawl, items: usize) -> Crawl {
     let daemon = crawl.start();
     crawl.push(&(0..items).map(page).collect::<Vec<_>>());
@@ -74,7 +75,7 @@ fn rejects(connection: &mut Connection) -> Vec<Value> {
     rejects.iter().map(|json| serde_json::from_str(json).unwrap()).collect()
 }
 
-/// Links of a page, some of them twice.
+/// Returns the links of a page. Some links appear twice.
 fn links(item: &str) -> Vec<String> {
     let number: usize = item.rsplit('/').next().unwrap().parse().unwrap();
     [number, 2 * number + 1, 2 * number + 2, number + 7].map(|to| page(to % PAGES)).to_vec()
@@ -110,9 +111,9 @@ fn threads_fetch_each_page_once_until_nothing_is_pending() {
     }
 }
 
-/// Rule 7: a consumer that stops gives back its requests, which does not count as a delivery.
+/// Rule 7: a consumer that stops requeues its requests. This does not count as a delivery.
 #[test]
-fn a_dropped_consumer_gives_back_its_requests() {
+fn a_dropped_consumer_requeues_its_requests() {
     let crawl = prepared(Crawl::new(), 3);
     let consumer = open(&crawl);
     let first = pop(&consumer);
@@ -128,7 +129,7 @@ fn a_dropped_consumer_gives_back_its_requests() {
 }
 
 #[test]
-fn a_delivery_that_is_requeued_goes_in_front() {
+fn a_requeued_delivery_goes_to_the_front() {
     let crawl = prepared(Crawl::new(), 2);
     let consumer = open(&crawl);
     let first = pop(&consumer);
@@ -142,7 +143,7 @@ fn a_delivery_that_is_requeued_goes_in_front() {
 }
 
 #[test]
-fn an_item_that_cannot_be_read_is_rejected_whole() {
+fn an_unreadable_item_is_rejected_completely() {
     let crawl = prepared(Crawl::new(), 0);
     let mut connection = crawl.connection();
     let large = "x".repeat((1 << 20) + 1);
@@ -165,9 +166,10 @@ fn an_item_that_cannot_be_read_is_rejected_whole() {
     assert_eq!(consumer.pending().unwrap(), 0);
 }
 
-/// Rule H5: a page that makes its consumer panic goes in front, to the end, to the rejects.
+/// Rule H5: a page that makes its consumer panic is requeued at the front, then at the end, and
+/// then rejected.
 #[test]
-fn a_page_that_kills_its_consumer_is_rejected_in_the_end() {
+fn a_page_that_kills_its_consumers_is_finally_rejected() {
     let crawl = hasty();
     let daemon = crawl.start();
     crawl.push(&[page(0)]);
@@ -191,7 +193,7 @@ fn a_page_that_kills_its_consumer_is_rejected_in_the_end() {
     stop(daemon);
 }
 
-/// The consumer survives here: it must not get the same page without end.
+/// The consumer does not stop here. It must not get the same page for ever.
 #[test]
 fn a_delivery_that_is_dropped_counts_as_not_finished() {
     let crawl = prepared(hasty(), 1);
@@ -205,9 +207,9 @@ fn a_delivery_that_is_dropped_counts_as_not_finished() {
     assert_eq!(consumer.pending().unwrap(), 0);
 }
 
-/// Rule H7: two consumers of one name hold equal items apart.
+/// Rule H7: two consumers with the same name hold equal items separately.
 #[test]
-fn two_consumers_of_one_name_do_not_meet() {
+fn two_consumers_with_the_same_name_are_independent() {
     let crawl = prepared(Crawl::new(), 0);
     let mut connection = crawl.connection();
     let () = connection.rpush(SINK, &["same", "same"]).unwrap();
@@ -222,7 +224,7 @@ fn two_consumers_of_one_name_do_not_meet() {
     assert!(other.finish(&second, [""; 0]).unwrap());
 }
 
-/// Rule H4: while one consumer holds the last page, another sees that the crawl is not over.
+/// Rule H4: while one consumer holds the last page, the crawl is not over for another consumer.
 #[test]
 fn a_crawl_is_over_when_no_consumer_holds_a_page() {
     let crawl = prepared(Crawl::new(), 1);

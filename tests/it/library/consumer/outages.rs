@@ -1,4 +1,4 @@
-//! Lost replies, broken connections, consumers that are cut off.
+//! Lost replies, broken connections, and consumers without a connection.
 
 use std::time::{Duration, Instant};
 
@@ -10,14 +10,15 @@ use crate::daemon::{Crawl, stop};
 use crate::library::cutting::Cutting;
 use crate::util::wait::{SOON, wait_until};
 
-/// Rule H1: a pop whose reply is lost is repeated under its id and gets the same delivery.
+/// Rule H1: after a lost reply, the consumer repeats the pop with its id, and gets the same
+/// delivery.
 #[test]
 fn a_lost_reply_to_a_pop_loses_no_request() {
     let crawl = prepared(Crawl::new(), 3);
     let proxy = Cutting::before(&crawl.server);
     let options = ConsumerOptions { retries: 0, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&proxy.url(), SOURCE, options).unwrap();
-    // The server knows the scripts from now on, so the lost reply is that of a pop.
+    // The server knows the scripts now, so the lost reply is that of a pop.
     let first = pop(&consumer);
     proxy.lose_next(1);
     wait_until(SOON, "lost reply to a pop", || match consumer.pop() {
@@ -35,7 +36,7 @@ fn a_lost_reply_to_a_pop_loses_no_request() {
     assert!(second.is_held());
 }
 
-/// Rule H2: a repeated acknowledgement pushes once.
+/// Rule H2: a repeated acknowledgement pushes the links only once.
 #[test]
 fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     let crawl = prepared(Crawl::new(), 2);
@@ -44,17 +45,17 @@ fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     let (first, second) = (pop(&consumer), pop(&consumer));
     assert!(consumer.finish(&first, [page(10)]).unwrap());
     proxy.lose_next(1);
-    // The repeat finds that the first one was done.
+    // The repeated call finds that the first one was executed.
     assert!(!consumer.finish(&second, [page(11)]).unwrap());
     assert_eq!(proxy.to_lose(), 0);
     let pushed: Vec<String> = crawl.connection().lrange(SOURCE, 0, -1).unwrap();
     assert_eq!(pushed, [page(10), page(11)]);
 }
 
-/// Rules H1 and H2: requests of a consumer that is cut off go to another one, and its own finish
-/// pushes nothing.
+/// Rules H1 and H2: requests of a consumer without a connection go to another consumer. A late
+/// finish of the first one pushes no links.
 #[test]
-fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
+fn a_consumer_notices_that_another_consumer_got_its_page() {
     for kind in ["list", "zset"] {
         let crawl = hasty().set(&format!("sink.kind={kind}"));
         let daemon = crawl.start();
@@ -76,7 +77,7 @@ fn a_consumer_that_was_cut_off_finds_that_another_has_its_page() {
     }
 }
 
-/// Rule H4: no daemon runs. The idle consumer requeues the requests of the other one.
+/// Rule H4: no daemon runs, so an idle consumer requeues the requests of the other consumer.
 #[test]
 fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     let crawl = prepared(hasty(), 1);
@@ -90,8 +91,8 @@ fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     assert_eq!(names, [idle.name()]);
 }
 
-/// Rule H1: a pop that Redis carries out late, or an acknowledgement that a failover undoes, leaves
-/// a delivery that the consumer does not know.
+/// Rule H1: the consumer does not know a delivery if Redis executed the pop late, or if a failover
+/// lost the acknowledgement.
 #[test]
 fn a_heartbeat_requeues_deliveries_that_are_unknown() {
     let crawl = prepared(hasty(), 0);
@@ -103,7 +104,7 @@ fn a_heartbeat_requeues_deliveries_that_are_unknown() {
 }
 
 #[test]
-fn a_consumer_goes_on_when_redis_is_back() {
+fn a_consumer_continues_when_redis_is_back() {
     let mut crawl = Crawl::new();
     crawl.server.restart_with(&["--appendonly", "yes", "--appendfsync", "always"]);
     stop(crawl.start());
@@ -115,9 +116,9 @@ fn a_consumer_goes_on_when_redis_is_back() {
     assert_eq!(text(&pop(&consumer)), page(1));
 }
 
-/// A consumer without Redis does not keep its program from ending.
+/// Without Redis, the drop of a consumer still ends after some time.
 #[test]
-fn a_drop_without_redis_ends_in_its_time() {
+fn a_drop_without_redis_ends_within_its_time_limit() {
     let mut crawl = prepared(Crawl::new(), 1);
     let stop_timeout = Duration::from_millis(100);
     let options = ConsumerOptions { stop_timeout, ..ConsumerOptions::default() };

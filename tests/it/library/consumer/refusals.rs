@@ -1,4 +1,4 @@
-//! Refusals of a consumer, and their messages.
+//! Refusals of the library's consumer, and their messages.
 
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, ErrorKind};
@@ -28,7 +28,7 @@ fn a_record_of_another_protocol_is_refused() {
     let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Mismatch);
     assert!(error.to_string().contains("protocol \"2\""), "{error}");
-    // A running consumer reads the record with each heartbeat.
+    // A running consumer reads the crawl record with each heartbeat.
     wait_until(SOON, "refusal", || match consumer.pop() {
         Ok(delivery) => {
             drop(delivery.map(|delivery| consumer.requeue(&delivery)));
@@ -41,7 +41,7 @@ fn a_record_of_another_protocol_is_refused() {
 }
 
 #[test]
-fn a_damaged_record_is_refused_by_the_name_of_its_field() {
+fn a_damaged_record_is_refused_with_the_name_of_the_field() {
     let crawl = prepared(Crawl::new(), 0);
     let mut connection = crawl.connection();
     let () = connection.hset(RECORD, "sink_kind", "stream").unwrap();
@@ -54,7 +54,7 @@ fn a_damaged_record_is_refused_by_the_name_of_its_field() {
 }
 
 #[test]
-fn a_consumer_holds_no_more_than_it_may() {
+fn the_number_of_held_requests_is_bounded() {
     let crawl = prepared(Crawl::new(), 2);
     let options = ConsumerOptions { max_held: 1, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
@@ -67,7 +67,7 @@ fn a_consumer_holds_no_more_than_it_may() {
 }
 
 #[test]
-fn a_push_has_no_more_bytes_than_it_may() {
+fn the_bytes_of_a_push_are_bounded() {
     let crawl = prepared(Crawl::new(), 1);
     let options = ConsumerOptions { max_push_bytes: 40, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&crawl.server.url(), SOURCE, options).unwrap();
@@ -78,7 +78,7 @@ fn a_push_has_no_more_bytes_than_it_may() {
     assert_eq!(consumer.push(["x".repeat(41)]).unwrap_err().kind(), ErrorKind::Limit);
     let mut connection = crawl.connection();
     assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 0);
-    // A push of items without a page is cut into parts.
+    // A push of items without a page is divided into parts.
     consumer.push([&large, &large]).unwrap();
     assert!(consumer.finish(&delivery, [&large]).unwrap());
     assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 3);
@@ -101,7 +101,7 @@ fn a_delivery_ends_with_the_consumer_that_popped_it() {
 }
 
 #[test]
-fn the_password_is_shown_nowhere() {
+fn no_error_shows_the_password() {
     let crawl = prepared(Crawl::new(), 0);
     let url = crawl.server.url_as("default", "geheim");
     let error = Consumer::open(&url, "other:discovered").unwrap_err();

@@ -1,4 +1,4 @@
-//! The layout of the Python package `scrapy-redis-bloomfilter-block-cluster`.
+//! Layout of the Python package `scrapy-redis-bloomfilter-block-cluster`.
 //!
 //! ```text
 //! m = 2^BIT                             bits of a block; BIT over 32 counts as 32
@@ -7,15 +7,10 @@
 //! bit    MurmurHash3 x86-32 (text, seed), unsigned, mod m
 //! ```
 
-use std::ops::Range;
-use std::sync::Arc;
-
 use super::imooc::SEEDS;
-use super::sized::{ByNumbers, Made};
-use super::{BIT, HASH_NUMBER, Kind, Registered};
-use crate::filter::choice::FilterPlace;
+use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
 use crate::filter::hash::murmur3_x86_32;
-use crate::filter::layout::bit_strings::{rate_of_shares, shares, used};
+use crate::filter::layout::bit_strings::low_bits;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::redis_kind::InStrings;
 
@@ -25,25 +20,25 @@ pub(super) const KIND: Kind = Kind(&Registered {
     summary: "that of scrapy-redis-bloomfilter-block-cluster",
     keys: &[BIT, HASH_NUMBER, BLOCK_NUM],
     usual: &[(BIT, "32"), (HASH_NUMBER, "15")],
-    places: &[FilterPlace::Redis],
-    read: |values| Ok(ByNumbers::read(values, KIND, make)?.into()),
+    read: |values| {
+        values.by_numbers(|[bit, hash_number, block_num]| {
+            Ok(InStrings(BlockCluster::new(bit, hash_number, block_num)?))
+        })
+    },
+    ..IN_REDIS
 });
-
-fn make([bit, hash_number, block_num]: [u32; 3]) -> Made {
-    Ok(Arc::new(InStrings(BlockCluster::new(bit, hash_number, block_num)?)))
-}
 
 const BLOCK_NUM: &str = "filter.block_num";
 
 const NAME: &str = "block-cluster";
 
-/// The largest BIT that makes a difference: a Redis string has no more bits.
+/// Largest BIT with an effect: a Redis string has at most 2^32 bits.
 const LARGEST_BIT: u32 = 32;
 
 /// Number of blocks that two digits choose from.
 const TWO_DIGITS: u32 = 256;
 
-/// The layout of `scrapy-redis-bloomfilter-block-cluster`.
+/// Layout of a filter of `scrapy-redis-bloomfilter-block-cluster`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockCluster {
     bit: u32,
@@ -52,11 +47,11 @@ pub struct BlockCluster {
 }
 
 impl BlockCluster {
-    /// Makes the layout for that package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER`
+    /// Computes the layout for the package's settings `BLOOMFILTER_BIT`, `BLOOMFILTER_HASH_NUMBER`
     /// and `BLOOMFILTER_BLOCK_NUM`.
     ///
     /// # Errors
-    /// If there is less than one hash (with none, every key is seen), or less than one block.
+    /// The number of hashes or of blocks is 0. Without a hash, every key would be seen.
     pub fn new(bit: u32, hash_number: u32, block_num: u32) -> Result<Self, SizeError> {
         if hash_number == 0 {
             return Err(SizeError::new(NAME, "the hash number", hash_number, "it is 1 or more"));
@@ -70,19 +65,14 @@ impl BlockCluster {
         Ok(Self { bit: bit.min(LARGEST_BIT), hashes, blocks: block_num })
     }
 
-    /// Returns m, the bits of a block.
+    /// Returns m, the number of bits of a block.
     pub(crate) fn m(&self) -> u64 {
         1 << self.bit
     }
 
-    /// Returns the number of digits that choose the block.
+    /// Returns the number of leading hex digits that choose the block.
     fn digits(&self) -> u8 {
         if self.blocks > TWO_DIGITS { 3 } else { 2 }
-    }
-
-    /// Returns the numbers that these digits can form.
-    fn numbers(&self) -> Range<u32> {
-        0..1 << (4 * self.digits())
     }
 }
 
@@ -91,8 +81,9 @@ impl BitStrings for BlockCluster {
         self.blocks
     }
 
-    fn used_strings(&self) -> Vec<u32> {
-        used(self.blocks, self.numbers())
+    /// Returns all numbers that the leading hex digits can form.
+    fn codes(&self) -> Vec<u32> {
+        (0..1 << (4 * self.digits())).collect()
     }
 
     fn key(&self, base: &str, string: u32) -> String {
@@ -113,21 +104,12 @@ impl BitStrings for BlockCluster {
         positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         let string = leading_number(text, self.digits())? % self.blocks;
-        // The mask is below 2^32.
-        #[allow(clippy::cast_possible_truncation)]
-        let mask = (self.m() - 1) as u32;
+        let mask = low_bits(self.bit);
         positions.extend(SEEDS[..self.hashes as usize].iter().map(|&seed| {
             let bit = murmur3_x86_32(text, seed) & mask;
             BitPosition { string, bit }
         }));
         Ok(())
-    }
-
-    /// Returns the sum over the blocks of share (1 - (1 - 1/m)^(k n share))^k. A block's share is
-    /// the share of the 256 (or 4096) numbers that lead to it.
-    fn error_rate(&self, keys: u64) -> f64 {
-        let shares = shares(self.blocks, self.numbers());
-        rate_of_shares(shares, keys, self.hashes, self.m() as f64)
     }
 }
 

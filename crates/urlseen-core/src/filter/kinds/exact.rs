@@ -1,9 +1,9 @@
 //! Exact kind: a set of key hashes in the memory of this process.
 //!
-//! A key hash has 128 bits, so an unseen fingerprint passes for a seen one only if two hashes are
-//! equal: a chance of 2^-128 for each fingerprint in the filter.
+//! A key hash has 128 bits. An unseen fingerprint counts as seen only if its hash equals another
+//! one: with a chance of 2^-128 for each fingerprint in the filter.
 
-use super::{Kind, KindParameters, Parameters, Registered, SEED, Values};
+use super::{IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED};
 use crate::filter::choice::FilterPlace;
 use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
@@ -11,26 +11,20 @@ use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
-    short: "exact",
     summary: "exact: 18 to 37 bytes a fingerprint, as many as there is memory for",
     keys: &[SEED],
-    usual: &[],
     places: &[FilterPlace::Local],
-    read,
+    grows: true,
+    is_exact: true,
+    rules: ["murmur3-x64-128", SHARD_RULE],
+    read: |values| Ok(Parameters::new(ExactParameters { seed: values.seed()? })),
+    ..IN_REDIS
 });
-
-/// Name of the rule by which a fingerprint becomes a key.
-const KEY_RULE: &str = "murmur3-x64-128";
 
 #[derive(Debug, Clone, Copy)]
 struct ExactParameters {
-    /// Seed of the hash; `None` if any seed will do.
+    /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
-}
-
-fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let seed = values.open(SEED)?.map(Seed::new);
-    Ok(Parameters::new(ExactParameters { seed }))
 }
 
 impl KindParameters for ExactParameters {
@@ -40,14 +34,6 @@ impl KindParameters for ExactParameters {
 
     fn fields(&self) -> Vec<(&'static str, String)> {
         self.seed.iter().map(|seed| (SEED, seed.get().to_string())).collect()
-    }
-
-    fn grows(&self) -> bool {
-        true
-    }
-
-    fn is_exact(&self) -> bool {
-        true
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
@@ -64,10 +50,6 @@ impl KindParameters for ExactParameters {
 
     fn with_seed(&self, seed: Seed) -> Option<Parameters> {
         Some(Parameters::new(Self { seed: Some(seed) }))
-    }
-
-    fn rules(&self) -> [&'static str; 2] {
-        [KEY_RULE, SHARD_RULE]
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {

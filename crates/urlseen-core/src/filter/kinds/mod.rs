@@ -1,12 +1,12 @@
-//! The registry of kinds of filters: one file a kind, and one line in `ALL`.
+//! Registry of the kinds of filters: one file for each kind, and one line in `ALL`.
 //!
-//! A kind is looked up by its word in the configuration ([`Kind`]). It reads what is chosen for a
-//! filter from names of the configuration ([`Parameters`]), and from there on the filter is asked
-//! through [`KindParameters`] alone.
+//! A [`Kind`] has a word in the configuration. [`Kind::read`] reads the parameters of a filter
+//! from the names of the configuration. All other code asks these [`Parameters`] about the filter.
 
 mod block_cluster;
 mod exact;
 mod imooc;
+mod in_redis;
 mod native;
 mod parameters;
 mod pyrebloom;
@@ -15,7 +15,6 @@ mod redisbloom;
 mod redisson;
 mod scrapy_redis;
 mod scrapy_redis_bloomfilter;
-mod sized;
 #[cfg(test)]
 mod tests;
 
@@ -31,8 +30,6 @@ use super::{
 };
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
-#[cfg(test)]
-pub(super) use native::InBlocks;
 pub use native::NATIVE;
 pub use parameters::Parameters;
 pub use pyrebloom::PyreBloom;
@@ -56,36 +53,35 @@ macro_rules! kinds {
 
 // In the order of messages and tables.
 kinds! {
-    /// urlseen's own: shards by leading byte, bits of a key in few cache lines, a seed.
+    /// urlseen's own kind: shards by leading byte, the bits of a key in few cache lines, a seed.
     NATIVE = native::NATIVE,
-    /// A set of key hashes, in memory: exact, and 18 to 37 bytes a key.
+    /// Exact set of key hashes, in memory. It takes 18 to 37 bytes for each key.
     EXACT = exact::KIND,
-    /// RedisBloom's, in memory: layers that grow.
+    /// The kind of RedisBloom, in memory. A full filter grows by another layer.
     REDISBLOOM = redisbloom::REDISBLOOM,
     /// The kind of `BloomFilter_imooc`.
     IMOOC = imooc::KIND,
     /// The kind of pyreBloom, which rounds the error rate to a C `float`.
     PYREBLOOM = pyrebloom::PYREBLOOM,
-    /// The kind of luw2007's `bloomfilter` as it is today: pyreBloom's without the rounding.
+    /// The kind of luw2007's `bloomfilter`: pyreBloom's, but the error rate is not rounded.
     LUW2007 = pyrebloom::LUW2007,
     /// The kind of scrapy-redis-bloomfilter.
     SCRAPY_REDIS_BLOOMFILTER = scrapy_redis_bloomfilter::KIND,
-    /// The kind of scrapy-redis-bloomfilter-block-cluster. It has no place for text that does not
-    /// begin with hex digits.
+    /// The kind of scrapy-redis-bloomfilter-block-cluster. Its keys must begin with hex digits.
     BLOCK_CLUSTER = block_cluster::KIND,
     /// The kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
     REDISSON = redisson::KIND,
-    /// The kind of redis-lua-scaling-bloom-filter, which grows, in its plain variant.
+    /// The kind of redis-lua-scaling-bloom-filter in its plain variant. A full filter grows.
     REDIS_LUA_SCALING = redis_lua_scaling::KIND,
-    /// The set of scrapy-redis: exact, and 60 to 100 bytes a key.
+    /// The set of scrapy-redis. It is exact, and takes 88 to 104 bytes for each key.
     SCRAPY_REDIS = scrapy_redis::KIND,
 }
 
-/// Kind of a filter: urlseen's own, or that of another project, with the same bits as there.
+/// Kind of a filter: urlseen's own kind, or the kind of another project with the same bits.
 ///
-/// A kind is one of the constants, or the parsed word of `filter.kind`. Kinds of other projects
-/// hash text: the hex digits of a fingerprint, and any other key as it is. Some of them have no
-/// place for text that is empty or not UTF-8.
+/// A kind is one of the constants, or the parsed word of `filter.kind`. The kinds of other projects
+/// hash the hex digits of a fingerprint. They hash any other key unchanged. Some of these kinds
+/// refuse a key that is empty or not UTF-8.
 #[derive(Clone, Copy)]
 pub struct Kind(&'static Registered);
 
@@ -93,19 +89,43 @@ pub struct Kind(&'static Registered);
 struct Registered {
     /// The word of `filter.kind`.
     name: &'static str,
-    /// A shorter word for tables, the same where that is short enough.
+    /// A shorter word for tables; empty if the name is short enough.
     short: &'static str,
     /// Description of the kind, in a line.
     summary: &'static str,
-    /// The keys of the section `filter` that its parameters are read from.
+    /// Keys of the section `filter` from which the parameters of a filter are read.
     keys: &'static [&'static str],
-    /// Settings of the kind's project that differ from the defaults of the configuration.
+    /// Default settings of the kind's project, if they differ from those of the configuration.
     usual: &'static [(&'static str, &'static str)],
-    /// Places that such a filter can live in.
+    /// Places that a filter of this kind can live in.
     places: &'static [FilterPlace],
+    /// True if a full filter takes more memory and keeps its error rate.
+    grows: bool,
+    /// True if a filter never reports an unseen fingerprint as seen.
+    is_exact: bool,
+    /// Names of two rules: from keys to bit positions, and from keys to shards. A name is empty if
+    /// only one such rule is possible.
+    rules: [&'static str; 2],
+    /// Number of shards of a filter in memory.
+    shards: usize,
     /// Reads the values that are configured for a filter.
     read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
 }
+
+/// Defaults of an entry: a kind that only Redis has, with a capacity and an error rate.
+const IN_REDIS: Registered = Registered {
+    name: "",
+    short: "",
+    summary: "",
+    keys: &[CAPACITY, ERROR_RATE],
+    usual: &[],
+    places: &[FilterPlace::Redis],
+    grows: false,
+    is_exact: false,
+    rules: ["", ""],
+    shards: SHARDS,
+    read: |values| Err(SpecError::NotInRedis(values.kind)),
+};
 
 impl Kind {
     /// Returns all kinds in the order of tables.
@@ -113,19 +133,19 @@ impl Kind {
         ALL.iter().map(|&(_, kind)| kind)
     }
 
-    /// The kinds of filters that can live there.
+    /// Returns the kinds of filters that can live in this place.
     pub fn all_in(place: FilterPlace) -> impl Iterator<Item = Self> {
         Self::all().filter(move |kind| kind.is_in(place))
     }
 
-    /// The word for it in the configuration.
+    /// Returns the word of the kind in the configuration.
     pub const fn name(self) -> &'static str {
         self.0.name
     }
 
-    /// The word for it in tables, where that is not too long for them.
+    /// Returns the word of the kind in tables, which have little room.
     pub fn short(self) -> &'static str {
-        self.0.short
+        if self.0.short.is_empty() { self.0.name } else { self.0.short }
     }
 
     /// Returns a description of the kind, in a line.
@@ -133,31 +153,32 @@ impl Kind {
         self.0.summary
     }
 
-    /// The keys of the configuration that say what such a filter is made for.
+    /// Returns the keys of the configuration that set the parameters of a filter of this kind.
     pub fn keys(self) -> &'static [&'static str] {
         self.0.keys
     }
 
-    /// Setting of the kind's project under a name of the configuration, if it differs from the
-    /// default there.
+    /// Returns the project's default of a configuration key, if the configuration's default is
+    /// another one.
     pub fn usual(self, name: &str) -> Option<&'static str> {
         self.0.usual.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
 
-    /// Returns true if such a filter can live there.
+    /// Returns true if a filter of this kind can live in this place.
     pub fn is_in(self, place: FilterPlace) -> bool {
         self.0.places.contains(&place)
     }
 
-    /// Reads what is chosen for a filter from names of the configuration.
+    /// Reads the parameters of a filter. `value` returns the text under a name of the
+    /// configuration.
     ///
     /// # Errors
-    /// A part is missing or no such filter exists.
+    /// A part is missing or invalid, or no filter can have these parameters.
     pub fn read(
         self,
         value: &dyn Fn(&'static str) -> Option<String>,
     ) -> Result<Parameters, SpecError> {
-        (self.0.read)(&Values(value))
+        (self.0.read)(&Values { kind: self, value })
     }
 }
 
@@ -200,28 +221,35 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Values under names of the configuration.
-struct Values<'a>(&'a dyn Fn(&'static str) -> Option<String>);
+/// Values for a filter of a kind, under names of the configuration.
+struct Values<'a> {
+    kind: Kind,
+    value: &'a dyn Fn(&'static str) -> Option<String>,
+}
 
 impl Values<'_> {
-    /// Reads a part that must be there.
+    /// Reads a required part of the parameters.
     fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
-        super::spec::part(&self.0, name)
+        super::spec::part(&self.value, name)
     }
 
-    /// Reads a part that may be open.
+    /// Reads an optional part of the parameters.
     fn open<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, SpecError> {
-        (self.0)(name).map(|_| self.part(name)).transpose()
+        (self.value)(name).map(|_| self.part(name)).transpose()
     }
 
-    /// Reads a capacity and an error rate that urlseen's own limits hold for.
+    fn seed(&self) -> Result<Option<Seed>, SpecError> {
+        Ok(self.open(SEED)?.map(Seed::new))
+    }
+
+    /// Reads a capacity and an error rate within urlseen's own limits.
     fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
         Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
     }
 }
 
-/// Names of parts that several kinds have.
+/// Names of parameters that several kinds have.
 pub(super) const CAPACITY: &str = "filter.capacity";
 pub(super) const ERROR_RATE: &str = "filter.error_rate";
 const SEED: &str = "filter.seed";
@@ -236,29 +264,19 @@ fn error_rate_field(rate: f64) -> (&'static str, String) {
     (ERROR_RATE, format!("{rate:e}"))
 }
 
-/// Parameters of a filter: everything that is chosen for it.
+/// Parameters of a filter of one kind.
 pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns the kind of the filter.
     fn kind(&self) -> Kind;
 
-    /// Returns the parts by the names of the configuration, as [`Kind::read`] reads them. An open
-    /// part is left out.
+    /// Returns the parameters under their names in the configuration, for [`Kind::read`]. A
+    /// parameter that is still open is left out.
     fn fields(&self) -> Vec<(&'static str, String)>;
 
-    /// Returns what a storage folder records: the fields, and what this program derived from them.
-    /// [`Kind::read`] reads it too.
+    /// Returns the parameters that a storage folder records: the fields, and numbers derived from
+    /// them. [`Kind::read`] can read these records, too.
     fn record(&self) -> Vec<(&'static str, String)> {
         self.fields()
-    }
-
-    /// Returns true if a filter past its capacity takes more memory and stays as right as before.
-    fn grows(&self) -> bool {
-        false
-    }
-
-    /// Returns true if the filter takes no unseen fingerprint for seen.
-    fn is_exact(&self) -> bool {
-        false
     }
 
     /// Describes the shape of a filter in memory, for people.
@@ -266,86 +284,78 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         String::new()
     }
 
-    /// Returns numbers that describe the shape of a filter in memory, by their names.
+    /// Returns named numbers that describe the shape of a filter in memory.
     fn figures(&self) -> Vec<(&'static str, u64)> {
         Vec::new()
     }
 
-    /// Returns true if a filter was imported that says itself what it was made for.
+    /// Returns true for an imported filter. The parameters of such a filter come from its data.
     fn is_imported(&self) -> bool {
         false
     }
 
-    /// The seed of the hash, where there is one.
+    /// Returns the seed of the hash, if the kind has a seed and it is set.
     fn seed(&self) -> Option<Seed> {
         None
     }
 
-    /// The same with that seed; `None` where the kind has none.
+    /// Returns these parameters with another seed; `None` if the kind has no seed.
     fn with_seed(&self, _seed: Seed) -> Option<Parameters> {
         None
     }
 
-    /// The rules by which keys become bit positions and fall on shards; empty where there is none
-    /// that could ever be another one.
-    fn rules(&self) -> [&'static str; 2] {
-        ["", ""]
-    }
-
-    /// Division of the bits in words, if it follows from more than the configuration.
+    /// Describes the division of the bits, if the configuration alone does not determine it.
     fn division(&self) -> Option<String> {
         None
     }
 
-    /// Memory and error rate of such a filter with this number of keys.
+    /// Computes memory and error rate of a filter with these parameters and this number of keys.
     ///
     /// # Errors
-    /// No such filter exists.
+    /// No filter can have these parameters.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         Ok(self.in_redis()?.outlook(keys))
     }
 
-    /// Name of the variant of the kind, if it has several. They divide the bits differently.
+    /// Returns the name of the kind's variant. Variants divide the bits differently. `None` if the
+    /// kind has only one variant.
     fn variant(&self) -> Option<String> {
         None
     }
 
-    /// Filters for the same keys of all variants. Empty if the kind has only one.
+    /// Returns the parameters of all variants for the same keys. Empty if the kind has only one
+    /// variant.
     fn variants(&self) -> Vec<Parameters> {
         Vec::new()
     }
 
-    /// Number of shards of a filter in memory.
-    fn shards(&self) -> usize {
-        SHARDS
-    }
-
-    /// Makes of fingerprints what a filter in memory knows them by; with a seed of 0 if it is open.
+    /// Returns the hasher from fingerprints to the key hashes of a filter in memory. A seed that is
+    /// still open counts as 0.
     fn hasher(&self) -> KeyHasher {
         KeyHasher::of_seed(self.seed().unwrap_or(Seed::new(0)))
     }
 
-    /// Checks that a filter in memory fits into what this process can still have.
+    /// Checks that a filter in memory fits into the memory available to this process.
     ///
     /// # Errors
-    /// It does not.
+    /// The filter does not fit.
     fn check_memory(&self) -> Result<(), BuildError> {
         Ok(())
     }
 
-    /// Builds an empty filter in memory, or those shards of it that are `owner`'s, one of `owners`;
-    /// with a seed of 0 if it is open.
+    /// Builds the empty shards of a filter in memory that `owner`, one of `owners`, has. A seed
+    /// that is still open counts as 0.
     ///
     /// # Errors
-    /// There is no memory for it, or it is of a kind that is never in memory.
+    /// The process has too little memory, or the kind exists only in Redis.
     fn build(&self, _owner: usize, _owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
         Err(BuildError::InRedis(self.kind()))
     }
 
-    /// The filter in Redis, with a seed of 0 if it is open.
+    /// Returns the filter in Redis. A seed that is still open counts as 0.
     ///
     /// # Errors
-    /// The kind is none that Redis holds, or cannot be that large.
+    /// The kind does not exist in Redis, or no filter can have this size.
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         Err(SpecError::NotInRedis(self.kind()))
     }

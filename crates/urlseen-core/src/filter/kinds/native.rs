@@ -1,15 +1,16 @@
-//! The native kind: shards by leading byte, bits confined to a few cache lines, a seed.
+//! Native kind: shards by leading byte, the bits of a key in a few cache lines, a seed.
 
 use std::sync::Arc;
 
 use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Registered, SEED, Values,
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
     capacity_field, error_rate_field,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
 use crate::filter::layout::{BitPosition, PlacementError};
 use crate::filter::local::NativeFilter;
+use crate::filter::number::whole;
 use crate::filter::redis_kind::{Asked, Content, KeyLook, Question};
 use crate::filter::spec::SpecError;
 use crate::filter::{
@@ -21,37 +22,37 @@ use crate::fingerprint::Fingerprint;
 /// Entry of the native kind.
 pub const NATIVE: Kind = Kind(&Registered {
     name: "native",
-    short: "native",
     summary: "urlseen's own: shards by leading byte, bits confined to a few cache lines",
     keys: &[CAPACITY, ERROR_RATE, SEED],
-    usual: &[],
     places: &[FilterPlace::Local, FilterPlace::Redis],
+    rules: [POSITION_RULE, SHARD_RULE],
     read,
+    ..IN_REDIS
 });
 
-/// Redis's time to read and write a block of an unseen item, in nanoseconds.
+/// Time that Redis takes to read and write one block of an unseen item, in nanoseconds.
 const BLOCK: usize = 12_000;
 
 #[derive(Debug, Clone, Copy)]
 struct NativeParameters {
-    /// The seed of the hash; `None` if any seed will do.
+    /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
     sizing: Sizing,
 }
 
-/// Names that a storage folder has for the geometry.
+/// Names of the geometry in the header of a storage folder.
 const BLOCKS: &str = "filter.blocks";
 const BITS_PER_BLOCK: &str = "filter.bits_per_block";
 const BLOCKS_PER_PART: &str = "filter.blocks_per_part";
 
 fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
-    let seed = values.open(SEED)?;
+    let seed = values.seed()?;
     let (capacity, error_rate) = values.size()?;
     let sizing = match geometry(values)? {
         Some(geometry) => Sizing::recorded(capacity, error_rate, geometry),
         None => Sizing::new(capacity, error_rate),
     };
-    Ok(Parameters::native(&sizing, seed.map(Seed::new)))
+    Ok(Parameters::native(&sizing, seed))
 }
 
 /// Reads the geometry, if it is recorded.
@@ -71,23 +72,28 @@ impl Parameters {
     }
 }
 
+impl NativeParameters {
+    fn seed_field(&self) -> Option<(&'static str, String)> {
+        self.seed.map(|seed| (SEED, seed.get().to_string()))
+    }
+
+    fn size_fields(&self) -> [(&'static str, String); 2] {
+        let (capacity, error_rate) = (self.sizing.capacity(), self.sizing.error_rate());
+        [capacity_field(capacity.get()), error_rate_field(error_rate.get())]
+    }
+}
+
 impl KindParameters for NativeParameters {
     fn kind(&self) -> Kind {
         NATIVE
     }
 
     fn fields(&self) -> Vec<(&'static str, String)> {
-        let seed = self.seed.map(|seed| (SEED, seed.get().to_string()));
-        let size = [
-            capacity_field(self.sizing.capacity().get()),
-            error_rate_field(self.sizing.error_rate().get()),
-        ];
-        seed.into_iter().chain(size).collect()
+        self.seed_field().into_iter().chain(self.size_fields()).collect()
     }
 
     fn record(&self) -> Vec<(&'static str, String)> {
         let geometry = self.sizing.geometry();
-        let mut record = self.fields();
         let derived = [
             ("filter.bits", geometry.bits()),
             ("filter.k", geometry.k().into()),
@@ -95,12 +101,8 @@ impl KindParameters for NativeParameters {
             (BITS_PER_BLOCK, geometry.bits_per_block().into()),
             (BLOCKS_PER_PART, geometry.blocks_per_part().into()),
         ];
-        let after_seed = usize::from(self.seed.is_some());
-        record.splice(
-            after_seed..after_seed,
-            derived.map(|(name, number)| (name, number.to_string())),
-        );
-        record
+        let derived = derived.map(|(name, number)| (name, number.to_string()));
+        self.seed_field().into_iter().chain(derived).chain(self.size_fields()).collect()
     }
 
     fn shape(&self) -> String {
@@ -119,10 +121,6 @@ impl KindParameters for NativeParameters {
 
     fn with_seed(&self, seed: Seed) -> Option<Parameters> {
         Some(Parameters::native(&self.sizing, Some(seed)))
-    }
-
-    fn rules(&self) -> [&'static str; 2] {
-        [POSITION_RULE, SHARD_RULE]
     }
 
     fn division(&self) -> Option<String> {
@@ -156,19 +154,15 @@ impl KindParameters for NativeParameters {
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         let seed = self.seed.unwrap_or(Seed::new(0));
-        Ok(Arc::new(InBlocks(Native::new(seed, self.sizing.geometry()))))
+        Ok(Arc::new(Native::new(seed, self.sizing.geometry())))
     }
 }
 
-/// Blocks of bits in a string for each shard, with the same bytes as [`Shards::bytes`].
-///
-/// [`Shards::bytes`]: crate::filter::Shards::bytes
-#[derive(Debug, Clone, Copy)]
-pub(in crate::filter) struct InBlocks(pub(in crate::filter) Native);
-
-impl RedisKind for InBlocks {
+/// Blocks of bits in a string for each shard, with the same bytes as
+/// [`Shards::bytes`](crate::filter::Shards::bytes).
+impl RedisKind for Native {
     fn used(&self) -> Vec<u32> {
-        ShardId::all().map(number).collect()
+        ShardId::all().map(ShardId::number).collect()
     }
 
     fn key(&self, base: &str, number: u32) -> String {
@@ -176,7 +170,7 @@ impl RedisKind for InBlocks {
     }
 
     fn content(&self, _number: u32) -> Content {
-        let bits = self.0.geometry().shard_bits();
+        let bits = self.geometry().shard_bits();
         Content::Bits { bits, max_bytes: bits / 8, is_reserved: true }
     }
 
@@ -185,30 +179,27 @@ impl RedisKind for InBlocks {
     }
 
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
-        let key_hash = self.0.key_hash(fingerprint);
-        let string = number(key_hash.shard());
+        let key_hash = self.key_hash(fingerprint);
+        let string = key_hash.shard().number();
         // Redis counts from the highest bit of a byte on, a block from the lowest. A string has at
         // most 2^32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let place = |bit| BitPosition { string, bit: (bit ^ 7) as u32 };
-        Ok(self.0.positions(key_hash).map(place).collect())
+        Ok(Native::positions(self, key_hash).map(place).collect())
     }
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
-        let geometry = self.0.geometry();
+        let geometry = self.geometry();
         let bits = geometry.shard_bits() as f64;
         let mut keys = [0; SHARDS];
         for (keys, look) in keys.iter_mut().zip(looks) {
-            // A share of the bits.
-            #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-            let ones = (look.fill * bits) as u64;
-            *keys = geometry.keys_from_ones(ones);
+            *keys = geometry.keys_from_ones(whole(look.fill * bits));
         }
         Estimate { keys: keys.iter().sum(), error_rate: geometry.error_rate_of(&keys) }
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        let geometry = self.0.geometry();
+        let geometry = self.geometry();
         Outlook {
             strings: SHARDS,
             bits: geometry.bits(),
@@ -220,17 +211,17 @@ impl RedisKind for InBlocks {
     }
 
     fn lua(&self) -> String {
-        let geometry = self.0.geometry();
+        let geometry = self.geometry();
         let (blocks, width) = (geometry.blocks().get(), geometry.bits_per_block());
         format!("local BLOCKS, WIDTH = {blocks}, {width}\n{}", include_str!("blocks.lua"))
     }
 
     fn cost(&self) -> usize {
-        BLOCK * self.0.geometry().blocks().get() as usize
+        BLOCK * self.geometry().blocks().get() as usize
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let geometry = self.0.geometry();
+        let geometry = self.geometry();
         let (blocks, width) = (geometry.blocks().get() as usize, geometry.bits_per_block().into());
         let mut asked = Asked::new(|number| self.key(base, number));
         let mut positions: Vec<u64> = Vec::with_capacity(blocks * width);
@@ -239,14 +230,14 @@ impl RedisKind for InBlocks {
                 asked.skip(blocks * (2 + 5 * width), 2 * blocks);
                 continue;
             };
-            let key_hash = self.0.key_hash(fingerprint);
+            let key_hash = self.key_hash(fingerprint);
             positions.clear();
-            positions.extend(self.0.positions(key_hash));
+            positions.extend(Native::positions(self, key_hash));
             for block in positions.chunks(width) {
                 // A string has at most 512 MiB.
                 #[allow(clippy::cast_possible_truncation)]
                 let offset = (block[0] / u64::from(BLOCK_BITS)) as u32 * BLOCK_BYTES;
-                asked.string(number(key_hash.shard()));
+                asked.string(key_hash.shard().number());
                 asked.number(offset);
                 asked.number(offset + BLOCK_BYTES - 1);
                 for position in block {
@@ -267,23 +258,7 @@ impl RedisKind for InBlocks {
         &[&["GETRANGE", "0", "1"], &["SETRANGE", "0", ""], &["BITCOUNT"]]
     }
 
-    fn bits(&self) -> u64 {
-        self.0.geometry().bits()
-    }
-
-    fn hashes(&self) -> u32 {
-        self.0.geometry().k()
-    }
-
     fn native(&self) -> Option<Native> {
-        Some(self.0)
+        Some(*self)
     }
-}
-
-/// Returns the number of a shard's string.
-fn number(shard: ShardId) -> u32 {
-    // A shard's number is below 256.
-    #[allow(clippy::cast_possible_truncation)]
-    let number = shard.index() as u32;
-    number
 }

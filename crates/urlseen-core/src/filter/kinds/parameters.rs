@@ -17,37 +17,58 @@ impl Parameters {
         Self(Arc::new(parameters))
     }
 
-    /// Returns the part of this name, if the kind has it.
+    /// Returns true if the filter, once full, takes more memory and keeps its error rate.
+    pub fn grows(&self) -> bool {
+        self.kind().0.grows
+    }
+
+    /// Returns true if the filter never reports an unseen fingerprint as seen.
+    pub fn is_exact(&self) -> bool {
+        self.kind().0.is_exact
+    }
+
+    /// Returns the names of two rules: from keys to bit positions, and from keys to shards. A name
+    /// is empty if only one such rule is possible.
+    pub fn rules(&self) -> [&'static str; 2] {
+        self.kind().0.rules
+    }
+
+    /// Returns the number of shards of a filter in memory.
+    pub fn shards(&self) -> usize {
+        self.kind().0.shards
+    }
+
+    /// Returns the parameter of this name, if the kind has one.
     pub fn field<T: FromStr>(&self, name: &str) -> Option<T> {
         self.fields().into_iter().find(|&(it, _)| it == name)?.1.parse().ok()
     }
 
-    /// Bytes of memory that an empty filter takes at most; 0 if nothing tells.
+    /// Returns the maximum memory of an empty filter in bytes; 0 if it is unknown.
     pub fn bytes(&self) -> u64 {
         self.outlook(0).map_or(0, |outlook| outlook.bytes[1])
     }
 
-    /// Number of fingerprints that the filter was made for, if that is recorded.
+    /// Returns the number of fingerprints that the filter is made for, if the parameters have it.
     pub fn capacity(&self) -> Option<u64> {
         self.field(CAPACITY)
     }
 
-    /// Layout of a filter of shards of bits.
+    /// Returns the native layout; `None` for all other kinds.
     pub fn layout(&self) -> Option<Native> {
         self.in_redis().ok()?.native()
     }
 
-    /// Returns the same with a seed: the one that is set, or one that `draw` gives.
+    /// Returns the parameters with a seed. If no seed is set, `draw` draws one.
     #[must_use]
     pub fn seeded(&self, draw: impl FnOnce() -> Seed) -> Self {
         match self.seed() {
             Some(_) => self.clone(),
-            // A kind without a seed has none to set.
+            // A kind without a seed stays as it is.
             None => self.reseeded(draw()),
         }
     }
 
-    /// Returns the same with that seed, if the kind has a seed.
+    /// Returns the parameters with another seed. A kind without a seed stays as it is.
     #[must_use]
     pub fn reseeded(&self, seed: Seed) -> Self {
         self.with_seed(seed).unwrap_or_else(|| self.clone())

@@ -1,4 +1,4 @@
-//! The kind of redis-lua-scaling-bloom-filter, in its plain variant: layers that grow.
+//! Kind of redis-lua-scaling-bloom-filter in its plain variant. A filter grows by layers.
 //!
 //! ```text
 //! s = 2^(i-1) n                         items that layer i, from 1, is made for
@@ -9,19 +9,16 @@
 //! keys   BASE:count, and BASE:i
 //! ```
 //!
-//! A text is in the filter if any layer has all its bits. The count of items determines the layer
-//! that a new item is added to: the first one that is not full.
-
-use std::sync::Arc;
+//! A text is in the filter if any layer has all bits of the text. A new item is added to the first
+//! layer that is not full. The count of items determines that layer.
 
 use sha1::{Digest, Sha1};
 
-use super::sized::{BySize, Made, SIZE};
-use super::{Kind, Registered};
+use super::{IN_REDIS, Kind, Registered};
 use crate::filter::Outlook;
-use crate::filter::choice::FilterPlace;
-use crate::filter::layout::bit_strings::{LARGEST_STRING, fill};
+use crate::filter::layout::bit_strings::{LARGEST_STRING, rate};
 use crate::filter::layout::{BitPosition, PlacementError, SizeError};
+use crate::filter::number::whole;
 use crate::filter::redis_kind::{
     BIT, Content, Estimate, ForeignKey, KeyLook, Question, RedisKind, text,
 };
@@ -30,32 +27,26 @@ use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    short: NAME,
     summary: "that of redis-lua-scaling-bloom-filter, which grows",
-    keys: SIZE,
-    usual: &[],
-    places: &[FilterPlace::Redis],
-    read: |values| Ok(BySize::read(values, KIND, make)?.growing().into()),
+    grows: true,
+    read: |values| values.by_size(|keys, rate| Ok(Scaling::new(keys, rate)?)),
+    ..IN_REDIS
 });
-
-fn make(capacity: u64, error_rate: f64) -> Made {
-    Ok(Arc::new(Scaling::new(capacity, error_rate)?))
-}
 
 const NAME: &str = "redis-lua-scaling";
 
-/// The constants of its scripts for ln 2 and its square.
+/// Natural logarithm of 2, and its square, in the digits of the project's scripts.
 #[allow(clippy::approx_constant)]
 const LN_2: f64 = 0.693_147_180_559_95;
 const LN_2_SQUARED: f64 = 0.480_453_013_918_2;
 
-/// Bits of an old layer that the script looks at first.
+/// Number of bits of an old layer that the script tests first.
 const FEW: usize = 4;
 
-/// The layout of redis-lua-scaling-bloom-filter.
+/// Layout of a filter of redis-lua-scaling-bloom-filter.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
-    /// Layers, as many as Redis has room for.
+    /// All layers that fit into Redis strings.
     layers: Vec<Layer>,
 }
 
@@ -64,38 +55,36 @@ pub struct Scaling {
 struct Layer {
     bits: u64,
     hashes: u32,
-    /// Items that this layer and those before it are made for.
+    /// Number of items that this layer and all layers before it are made for.
     held: u64,
 }
 
 impl Scaling {
-    /// Makes the layout for the initial size and the precision that its scripts take.
+    /// Computes the layout for a capacity in items and an error rate. The project's scripts call
+    /// the capacity the initial size, and the error rate the precision.
     ///
     /// # Errors
-    /// If the capacity is 0, or the error rate is not between 0 and 1. Also if the first layer has
+    /// The capacity is 0, or the error rate is not between 0 and 1. The first layer may also have
     /// no bit, or more bits than a Redis string.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
-        if capacity == 0 {
-            return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
-        }
-        SizeError::check_error_rate(NAME, error_rate)?;
+        SizeError::check(NAME, capacity, error_rate)?;
         let layers: Vec<_> = (1..=32).map_while(|i| Layer::of(i, capacity, error_rate)).collect();
         if layers.is_empty() {
-            let found = format!("{capacity} at the error rate {error_rate:e}");
             let allowed = "its first layer takes from 1 bit to 2^32";
-            return Err(SizeError::new(NAME, "the capacity", found, allowed));
+            return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
         }
         Ok(Self { layers })
     }
 
-    /// Returns the number of the layer, from 0, for the item of this number, from 1. Returns the
-    /// last layer if all are full.
+    /// Returns the index of the layer that gets this item. Items count from 1. If all layers are
+    /// full, returns the last one.
     fn layer_of(&self, item: u64) -> usize {
         let after = self.layers.iter().position(|layer| item <= layer.held);
         after.unwrap_or(self.layers.len() - 1)
     }
 
-    /// Returns the chance that at least one layer is wrong. All layers but the newest are full.
+    /// Returns the chance that at least one layer reports an unseen text as seen. All layers except
+    /// the newest one are full.
     fn error_rate(&self, keys: u64) -> f64 {
         let mut right = 0.0;
         let mut before = 0;
@@ -105,24 +94,17 @@ impl Scaling {
             } else {
                 keys.min(layer.held).saturating_sub(before)
             };
-            right += (-layer.error_rate(items as f64)).ln_1p();
+            let wrong = rate(items as f64, layer.hashes, layer.bits as f64);
+            right += (-wrong).ln_1p();
             before = layer.held;
         }
         0.0 - f64::exp_m1(right)
     }
-
-    /// Appends the positions of a text in all layers.
-    fn push(&self, text: &[u8], positions: &mut Vec<BitPosition>) {
-        let words = words(text);
-        // Number 0 is the count.
-        for (string, layer) in (1..).zip(&self.layers) {
-            positions.extend(layer.positions(words).map(|bit| BitPosition { string, bit }));
-        }
-    }
 }
 
 impl Layer {
-    /// Makes layer `number`, from 1; `None` if Redis has no room for it.
+    /// Computes layer `number`, counted from 1. Returns `None` if it does not fit into a Redis
+    /// string.
     fn of(number: i32, capacity: u64, error_rate: f64) -> Option<Self> {
         let scale = 2_f64.powi(number - 1) * capacity as f64;
         let bits = (-(scale * (error_rate * 0.5_f64.powi(number)).ln()) / LN_2_SQUARED).floor();
@@ -131,9 +113,8 @@ impl Layer {
             return None;
         }
         let held = (2_f64.powi(number) - 1.0) * capacity as f64;
-        // Whole, positive, and at most 2^32 but for the last, which is below 2^53.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        Some(Self { bits: bits as u64, hashes: hashes as u32, held: held as u64 })
+        let hashes = u32::try_from(whole(hashes)).expect("at most 1550 a layer");
+        Some(Self { bits: whole(bits), hashes, held: whole(held) })
     }
 
     /// Iterates over the bits of a text with these words.
@@ -148,15 +129,9 @@ impl Layer {
             bit
         })
     }
-
-    /// Returns the share of unseen texts that the layer reports as seen with this number of items.
-    fn error_rate(self, items: f64) -> f64 {
-        let hashes = f64::from(self.hashes);
-        fill(hashes * items, self.bits as f64).powf(hashes)
-    }
 }
 
-/// Returns the words from which all positions of a text come.
+/// Returns the four words from which all bit positions of a text are computed.
 fn words(text: &[u8]) -> [u64; 4] {
     let digest = Sha1::digest(text);
     std::array::from_fn(|word| {
@@ -173,7 +148,7 @@ impl RedisKind for Scaling {
         (0..=layers).collect()
     }
 
-    /// Returns only the count, which tells the number of keys.
+    /// Returns only the number of the count, which has the number of keys.
     fn looked_at(&self) -> Vec<u32> {
         vec![0]
     }
@@ -201,13 +176,17 @@ impl RedisKind for Scaling {
     }
 
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
-        let mut positions = Vec::new();
-        self.push(&text(fingerprint), &mut positions);
-        Ok(positions)
+        let words = words(&text(fingerprint));
+        // Number 0 is the count.
+        let layers = (1..).zip(&self.layers);
+        let positions = layers.flat_map(|(string, layer)| {
+            layer.positions(words).map(move |bit| BitPosition { string, bit })
+        });
+        Ok(positions.collect())
     }
 
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
-        // The script takes an empty text for an item that passes unchecked.
+        // In the script, an empty text stands for an item that passes unchecked.
         if text(fingerprint).is_empty() { Err(PlacementError::Empty) } else { Ok(()) }
     }
 
@@ -236,19 +215,16 @@ impl RedisKind for Scaling {
         format!("local LAYERS = {{{}}}\n{text}", layers.join(", "))
     }
 
-    /// Counts all bits of one layer, and a few of most others.
+    /// Counts the bits of one layer twice, for the test and the addition, and a few bits of each
+    /// layer.
     fn cost(&self) -> usize {
         let most = self.layers.iter().map(|layer| layer.hashes).max().unwrap_or(1);
         BIT * (2 * most as usize + FEW * self.layers.len())
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let item = |it: Option<&Fingerprint>| it.map_or_else(Vec::new, |it| text(it).into());
-        Question {
-            keys: self.used().into_iter().map(|number| self.key(base, number)).collect(),
-            places: Vec::new(),
-            extras: fingerprints.iter().copied().map(item).collect(),
-        }
+        let keys = self.used().into_iter().map(|number| self.key(base, number));
+        Question::of_texts(keys.collect(), fingerprints)
     }
 
     fn commands(&self) -> &'static [&'static [&'static str]] {
@@ -259,15 +235,6 @@ impl RedisKind for Scaling {
             &["BITFIELD", "SET", "u1", "0", "0"],
             &["BITCOUNT"],
         ]
-    }
-
-    /// Returns the bits of the first layer.
-    fn bits(&self) -> u64 {
-        self.layers[0].bits
-    }
-
-    fn hashes(&self) -> u32 {
-        self.layers[0].hashes
     }
 
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
@@ -304,10 +271,6 @@ impl ScriptFilter for ScalingFilter {
             self.keys += 1;
             each(Placed::Added);
         }
-    }
-
-    fn keys(&self) -> u64 {
-        self.keys
     }
 }
 

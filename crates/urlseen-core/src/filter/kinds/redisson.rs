@@ -1,4 +1,4 @@
-//! The kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
+//! Kind of Redisson's `RBloomFilter`, with the codec `StringCodec` or `ByteArrayCodec`.
 //!
 //! ```text
 //! m = floor(-n ln p / (ln 2)^2)         bits, for n keys at error rate p; at most 2^32 - 2
@@ -8,44 +8,33 @@
 //! key    NAME, and the hash {NAME}:config, or NAME:config if NAME has a brace
 //! ```
 //!
-//! Each call of Redisson compares the hash with the parameters that it knows, and fails if they
+//! Each call of Redisson compares the fields of the hash with its own parameters, and fails if they
 //! differ.
-
-use std::sync::Arc;
 
 use highway::{HighwayHash, HighwayHasher, Key};
 
-use super::sized::{BySize, Made, SIZE};
-use super::{Kind, Registered};
-use crate::filter::choice::FilterPlace;
-use crate::filter::layout::bit_strings::rate_of_shares;
+use super::{IN_REDIS, Kind, Registered};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
+use crate::filter::number::whole;
 use crate::filter::redis_kind::{InStrings, Record};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: NAME,
-    short: NAME,
     summary: "that of Redisson's RBloomFilter",
-    keys: SIZE,
-    usual: &[],
-    places: &[FilterPlace::Redis],
-    read: |values| Ok(BySize::read(values, KIND, make)?.into()),
+    read: |values| values.by_size(|keys, rate| Ok(InStrings(Redisson::new(keys, rate)?))),
+    ..IN_REDIS
 });
-
-fn make(capacity: u64, error_rate: f64) -> Made {
-    Ok(Arc::new(InStrings(Redisson::new(capacity, error_rate)?)))
-}
 
 const NAME: &str = "redisson";
 
-/// The most bits of a filter in Redisson.
+/// Maximum number of bits of a filter in Redisson.
 const LARGEST: u64 = 4_294_967_294;
 
 /// Fixed key of `HighwayHash`.
 const KEY: [u64; 4] =
     [0x9e37_79b9_7f4a_7c15, 0xf39c_c060_5ced_c834, 0x1082_276b_f3a2_7251, 0xf86c_6a11_d0c1_8e95];
 
-/// The layout of Redisson's `RBloomFilter`.
+/// Layout of a filter of Redisson's `RBloomFilter`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Redisson {
     capacity: u64,
@@ -55,40 +44,26 @@ pub struct Redisson {
 }
 
 impl Redisson {
-    /// Makes the layout for `expectedInsertions` and `falseProbability`.
+    /// Computes the layout for a capacity in keys (`expectedInsertions`) and an error rate
+    /// (`falseProbability`).
     ///
     /// # Errors
-    /// If the capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
+    /// The capacity is 0, the error rate is not between 0 and 1, or Redisson refuses the size.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
-        if capacity == 0 {
-            return Err(SizeError::new(NAME, "the capacity", capacity, "it is 1 or more"));
-        }
-        SizeError::check_error_rate(NAME, error_rate)?;
+        SizeError::check(NAME, capacity, error_rate)?;
         let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
         let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
         if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
-            let found = format!("{capacity} at the error rate {error_rate:e}");
             let allowed = format!("that takes from 1 bit to {LARGEST}");
-            return Err(SizeError::new(NAME, "the capacity", found, allowed));
+            return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
         }
-        // Whole and positive; below 2^32, and at most 1100.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let m = bits as u64;
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let k = (m as f64 / keys * ln_2 + 0.5).floor().max(1.0) as u32;
+        let m = whole(bits);
+        let k = u32::try_from(whole(m as f64 / keys * ln_2 + 0.5).max(1)).expect("at most 1100");
         Ok(Self { capacity, error_rate, m, k })
     }
 }
 
 impl BitStrings for Redisson {
-    fn strings(&self) -> u32 {
-        1
-    }
-
-    fn key(&self, base: &str, _string: u32) -> String {
-        base.to_owned()
-    }
-
     fn record(&self, base: &str) -> Option<Record> {
         let has_tag = base.contains('{');
         Some(Record {
@@ -128,11 +103,6 @@ impl BitStrings for Redisson {
         }));
         Ok(())
     }
-
-    /// Returns (1 - (1 - 1/m)^(k n))^k.
-    fn error_rate(&self, keys: u64) -> f64 {
-        rate_of_shares(std::iter::once(1.0), keys, self.k, self.m as f64)
-    }
 }
 
 #[cfg(test)]
@@ -141,8 +111,8 @@ mod tests {
 
     use super::*;
 
-    /// Compares size, record and bits with those that `scripts/kind-oracle` computes from the facts
-    /// of the format.
+    /// Compares size, record and bits with the output of `scripts/kind-oracle`, which computes them
+    /// independently.
     #[test]
     fn bits_are_those_of_the_oracle() {
         let file = include_str!("../../../../../tests/vectors/kinds.jsonl");

@@ -1,56 +1,31 @@
-//! The kind of scrapy-redis: a Redis set of fingerprints, which is exact.
+//! Kind of scrapy-redis: a Redis set of fingerprints, which is exact.
 
-use std::sync::Arc;
-
-use super::{Kind, KindParameters, Parameters, Registered};
-use crate::filter::choice::FilterPlace;
+use super::{IN_REDIS, Kind, Registered};
 use crate::filter::layout::{BitPosition, PlacementError};
 use crate::filter::redis_kind::{Command, Content, KeyLook, Question, text};
-use crate::filter::spec::SpecError;
 use crate::filter::{Estimate, Outlook, RedisKind};
 use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "scrapy-redis",
-    short: "scrapy-redis",
     summary: "the set of scrapy-redis: exact",
     keys: &[],
-    usual: &[],
-    places: &[FilterPlace::Redis],
-    read: |_| Ok(Parameters::new(Set)),
+    grows: true,
+    is_exact: true,
+    read: |values| Ok(values.in_redis(Vec::new(), Ok(Set))),
+    ..IN_REDIS
 });
 
-/// Bytes that a member takes in Redis, 40 hex digits: the least and the most, by the fill of the
-/// set's hash table. peers, memory: SADD, 40 hex digits, hash table full and doubling
+/// Minimum and maximum number of bytes of a member of 40 hex digits in Redis. The number depends on
+/// the fill of the set's hash table. Row of `docs/benchmarks.md`: peers, memory: SADD, 40 hex
+/// digits, hash table full and doubling.
 const MEMBER_BYTES: [u64; 2] = [88, 104];
 
-/// Redis's time for a member of a set, in nanoseconds.
+/// Time that Redis takes for a member of a set, in nanoseconds.
 const MEMBER: usize = 2_500;
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Set;
-
-impl KindParameters for Set {
-    fn kind(&self) -> Kind {
-        KIND
-    }
-
-    fn fields(&self) -> Vec<(&'static str, String)> {
-        Vec::new()
-    }
-
-    fn grows(&self) -> bool {
-        true
-    }
-
-    fn is_exact(&self) -> bool {
-        true
-    }
-
-    fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        Ok(Arc::new(*self))
-    }
-}
 
 impl RedisKind for Set {
     fn used(&self) -> Vec<u32> {
@@ -95,24 +70,11 @@ impl RedisKind for Set {
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let member = |it: Option<&Fingerprint>| it.map_or_else(Vec::new, |it| text(it).into());
-        Question {
-            keys: vec![self.key(base, 0)],
-            places: Vec::new(),
-            extras: fingerprints.iter().copied().map(member).collect(),
-        }
+        Question::of_texts(vec![self.key(base, 0)], fingerprints)
     }
 
     fn commands(&self) -> &'static [&'static [&'static str]] {
         &[&["SMISMEMBER", ""], &["SADD", ""], &["SCARD"]]
-    }
-
-    fn bits(&self) -> u64 {
-        0
-    }
-
-    fn hashes(&self) -> u32 {
-        0
     }
 
     fn is_exact(&self) -> bool {

@@ -1,4 +1,4 @@
-//! The layout of the Python package `scrapy-redis-bloomfilter`.
+//! Layout of the Python package `scrapy-redis-bloomfilter`.
 //!
 //! ```text
 //! m = 2^BIT                             bits of the one string
@@ -8,40 +8,36 @@
 //! ```
 //!
 //! With seed 0 the hash is the plain sum of the characters: a number around 2800 for any
-//! fingerprint. Those few bits are all set after some thousand keys, and that hash tells nothing.
+//! fingerprint. After some thousand keys, all bits around that number are set. Then this hash no
+//! longer tells keys apart.
 
-use std::sync::Arc;
-
-use super::sized::{ByNumbers, Made};
-use super::{BIT, HASH_NUMBER, Kind, Registered};
-use crate::filter::choice::FilterPlace;
-use crate::filter::layout::bit_strings::fill;
+use super::{BIT, HASH_NUMBER, IN_REDIS, Kind, Registered};
+use crate::filter::layout::bit_strings::{fill, low_bits};
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError, SizeError};
 use crate::filter::redis_kind::InStrings;
 
 pub(super) const KIND: Kind = Kind(&Registered {
-    name: "scrapy-redis-bloomfilter",
-    short: "scrapy-redis-bloomfilter",
+    name: NAME,
     summary: "that of scrapy-redis-bloomfilter",
     keys: &[BIT, HASH_NUMBER],
-    usual: &[],
-    places: &[FilterPlace::Redis],
-    read: |values| Ok(ByNumbers::read(values, KIND, make)?.into()),
+    read: |values| {
+        values.by_numbers(|[bit, hash_number]| {
+            Ok(InStrings(ScrapyRedisBloomFilter::new(bit, hash_number)?))
+        })
+    },
+    ..IN_REDIS
 });
-
-fn make([bit, hash_number]: [u32; 2]) -> Made {
-    Ok(Arc::new(InStrings(ScrapyRedisBloomFilter::new(bit, hash_number)?)))
-}
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
-/// Most hashes. Each makes a test slower, and far fewer give the best error rate.
+/// Maximum number of hashes. Each hash makes a test slower, and far fewer hashes give the best
+/// error rate.
 const MOST_HASHES: u32 = 1000;
 
 /// Number of characters of a fingerprint.
 const DIGITS: usize = 40;
 
-/// The layout of `scrapy-redis-bloomfilter`.
+/// Layout of a filter of `scrapy-redis-bloomfilter`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScrapyRedisBloomFilter {
     bit: u32,
@@ -49,16 +45,12 @@ pub struct ScrapyRedisBloomFilter {
 }
 
 impl ScrapyRedisBloomFilter {
-    /// Default of `BLOOMFILTER_BIT` in the package.
-    pub const DEFAULT_BIT: u32 = 30;
-    /// Default of `BLOOMFILTER_HASH_NUMBER` in the package.
-    pub const DEFAULT_HASH_NUMBER: u32 = 6;
-
-    /// Makes the layout for the package's settings `BLOOMFILTER_BIT` and `BLOOMFILTER_HASH_NUMBER`.
+    /// Computes the layout for the package's settings `BLOOMFILTER_BIT` and
+    /// `BLOOMFILTER_HASH_NUMBER`.
     ///
     /// # Errors
-    /// If BIT is over 32, which no Redis string has room for. Also if there is no hash (every key
-    /// would be seen), or more than 1000.
+    /// BIT is over 32: a Redis string has at most 2^32 bits. Or the number of hashes is 0, so that
+    /// every key would be seen, or over 1000.
     pub fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
         if bit > u32::BITS {
             let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
@@ -71,26 +63,18 @@ impl ScrapyRedisBloomFilter {
         Ok(Self { bit, hashes: hash_number })
     }
 
-    /// Returns m, the bits of the string.
+    /// Returns m, the number of bits of the string.
     pub(crate) fn m(&self) -> u64 {
         1 << self.bit
-    }
-
-    /// Returns the mask of a hash's low bits, which are a position.
-    fn mask(self) -> u32 {
-        // The mask is below 2^32.
-        #[allow(clippy::cast_possible_truncation)]
-        let mask = (self.m() - 1) as u32;
-        mask
     }
 
     fn push<C>(self, codes: &C, positions: &mut Vec<BitPosition>)
     where
         C: Iterator<Item = u32> + Clone,
     {
-        let mask = self.mask();
+        let mask = low_bits(self.bit);
         positions.extend((1..=self.hashes).map(|factor| {
-            // Its 32 lowest bits are enough, because the position is in them.
+            // The 32 lowest bits of the hash are enough, because they contain the position.
             let hash = codes
                 .clone()
                 .fold(0_u32, |hash, code| hash.wrapping_mul(factor).wrapping_add(code));
@@ -99,21 +83,13 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the number of bits that the sums of characters fall on; 0 if that is nearly all bits.
+/// Returns the number of bits that a sum of characters can choose; 0 if these are nearly all bits.
 fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }
 }
 
 impl BitStrings for ScrapyRedisBloomFilter {
-    fn strings(&self) -> u32 {
-        1
-    }
-
-    fn key(&self, base: &str, _string: u32) -> String {
-        base.to_owned()
-    }
-
     fn bits(&self, _string: u32) -> u64 {
         self.m()
     }
@@ -122,12 +98,12 @@ impl BitStrings for ScrapyRedisBloomFilter {
         self.hashes
     }
 
-    /// Counts all hashes but the first, which is almost the same for all keys.
+    /// Counts all hashes except the first one, which is almost the same for all keys.
     fn spread_hashes(&self) -> f64 {
         f64::from(self.hashes.max(2) - 1)
     }
 
-    /// The sum of 40 characters is 4080 at most.
+    /// Returns the bits up to the largest sum of 40 characters, which is 4080.
     fn crowded_bits(&self, _string: u32) -> u64 {
         crowded(self.m())
     }
@@ -138,7 +114,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         if text.is_empty() {
-            // The package sets a bit for an empty text, and never calls it seen.
+            // The package sets a bit for an empty text, but never reports it as seen.
             return Err(PlacementError::Empty);
         }
         if text.is_ascii() {
@@ -158,15 +134,15 @@ impl BitStrings for ScrapyRedisBloomFilter {
     /// - f = 1 - (1 - g)(1 - the bits that the first hash has set, divided by m) is the share of
     ///   all bits that are set.
     ///
-    /// This assumes that the other hashes are even and independent. Some have a factor, the seed +
-    /// 1, that is divisible by 4. These depend only on the last characters and are a little uneven,
-    /// so the true rate is up to some percent higher.
+    /// The formula assumes that all other hashes are evenly spread and independent. If the factor
+    /// of a hash, seed + 1, is divisible by 4, the hash depends only on the last characters and is
+    /// a little uneven. So the true rate is up to some percent higher.
     fn error_rate(&self, keys: u64) -> f64 {
         let (bits, keys) = (self.m() as f64, keys as f64);
         let others = f64::from(self.hashes - 1);
         let empty = 1.0 - fill(others * keys, bits);
         let (mut first_known, mut first_set) = (0.0, 0.0);
-        for chance in sums(self.mask()) {
+        for chance in sums(low_bits(self.bit)) {
             let unset = (1.0 - chance).powf(keys);
             first_known += chance * (1.0 - empty * unset);
             first_set += 1.0 - unset;
@@ -175,7 +151,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the chance of each sum that random hex digits can have, modulo the mask + 1.
+/// Returns the chance of each sum of 40 random hex digits, modulo the mask + 1.
 fn sums(mask: u32) -> Vec<f64> {
     let digits = b"0123456789abcdef".map(usize::from);
     let mut chances = vec![1.0];

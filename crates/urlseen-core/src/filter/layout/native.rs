@@ -1,4 +1,4 @@
-//! The native layout: a shard by the leading byte, and in it a few blocks of bits.
+//! Native layout: a shard by the leading byte, and a few blocks of bits in the shard.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
 //! generator like Wang Yi's wyrand, with state h1. Its increment is h2 | 1, so that keys differ in
@@ -24,12 +24,12 @@
 #![allow(clippy::inline_always)]
 
 use super::super::geometry::BLOCK_BITS;
-use super::super::{Geometry, KeyHasher, Seed, ShardId};
+use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
 use crate::fingerprint::Fingerprint;
 
-/// Name of the rule above. Bits of one rule have no meaning under another. So every kept filter has
-/// this name with it, and readers compare.
+/// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits of
+/// another rule have no meaning, so a reader compares the names first.
 pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
 
 /// Bits of a position in a block.
@@ -38,7 +38,7 @@ const POSITION_BITS: u32 = BLOCK_BITS.ilog2();
 /// Positions taken from one word.
 const POSITIONS_PER_WORD: u8 = 7;
 
-/// The native layout of one filter: it turns fingerprints into bit positions.
+/// Native layout of one filter: converts fingerprints to bit positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
     seed: Seed,
@@ -61,19 +61,15 @@ impl Native {
         self.geometry
     }
 
-    /// Returns the hasher of fingerprints, without the geometry.
-    pub fn hasher(&self) -> KeyHasher {
-        KeyHasher::of_seed(self.seed)
-    }
-
-    /// Hashes a fingerprint once, for all operations on it.
+    /// Computes the key hash of a fingerprint, which all other methods take.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         key_hash(self.seed, fingerprint)
     }
 
-    /// Iterates over the key's bit positions in its shard, in the order drawn. They count from the
-    /// first bit of the first block. There are [`Geometry::k`]; some may coincide.
+    /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
+    /// A position counts from the first bit of the shard's first block. A key has [`Geometry::k`]
+    /// positions; some may coincide.
     pub fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> {
         let per_block = self.geometry.bits_per_block();
         (0..self.geometry.blocks().get() as usize).flat_map(move |part| {
@@ -83,7 +79,8 @@ impl Native {
         })
     }
 
-    /// Returns the key's block in a part of its shard, counted from the shard's first block.
+    /// Returns the index of a key's block in a part of its shard, counted from the shard's first
+    /// block.
     #[inline(always)]
     pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
         let in_part = self.geometry.blocks_per_part() as usize;
@@ -95,7 +92,7 @@ impl Native {
         part * in_part + block
     }
 
-    /// Returns the key's draw in its block of a part.
+    /// Returns the draw of a key in its block of a part.
     #[inline(always)]
     pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
         let bits = self.geometry.bits_per_block();
@@ -106,15 +103,15 @@ impl Native {
     }
 }
 
-/// Hashes a fingerprint with a seed.
+/// Computes the key hash of a fingerprint under a seed.
 #[inline]
 pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
     let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
     KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
 }
 
-/// Hash of a key under the native layout: its shard, and the two words that start its positions. It
-/// depends only on the seed, so it stays valid for another geometry.
+/// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
+/// depends only on the fingerprint and the seed, so it stays valid for another geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash {
     h1: u64,
@@ -123,11 +120,6 @@ pub struct KeyHash {
 }
 
 impl KeyHash {
-    /// Wraps the two words of a key in a filter that is one whole.
-    pub(in crate::filter) fn of_whole([h1, h2]: [u64; 2]) -> Self {
-        Self { h1, h2, shard: ShardId::WHOLE }
-    }
-
     /// Returns the key of a shard with the id from [`KeyHash::id`].
     pub fn named(shard: ShardId, id: u128) -> Self {
         // The upper half, and the lower.
@@ -136,23 +128,18 @@ impl KeyHash {
         Self { h1, h2, shard }
     }
 
-    /// Returns the two words that a layout made of the key.
-    pub fn words_of_key(self) -> [u64; 2] {
-        [self.h1, self.h2]
-    }
-
     /// Returns the shard of the key.
     pub fn shard(&self) -> ShardId {
         self.shard
     }
 
-    /// Returns the whole hash, h1 above h2: an id of the key in exact sets. Any two of 1e12 keys
-    /// share one with the chance 1.5e-15.
+    /// Returns both words as one number, the id of the key in exact sets. Among 1e12 keys, two
+    /// have the same id with a chance of 1.5e-15.
     pub fn id(&self) -> u128 {
         u128::from(self.h1) << u64::BITS | u128::from(self.h2)
     }
 
-    /// Returns the generator that the hash starts, before its n-th word.
+    /// Returns the generator of the hash, ready to produce its n-th word.
     #[inline(always)]
     fn words(self, n: usize) -> Words {
         let step = self.h2 | 1;
@@ -179,7 +166,7 @@ impl Words {
     }
 }
 
-/// Draw of a key in one block, as words to take bits from.
+/// Draw of a key in one block: the words that determine its bits.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Draw {
     words: Words,
@@ -231,8 +218,9 @@ mod tests {
         Native::new(Seed::new(42), Geometry::new(Blocks::Two, bits_per_block, 1000).unwrap())
     }
 
-    /// Kept files depend on these numbers: none may change while the names of the rules stay. They
-    /// were computed separately, in Python, from mmh3 and the rule at the head of this file.
+    /// Compares with numbers that were computed in Python, from mmh3 and the rule at the start of
+    /// this file. Stored files depend on these numbers, so they may change only together with the
+    /// names of the rules.
     #[test]
     fn shards_and_positions_are_those_that_files_were_written_with() {
         assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");

@@ -1,4 +1,4 @@
-//! Exact filter in memory: the key hashes themselves, a table for each shard.
+//! Exact filter in memory: a table of key hashes for each shard.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -10,13 +10,14 @@ use crate::filter::memory::{self, Available};
 use crate::filter::table::{SLOT_BYTES, Table, most_keys, slots_for};
 use crate::filter::{SHARDS, ShardId, Verdict};
 
-/// Keys whose memory is fetched before the first of them is looked at.
+/// Number of keys whose memory is fetched before they are tested.
 const AHEAD: usize = 32;
 
-/// Number of bytes that a table leaves to the rest of the process when it grows.
+/// Number of bytes that a growing table leaves to the rest of the process.
 const SPARE: u64 = 64 << 20;
 
-/// Bytes of a table that is small: the tables of all shards take less than what is spared.
+/// Number of bytes up to which a table counts as small. Small tables of all shards together take at
+/// most [`SPARE`] bytes.
 const SMALL: u64 = SPARE / SHARDS as u64;
 
 /// Number of saved keys that are read together.
@@ -25,7 +26,7 @@ const PAGE: usize = 1024;
 /// Number of bytes of a saved key.
 const KEY_BYTES: usize = size_of::<u128>();
 
-/// Shards of an exact filter that one owner has.
+/// Shards of an exact filter that belong to one owner.
 #[derive(Debug)]
 pub struct ExactShards {
     owner: usize,
@@ -37,7 +38,7 @@ pub struct ExactShards {
 }
 
 impl ExactShards {
-    /// Makes the empty shards of `owner`, one of `owners`. They take memory as they fill.
+    /// Creates the empty shards of `owner`, one of `owners`. They take memory as they fill.
     pub(in crate::filter) fn new(owner: usize, owners: usize) -> Self {
         let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let shards: Vec<_> = own.map(|shard| (shard, ShownShard::default())).collect();
@@ -46,29 +47,23 @@ impl ExactShards {
         Self { owner, owners, tables, gauge, available: memory::available }
     }
 
-    /// Bytes of a filter with this number of keys, spread evenly over the shards.
+    /// Returns the memory in bytes of a filter with this number of keys, if they are evenly spread
+    /// over the shards.
     pub(in crate::filter) fn bytes_at(keys: u64) -> u64 {
         let shards = SHARDS as u64;
         if keys == 0 { 0 } else { shards * slots_for(keys.div_ceil(shards)) * SLOT_BYTES }
     }
 
-    /// Place of a shard among those owned.
+    /// Returns the index of a shard's table.
     ///
     /// # Panics
-    /// Panics if the shard has another owner.
+    /// Panics if another owner has the shard.
     fn place(&self, shard: ShardId) -> usize {
         assert_eq!(shard.owner(self.owners), self.owner, "shard {shard} has another owner");
         shard.index() / self.owners
     }
 
-    /// Begins to fetch the memory of the keys.
-    fn fetch(&self, key_hashes: &[KeyHash]) {
-        for key_hash in key_hashes {
-            self.tables[self.place(key_hash.shard())].fetch(key_hash.id());
-        }
-    }
-
-    /// Makes room for more keys in a table.
+    /// Makes room for `keys` more keys in a table.
     fn make_room(&mut self, place: usize, keys: u64) -> Result<(), Full> {
         let table = &self.tables[place];
         let wanted = table.len() as u64 + keys;
@@ -111,34 +106,35 @@ impl ExactShards {
     }
 }
 
-/// Allocates a table for this number of keys.
+/// Allocates an empty table for this number of keys.
 fn allocate(keys: u64, available: fn() -> Option<Available>) -> Result<Table, Full> {
     let slots = slots_for(keys);
     let bytes = slots * SLOT_BYTES;
-    // The answer takes longer than a small table.
+    // Reading the available memory takes longer than the allocation of a small table.
     let available = if bytes > SMALL { available() } else { None };
+    let full = |why| {
+        let full = "the exact filter has no memory for more fingerprints";
+        Full(format!("{full}: {why}. Give the process more memory"))
+    };
     match available {
-        Some(Available { bytes: have, limit }) if have < bytes + SPARE => Err(Full(format!(
-            "the exact filter has no memory for more fingerprints: a shard of it takes {bytes} \
-             bytes more, and {have} are available {limit}. Give the process more memory"
+        Some(Available { bytes: have, limit }) if have < bytes + SPARE => Err(full(format!(
+            "a shard needs {bytes} bytes more, {SPARE} must stay free, and {have} are available \
+             {limit}"
         ))),
-        _ => Table::allocate(slots).map_err(|error| {
-            Full(format!(
-                "the exact filter has no memory for more fingerprints ({error}). Give the process \
-                 more memory"
-            ))
-        }),
+        _ => Table::allocate(slots).map_err(|error| full(error.to_string())),
     }
 }
 
 impl FilterKind for ExactShards {
     fn prefetch(&self, key_hashes: &[KeyHash]) {
-        self.fetch(key_hashes);
+        for key_hash in key_hashes {
+            self.tables[self.place(key_hash.shard())].fetch(key_hash.id());
+        }
     }
 
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         for chunk in key_hashes.chunks(AHEAD) {
-            self.fetch(chunk);
+            self.prefetch(chunk);
             verdicts.extend(chunk.iter().map(|key_hash| {
                 let table = &self.tables[self.place(key_hash.shard())];
                 Verdict::of(table.contains(key_hash.id()))
@@ -153,7 +149,7 @@ impl FilterKind for ExactShards {
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         for chunk in key_hashes.chunks(AHEAD) {
-            self.fetch(chunk);
+            self.prefetch(chunk);
             for key_hash in chunk {
                 let place = self.place(key_hash.shard());
                 self.make_room(place, 1)?;
@@ -208,7 +204,7 @@ impl FilterKind for ExactShards {
     }
 }
 
-/// Fill of the shards of an owner.
+/// Fill of the shards of an owner, for all threads.
 #[derive(Debug)]
 struct Shown {
     shards: Vec<(ShardId, ShownShard)>,
@@ -229,10 +225,6 @@ impl Gauge for Shown {
             Fill { keys, counted: keys, capacity, bytes, layers: 0 }
         });
         shards.sum()
-    }
-
-    fn error_rate(&self) -> f64 {
-        0.0
     }
 
     fn keys(&self, keys: &mut [u64; SHARDS]) {

@@ -1,4 +1,4 @@
-//! Filter in memory that forgets single keys, for every kind.
+//! Filter in memory that can forget single keys, whatever its kind is.
 
 use std::collections::HashMap;
 use std::io::{self, Read};
@@ -7,22 +7,22 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Blob, FilterKind, Full, Gauge, Hashed, Removal};
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::{Bits, SHARDS, ShardId, Verdict};
 
-/// The shards of a filter that one owner has, and tombstones: the forgotten keys, if the filter's
-/// kind cannot remove keys. A key with a tombstone is unseen until it is inserted again.
+/// Shards of a filter that one owner has, and tombstones. A tombstone is a forgotten key of a
+/// filter whose kind cannot remove keys. A key with a tombstone is unseen until it is inserted
+/// again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,
-    /// Shards of the forgotten keys, by the 128 bits that the filter makes of a fingerprint.
+    /// Shards of the forgotten keys, by the ids of the keys.
     tombstones: HashMap<u128, ShardId, Hashed>,
     /// Number of tombstones of all owners.
     count: Arc<AtomicUsize>,
 }
 
 impl ForgettingFilter {
-    /// Wraps a filter that has forgotten nothing. All owners of a filter share the `count` of
-    /// tombstones.
+    /// Wraps a filter without tombstones. All owners of a filter share the `count` of tombstones.
     pub fn new(filter: Box<dyn FilterKind>, count: Arc<AtomicUsize>) -> Self {
         Self { filter, tombstones: HashMap::default(), count }
     }
@@ -32,7 +32,7 @@ impl ForgettingFilter {
         self.filter.prefetch(key_hashes);
     }
 
-    /// Appends a verdict on each of the keys, in their order.
+    /// Appends a verdict on each key, in the order of the keys.
     pub fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let from = verdicts.len();
         self.filter.test(key_hashes, verdicts);
@@ -49,15 +49,15 @@ impl ForgettingFilter {
     /// Makes room for further keys: see [`FilterKind::reserve`].
     ///
     /// # Errors
-    /// The filter is full, and cannot grow.
+    /// The filter is full and cannot grow.
     pub fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
         self.filter.reserve(keys)
     }
 
-    /// Inserts keys: they are seen from now on.
+    /// Inserts keys and removes their tombstones. From now on, the keys are seen.
     ///
     /// # Errors
-    /// The filter is full, and cannot grow.
+    /// The filter is full and cannot grow.
     pub fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.filter.insert(key_hashes)?;
         if !self.tombstones.is_empty() {
@@ -67,7 +67,7 @@ impl ForgettingFilter {
         Ok(())
     }
 
-    /// Forgets a key: it is unseen until it is inserted again.
+    /// Forgets a key. The key is unseen until it is inserted again.
     pub fn forget(&mut self, key_hash: KeyHash) {
         if self.filter.remove(key_hash) == Removal::Unsupported
             && self.tombstones.insert(key_hash.id(), key_hash.shard()).is_none()
@@ -76,21 +76,26 @@ impl ForgettingFilter {
         }
     }
 
-    /// Returns the gauge of the filter, for any thread.
+    /// Returns the gauge of the filter: see [`FilterKind::gauge`].
     pub fn gauge(&self) -> Arc<dyn Gauge> {
         self.filter.gauge()
     }
 
-    /// Saves a shard: see [`FilterKind::save`]. Returns its tombstones, too.
+    /// Returns the bits of the filter: see [`FilterKind::bits`].
+    pub fn bits(&self) -> Option<Vec<Bits<'_>>> {
+        self.filter.bits()
+    }
+
+    /// Saves a shard: see [`FilterKind::save`]. Also returns the tombstones of the shard.
     pub fn save(&self, shard: ShardId, buffer: Vec<u8>) -> (Box<dyn Blob>, Vec<u128>) {
         let tombstones = self.tombstones.iter().filter(|(_, of)| **of == shard);
         (self.filter.save(shard, buffer), tombstones.map(|(&id, _)| id).collect())
     }
 
-    /// Loads a shard: see [`FilterKind::load`]. Tombstones stay.
+    /// Loads a shard: see [`FilterKind::load`]. All tombstones stay.
     ///
     /// # Errors
-    /// As [`FilterKind::load`].
+    /// The same errors as [`FilterKind::load`].
     pub fn load(
         &mut self,
         shard: ShardId,
@@ -101,7 +106,7 @@ impl ForgettingFilter {
         self.filter.load(shard, keys, len, from)
     }
 
-    /// Empties all shards, and drops the tombstones.
+    /// Removes all keys from the shards, and all tombstones.
     pub fn clear(&mut self) {
         self.drop_tombstones();
         self.filter.clear();

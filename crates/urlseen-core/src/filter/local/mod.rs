@@ -1,7 +1,7 @@
-//! Filters in memory. Each kind has a file of its own.
+//! Filters in memory, one file for each kind.
 //!
-//! A thread has the shards of a filter that are its own as a `Box<dyn FilterKind>`. Calls are
-//! dispatched once a batch; loops over keys are inside of the kinds.
+//! Each thread owns some shards of a filter, as a `Box<dyn FilterKind>`. Calls are dispatched once
+//! for each batch. The loops over keys are inside the kinds.
 
 mod exact;
 mod forgetting;
@@ -31,47 +31,48 @@ pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
 
-/// The shards of a filter in memory that one owner has. It needs no locks, because only the owner's
-/// thread uses it.
+/// Shards of a filter in memory that one owner has. Only the owner's thread uses them, so they need
+/// no lock.
 ///
 /// # Panics
-/// Methods that take keys or a shard panic if those belong to another owner.
+/// Methods that take keys or a shard panic if another owner has these.
 pub trait FilterKind: Any + Debug + Send {
-    /// Prefetches the memory that a test of these keys will read, for a test that follows soon.
+    /// Prefetches the memory that a test of these keys will read. Makes a test that follows soon
+    /// faster.
     fn prefetch(&self, key_hashes: &[KeyHash]) {
         let _ = key_hashes;
     }
 
-    /// Appends a verdict on each of the keys, in their order.
+    /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
 
-    /// Makes room for more keys: this number of them in each shard, by [`ShardId::index`].
+    /// Makes room for more keys. `keys` is their number in each shard, by [`ShardId::index`].
     ///
     /// # Errors
-    /// The filter is full, and cannot grow.
+    /// The filter is full and cannot grow.
     fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
         let _ = keys;
         Ok(())
     }
 
-    /// Sets the keys: they are seen from now on.
+    /// Sets keys. From now on, they are seen.
     ///
     /// # Errors
-    /// The filter is full, and cannot grow. This does not happen for keys that
-    /// [`FilterKind::reserve`] made room for.
+    /// The filter is full and cannot grow. This does not happen for keys for which
+    /// [`FilterKind::reserve`] made room.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
-    /// Removes a key, if the kind supports that.
+    /// Removes a key, if the kind supports removals.
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
         let _ = key_hash;
         Removal::Unsupported
     }
 
-    /// Publishes the fill to all threads from now on.
+    /// Returns a gauge that shows the fill of these shards to all threads.
     fn gauge(&self) -> Arc<dyn Gauge>;
 
-    /// Saves the current state of a shard. It can be written while the filter is in use. May use
-    /// the memory of `buffer`.
+    /// Saves the current state of a shard. The result can be written while the filter is in use.
+    /// May use the memory of `buffer`.
     fn save(&self, shard: ShardId, buffer: Vec<u8>) -> Box<dyn Blob>;
 
     /// Replaces the contents of a shard by `len` bytes that [`FilterKind::save`] produced.
@@ -82,15 +83,16 @@ pub trait FilterKind: Any + Debug + Send {
     /// is empty.
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()>;
 
-    /// Empties all shards of the owner.
+    /// Removes all keys from the shards of the owner.
     fn clear(&mut self);
 
-    /// Returns the keys, if the kind keeps them.
+    /// Returns all keys, if the kind stores keys.
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
         None
     }
 
-    /// Returns the bits, part by part, if they alone determine the keys of the filter.
+    /// Returns the bits, part by part, for an estimate of the number of keys. `None` if the filter
+    /// has no such bits.
     fn bits(&self) -> Option<Vec<Bits<'_>>> {
         None
     }
@@ -100,26 +102,14 @@ pub trait FilterKind: Any + Debug + Send {
         Vec::new()
     }
 
-    /// Adds the keys of a filter with the same parameters and layers.
+    /// Adds all keys of another filter with the same parameters and layers.
     ///
     /// # Errors
-    /// The kind does not support this, or this filter has no room for that number of keys.
+    /// The kind does not support unions, or this filter has too little room for the keys.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
         self.reserve(&count_by_shard(&key_hashes))?;
         Ok(self.insert(&key_hashes)?)
-    }
-
-    /// Begins a generation. Keys that are inserted from now on have this age. Kinds that keep no
-    /// ages ignore the call.
-    fn begin_generation(&mut self, generation: u32) {
-        let _ = generation;
-    }
-
-    /// Removes the keys of this generation and of older ones. Kinds that keep no ages keep all
-    /// keys.
-    fn expire(&mut self, generation: u32) {
-        let _ = generation;
     }
 }
 
@@ -132,7 +122,7 @@ pub fn count_by_shard(key_hashes: &[KeyHash]) -> [u64; SHARDS] {
     keys
 }
 
-/// A shard as it was saved.
+/// Saved state of a shard.
 pub trait Blob: Debug + Send {
     /// Returns the number of keys in the shard.
     fn keys(&self) -> u64;
@@ -151,18 +141,18 @@ pub trait Blob: Debug + Send {
     /// The writer fails.
     fn write(&self, to: &mut dyn Write) -> io::Result<()>;
 
-    /// Returns the shard's memory, to be reused for the next one.
+    /// Returns the memory of this state, to be reused for the next shard.
     fn into_buffer(self: Box<Self>) -> Vec<u8> {
         Vec::new()
     }
 }
 
-/// A shard as it was saved: bytes.
+/// Saved state of a shard, as bytes.
 #[derive(Debug, Default)]
 pub struct Saved {
     /// Number of keys in the shard.
     pub keys: u64,
-    /// Bytes of the shard, as they are written.
+    /// Bytes of the shard in the form in which they are written.
     pub bytes: Vec<u8>,
 }
 
@@ -184,26 +174,30 @@ impl Blob for Saved {
     }
 }
 
-/// Gauge that shows to any thread the fill of an owner's shards, as of the last change.
+/// Gauge that shows the fill of an owner's shards to all threads. It is updated after each change.
 pub trait Gauge: Debug + Send + Sync {
     /// Returns the fill of the shards. Takes a few microseconds.
-    fn fill(&self) -> Fill;
+    fn fill(&self) -> Fill {
+        Fill::default()
+    }
 
-    /// Share of unseen fingerprints that the filter reports as seen now, as far as they fall into
-    /// these shards. The shares of all owners add up. The call takes up to a millisecond.
-    fn error_rate(&self) -> f64;
+    /// Returns the part of the filter's current error rate that these shards cause. The parts of
+    /// all owners add up to the error rate. Takes up to a millisecond.
+    fn error_rate(&self) -> f64 {
+        0.0
+    }
 
-    /// Sets the number of keys of each shard, by [`ShardId::index`]: those that were new.
-    fn keys(&self, keys: &mut [u64; SHARDS]);
+    /// Sets `keys` to the number of keys that were new, for each of these shards, by
+    /// [`ShardId::index`].
+    fn keys(&self, _keys: &mut [u64; SHARDS]) {}
 }
 
 /// Fill of a filter, or of the shards of an owner.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Fill {
-    /// Number of fingerprints in the filter. It is estimated from the set bits if there is no other
-    /// source.
+    /// Number of fingerprints in the filter. The native kind estimates it from the set bits.
     pub keys: u64,
-    /// Fingerprints that were new when they were set.
+    /// Number of fingerprints that were new when they were set.
     pub counted: u64,
     /// Number of fingerprints that the filter is made for. It increases when the filter grows.
     pub capacity: u64,
@@ -219,15 +213,15 @@ impl Fill {
         self.keys as f64 / self.capacity.max(1) as f64
     }
 
-    /// Returns this fill with an exact count in place of an estimate: `keys` is the number of
-    /// fingerprints that were new when they were set.
+    /// Returns this fill with a count instead of an estimate: `keys` is the number of fingerprints
+    /// that were new when they were set.
     #[must_use]
     pub fn counted(self) -> Self {
         Self { keys: self.counted, ..self }
     }
 }
 
-/// A filter of its owners' shards.
+/// Adds up the fills of all owners.
 impl Sum for Fill {
     fn sum<I: Iterator<Item = Self>>(parts: I) -> Self {
         parts.fold(Self::default(), |all, part| Self {
@@ -243,17 +237,17 @@ impl Sum for Fill {
 /// Reason why two filters cannot be merged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UniteError {
-    /// The kind has no such operation.
-    #[error("two filters of this kind cannot become one")]
+    /// The kind does not support unions.
+    #[error("filters of this kind cannot be united")]
     Unsupported,
-    /// The filters have other layers.
+    /// The filters have different layers.
     #[error("the layers of the filters differ, so their bits mean different things")]
     Layers,
-    /// A layer would have more keys than it was made for.
+    /// A layer would have more keys than its capacity.
     #[error(
-        "together layer {layer} of the filters has about {keys} items, and it is made for \
-         {capacity}: RedisBloom could neither count them nor keep its error rate. Make one filter \
-         of a larger capacity, and feed it both crawls"
+        "layer {layer} of the united filter would have about {keys} items, and it is made for \
+         {capacity}: RedisBloom could neither count the items nor keep its error rate. Make one \
+         filter with a larger capacity, and feed both crawls to that filter"
     )]
     LayerFull {
         /// Number of the layer, from 0.
@@ -263,7 +257,7 @@ pub enum UniteError {
         /// Number of keys that it was made for.
         capacity: u64,
     },
-    /// The filter has no room for the keys.
+    /// The filter has too little room for the keys.
     #[error(transparent)]
     Full(#[from] Full),
 }
@@ -271,16 +265,16 @@ pub enum UniteError {
 /// Result of removing a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removal {
-    /// The key is not in the filter any more.
+    /// The key is no longer in the filter.
     Removed,
-    /// Such a filter cannot remove keys.
+    /// Filters of this kind cannot remove keys.
     Unsupported,
 }
 
-/// A filter cannot be created in memory.
+/// Error of a filter that cannot be created in memory.
 #[derive(Debug, thiserror::Error)]
 pub enum BuildError {
-    /// The machine does not have enough memory for the filter.
+    /// The available memory is too small for the filter.
     #[error(transparent)]
     TooLarge(#[from] Box<TooLarge>),
     /// The memory of the filter could not be allocated.
@@ -288,22 +282,22 @@ pub enum BuildError {
     Allocation(#[from] AllocationError),
     /// A filter of RedisBloom cannot be created.
     #[error(
-        "the filter does not fit (half of the memory that is available is its limit, as its newest \
+        "the filter does not fit (it may take half of the available memory, because its newest \
          layer is copied while a snapshot is taken); lower filter.capacity, raise \
          filter.error_rate, or give the process more memory: {0}"
     )]
     Reserve(#[from] ReserveError),
-    /// The filter's kind is never in memory.
-    #[error("the filter kind {0} is one of Redis alone")]
+    /// The kind exists only in Redis.
+    #[error("the filter kind {0} exists only in Redis, not in memory")]
     InRedis(Kind),
 }
 
-/// A filter has no room for a key, and cannot grow.
+/// Error of a full filter that cannot grow.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Full(pub(crate) String);
 
-/// Computes key hashes from fingerprints: once for each fingerprint, for all uses.
+/// Hasher that computes the key hash of a fingerprint by the rule of a kind.
 #[derive(Debug, Clone, Copy)]
 pub struct KeyHasher {
     seed: Seed,
@@ -311,22 +305,22 @@ pub struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// Hashes by a rule, under a seed.
+    /// Creates a hasher with a seed and a rule.
     fn new(seed: Seed, rule: fn(Seed, &Fingerprint) -> KeyHash) -> Self {
         Self { seed, rule }
     }
 
-    /// Hashes by the rule of urlseen's own kinds.
+    /// Creates a hasher with the rule of urlseen's own kinds.
     pub(crate) fn of_seed(seed: Seed) -> Self {
         Self::new(seed, key_hash)
     }
 
-    /// Hashes by RedisBloom's rule, which has no seed.
+    /// Creates a hasher with the rule of RedisBloom, which has no seed.
     pub(super) fn of_redisbloom() -> Self {
         Self::new(Seed::new(0), RedisBloomFilter::key_hash)
     }
 
-    /// Hashes a fingerprint by the rule.
+    /// Computes the key hash of a fingerprint.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         (self.rule)(self.seed, fingerprint)

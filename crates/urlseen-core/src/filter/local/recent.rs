@@ -1,27 +1,27 @@
-//! A bounded memory of fingerprints that are known to be seen.
+//! Bounded cache of fingerprints that were set.
 
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::{Blob, Fill, FilterKind, Full, Gauge, Saved};
+use super::{Blob, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::{ShardId, Verdict};
 
-/// Remembers some of the fingerprints that were set last. A fingerprint that it calls seen was set,
-/// except with a chance of 2^-64 a test. A fingerprint that it calls unseen may have been evicted,
-/// so the caller asks Redis.
+/// Cache of fingerprints that were set recently. If the cache reports a fingerprint as seen, the
+/// fingerprint was set; this is wrong with a chance of 2^-64 for each test. If the cache reports a
+/// fingerprint as unseen, the fingerprint may have been evicted, so the caller asks Redis.
 ///
-/// It is a table in which each fingerprint has one place, by one half of its hash. The fingerprint
-/// that was set last has the place, and is known by the other half.
+/// The cache is a table. One half of a fingerprint's hash chooses its place in the table. The place
+/// holds the other half of the hash of the last fingerprint that was set there.
 #[derive(Debug)]
 pub struct Recent {
-    /// Names of fingerprints; 0 in an empty place.
+    /// Upper halves of the hashes; 0 in an empty place.
     places: Box<[u64]>,
 }
 
 impl Recent {
-    /// Makes a memory of at most `most` fingerprints, with 8 bytes for each. Their number is the
-    /// largest power of two that is not above `most`, and at least one.
+    /// Creates an empty cache of at most `most` fingerprints, with 8 bytes for each place. The
+    /// number of places is the largest power of two up to `most`, and at least one.
     pub fn new(most: usize) -> Self {
         let places = 1 << most.max(1).ilog2();
         Self { places: vec![0; places].into() }
@@ -35,7 +35,7 @@ impl Recent {
     }
 }
 
-/// Stands in for a filter in Redis, which has the fill. It is never stored.
+/// Replaces a filter in Redis in the engine. The cache has no fill, and is never stored.
 impl FilterKind for Recent {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let is_there = |&it: &KeyHash| self.places[self.place(it)] == name(it);
@@ -67,23 +67,13 @@ impl FilterKind for Recent {
     }
 }
 
-/// Gauge without figures: the filter is in Redis.
+/// Gauge without figures, because the filter is in Redis.
 #[derive(Debug)]
 struct InRedis;
 
-impl Gauge for InRedis {
-    fn fill(&self) -> Fill {
-        Fill::default()
-    }
+impl Gauge for InRedis {}
 
-    fn error_rate(&self) -> f64 {
-        0.0
-    }
-
-    fn keys(&self, _: &mut [u64; SHARDS]) {}
-}
-
-/// Returns the name of a fingerprint in its place; never 0.
+/// Returns the upper half of a key's hash, or 1 if that is 0.
 fn name(key_hash: KeyHash) -> u64 {
     // The upper half: the place comes from the lower one.
     #[allow(clippy::cast_possible_truncation)]

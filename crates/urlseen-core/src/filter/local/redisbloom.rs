@@ -1,5 +1,5 @@
-//! A filter of RedisBloom, in memory. It has one shard with all keys, so one owner has the whole
-//! filter.
+//! Filter of RedisBloom, in memory. The filter has one shard with all keys, so one owner has the
+//! whole filter.
 
 use std::any::Any;
 use std::io::{self, Read, Write};
@@ -12,22 +12,23 @@ use crate::filter::redisbloom::{AddError, Filter, Hashes, ReserveError};
 use crate::filter::{Bits, Reservation, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
-/// A filter of RedisBloom, at the owner that has it; empty at the others.
+/// Filter of RedisBloom at the owner of its shard. All other owners have an empty value.
 #[derive(Debug)]
 pub struct RedisBloomFilter {
     reservation: Reservation,
     limit: u64,
-    /// `None` if it is empty. So an empty filter takes no memory next to the one that replaces it.
+    /// The filter. `None` while the filter is empty, so that it takes no memory while another
+    /// filter replaces it.
     filter: Option<Filter>,
     gauge: Arc<Shown>,
 }
 
 impl RedisBloomFilter {
-    /// Builds an empty filter, and takes its memory now. Its layers never take more than `limit`
-    /// bytes.
+    /// Creates an empty filter and allocates its first layer. All layers together never take more
+    /// than `limit` bytes.
     ///
     /// # Errors
-    /// If the reservation is impossible.
+    /// The first layer does not fit, or no filter can have this reservation.
     pub fn reserve(
         reservation: Reservation,
         limit: u64,
@@ -43,7 +44,7 @@ impl RedisBloomFilter {
         Ok(filter)
     }
 
-    /// Makes the owner of an existing filter.
+    /// Wraps an existing filter, as the owner of its shard.
     pub fn of(filter: Filter) -> Self {
         let (reservation, empty) = (Reservation::least(), Fill::default());
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
@@ -52,15 +53,17 @@ impl RedisBloomFilter {
         filter
     }
 
-    /// Hashes a fingerprint by RedisBloom's rule, from the text that RedisBloom's clients pass.
+    /// Computes the key hash of a fingerprint by RedisBloom's rule. The item is the text that
+    /// clients of RedisBloom send.
     pub(super) fn key_hash(_: Seed, fingerprint: &Fingerprint) -> KeyHash {
-        KeyHash::of_whole(Hashes::of(fingerprint.text(&mut [0; 64])).words())
+        let hashes = Hashes::of(fingerprint.text(&mut [0; 64]));
+        KeyHash::named(ShardId::WHOLE, hashes.id())
     }
 
-    /// Returns the filter itself, as it is now.
+    /// Returns the wrapped filter.
     ///
     /// # Errors
-    /// If it is empty, and there is no memory for the first layer.
+    /// The filter is empty, and the system has too little memory for the first layer.
     pub fn into_filter(mut self) -> Result<Filter, Full> {
         self.filter()?;
         Ok(self.filter.expect("it was made"))
@@ -93,7 +96,7 @@ impl RedisBloomFilter {
 }
 
 fn hashes(key_hash: KeyHash) -> Hashes {
-    Hashes::from_words(key_hash.words_of_key())
+    Hashes::from_id(key_hash.id())
 }
 
 impl From<AddError> for Full {
@@ -129,7 +132,8 @@ impl FilterKind for RedisBloomFilter {
         Arc::clone(&self.gauge) as Arc<dyn Gauge>
     }
 
-    /// Takes no memory until the filter gets new keys: then the newest layer is copied.
+    /// Saves the shard without copying it. When the filter gets new keys, it copies the newest
+    /// layer.
     fn save(&self, shard: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
         assert_eq!(shard, ShardId::WHOLE, "the filter has one shard");
         match &self.filter {
@@ -210,7 +214,7 @@ impl Blob for Filter {
     }
 }
 
-/// Fill and error rate of the filter, for other threads.
+/// Fill and error rate of the filter, for all threads.
 #[derive(Debug)]
 struct Shown {
     empty: Fill,

@@ -1,5 +1,5 @@
-//! Filters in Redis, which other programs can share: their keys, the places of fingerprints, and
-//! the functions by which scripts judge.
+//! Filters in Redis, which other programs can share: their Redis keys, the bit positions of
+//! fingerprints, and the Lua functions that judge.
 
 mod content;
 mod keys;
@@ -27,54 +27,55 @@ pub type Command = Vec<Vec<u8>>;
 
 /// A filter in Redis, of one kind and with its parameters.
 ///
-/// Each kind has functions in Lua, all under the same names: `filter_refusal(keys)`, and
-/// `judge(keys, places, first, last, first_extra)`. `judge` answers the items to emit, the number
-/// of unseen ones among them, and a function that adds these to the filter. The functions come
-/// after `COMMON` in a script. Every failure comes before that last function is called.
+/// Each kind has two functions in Lua under the same names: `filter_refusal(keys)` and `judge(keys,
+/// places, first, last, first_extra)`. `judge` returns the items to emit, the number of unseen
+/// items among them, and a function that adds the unseen items to the filter. In a script, the
+/// functions come after `COMMON`. Every check that can fail runs before items are added.
 pub trait RedisKind: fmt::Debug + Send + Sync {
-    /// Returns the numbers of the keys that ever have content, in order.
+    /// Returns the numbers of the Redis keys that can have content, in order.
     fn used(&self) -> Vec<u32>;
 
-    /// Returns the numbers of the keys whose findings make an estimate.
+    /// Returns the numbers of the Redis keys that an estimate needs.
     fn looked_at(&self) -> Vec<u32> {
         self.used()
     }
 
-    /// Returns the name of a key by its number. The project's settings name the filter `base`.
+    /// Returns the name of a Redis key by its number. `base` is the filter's name in the project's
+    /// settings.
     fn key(&self, base: &str, number: u32) -> String;
 
-    /// Returns the content of a key.
+    /// Returns the expected content of a Redis key.
     fn content(&self, number: u32) -> Content;
 
-    /// Returns keys that filters of other sizes and variants have, and this one does not.
+    /// Returns Redis keys that only filters of other sizes or variants have.
     fn foreign(&self, _base: &str) -> Vec<ForeignKey> {
         Vec::new()
     }
 
-    /// Returns the hash in which another project keeps the parameters, if it has one.
+    /// Returns the Redis hash in which the kind's project keeps the parameters, if it has one.
     fn record(&self, _base: &str) -> Option<Record> {
         None
     }
 
-    /// Refuses a fingerprint that the kind has no place for.
+    /// Checks that the kind can place a fingerprint.
     ///
     /// # Errors
-    /// If there is no place.
+    /// The kind cannot place the fingerprint.
     fn check(&self, fingerprint: &Fingerprint) -> Result<(), PlacementError> {
         self.positions(fingerprint).map(drop)
     }
 
-    /// Returns the fingerprint's bits; none if the filter is a set.
+    /// Returns the bit positions of a fingerprint; none if the filter is a set.
     ///
     /// # Errors
-    /// If the kind has no place for it.
+    /// The kind cannot place the fingerprint.
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError>;
 
-    /// Returns commands that ask for a fingerprint and change nothing. Each is answered by numbers;
-    /// 1 means that a bit or a member is there.
+    /// Returns read-only commands that test a fingerprint. The reply to each command consists of
+    /// numbers; 1 stands for a set bit or an existing member.
     ///
     /// # Errors
-    /// If the kind has no place for it.
+    /// The kind cannot place the fingerprint.
     fn ask(&self, base: &str, fingerprint: &Fingerprint) -> Result<Vec<Command>, PlacementError> {
         Ok(question::bits(self.positions(fingerprint)?, |number| self.key(base, number)))
     }
@@ -85,12 +86,12 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         answers.iter().all(|&is_there| is_there)
     }
 
-    /// Estimates the number of fingerprints and the error rate, from the findings about each of the
-    /// [`RedisKind::looked_at`] keys.
+    /// Estimates the number of fingerprints and the error rate, from the findings about each key of
+    /// [`RedisKind::looked_at`].
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
 
-    /// Returns the distribution of the bits that keys choose in a string. `None` if the bits alone
-    /// do not tell the filter's keys.
+    /// Returns the distribution of the bits that keys choose in a string. `None` if the number of
+    /// keys cannot be estimated from the bits alone.
     fn cells(&self, _number: u32) -> Option<Cells> {
         None
     }
@@ -98,28 +99,22 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// Returns memory and error rate of a filter of this kind with this number of keys.
     fn outlook(&self, keys: u64) -> Outlook;
 
-    /// Returns the functions that a script calls.
+    /// Returns the Lua functions of the kind, which a script calls.
     fn lua(&self) -> String;
 
-    /// Returns Redis's time for an unseen item, in nanoseconds, on a slow machine
+    /// Returns the time that Redis takes for an unseen item on a slow machine, in nanoseconds
     /// (docs/benchmarks.md).
     fn cost(&self) -> usize;
 
-    /// Returns the question about these fingerprints for the functions. `None` is an item that
-    /// passes unchecked. All fingerprints have passed [`RedisKind::check`].
+    /// Returns the question about these fingerprints for the Lua functions. `None` stands for an
+    /// item that passes unchecked. All fingerprints must have passed [`RedisKind::check`].
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question;
 
-    /// Returns the commands that the functions run: words and arguments, without the key after the
-    /// word.
+    /// Returns the Redis commands that the Lua functions run: each command's words and arguments,
+    /// without its key.
     fn commands(&self) -> &'static [&'static [&'static str]];
 
-    /// Returns the number of the filter's bits; 0 if it is a set.
-    fn bits(&self) -> u64;
-
-    /// Returns the number of bits that a fingerprint sets; 0 if the filter is a set.
-    fn hashes(&self) -> u32;
-
-    /// Returns true if the filter is never wrong.
+    /// Returns true if the filter never reports an unseen fingerprint as seen.
     fn is_exact(&self) -> bool {
         false
     }
@@ -129,8 +124,8 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Builds an empty filter in this process's memory that judges as the scripts do. Returns
-    /// `None` if the filter is a set, or its kind can be in memory anyway.
+    /// Builds an empty filter in this process's memory that judges in the same way as the scripts.
+    /// Returns `None` if the filter is a set, or if its kind also exists in memory.
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
         None
     }
@@ -141,8 +136,8 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     }
 }
 
-/// Returns the text that other projects hash or keep: the hex digits of a digest; plain text as it
-/// is.
+/// Returns the text that other projects hash or store: the hex digits of a digest, or plain text
+/// unchanged.
 pub(crate) fn text(fingerprint: &Fingerprint) -> Cow<'_, [u8]> {
     match fingerprint {
         Fingerprint::Text(text) => Cow::Borrowed(text),

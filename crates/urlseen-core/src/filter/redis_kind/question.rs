@@ -1,22 +1,36 @@
-//! Question about some items, for a script.
+//! Question about some items, as arguments of a script.
 
 use std::collections::BTreeMap;
 
-use super::Command;
+use super::{Command, text};
 use crate::filter::layout::BitPosition;
+use crate::fingerprint::Fingerprint;
 
-/// Arguments by which a script judges some items.
+/// Arguments with which a script judges some items.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Question {
-    /// Keys of the filter that the script needs.
+    /// Redis keys of the filter that the script needs.
     pub keys: Vec<String>,
-    /// Places to look at in these keys.
+    /// Encoded positions in the strings under these keys.
     pub places: Vec<u8>,
-    /// Values to look for there.
+    /// Further arguments of each item, such as bit offsets or the item's text.
     pub extras: Vec<Vec<u8>>,
 }
 
-/// A question while it is built. Strings are numbered as they come.
+impl Question {
+    /// Makes a question of the texts of fingerprints. An item that passes unchecked has an empty
+    /// text.
+    pub(in crate::filter) fn of_texts(
+        keys: Vec<String>,
+        fingerprints: &[Option<&Fingerprint>],
+    ) -> Self {
+        let extra = |it: Option<&Fingerprint>| it.map_or_else(Vec::new, |it| text(it).into());
+        let extras = fingerprints.iter().copied().map(extra).collect();
+        Self { keys, places: Vec::new(), extras }
+    }
+}
+
+/// Builder of a question. It numbers the strings in the order in which they are added.
 pub(in crate::filter) struct Asked<K> {
     key: K,
     numbers: BTreeMap<u32, u16>,
@@ -24,24 +38,25 @@ pub(in crate::filter) struct Asked<K> {
 }
 
 impl<K: Fn(u32) -> String> Asked<K> {
-    /// Starts an empty question; `key` names strings.
+    /// Starts an empty question. `key` returns the Redis key of a string.
     pub(in crate::filter) fn new(key: K) -> Self {
         Self { key, numbers: BTreeMap::new(), question: Question::default() }
     }
 
-    /// Adds an item that passes unchecked: so many empty bytes of places and empty extras.
+    /// Adds an item that passes unchecked: this number of zero bytes to the places, and of empty
+    /// extras.
     pub(in crate::filter) fn skip(&mut self, places: usize, extras: usize) {
         let Question { places: all, extras: more, .. } = &mut self.question;
         all.resize(all.len() + places, 0);
         more.resize(more.len() + extras, Vec::new());
     }
 
-    /// Adds a number as a decimal text.
+    /// Adds a number to the extras, as decimal text.
     pub(in crate::filter) fn number(&mut self, number: u32) {
         self.question.extras.push(itoa::Buffer::new().format(number).as_bytes().to_vec());
     }
 
-    /// Adds a string by its number in the filter.
+    /// Adds a string to the places, by its number in the filter.
     pub(in crate::filter) fn string(&mut self, string: u32) {
         let keys = &mut self.question.keys;
         let number = *self.numbers.entry(string).or_insert_with(|| {
@@ -51,7 +66,7 @@ impl<K: Fn(u32) -> String> Asked<K> {
         self.question.places.extend(number.to_be_bytes());
     }
 
-    /// Returns the places, to append more.
+    /// Returns the places, so that the caller can append bytes.
     pub(in crate::filter) fn places(&mut self) -> &mut Vec<u8> {
         &mut self.question.places
     }
@@ -61,7 +76,7 @@ impl<K: Fn(u32) -> String> Asked<K> {
     }
 }
 
-/// Returns commands that ask for bits, one for each string.
+/// Returns commands that read bits, one command for each string.
 pub(super) fn bits(positions: Vec<BitPosition>, key: impl Fn(u32) -> String) -> Vec<Command> {
     let mut by_string: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
     for position in positions {

@@ -1,18 +1,19 @@
-//! Other projects' filters that have only strings of bits.
+//! Filters of other projects whose bits are all in Redis strings.
 
 use super::{
     Asked, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, Record, RedisKind,
     text,
 };
 use crate::filter::layout::{BitPosition, BitStrings};
+use crate::filter::number::whole;
 use crate::filter::strings::{ScriptFilter, StringFilter};
 use crate::filter::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
 
-/// Redis's time for a bit of an unseen item, in nanoseconds.
+/// Time that Redis takes for one bit of an unseen item, in nanoseconds.
 pub(in crate::filter) const BIT: usize = 2_300;
 
-/// A filter with its bits in the strings of a layout.
+/// Filter whose bits are in the strings of a layout.
 #[derive(Debug)]
 pub(in crate::filter) struct InStrings<L>(pub(in crate::filter) L);
 
@@ -31,7 +32,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
-        // The strings have different names, or all the same one.
+        // A layout with only one string has the same name for all numbers.
         if self.0.key(base, 0) == self.0.key(base, 1) {
             return Vec::new();
         }
@@ -56,9 +57,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
             let bits = self.0.bits(string) as f64;
             -bits / hashes * (-look.fill.min(1.0 - 1.0 / bits)).ln_1p()
         });
-        // The number is not negative, and far below 2^64.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let keys = keys.sum::<f64>().round() as u64;
+        let keys = whole(keys.sum::<f64>().round());
         Estimate { keys, error_rate: self.0.error_rate(keys) }
     }
 
@@ -68,9 +67,10 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        let used = self.used().into_iter();
-        let lengths = used.map(|string| self.0.max_bytes(string));
-        Outlook::of_strings(lengths, self.bits(), self.hashes(), self.0.error_rate(keys))
+        let used = self.used();
+        let bits = used.iter().map(|&string| self.0.bits(string)).sum();
+        let lengths = used.iter().map(|&string| self.0.max_bytes(string));
+        Outlook::of_strings(lengths, bits, self.0.hashes(), self.0.error_rate(keys))
     }
 
     fn lua(&self) -> String {
@@ -114,14 +114,6 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
 
     fn commands(&self) -> &'static [&'static [&'static str]] {
         &[&["BITFIELD_RO", "GET", "u1", "0"], &["BITFIELD", "SET", "u1", "0", "0"], &["BITCOUNT"]]
-    }
-
-    fn bits(&self) -> u64 {
-        self.used().into_iter().map(|string| self.0.bits(string)).sum()
-    }
-
-    fn hashes(&self) -> u32 {
-        self.0.hashes()
     }
 
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {

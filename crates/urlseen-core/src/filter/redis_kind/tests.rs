@@ -13,7 +13,7 @@ fn filter(kind: impl RedisKind + 'static) -> RedisFilterKeys {
 #[test]
 fn keys_are_named_as_each_layout_has_them() {
     let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
-    let native = filter(super::super::kinds::InBlocks(native));
+    let native = filter(native);
     assert_eq!((native.used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
     assert_eq!(native.content(3).max_bytes(), Some(320));
     let imooc = filter(InStrings(Imooc::new(1000, 0.01).unwrap()));

@@ -1,4 +1,5 @@
-//! A dump as one sequence of bytes, for files and snapshots. Little endian.
+//! Dump of a filter as one sequence of bytes, for files and snapshots. Its numbers are little
+//! endian.
 //!
 //! ```text
 //! at  bytes
@@ -10,7 +11,7 @@
 //! 16+n    4    CRC-32 (zlib's) of the 16+n bytes before
 //! ```
 //!
-//! The answer that ends a dump has the iterator 0 and no data. No byte follows it.
+//! The last answer of a dump has the iterator 0 and no data. No byte follows that answer.
 
 use std::io::{self, Read, Write};
 
@@ -23,15 +24,15 @@ use super::loader::Loader;
 /// First bytes of a dump.
 pub const MAGIC: &[u8; 8] = b"RBDUMP 1";
 
-/// Bytes of a chunk before its data.
+/// Number of bytes of a chunk before its data.
 const HEAD: usize = 16;
-/// Bytes of a chunk after its data.
+/// Number of bytes of a chunk after its data.
 const CRC: usize = 4;
 
 /// Maximum size of a filter's header in bytes: some 19,000 layers.
 const MAX_HEADER: u64 = 1 << 20;
 
-/// Problem of a dump, with its place.
+/// Error of a dump that cannot be read, with the place of the problem.
 #[derive(Debug, thiserror::Error)]
 #[error("at byte {offset}: {problem}")]
 pub struct DumpError {
@@ -41,20 +42,20 @@ pub struct DumpError {
     pub problem: DumpFormatError,
 }
 
-/// Reason for which a dump cannot be read.
+/// Reason why a dump cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpFormatError {
     /// The bytes are not a dump.
-    #[error("this is no dump of a RedisBloom filter: it does not begin with \"RBDUMP 1\"")]
+    #[error("this is not a dump of a RedisBloom filter: it does not begin with \"RBDUMP 1\"")]
     Magic,
     /// The dump ends too early.
     #[error("the dump ends in the middle: dump the filter again")]
     Cut,
     /// A chunk has changed since it was written.
-    #[error("the CRC of the chunk that begins here does not hold: dump the filter again")]
+    #[error("the CRC of the chunk that begins here does not match: dump the filter again")]
     Crc,
     /// A chunk claims more bytes than can come here.
-    #[error("the chunk says that it has {found} bytes, and at most {allowed} can come here")]
+    #[error("the chunk claims {found} bytes, and at most {allowed} are possible here")]
     Length {
         /// Bytes that the chunk claims.
         found: u64,
@@ -64,15 +65,18 @@ pub enum DumpFormatError {
     /// Bytes follow the end of the dump.
     #[error("more bytes follow after the end of the dump")]
     Behind,
-    /// The chunk is whole, but fits into no filter.
+    /// The chunk is complete, but invalid at this place of a filter.
     #[error("{0}")]
     Chunk(ChunkError),
     /// The reader of the dump failed.
-    #[error("it cannot be read: {0}")]
+    #[error("the dump cannot be read: {0}")]
     Io(io::Error),
 }
 
 /// Writes a filter as a dump.
+///
+/// # Errors
+/// The writer fails.
 pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(MAGIC)?;
     let end = Chunk { iterator: 0, data: (&[]).into() };
@@ -94,12 +98,15 @@ pub fn len(filter: &Filter) -> u64 {
     MAGIC.len() as u64 + chunks.sum::<u64>() + around
 }
 
-/// Reads a filter chunk by chunk, up to the end of `from`. Its layers may never take more than
-/// `limit` bytes.
+/// Reads a filter chunk by chunk, up to the end of `from`. The layers of the filter may never take
+/// more than `limit` bytes.
+///
+/// # Errors
+/// Reading fails, or the bytes are not a valid dump.
 pub fn read(from: &mut dyn Read, limit: u64) -> Result<Filter, DumpError> {
     let mut source = Source { from, offset: 0 };
     let mut magic = [0; MAGIC.len()];
-    // A file that is too short is not a dump, either.
+    // A file of less than 8 bytes is not a dump, either.
     let is_dump = match source.fill(&mut magic) {
         Err(DumpError { problem: DumpFormatError::Cut, .. }) => false,
         filled => filled.map(|()| magic == *MAGIC)?,
@@ -142,8 +149,8 @@ impl Source<'_> {
         Ok(())
     }
 
-    /// Reads the next chunk, with at most `allowed` bytes of data. Takes memory only for bytes that
-    /// arrive.
+    /// Reads the next chunk, with at most `allowed` bytes of data. Allocates memory only for bytes
+    /// that arrive.
     fn chunk(&mut self, allowed: u64) -> Result<(i64, Vec<u8>), DumpError> {
         let begin = self.offset;
         let mut head = [0; HEAD];
@@ -171,7 +178,7 @@ impl Source<'_> {
         Ok((iterator, data))
     }
 
-    /// Checks that no byte follows.
+    /// Checks that no further byte follows.
     fn end(&mut self) -> Result<(), DumpError> {
         match self.fill(&mut [0]) {
             Err(DumpError { problem: DumpFormatError::Cut, .. }) => Ok(()),

@@ -1,6 +1,6 @@
-//! Errors of filters of RedisBloom.
+//! Errors of the filters of RedisBloom.
 
-/// Problem of a chunk, with its place.
+/// Error of a chunk that is refused, with the place of the problem.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
     "chunk {chunk} of the RedisBloom filter, byte {offset}: {problem}; dump the filter again with \
@@ -15,12 +15,12 @@ pub struct ChunkError {
     pub(crate) problem: FormatError,
 }
 
-/// Reason for which a chunk is refused.
+/// Reason why a chunk is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// The chunk has another iterator than the next one must have.
+    /// The chunk has another iterator than the next chunk must have.
     #[error(
-        "its iterator is {found}, and {due} is due: chunks are missing, doubled or out of order"
+        "its iterator is {found} instead of {due}: chunks are missing, doubled or out of order"
     )]
     Iterator {
         /// Iterator of the chunk.
@@ -34,7 +34,7 @@ pub(crate) enum FormatError {
         /// Bytes that the header has.
         found: usize,
     },
-    /// The header comes from a server with other hashes.
+    /// The header comes from a server with its own hash seed, and so with other hashes.
     #[error(
         "16 bytes follow the layers: the server hashes with a bf-hash-seed of its own, and only \
          filters without one can be read"
@@ -45,8 +45,8 @@ pub(crate) enum FormatError {
     Field {
         /// Name of the header's field.
         field: &'static str,
-        /// Value of the header's field.
-        found: Number,
+        /// Value of the header's field, as text.
+        found: String,
         /// Allowed values, for people.
         allowed: &'static str,
     },
@@ -57,10 +57,10 @@ pub(crate) enum FormatError {
         limit: u64,
     },
     /// The chunk has no data.
-    #[error("it is empty")]
+    #[error("the chunk is empty")]
     Empty,
     /// The chunk exceeds the end of a layer, or of the filter.
-    #[error("it has {found} bytes, and only {left} of its layer are left")]
+    #[error("the chunk has {found} bytes, and its layer lacks only {left}")]
     TooLong {
         /// Bytes that the chunk has.
         found: usize,
@@ -68,7 +68,7 @@ pub(crate) enum FormatError {
         left: u64,
     },
     /// The filter lacks chunks.
-    #[error("it is missing: {left} bytes of the filter have not come")]
+    #[error("the chunk is missing: the filter lacks {left} bytes")]
     Missing {
         /// Bytes that are still missing.
         left: u64,
@@ -82,34 +82,13 @@ pub(crate) enum FormatError {
 }
 
 impl ChunkError {
-    /// Returns true if memory was lacking.
+    /// Returns true if the system had too little memory.
     pub(crate) fn is_for_want_of_memory(&self) -> bool {
         matches!(self.problem, FormatError::Memory { .. })
     }
 }
 
-/// A number found in a header.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Number {
-    /// A count, or a length in bytes.
-    Whole(u64),
-    /// A floating-point number.
-    Real(f64),
-    /// Flags, shown in hex digits.
-    Flags(u32),
-}
-
-impl std::fmt::Display for Number {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Whole(number) => number.fmt(f),
-            Self::Real(number) => write!(f, "{number:e}"),
-            Self::Flags(flags) => write!(f, "{flags:#x}"),
-        }
-    }
-}
-
-/// Reason for which a filter cannot be reserved.
+/// Reason why a filter cannot be reserved.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum ReserveError {
     /// The error rate is not between 0 and 1.
@@ -118,11 +97,8 @@ pub enum ReserveError {
     /// The capacity is 0 items.
     #[error("the capacity 0 of a RedisBloom filter holds no item; give at least 1")]
     Capacity,
-    /// The expansion is 0, so no layer could follow.
-    #[error("the expansion 0 of a RedisBloom filter makes no layer; give at least 1, or none")]
-    Expansion,
     /// The layer takes more memory than is allowed, or than can be addressed.
-    #[error("a RedisBloom layer for {capacity} items takes over {limit} bytes, the limit set")]
+    #[error("a RedisBloom layer for {capacity} items takes over {limit} bytes, its limit")]
     TooLarge {
         /// Capacity of the layer in items.
         capacity: u64,
@@ -137,16 +113,16 @@ pub enum ReserveError {
     },
 }
 
-/// Reason for which an item was not added. The filter is unchanged.
+/// Reason why an item was not added. The filter is unchanged.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum AddError {
     /// The filter is full and was reserved with `NONSCALING`.
     #[error(
         "the RedisBloom filter holds the {0} items that it was reserved for, and it is not to \
-         grow (NONSCALING); reserve a larger one"
+         grow (NONSCALING); reserve a larger filter"
     )]
     Full(u64),
-    /// The filter is full and no layer can follow.
+    /// The filter is full, and no further layer is possible.
     #[error("the RedisBloom filter is full and cannot grow: {0}")]
     NoLayer(ReserveError),
 }

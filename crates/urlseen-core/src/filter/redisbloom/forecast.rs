@@ -1,47 +1,36 @@
-//! Forecast of a filter with a number of items, without making the filter.
+//! Forecast of a filter with some number of items, without the filter itself.
 
 use super::error::ReserveError;
-use super::filter::Growth;
 use super::header::{Options, Shape};
 use super::rate::Rate;
 
-/// Size and error rate of a filter with a number of items.
+/// Computed size and error rate of a filter with some number of items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Forecast {
-    /// Number of layers that it has grown to.
+    /// Number of layers with this number of items.
     pub(crate) layers: usize,
-    /// Bits that an item sets in the newest layer.
+    /// Number of bits that an item sets in the newest layer.
     pub hashes: u32,
-    /// Bits of all layers together.
+    /// Number of bits of all layers together.
     pub bits: u64,
     /// Share of unseen items that the filter reports as seen.
     pub rate: Rate,
 }
 
 impl Forecast {
-    /// Forecasts a filter with this reservation and `items` items. Returns `None` if it cannot grow
-    /// so far.
+    /// Computes the forecast of a filter with this reservation and `items` items. Returns `None` if
+    /// the filter cannot grow to this number of items.
     ///
     /// # Errors
-    /// If no filter can have this reservation.
+    /// No filter can have this reservation.
     pub fn of(
         error_rate: f64,
         capacity: u64,
-        growth: Growth,
+        expansion: u32,
         items: u64,
     ) -> Result<Option<Self>, ReserveError> {
-        let (options, times, first) = match growth {
-            Growth::Expansion(times) => (Options::SCALING, times, error_rate * super::TIGHTENING),
-            Growth::None => (Options::NONSCALING, 0, error_rate),
-        };
-        if !(first > 0.0 && error_rate < 1.0) {
-            return Err(ReserveError::ErrorRate(error_rate));
-        }
-        if capacity == 0 {
-            return Err(ReserveError::Capacity);
-        }
-        let too_large = ReserveError::TooLarge { capacity, limit: u64::MAX };
-        let mut shape = Shape::for_capacity(capacity, first, options).ok_or(too_large)?;
+        let options = Options::of(expansion);
+        let mut shape = Shape::first(error_rate, capacity, options, u64::MAX)?;
         let (mut layers, mut bits) = (Vec::new(), shape.bits());
         let mut left = items;
         loop {
@@ -53,7 +42,7 @@ impl Forecast {
                 let rate = Rate::of_layers(layers.into_iter());
                 return Ok(Some(Self { layers: count, hashes, bits, rate }));
             }
-            let next = u64::from(times).checked_mul(shape.capacity).filter(|&next| next > 0);
+            let next = u64::from(expansion).checked_mul(shape.capacity).filter(|&next| next > 0);
             let tighter = shape.error_rate * super::TIGHTENING;
             let next = next.and_then(|next| Shape::for_capacity(next, tighter, options));
             let Some(next) = next else { return Ok(None) };
@@ -63,7 +52,7 @@ impl Forecast {
     }
 }
 
-/// Returns the rate of a layer with this number of items, if each of their bits is equally likely.
+/// Returns the error rate of a layer with this number of items, if all bits are equally likely.
 pub(super) fn rate_of(shape: &Shape, items: u64) -> Rate {
     let (hashes, bits) = (f64::from(shape.hashes), shape.modulus() as f64);
     let fill = -(items as f64 * hashes * (-1.0 / bits).ln_1p()).exp_m1();

@@ -1,5 +1,5 @@
-//! The first chunk of a dump: the parameters of the filter, without its bits. Little endian,
-//! packed.
+//! Header, the first chunk of a dump: the parameters of the filter, without its bits. Its numbers
+//! are packed and little endian.
 //!
 //! ```text
 //! at  bytes
@@ -18,16 +18,17 @@
 //! 52      1    0, or the power of 2 that the hashes are taken modulo of
 //! ```
 
+use std::fmt::Display;
 use std::sync::Arc;
 
-use super::error::{ChunkError, FormatError, Number};
+use super::error::{ChunkError, FormatError};
 use super::layer::{Layer, bits_per_item, hashes};
 
-/// Bytes before the layers.
+/// Number of bytes before the records of the layers.
 const HEAD: usize = 20;
-/// Bytes of one layer's record.
+/// Number of bytes of the record of one layer.
 const LAYER: usize = 53;
-/// Bytes that a server with a hash seed of its own adds.
+/// Number of bytes that a server with its own hash seed adds.
 const SEED: usize = 16;
 
 /// The options of a filter.
@@ -42,13 +43,18 @@ impl Options {
     /// Flag: the filter does not grow.
     const FIXED: u32 = 8;
 
-    /// Options of a filter reserved with any version since 2.2.
-    pub(super) const SCALING: Self = Self(Self::EXACT | Self::WIDE);
+    /// Options of a growing filter, in all versions since 2.2.
+    const SCALING: Self = Self(Self::EXACT | Self::WIDE);
     /// Options of a filter reserved with `NONSCALING`.
-    pub(super) const NONSCALING: Self = Self(Self::EXACT | Self::WIDE | Self::FIXED);
+    const NONSCALING: Self = Self(Self::EXACT | Self::WIDE | Self::FIXED);
 
-    /// Returns true if the bits of new layers are rounded up to powers of two, as in early
-    /// versions.
+    /// Returns the options of a filter with this expansion; 0 stands for no growth.
+    pub(super) fn of(expansion: u32) -> Self {
+        if expansion == 0 { Self::NONSCALING } else { Self::SCALING }
+    }
+
+    /// Returns true if the numbers of bits of new layers are rounded up to powers of two, as in
+    /// early versions.
     pub(super) fn is_rounded(self) -> bool {
         self.0 & Self::EXACT == 0
     }
@@ -64,7 +70,7 @@ impl Options {
     }
 }
 
-/// Parameters of a layer, without its bits and its items.
+/// Parameters of a layer, without its bits and its number of items.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Shape {
     /// Length in bytes, a multiple of 8 below 2^60.
@@ -73,7 +79,8 @@ pub(super) struct Shape {
     pub(super) bits_per_item: f64,
     pub(super) hashes: u32,
     pub(super) capacity: u64,
-    /// Exponent of the power of 2 that the hashes are taken modulo of; 0 if modulo the bits.
+    /// Exponent of a power of 2: the hashes are taken modulo this power. 0 if they are taken modulo
+    /// the number of bits.
     pub(super) power: u8,
 }
 
@@ -114,7 +121,7 @@ impl DumpHeader {
             _ => return Err(length),
         }
         if options & !(Options::EXACT | Options::FIXED) != Options::WIDE {
-            let found = Number::Flags(options);
+            let found = format!("{options:#x}");
             let allowed = "filters have 0x4, and may have 0x1 and 0x8";
             return Err(at(12, FormatError::Field { field: "options", found, allowed }));
         }
@@ -131,14 +138,14 @@ impl DumpHeader {
             layers.push(layer);
         }
         if items != size {
-            let found = Number::Whole(size);
+            let found = size.to_string();
             let allowed = "it is the sum of the layers' items";
             return Err(at(0, FormatError::Field { field: "number of items", found, allowed }));
         }
         Ok(Self { size, options: Options(options), growth, layers })
     }
 
-    /// Builds the header of a filter.
+    /// Returns the bytes of the header of a filter.
     pub(super) fn write(
         size: u64,
         options: Options,
@@ -147,7 +154,7 @@ impl DumpHeader {
     ) -> Vec<u8> {
         let mut data = Vec::with_capacity(HEAD + layers.len() * LAYER);
         data.extend(size.to_le_bytes());
-        // Every layer takes 8 bytes at least and twice the time of the last to fill.
+        // The number of layers is below 2^32: each layer takes at least 8 bytes.
         #[allow(clippy::cast_possible_truncation)]
         data.extend((layers.len() as u32).to_le_bytes());
         data.extend(options.0.to_le_bytes());
@@ -167,7 +174,7 @@ impl DumpHeader {
     }
 }
 
-/// Reads a layer. The error has the byte of the layer at which the problem is.
+/// Reads the record of a layer. An error has the offset of the invalid field in the record.
 fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
     let mut fields = FieldCursor(record);
     let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
@@ -180,34 +187,39 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
         capacity: fields.u64(),
         power: fields.u8(),
     };
-    let check = |holds: bool, at: usize, field, found, allowed| {
-        if holds { Ok(()) } else { Err((at, FormatError::Field { field, found, allowed })) }
+    let check = |holds: bool, at: usize, field, found: &dyn Display, allowed| {
+        let found = || found.to_string();
+        if holds {
+            Ok(())
+        } else {
+            Err((at, FormatError::Field { field, found: found(), allowed }))
+        }
     };
-    let whole = Number::Whole;
     let sound = bytes > 0 && bytes % 8 == 0 && bytes < 1 << 60;
-    check(sound, 0, "bytes of a layer", whole(bytes), "they are a multiple of 8 below 2^60")?;
-    check(bits == bytes * 8, 8, "bits of a layer", whole(bits), "they are 8 times the bytes")?;
+    check(sound, 0, "bytes of a layer", &bytes, "they are a multiple of 8 below 2^60")?;
+    check(bits == bytes * 8, 8, "bits of a layer", &bits, "they are 8 times the bytes")?;
     let rate = error_rate > 0.0 && error_rate < 1.0;
-    check(rate, 24, "error rate", Number::Real(error_rate), "it lies between 0 and 1")?;
-    // The server's logarithm may differ from this machine's in the last digit.
+    let found = format_args!("{error_rate:e}");
+    check(rate, 24, "error rate", &found, "it lies between 0 and 1")?;
+    // The logarithm of the server's machine may differ in the last digit.
     let near = (per_item / bits_per_item(error_rate) - 1.0).abs() < 1e-9;
-    let found = Number::Real(per_item);
-    check(near, 32, "bits an item", found, "they are -ln(error rate) / ln(2)^2")?;
+    let found = format_args!("{per_item:e}");
+    check(near, 32, "bits an item", &found, "they are -ln(error rate) / ln(2)^2")?;
     #[allow(clippy::float_cmp)]
     let best = f64::from(shape.hashes) == hashes(per_item);
-    let found = whole(shape.hashes.into());
-    check(best, 40, "number of hashes", found, "it is ln(2) times the bits an item, rounded up")?;
-    let (found, allowed) = (whole(shape.capacity), "it is 1 or more");
-    check(shape.capacity > 0, 44, "capacity of a layer", found, allowed)?;
+    let allowed = "it is ln(2) times the bits an item, rounded up";
+    check(best, 40, "number of hashes", &shape.hashes, allowed)?;
+    let is_some = shape.capacity > 0;
+    check(is_some, 44, "capacity of a layer", &shape.capacity, "it is 1 or more")?;
     let room = size <= shape.capacity;
-    check(room, 16, "items of a layer", whole(size), "they are no more than its capacity")?;
+    check(room, 16, "items of a layer", &size, "they are no more than its capacity")?;
     let reached = shape.power == 0 || shape.power < 64 && 1 << shape.power <= bits;
-    let found = whole(shape.power.into());
-    check(reached, 52, "power of two", found, "it is 0, or 2 to it is at most the bits")?;
+    let allowed = "it is 0, or 2 to it is at most the bits";
+    check(reached, 52, "power of two", &shape.power, allowed)?;
     Ok(Layer { shape, size, ones: 0, bits: Vec::new() })
 }
 
-/// Reads numbers from the front of bytes. The caller knows that there are enough.
+/// Reader of the numbers at the start of bytes. The caller checks the number of bytes before.
 struct FieldCursor<'a>(&'a [u8]);
 
 impl FieldCursor<'_> {

@@ -1,11 +1,13 @@
-//! One layer of a filter: a Bloom filter with its own capacity and error rate.
+//! Layer of a filter: a Bloom filter with its own capacity and error rate.
 
+use super::TIGHTENING;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
 use crate::filter::Cells;
+use crate::filter::number::whole;
 
-/// One of the layers of a filter.
+/// Layer of a filter, with its bits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Layer {
     pub(super) shape: Shape,
@@ -13,21 +15,21 @@ pub struct Layer {
     pub(super) size: u64,
     /// Number of bits that are 1.
     pub(super) ones: u64,
-    /// Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. The shape has their number; while
-    /// the layer is loaded, there are fewer.
+    /// Bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. While the
+    /// layer is loaded, it has fewer bytes than its shape.
     pub(super) bits: Vec<u8>,
 }
 
-/// The natural logarithm of 2, in the digits of RedisBloom.
+/// Natural logarithm of 2, in the digits of RedisBloom.
 #[allow(clippy::approx_constant)]
 const LN_2: f64 = 0.693_147_180_559_945;
-/// The square of `LN_2`, in the digits of RedisBloom.
+/// Square of `LN_2`, in the digits of RedisBloom.
 const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 
-/// The first seed of an item's hashes.
+/// Seed of the first hash of an item.
 const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 
-/// The two hashes of an item, from which its bits come. A filter knows an item only by them.
+/// Both hashes of an item, from which its bit positions are computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Hashes {
     a: u64,
@@ -35,25 +37,63 @@ pub struct Hashes {
 }
 
 impl Hashes {
-    /// Hashes an item once, for all operations on it.
+    /// Computes the hashes of an item, which all methods of a filter take.
     pub(crate) fn of(item: &[u8]) -> Self {
         let a = crate::filter::hash::murmur64a(item, SEED);
         Self { a, b: crate::filter::hash::murmur64a(item, a) }
     }
 
-    /// Returns the two hashes as words.
-    pub(crate) fn words(self) -> [u64; 2] {
-        [self.a, self.b]
+    /// Returns both hashes as one number.
+    pub(crate) fn id(self) -> u128 {
+        u128::from(self.a) << u64::BITS | u128::from(self.b)
     }
 
-    /// Restores hashes from their two words.
-    pub fn from_words([a, b]: [u64; 2]) -> Self {
+    /// Restores the hashes from the number of [`Hashes::id`].
+    pub(crate) fn from_id(id: u128) -> Self {
+        // The upper half, and the lower.
+        #[allow(clippy::cast_possible_truncation)]
+        let (a, b) = ((id >> u64::BITS) as u64, id as u64);
         Self { a, b }
     }
 }
 
 impl Shape {
-    /// Returns the shape that RedisBloom gives to a layer; `None` if no 64-bit number has its bits.
+    /// Returns the shape of the first layer, of at most `limit` bytes.
+    pub(super) fn first(
+        error_rate: f64,
+        capacity: u64,
+        options: Options,
+        limit: u64,
+    ) -> Result<Self, ReserveError> {
+        // The rates of all layers together must stay below the requested rate.
+        let first = if options.is_fixed() { error_rate } else { error_rate * TIGHTENING };
+        if !(first > 0.0 && error_rate < 1.0) {
+            return Err(ReserveError::ErrorRate(error_rate));
+        }
+        Self::within(limit, limit, capacity, first, options)
+    }
+
+    /// Returns the shape of a layer of at most `left` of the `limit` bytes of a filter.
+    pub(super) fn within(
+        left: u64,
+        limit: u64,
+        capacity: u64,
+        error_rate: f64,
+        options: Options,
+    ) -> Result<Self, ReserveError> {
+        if capacity == 0 {
+            return Err(ReserveError::Capacity);
+        }
+        if error_rate <= 0.0 {
+            return Err(ReserveError::ErrorRate(error_rate));
+        }
+        Self::for_capacity(capacity, error_rate, options)
+            .filter(|shape| shape.bytes <= left)
+            .ok_or(ReserveError::TooLarge { capacity, limit })
+    }
+
+    /// Returns the shape that RedisBloom gives to a layer; `None` if its number of bits does not
+    /// fit into 64 bits.
     pub(super) fn for_capacity(capacity: u64, error_rate: f64, options: Options) -> Option<Self> {
         let bits_per_item = bits_per_item(error_rate);
         let wanted = capacity as f64 * bits_per_item;
@@ -66,7 +106,8 @@ impl Shape {
         let bits = {
             shape.hashes = hashes(bits_per_item) as u32;
             if options.is_rounded() {
-                // A power of two above the wanted bits, and the items that the rest has room for.
+                // The number of bits is a power of two above the wanted number. The additional bits
+                // increase the capacity.
                 shape.power = (exponent(wanted) + 1).clamp(0, 63) as u8;
                 let bits = 1_u64 << shape.power;
                 let spare = (bits as f64 - wanted) as u64;
@@ -80,12 +121,12 @@ impl Shape {
         Some(shape)
     }
 
-    /// Returns the number of positions that the hashes choose from.
+    /// Returns the number of positions from which the hashes choose.
     pub(super) fn modulus(&self) -> u64 {
         if self.power > 0 { 1 << self.power } else { self.bits() }
     }
 
-    /// Iterates over the positions of an item's bits.
+    /// Iterates over the bit positions of an item.
     #[inline]
     pub(super) fn positions(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = u64> + use<> {
         let modulus = self.modulus();
@@ -93,7 +134,7 @@ impl Shape {
     }
 }
 
-/// Returns the bits that an item takes at an error rate.
+/// Returns the number of bits for each item at an error rate.
 pub(super) fn bits_per_item(error_rate: f64) -> f64 {
     (error_rate.ln() / LN_2_SQUARED).abs()
 }
@@ -103,7 +144,7 @@ pub(super) fn hashes(bits_per_item: f64) -> f64 {
     (LN_2 * bits_per_item).ceil()
 }
 
-/// Returns the exponent of a positive number that is not subnormal.
+/// Returns the binary exponent of a positive number that is not subnormal.
 fn exponent(number: f64) -> i64 {
     // The exponent has 11 bits.
     #[allow(clippy::cast_possible_wrap)]
@@ -112,7 +153,7 @@ fn exponent(number: f64) -> i64 {
 }
 
 impl Layer {
-    /// Builds an empty layer of a shape.
+    /// Allocates an empty layer of a shape.
     pub(super) fn new(shape: Shape) -> Result<Self, ReserveError> {
         let refused = ReserveError::Memory { bytes: shape.bytes };
         let bytes = usize::try_from(shape.bytes).map_err(|_| refused.clone())?;
@@ -137,32 +178,30 @@ impl Layer {
         self.shape.error_rate
     }
 
-    /// Returns the number of the layer's bits.
+    /// Returns the number of bits of the layer.
     pub fn bits(&self) -> u64 {
         self.shape.bits()
     }
 
-    /// Returns the number of bits, from the first on, that can be set.
+    /// Returns the number of bits at the start of the layer that can be set.
     pub fn reach(&self) -> u64 {
         self.shape.modulus()
     }
 
-    /// Returns all bits: bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
+    /// Returns the bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`.
     pub fn bytes(&self) -> &[u8] {
         &self.bits
     }
 
-    /// Estimates the number of items of this layer and another one of the same shape together.
+    /// Estimates the number of items that are in this layer or in another layer of the same shape.
     pub(super) fn united_size(&self, other: &Self) -> u64 {
         let ones = self.bits.iter().zip(&other.bits);
         let ones = ones.map(|(own, other)| u64::from((own | other).count_ones())).sum();
-        // The number is not negative, and far below 2^64.
-        #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
-        let estimate = self.cells().keys(ones).round() as u64;
+        let estimate = whole(self.cells().keys(ones).round());
         estimate.clamp(self.size.max(other.size), self.size + other.size)
     }
 
-    /// Adds the bits of a layer of the same shape. From then on, the layer counts `size` items.
+    /// Adds the bits of a layer of the same shape. `size` is the new number of items.
     pub(super) fn unite(&mut self, other: &Self, size: u64) {
         for (byte, other) in self.bits.iter_mut().zip(&other.bits) {
             *byte |= other;
@@ -186,12 +225,12 @@ impl Layer {
         self.ones
     }
 
-    /// Returns the current share of unseen items that the layer reports as seen.
+    /// Returns the current error rate of the layer.
     pub(crate) fn rate_now(&self) -> Rate {
         self.shape.rate(self.ones as f64 / self.shape.modulus() as f64, self.size)
     }
 
-    /// Returns the number of items that the layer has room for.
+    /// Returns the number of further items for which the layer has room.
     pub(super) fn room(&self) -> u64 {
         self.shape.capacity - self.size.min(self.shape.capacity)
     }
@@ -213,7 +252,7 @@ impl Layer {
         self.size += 1;
     }
 
-    /// Iterates over the byte, and the bit in it, of each position.
+    /// Iterates over the positions of an item: the index of the byte, and the mask of the bit.
     fn places(&self, hashes: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
         self.shape.positions(hashes).map(|bit| {
             // All bytes of the layer are in memory.

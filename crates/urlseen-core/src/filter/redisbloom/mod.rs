@@ -1,23 +1,23 @@
-//! The filters of RedisBloom, as `BF.SCANDUMP` gives them and `BF.LOADCHUNK` takes them.
+//! Filters of RedisBloom, in the format of `BF.SCANDUMP` and `BF.LOADCHUNK`.
 //!
 //! ```text
 //! chunks (iterator, data) -> Loader -> Filter -> contains, add -> Filter::chunks
 //! ```
 //!
-//! A [`Filter`] is exact: it gives the same answers as the server, and grows by the same layers.
-//! After the same adds, its chunks are byte for byte the server's. Chunks come from files and
-//! servers, so the loader trusts none of their content. It takes memory only for numbers that it
-//! has checked, or for bytes that have arrived.
+//! A [`Filter`] gives the same answers as the server, and grows with the same layers. After the
+//! same additions, its chunks have the same bytes as those of the server. Chunks come from files
+//! and servers, so the loader does not trust them. It allocates memory only by numbers that it has
+//! checked, or for bytes that have arrived.
 //!
 //! ```text
 //! a = MurmurHash64A (item, 0xc6a4a7935bd1e995), b = MurmurHash64A (item, a)
 //! bit i of a layer = (a + i b mod 2^64) mod its bits, i = 0 to its hashes - 1
 //! ```
 //!
-//! An item is in the filter if any layer has all its bits. It is added to the newest layer. Once
-//! that layer is full, a new one follows, with `growth` times the capacity and half the error rate.
-//! This was tried with RedisBloom 2.8. A server with the setting `bf-hash-seed` has other hashes,
-//! and its dumps are refused.
+//! An item is in the filter if any layer has all bits of the item. A new item is added to the
+//! newest layer. Once that layer is full, another layer follows, with `growth` times the capacity
+//! and half the error rate. These rules were tested with RedisBloom 2.8. A server with the setting
+//! `bf-hash-seed` has other hashes, and its dumps are refused.
 
 pub mod dump;
 mod error;
@@ -37,16 +37,15 @@ pub use error::ReserveError;
 pub use error::{AddError, ChunkError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
-pub use filter::{Chunk, Filter, Growth};
+pub use filter::{Chunk, DEFAULT_EXPANSION, Filter};
 pub use forecast::Forecast;
 pub use layer::{Hashes, Layer};
 pub use loader::Loader;
 pub use places::LayerBits;
 pub use rate::Rate;
 
-/// Name of the rule by which keys of RedisBloom's layout become bit positions. Bits of one rule
-/// have no meaning under another.
+/// Name of RedisBloom's rule from keys to bit positions. Bits of another rule have no meaning.
 pub(super) const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 
-/// Factor from a layer's error rate to that of the next one.
+/// Factor from a layer's error rate to the error rate of the next layer.
 const TIGHTENING: f64 = 0.5;

@@ -1,27 +1,23 @@
-//! Positions of an item's bits, without a filter.
+//! Bit positions of an item in a filter that does not exist.
 
-use super::filter::Growth;
+use super::Hashes;
 use super::header::{Options, Shape};
-use super::{Hashes, TIGHTENING};
 
-/// Positions of an item's bits in the first layer of a filter.
+/// Bit positions of an item in the first layer of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LayerBits {
-    /// Number of the layer's bits.
+    /// Number of bits of the layer.
     pub bits: u64,
-    /// Positions of the item, in the order of the hashes. Some may coincide.
+    /// Bit positions of the item, in the order of the hashes. Some may coincide.
     pub positions: Vec<u64>,
 }
 
 impl LayerBits {
-    /// Computes the positions for a filter with this reservation; `None` if the reservation is
-    /// impossible.
-    pub fn of(item: &[u8], error_rate: f64, capacity: u64, growth: Growth) -> Option<Self> {
-        let (options, rate) = match growth {
-            Growth::None => (Options::NONSCALING, error_rate),
-            Growth::Expansion(_) => (Options::SCALING, error_rate * TIGHTENING),
-        };
-        let shape = Shape::for_capacity(capacity, rate, options)?;
+    /// Computes the bit positions in a filter with this reservation. Returns `None` if no filter
+    /// can have this reservation.
+    pub fn of(item: &[u8], error_rate: f64, capacity: u64, expansion: u32) -> Option<Self> {
+        let options = Options::of(expansion);
+        let shape = Shape::first(error_rate, capacity, options, u64::MAX).ok()?;
         let positions = shape.positions(Hashes::of(item)).collect();
         Some(Self { bits: shape.bits(), positions })
     }
@@ -34,7 +30,7 @@ mod tests {
 
     #[test]
     fn they_are_the_bits_that_an_item_sets() {
-        for growth in [Growth::None, Growth::Expansion(2)] {
+        for growth in [0, 2] {
             let mut filter = Filter::reserve(0.01, 1000, growth, u64::MAX).unwrap();
             filter.add(b"item").unwrap();
             let LayerBits { bits, mut positions } =

@@ -17,24 +17,26 @@
 //!          chance 2 n / m^2 for each j: in sum 2 (1 + f) / (1 - f) n / m^2, for n items.
 //! ```
 //!
-//! An item of d positions is taken for seen with the chance f^d instead of f^k. In a layer that is
-//! full, f is about 1/2: "short" then makes some 4 / (k m), and for o = 1 "closed" makes 0.9 / m.
-//! Left out are two items in one closed set for o > 1: counts of layers of less than 2,000 bits can
-//! be twice what is computed, those of larger ones are within a quarter.
+//! The filter reports an unseen item with d different positions as seen with the chance f^d instead
+//! of f^k. In a full layer, f is about 1/2. Then "short" adds about 4 / (k m) to the error rate,
+//! and for o = 1 "closed" adds 0.9 / m. The case of two items in one closed set for o > 1 is left
+//! out. So the true rate of a layer of less than 2,000 bits can be twice the computed rate. Larger
+//! layers are within a quarter.
 
 use super::header::Shape;
 
-/// Share of never added items that the filter reports as seen.
+/// Error rate: the share of unseen items that a filter or layer reports as seen.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// Share for all reasons together.
+    /// Error rate for all reasons together.
     pub total: f64,
-    /// Share caused by the bits that are 1, as if positions were random.
+    /// Error rate that random positions would have: it depends only on the share of set bits.
     pub(crate) by_bits: f64,
 }
 
 impl Rate {
-    /// Returns the rate of a filter that takes an item for seen if any of its layers does.
+    /// Computes the error rate of a filter from the error rates of its layers. A filter reports an
+    /// item as seen if any layer does.
     pub(super) fn of_layers(layers: impl Iterator<Item = Self>) -> Self {
         // For small shares, 1 less the product would lose its digits.
         let mut logarithms = [0.0; 2];
@@ -46,23 +48,23 @@ impl Rate {
         Self { total, by_bits }
     }
 
-    /// Warning text, if the hashes make more errors than the bits.
+    /// Returns a warning text, if the hashes cause more errors than the bits.
     pub fn warning(self) -> Option<String> {
         let Self { total, by_bits } = self;
         (total > 2.0 * by_bits).then(|| {
             format!(
-                "RedisBloom's hashes set the error rate of this filter, not its bits: full, it \
-                 takes a share of {total:.1e} of unseen fingerprints for seen, and its bits alone \
-                 would make {by_bits:.1e}. A lower error rate hardly helps; the layout native \
-                 keeps to it"
+                "RedisBloom's hashes set the error rate of this filter, not its bits: once full, \
+                 the filter reports a share of {total:.1e} of the unseen fingerprints as seen, and \
+                 its bits alone would cause {by_bits:.1e}. A lower filter.error_rate hardly \
+                 helps; the kind native keeps the requested rate"
             )
         })
     }
 }
 
 impl Shape {
-    /// Returns the rate of a layer of this shape with `items` items and a share `fill` of its bits
-    /// set.
+    /// Returns the error rate of a layer of this shape with `items` items. `fill` is the share of
+    /// its bits that are set.
     pub(super) fn rate(&self, fill: f64, items: u64) -> Rate {
         if fill >= 1.0 {
             return Rate { total: 1.0, by_bits: 1.0 };
@@ -78,7 +80,7 @@ impl Shape {
     }
 }
 
-/// Positions of an item that was never added.
+/// Positions of an unseen item in a layer.
 struct Progression {
     hashes: u32,
     fill: f64,
@@ -131,7 +133,8 @@ impl Progression {
     }
 }
 
-/// Returns Euler's totient: how many of the numbers up to `number` have no common divisor with it.
+/// Returns Euler's totient: the number of integers from 1 to `number` that have no common divisor
+/// with `number`.
 fn totient(number: u32) -> f64 {
     let (mut left, mut totient) = (number, number);
     for divisor in 2..=number {
@@ -147,14 +150,15 @@ fn totient(number: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Filter, Growth, Hashes, Layer};
+    use super::super::{DEFAULT_EXPANSION, Filter, Hashes, Layer};
     use super::*;
 
-    /// Fills layers with random items and asks for others. Returns the number taken for seen, and
-    /// the computed mean rate.
+    /// Fills layers with random items and tests other items. Returns the number of these that are
+    /// reported as seen, and the computed mean rate.
     fn counted(shape: Shape, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
         let mut random = fastrand::Rng::with_seed(7);
-        let mut item = || Hashes::from_words([random.u64(..), random.u64(..)]);
+        let mut item =
+            || Hashes::from_id(u128::from(random.u64(..)) << 64 | u128::from(random.u64(..)));
         let (mut seen, mut mean) = (0, Rate { total: 0.0, by_bits: 0.0 });
         for _ in 0..filters {
             let mut layer = Layer::new(shape).unwrap();
@@ -207,7 +211,7 @@ mod tests {
     /// Uses the hashes of real items, as `BF.RESERVE` makes the filter.
     #[test]
     fn a_small_filter_for_a_low_rate_is_bound_by_its_hashes_and_says_so() {
-        let mut filter = Filter::reserve(1e-10, 30, Growth::default(), 1 << 20).unwrap();
+        let mut filter = Filter::reserve(1e-10, 30, DEFAULT_EXPANSION, 1 << 20).unwrap();
         for n in 0..30 {
             filter.add(format!("item {n}").as_bytes()).unwrap();
         }
@@ -217,8 +221,8 @@ mod tests {
         assert!((30.0..1000.0).contains(&expected), "{expected}");
         assert!((seen as f64 / expected - 1.0).abs() < 0.5, "{seen} of {unseen}, not {expected}");
         let warning = filter.rate_when_full().warning().unwrap();
-        assert!(warning.contains("the layout native keeps to it"), "{warning}");
-        let large = Filter::reserve(1e-4, 100_000, Growth::default(), 1 << 24).unwrap();
+        assert!(warning.contains("the kind native keeps the requested rate"), "{warning}");
+        let large = Filter::reserve(1e-4, 100_000, DEFAULT_EXPANSION, 1 << 24).unwrap();
         assert_eq!(large.rate_when_full().warning(), None);
     }
 

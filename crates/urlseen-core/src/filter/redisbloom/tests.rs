@@ -15,7 +15,6 @@ use serde::Deserialize;
 use serde_json::Value;
 use sha1::{Digest, Sha1};
 
-use super::error::Number;
 use super::header::Options;
 use super::*;
 
@@ -30,7 +29,7 @@ struct Dump {
     /// Number of added items: `sha1(NAME:i)` in hex digits, for each i from 0.
     n: usize,
     reported_new: u64,
-    /// Numbers i of the 20,000 `sha1(other-NAME:i)` that the server called seen.
+    /// Numbers i of the 20,000 items `sha1(other-NAME:i)` that the server reported as seen.
     others_seen: HashSet<usize>,
     info: Value,
     /// Chunks: iterator and base64 data.
@@ -50,9 +49,9 @@ impl Dump {
     fn reserved(&self) -> Filter {
         let arguments = self.reserve.clone().unwrap_or_else(|| vec!["0.01".into(), "100".into()]);
         let growth = match arguments.get(2).map(String::as_str) {
-            None => Growth::default(),
-            Some("NONSCALING") => Growth::None,
-            Some("EXPANSION") => Growth::Expansion(arguments[3].parse().unwrap()),
+            None => DEFAULT_EXPANSION,
+            Some("NONSCALING") => 0,
+            Some("EXPANSION") => arguments[3].parse().unwrap(),
             Some(other) => panic!("an argument {other}"),
         };
         let (rate, capacity) = (arguments[0].parse().unwrap(), arguments[1].parse().unwrap());
@@ -65,8 +64,17 @@ impl Dump {
     }
 
     fn loaded(&self) -> Filter {
-        Filter::from_chunks(self.chunks(), LIMIT).unwrap()
+        from_chunks(self.chunks(), LIMIT).unwrap()
     }
+}
+
+/// Reads a filter from all its chunks, in order: iterator and data.
+fn from_chunks(chunks: Vec<(i64, Vec<u8>)>, limit: u64) -> Result<Filter, ChunkError> {
+    let mut chunks = chunks.into_iter();
+    let (iterator, header) = chunks.next().unwrap_or((1, Vec::new()));
+    let mut loader = Loader::new(iterator, &header, limit)?;
+    chunks.try_for_each(|(iterator, data)| loader.load(iterator, &data))?;
+    loader.finish()
 }
 
 fn dumped(name: &str) -> &'static Dump {
@@ -119,10 +127,7 @@ fn filters_of_the_server_say_of_themselves_what_it_says() {
         assert_eq!(filter.size(), dump.info["Number of items inserted"]);
         assert_eq!(filter.capacity(), dump.info["Capacity"]);
         assert_eq!(filter.layers().len(), dump.info["Number of filters"]);
-        let expansion = match filter.growth() {
-            Growth::Expansion(times) => Some(times),
-            Growth::None => None,
-        };
+        let expansion = Some(filter.expansion()).filter(|&times| times > 0);
         assert_eq!(serde_json::json!(expansion), dump.info["Expansion rate"]);
         assert!(chunks(&filter) == dump.chunks(), "{}", dump.name);
     }
@@ -135,7 +140,7 @@ fn a_filter_of_the_server_goes_on_here() {
     for n in 0..4000 {
         whole.add(item(&dump.name, n).as_bytes()).unwrap();
     }
-    let mut moved = Filter::from_chunks(chunks(&whole), LIMIT).unwrap();
+    let mut moved = from_chunks(chunks(&whole), LIMIT).unwrap();
     for n in 4000..dump.n {
         moved.add(item(&dump.name, n).as_bytes()).unwrap();
     }
@@ -144,7 +149,7 @@ fn a_filter_of_the_server_goes_on_here() {
 
 #[test]
 fn a_full_filter_that_is_not_to_grow_still_knows_its_items() {
-    let mut filter = Filter::reserve(1e-9, 10, Growth::None, LIMIT).unwrap();
+    let mut filter = Filter::reserve(1e-9, 10, 0, LIMIT).unwrap();
     for n in 0..10 {
         assert_eq!(filter.add(item("full", n).as_bytes()), Ok(true));
     }
@@ -156,36 +161,35 @@ fn a_full_filter_that_is_not_to_grow_still_knows_its_items() {
 
 #[test]
 fn a_filter_does_not_outgrow_its_limit() {
-    let mut filter = Filter::reserve(0.01, 100, Growth::Expansion(u32::MAX), 1000).unwrap();
+    let mut filter = Filter::reserve(0.01, 100, u32::MAX, 1000).unwrap();
     let error = (0..).find_map(|n| filter.add(item("grown", n).as_bytes()).err()).unwrap();
     assert_eq!(filter.size(), 100);
     let too_large = ReserveError::TooLarge { capacity: 100 * u64::from(u32::MAX), limit: 1000 };
     assert_eq!(error, AddError::NoLayer(too_large));
     // Layers of 144 and of 312 bytes.
     for (limit, grows) in [(455, false), (456, true)] {
-        let mut filter = Filter::reserve(0.01, 100, Growth::default(), limit).unwrap();
+        let mut filter = Filter::reserve(0.01, 100, DEFAULT_EXPANSION, limit).unwrap();
         let added = (0..150).all(|n| filter.add(item("grown", n).as_bytes()).is_ok());
         assert_eq!((added, filter.bytes()), (grows, if grows { 456 } else { 144 }), "{limit}");
     }
     for (rate, capacity, growth) in [
-        (0.0, 1, Growth::default()),
-        (1.0, 1, Growth::None),
-        (f64::NAN, 1, Growth::default()),
-        (-0.1, 1, Growth::default()),
-        (f64::MIN_POSITIVE / 2.0_f64.powi(52), 1, Growth::default()),
-        (0.01, 0, Growth::default()),
-        (0.01, 1, Growth::Expansion(0)),
-        (0.01, 1000, Growth::default()),
-        (0.01, u64::MAX, Growth::default()),
-        (0.99, u64::MAX, Growth::default()),
+        (0.0, 1, DEFAULT_EXPANSION),
+        (1.0, 1, 0),
+        (f64::NAN, 1, DEFAULT_EXPANSION),
+        (-0.1, 1, DEFAULT_EXPANSION),
+        (f64::MIN_POSITIVE / 2.0_f64.powi(52), 1, DEFAULT_EXPANSION),
+        (0.01, 0, DEFAULT_EXPANSION),
+        (0.01, 1000, DEFAULT_EXPANSION),
+        (0.01, u64::MAX, DEFAULT_EXPANSION),
+        (0.99, u64::MAX, DEFAULT_EXPANSION),
     ] {
         assert!(Filter::reserve(rate, capacity, growth, 1000).is_err(), "{rate} {capacity}");
     }
 }
 
-/// Tests the option that versions since 2.2 set. Without it, bits are rounded up to a power of two,
-/// and the capacity to the items that these bits hold. Worked out by hand: 100 items at half of
-/// 0.01 take 1102.8 bits; of 2048 the 945 others are enough for 85.
+/// Tests filters without the option that versions since 2.2 set. The number of bits is then rounded
+/// up to a power of two, and the capacity is increased accordingly. Computed by hand: 100 items at
+/// half of 0.01 take 1102.8 bits; the 945 other bits of 2048 are enough for 85 items.
 #[test]
 fn layers_of_early_versions_are_powers_of_two() {
     let options = Options::of_early_versions();
@@ -197,24 +201,24 @@ fn layers_of_early_versions_are_powers_of_two() {
     let layers: Vec<_> =
         filter.layers().iter().map(|layer| (layer.bits(), layer.capacity())).collect();
     assert_eq!(layers, [(2048, 185), (8192, 656)]);
-    assert_eq!(Filter::from_chunks(chunks(&filter), LIMIT), Ok(filter));
+    assert_eq!(from_chunks(chunks(&filter), LIMIT), Ok(filter));
 }
 
 #[test]
 fn large_layers_come_in_several_chunks() {
-    let filter = Filter::reserve(0.01, 30_000_000, Growth::default(), 1 << 30).unwrap();
+    let filter = Filter::reserve(0.01, 30_000_000, DEFAULT_EXPANSION, 1 << 30).unwrap();
     let all = chunks(&filter);
     let lengths: Vec<_> = all.iter().map(|(_, data)| data.len()).collect();
     assert_eq!(lengths, [73, MAX_CHUNK, MAX_CHUNK, 7_799_648]);
     assert_eq!(all[3].0, 1 + i64::try_from(filter.bytes()).unwrap());
-    assert_eq!(Filter::from_chunks(all, 1 << 30), Ok(filter));
+    assert_eq!(from_chunks(all, 1 << 30), Ok(filter));
 }
 
 /// Returns the problem of the chunks of the filter "scaled" after a change.
 fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
     let mut chunks = dumped("scaled").chunks();
     change(&mut chunks);
-    Filter::from_chunks(chunks, LIMIT).unwrap_err()
+    from_chunks(chunks, LIMIT).unwrap_err()
 }
 
 #[test]
@@ -240,14 +244,14 @@ fn chunks_that_are_missing_doubled_or_out_of_order_are_named() {
     }
     assert_eq!(
         problem(|chunks| chunks[2].0 = 7).to_string(),
-        "chunk 2 of the RedisBloom filter, byte 0: its iterator is 7, and 4505 is due: chunks are \
+        "chunk 2 of the RedisBloom filter, byte 0: its iterator is 7 instead of 4505: chunks are \
          missing, doubled or out of order; dump the filter again with BF.SCANDUMP and pass on \
          every chunk, in order"
     );
 }
 
 /// Writes `bytes` over the header at `at`. Returns the byte, the name and the value of the problem.
-fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, Number) {
+fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, String) {
     let found = problem(|chunks| chunks[0].1[at..at + bytes.len()].copy_from_slice(bytes));
     assert_eq!(found.chunk, 0);
     match found.problem {
@@ -258,23 +262,23 @@ fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, Number) {
 
 #[test]
 fn numbers_that_no_header_has_are_named() {
-    let whole = Number::Whole;
+    let whole = |number: u64| number.to_string();
     let long = |number: u64| number.to_le_bytes();
     for (at, bytes, expected) in [
         (0, &long(1)[..], (0, "number of items", whole(1))),
-        (12, &[0], (12, "options", Number::Flags(0))),
-        (12, &[7], (12, "options", Number::Flags(7))),
-        (12, &[21], (12, "options", Number::Flags(21))),
+        (12, &[0], (12, "options", "0x0".to_owned())),
+        (12, &[7], (12, "options", "0x7".to_owned())),
+        (12, &[21], (12, "options", "0x15".to_owned())),
         (20, &long(0), (20, "bytes of a layer", whole(0))),
         (20, &long(1385), (20, "bytes of a layer", whole(1385))),
         (20, &long(1 << 60), (20, "bytes of a layer", whole(1 << 60))),
         (73, &long(8), (81, "bits of a layer", whole(24_960))),
         (81, &long(24_961), (81, "bits of a layer", whole(24_961))),
         (36, &long(1001), (36, "items of a layer", whole(1001))),
-        (44, &1.0_f64.to_le_bytes(), (44, "error rate", Number::Real(1.0))),
-        (44, &(-0.5_f64).to_le_bytes(), (44, "error rate", Number::Real(-0.5))),
-        (52, &f64::INFINITY.to_le_bytes(), (52, "bits an item", Number::Real(f64::INFINITY))),
-        (52, &11.0_f64.to_le_bytes(), (52, "bits an item", Number::Real(11.0))),
+        (44, &1.0_f64.to_le_bytes(), (44, "error rate", "1e0".to_owned())),
+        (44, &(-0.5_f64).to_le_bytes(), (44, "error rate", "-5e-1".to_owned())),
+        (52, &f64::INFINITY.to_le_bytes(), (52, "bits an item", "inf".to_owned())),
+        (52, &11.0_f64.to_le_bytes(), (52, "bits an item", "1.1e1".to_owned())),
         (60, &9_u32.to_le_bytes(), (60, "number of hashes", whole(9))),
         (60, &u32::MAX.to_le_bytes(), (60, "number of hashes", whole(u32::MAX.into()))),
         (64, &long(0), (64, "capacity of a layer", whole(0))),
@@ -283,7 +287,7 @@ fn numbers_that_no_header_has_are_named() {
     ] {
         assert_eq!(header_problem(at, bytes), expected);
     }
-    // A not-a-number is found, too.
+    // A header with a NaN is refused, too.
     assert_eq!(header_problem(44, &f64::NAN.to_le_bytes()).1, "error rate");
     assert_eq!(header_problem(52, &f64::NAN.to_le_bytes()).1, "bits an item");
 }
@@ -308,7 +312,7 @@ fn headers_of_other_lengths_are_told_apart() {
     assert_eq!(seeded, ChunkError { chunk: 0, offset: 232, problem: FormatError::Seeded });
 }
 
-/// A header may claim any size; no memory is taken for bytes that have not come.
+/// A header may claim any size. The loader allocates no memory for bytes that have not arrived.
 #[test]
 fn layers_that_exceed_the_limit_are_refused_before_they_come() {
     let large = (1_u64 << 59) + 1384;
@@ -320,7 +324,7 @@ fn layers_that_exceed_the_limit_are_refused_before_they_come() {
         ChunkError { chunk: 0, offset: 20, problem: FormatError::TooLarge { limit: LIMIT } };
     assert_eq!(problem(change), too_large);
     let mut chunks = dumped("scaled").chunks();
-    let limited = |limit| Filter::from_chunks(dumped("scaled").chunks(), limit);
+    let limited = |limit| from_chunks(dumped("scaled").chunks(), limit);
     assert!(limited(26_824).is_ok());
     let third =
         ChunkError { chunk: 0, offset: 179, problem: FormatError::TooLarge { limit: 26_823 } };
@@ -345,8 +349,8 @@ fn a_refused_chunk_changes_nothing() {
 }
 
 proptest! {
-    /// Any chunk is read or refused. A filter that was read answers and takes items, and is written
-    /// with the same bytes.
+    /// Any chunk is either read or refused. A filter that was read can be tested and filled, and is
+    /// written with the same bytes.
     #[test]
     fn changed_chunks_never_panic(
         which in 0..6_usize,
@@ -372,7 +376,7 @@ proptest! {
                 *found = iterator;
             }
         }
-        if let Ok(mut filter) = Filter::from_chunks(chunks.clone(), LIMIT) {
+        if let Ok(mut filter) = from_chunks(chunks.clone(), LIMIT) {
             prop_assert_eq!(&self::chunks(&filter), &chunks);
             filter.contains(b"item");
             let _ = filter.add(b"item");
@@ -426,13 +430,13 @@ fn a_filter_that_room_was_made_in_takes_that_much_and_dumps_the_same() {
     assert!(chunks(&filter) == dump.chunks());
     filter.make_room(1 << 20).unwrap_err();
     // Layers of 144 and of 312 bytes.
-    let mut filter = Filter::reserve(0.01, 100, Growth::default(), 456).unwrap();
+    let mut filter = Filter::reserve(0.01, 100, DEFAULT_EXPANSION, 456).unwrap();
     assert!(filter.make_room(300).is_ok());
     assert!(matches!(filter.make_room(301), Err(AddError::NoLayer(_))));
     let full = (0..400).map(|n| filter.add(item("room", n).as_bytes())).find(Result::is_err);
     assert!(matches!(full, Some(Err(AddError::NoLayer(_)))));
     assert_eq!((filter.size(), filter.bytes()), (300, 456));
-    let mut fixed = Filter::reserve(1e-9, 10, Growth::None, LIMIT).unwrap();
+    let mut fixed = Filter::reserve(1e-9, 10, 0, LIMIT).unwrap();
     assert_eq!(fixed.make_room(10), Ok(()));
     assert_eq!(fixed.make_room(11), Err(AddError::Full(10)));
 }
@@ -476,7 +480,7 @@ fn the_error_rate_is_that_of_the_bits_that_are_set() {
     for n in 0..2000 {
         filter.add(item("counted", n).as_bytes()).unwrap();
     }
-    assert_eq!(Filter::from_chunks(chunks(&filter), LIMIT), Ok(filter), "as counted anew");
+    assert_eq!(from_chunks(chunks(&filter), LIMIT), Ok(filter), "as counted anew");
 }
 
 fn dump_of(filter: &Filter) -> Vec<u8> {
@@ -496,7 +500,7 @@ fn dumps_read_back() {
         let filter = dump.loaded();
         assert_eq!(read_dump(&dump_of(&filter)).unwrap(), filter);
     }
-    // Written like a script that knows only the documentation.
+    // This script is written from the documentation alone.
     let (iterator, header) = dumped("scaled").chunks().swap_remove(0);
     let bytes = dump_of(&dumped("scaled").loaded());
     let mut record = iterator.to_le_bytes().to_vec();
@@ -563,16 +567,13 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
 
 #[test]
 fn a_forecast_is_what_a_filter_comes_to() {
-    for (rate, capacity, growth) in [
-        (0.01, 100, Growth::default()),
-        (0.1, 50, Growth::Expansion(1)),
-        (1e-3, 1000, Growth::Expansion(4)),
-        (0.02, 20_000, Growth::None),
-    ] {
+    for (rate, capacity, growth) in
+        [(0.01, 100, DEFAULT_EXPANSION), (0.1, 50, 1), (1e-3, 1000, 4), (0.02, 20_000, 0)]
+    {
         let mut filter = Filter::reserve(rate, capacity, growth, 1 << 24).unwrap();
         for items in [1, capacity / 2, capacity, capacity + 1, 7 * capacity] {
             let forecast = Forecast::of(rate, capacity, growth, items).unwrap();
-            if growth == Growth::None && items > capacity {
+            if growth == 0 && items > capacity {
                 assert_eq!(forecast, None);
                 continue;
             }
@@ -593,6 +594,6 @@ fn a_forecast_is_what_a_filter_comes_to() {
         }
     }
     for (rate, capacity) in [(0.0, 1), (1.0, 1), (f64::NAN, 1), (0.01, 0), (0.01, u64::MAX)] {
-        assert!(Forecast::of(rate, capacity, Growth::default(), 1).is_err(), "{rate} {capacity}");
+        assert!(Forecast::of(rate, capacity, DEFAULT_EXPANSION, 1).is_err(), "{rate} {capacity}");
     }
 }

@@ -1,14 +1,14 @@
 //! Canonical form of a URL, byte for byte the same as in w3lib 2.5 and Scrapy 2.19.
 //!
-//! Scrapy treats a URL twice. A `Request` makes it *safe* with `w3lib.url.safe_url_string`: a form
-//! that both browsers and servers accept. A fingerprint then makes the safe URL *canonical* with
-//! `w3lib.url.canonicalize_url`: a form that equivalent URLs share. Neither is the WHATWG parser:
-//! default ports stay, hosts are not validated, and queries are sorted. [`push_request_url`] does
-//! both.
+//! Scrapy converts a URL twice. A `Request` makes the URL *safe* with `w3lib.url.safe_url_string`:
+//! a form that both browsers and servers accept. A fingerprint then makes the safe URL *canonical*
+//! with `w3lib.url.canonicalize_url`: a form that equivalent URLs share. Neither function follows
+//! the WHATWG parser: default ports stay, hosts are not validated, and queries are sorted.
+//! [`push_request_url`] does both conversions.
 //!
 //! All functions append to the caller's `String` and use the caller's [`Buffers`]. A thread that
-//! reuses both allocates nothing for ordinary links. Text encodings other than UTF-8, an argument
-//! of w3lib, are not supported.
+//! reuses the string and the buffers allocates nothing for ordinary links. w3lib also has an
+//! argument for other text encodings than UTF-8; this module supports only UTF-8.
 //!
 //! # Unicode versions
 //!
@@ -47,17 +47,19 @@ use split::{UrlParts, UrlTail};
 
 use crate::fingerprint::lanes;
 
-/// Treatment of the fragment in a canonical URL: `keep_fragments` of w3lib and Scrapy.
+/// Treatment of the fragment, the part of a URL after the `#`. This is `keep_fragments` of w3lib
+/// and Scrapy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fragments {
-    /// Removes the fragment, the default. Servers do not receive it, so it names no other resource.
+    /// Removes the fragment. This is the default, because servers never receive the fragment.
     #[default]
     Drop,
-    /// Keeps the fragment, for crawls with a browser: a script of the page may act on it.
+    /// Keeps the fragment. This is for crawls with a browser, in which scripts of a page may read
+    /// the fragment.
     Keep,
 }
 
-/// Working memory, to be reused from one URL to the next.
+/// Working memory, which a caller reuses from one URL to the next.
 #[derive(Debug, Default)]
 pub struct Buffers {
     cleaned: String,
@@ -72,16 +74,16 @@ struct TailBuffers {
     fields: Vec<query::Field>,
 }
 
-/// Returns true if Scrapy accepts `url`, either made safe or to be sent verbatim.
+/// Returns true if Scrapy accepts a URL that is already safe, or that is sent verbatim.
 pub(crate) fn is_absolute(url: &str) -> bool {
     url.contains("://") || url.starts_with("about:") || url.starts_with("data:")
 }
 
-/// Appends the canonical form of a discovered request URL: makes it safe, tests that it is
-/// absolute, and makes it canonical.
+/// Appends the canonical form of a discovered request URL to `out`. Makes the URL safe, checks that
+/// the URL is absolute, and makes the URL canonical.
 ///
 /// # Errors
-/// Returns an error if Scrapy or w3lib refuses the URL. The content of `out` is then meaningless.
+/// Scrapy or w3lib would refuse the URL. The content of `out` is then meaningless.
 pub fn push_request_url(
     url: &str,
     fragments: Fragments,
@@ -114,23 +116,10 @@ pub fn push_request_url(
     push_canonical(&split::split(cleaned)?, fragments, &mut buffers.tail, out)
 }
 
-/// Appends the safe form of a URL: w3lib's `safe_url_string`.
+/// Appends the canonical form of a URL to `out`: w3lib's `canonicalize_url`.
 ///
 /// # Errors
-/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
-#[cfg(test)]
-pub(crate) fn push_safe_url(
-    url: &str,
-    buffers: &mut Buffers,
-    out: &mut String,
-) -> Result<(), CanonicalizeError> {
-    push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
-}
-
-/// Appends the canonical form of a URL: w3lib's `canonicalize_url`.
-///
-/// # Errors
-/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
+/// w3lib would refuse the URL. The content of `out` is then meaningless.
 pub(crate) fn push_canonical_url(
     url: &str,
     fragments: Fragments,
@@ -182,9 +171,10 @@ fn push_canonical(
     Ok(())
 }
 
-/// Inserts `//` at `start`, before the authority and the path, if one of three cases holds. The URL
-/// has an authority. Or its path would be read as an authority. Or its scheme has authorities by
-/// custom, and the path is empty or begins with `/`. The path begins at `path_start`.
+/// Inserts `//` at `start`, before the authority and the path. The slashes are inserted in three
+/// cases. First, the URL has an authority. Second, the path begins with `//`, and would be read as
+/// an authority. Third, URLs of the scheme usually have an authority, and the path is empty or
+/// begins with `/`. The path begins at `path_start`.
 fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut String) {
     let path = &out[path_start..];
     if path_start > start

@@ -1,13 +1,14 @@
-//! Fast path for the scheme, host and port of nearly every link.
+//! Fast path for the scheme, host and port of nearly all links.
 
 use super::bytes::plain_in_host;
 use crate::fingerprint::lanes;
 
-/// Cuts a plain origin off a cleaned URL: `http` or `https`, a host of ASCII letters, digits and
-/// `-._`, and perhaps a port without leading zeros. Returns `None` for any other URL.
+/// Splits a cleaned URL after its origin, if the origin is plain. A plain origin has the scheme
+/// `http` or `https`, a host of ASCII letters, digits and `-._`, and either no port or a port
+/// without leading zeros. Returns `None` for any other URL.
 ///
-/// The safe form of such an origin differs only by its lower case, and so does the canonical form.
-/// Both can therefore be made in one pass.
+/// Both the safe form and the canonical form of a plain origin are its lower case. So the origin
+/// can be converted in one pass.
 pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     let bytes = url.as_bytes();
     let host = ["https://", "http://"].iter().find_map(|scheme| {
@@ -22,16 +23,15 @@ pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
         return None;
     }
     if bytes.get(end) == Some(&b':') {
-        end += 1 + plain_port(&bytes[end + 1..])?;
+        end += 1 + plain_port(&url[end + 1..])?;
     }
     matches!(bytes.get(end), None | Some(b'/' | b'?' | b'#')).then(|| url.split_at(end))
 }
 
-/// Number of digits of the port at the start of `bytes`, if the port is already canonical.
-fn plain_port(bytes: &[u8]) -> Option<usize> {
-    let digits = bytes.iter().take_while(|byte| byte.is_ascii_digit()).count();
-    let canonical = (1..=5).contains(&digits) && bytes[0] != b'0';
-    let number =
-        bytes.iter().take(digits.min(5)).fold(0, |port, digit| port * 10 + u32::from(digit - b'0'));
-    (canonical && u16::try_from(number).is_ok()).then_some(digits)
+/// Returns the number of digits of the port at the start of `text`. Returns `None` unless the port
+/// is already canonical.
+fn plain_port(text: &str) -> Option<usize> {
+    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+    let port = &text[..digits];
+    (!port.starts_with('0') && port.parse::<u16>().is_ok()).then_some(digits)
 }

@@ -3,7 +3,7 @@
 
 use super::*;
 
-/// Canonical form of a request's URL.
+/// Returns the canonical form of the URL of a request.
 fn request_url(url: &str) -> Result<String, CanonicalizeError> {
     let mut canonical = String::new();
     push_request_url(url, Fragments::Drop, &mut Buffers::default(), &mut canonical)?;
@@ -284,4 +284,16 @@ fn shortcut_changes_nothing() {
     {
         assert!(origin::split_plain(url).is_none(), "{url}");
     }
+}
+
+/// Appends the safe form of a URL: w3lib's `safe_url_string`.
+///
+/// # Errors
+/// Returns an error if w3lib refuses the URL. The content of `out` is then meaningless.
+pub(super) fn push_safe_url(
+    url: &str,
+    buffers: &mut Buffers,
+    out: &mut String,
+) -> Result<(), CanonicalizeError> {
+    push_safe(&split::split(split::cleaned(url, &mut buffers.cleaned))?, out)
 }

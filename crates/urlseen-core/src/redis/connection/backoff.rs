@@ -5,39 +5,34 @@ use std::time::Duration;
 /// Shortest wait for any jitter, so that attempts never spin.
 const SHORTEST: Duration = Duration::from_millis(10);
 
+/// Bound of the first wait, and of all waits.
+const FIRST: Duration = Duration::from_millis(50);
+const LONGEST: Duration = Duration::from_secs(5);
+
 /// Growing waits between attempts. The bound is 50 ms after the first failure and doubles up to 5
-/// s. Attempts then go on for ever at 5 s.
+/// s. After that, the bound stays at 5 s.
 ///
 /// Each wait is drawn evenly between 10 ms and the bound ("full jitter"). Many processes that lost
 /// one server therefore do not return all at once.
 ///
-/// This type neither sleeps nor draws numbers: the caller does both, so tests can check the waits.
+/// The caller sleeps and draws the numbers, so that tests can check the waits.
 #[derive(Debug, Clone)]
 pub struct Backoff {
-    first: Duration,
-    longest: Duration,
     /// Upper bound of the next wait.
     bound: Duration,
 }
 
 impl Default for Backoff {
     fn default() -> Self {
-        Self::new(Duration::from_millis(50), Duration::from_secs(5))
+        Self { bound: FIRST }
     }
 }
 
 impl Backoff {
-    /// Starts with waits up to `first`, and doubles the bound up to `longest`. Bounds under 10 ms
-    /// count as 10 ms.
-    pub(crate) fn new(first: Duration, longest: Duration) -> Self {
-        let first = first.max(SHORTEST);
-        Self { first, longest: longest.max(first), bound: first }
-    }
-
     /// Returns the wait after one more failure. `random` is any evenly drawn number.
     pub fn next_wait(&mut self, random: u64) -> Duration {
         let span = self.bound.saturating_sub(SHORTEST);
-        self.bound = self.bound.saturating_mul(2).min(self.longest);
+        self.bound = (self.bound * 2).min(LONGEST);
         // The product of 64 random bits and the span, divided by 2^64, is even and never above the
         // span.
         let share = (u128::from(random) * span.as_nanos()) >> 64;
@@ -46,7 +41,7 @@ impl Backoff {
 
     /// Resets the bound after a success.
     pub fn reset(&mut self) {
-        self.bound = self.first;
+        *self = Self::default();
     }
 }
 
@@ -77,33 +72,21 @@ mod tests {
 
     #[test]
     fn the_wait_is_spread_evenly_over_its_span() {
-        let mut backoff = Backoff::new(Duration::from_millis(110), Duration::from_millis(110));
         let waits: Vec<u128> = (0..=4)
-            .map(|quarter| backoff.next_wait(quarter * (u64::MAX / 4)).as_millis())
+            .map(|quarter| Backoff::default().next_wait(quarter * (u64::MAX / 4)).as_millis())
             .collect();
-        assert_eq!(waits, [10, 34, 59, 84, 109]);
-    }
-
-    #[test]
-    fn even_a_backoff_of_nothing_does_not_spin() {
-        let mut backoff = Backoff::new(Duration::ZERO, Duration::ZERO);
-        assert_eq!(backoff.next_wait(0), SHORTEST);
-        assert_eq!(backoff.next_wait(u64::MAX), SHORTEST);
+        assert_eq!(waits, [10, 19, 29, 39, 49]);
     }
 
     proptest! {
         #[test]
         fn every_wait_lies_between_the_shortest_and_the_longest(
-            first in 0u64..10_000,
-            longest in 0u64..100_000,
             draws in prop::collection::vec(any::<u64>(), 1..200),
         ) {
-            let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
-            let mut backoff = Backoff::new(first, longest);
+            let mut backoff = Backoff::default();
             for random in draws {
                 let wait = backoff.next_wait(random);
-                prop_assert!(wait >= SHORTEST);
-                prop_assert!(wait <= longest.max(first).max(SHORTEST));
+                prop_assert!((SHORTEST..=LONGEST).contains(&wait));
             }
         }
     }

@@ -16,8 +16,8 @@ use crate::storage::descriptors;
 pub struct Timeouts {
     /// Limit for opening a connection, from the name look-up to the reply to the login.
     pub connect: Duration,
-    /// Limit for the silence of Redis while commands wait for an answer. It must be longer than the
-    /// wait of any `BLMOVE`, and longer than the longest script of any client: Redis answers
+    /// Limit for the silence of Redis while commands wait for replies. The limit must be longer
+    /// than the wait of any `BLMOVE`, and than the longest script of any client: Redis answers
     /// nothing while a script runs.
     pub response: Duration,
 }
@@ -47,35 +47,27 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
 
 /// Error for a connection that could not be opened.
 fn closed(address: &RedisAddress, error: &io::Error) -> LinkError {
-    let address_of = || address.to_string();
-    if let Some(remedy) = descriptors::remedy(error) {
-        return LinkError::NoDescriptor {
-            address: address_of(),
-            cause: format!("{error}; {remedy}"),
-        };
-    }
-    if stream::wants_certificate(error) {
-        return LinkError::CertificateWanted;
-    }
-    let inner = error.get_ref();
-    if inner.and_then(|inner| inner.downcast_ref::<rustls::Error>()).is_some() {
-        return LinkError::Tls { address: address_of(), cause: error.to_string() };
-    }
+    let (address_text, cause) = (address.to_string(), error.to_string());
+    let is_tls_error =
+        error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>);
     match error.kind() {
-        io::ErrorKind::PermissionDenied => LinkError::SocketForbidden { address: address_of() },
+        _ if let Some(remedy) = descriptors::remedy(error) => {
+            let cause = format!("{error}; {remedy}");
+            LinkError::NoDescriptor { address: address_text, cause }
+        }
+        _ if stream::wants_certificate(error) => LinkError::CertificateWanted,
+        _ if is_tls_error => LinkError::Tls { address: address_text, cause },
+        io::ErrorKind::PermissionDenied => LinkError::SocketForbidden { address: address_text },
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => hung_up(address),
-        _ => LinkError::Unreachable { address: address_of(), cause: error.to_string() },
+        _ => LinkError::Unreachable { address: address_text, cause },
     }
 }
 
 /// Error for a server that closed the connection before it answered anything.
 fn hung_up(address: &RedisAddress) -> LinkError {
-    let address_of = || address.to_string();
-    if address.is_tls() {
-        LinkError::TlsHungUp { address: address_of() }
-    } else {
-        LinkError::HungUp { address: address_of() }
-    }
+    let is_tls = address.is_tls();
+    let address = address.to_string();
+    if is_tls { LinkError::TlsHungUp { address } } else { LinkError::HungUp { address } }
 }
 
 /// Logs in, selects the database and names the connection.

@@ -1,4 +1,4 @@
-//! Connection on which Redis answers commands in the order in which they were sent.
+//! Connection to Redis with pipelined commands. Replies arrive in the order of the commands.
 
 use std::collections::VecDeque;
 use std::future::{Future, poll_fn};
@@ -10,31 +10,34 @@ use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use redis::aio::ConnectionLike;
-use redis::{Cmd, ErrorKind, Pipeline, RedisError, RedisFuture, RedisResult, Value};
+use redis::{
+    Cmd, ErrorKind, FromRedisValue, Pipeline, RedisError, RedisFuture, RedisResult, Value,
+};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{Instant, Sleep};
 use tokio_util::io::poll_read_buf;
 
 use super::packed::Packed;
 use super::page;
+pub use super::page::Entries;
 use super::reply::{Frame, Places, ReplyError, ReplyScan};
 use super::stream::Stream;
 use crate::redis::error::LinkError;
 
-/// Most commands that may wait for a reply.
+/// Maximum number of commands that wait for replies.
 pub(crate) const WAITING_MAX: usize = 32;
 
-/// Most bytes of one read, unless replies are larger.
+/// Maximum number of bytes of one read, unless replies are larger.
 const READ: usize = 256 << 10;
 
-/// Least free space in the buffer for the next read.
+/// Minimum free space in the buffer for the next read.
 const ROOM: usize = 16 << 10;
 
-/// Memory for commands that is kept between commands.
+/// Bytes of memory that stay allocated for later commands.
 const KEPT: usize = 1 << 20;
 
-/// Pipelined connection. Commands go out when the next reply is awaited, and replies come back one
-/// by one in order. The content of a reply stays in the buffer that received it.
+/// Pipelined connection. The link sends commands when its user waits for the next reply, and
+/// returns the replies in order. The content of a reply stays in the receive buffer.
 pub struct Link {
     stream: Box<dyn Stream>,
     /// Commands to be written, of which the first `written` bytes are out.
@@ -46,7 +49,7 @@ pub struct Link {
     scan: ReplyScan,
     /// Length of the longest recent reply.
     longest: usize,
-    /// Commands that wait for a reply: the number of server replies that each of them takes.
+    /// Number of server replies that each waiting command takes.
     waiting: VecDeque<usize>,
     /// First error among the replies of the current command, without the last one.
     error: Option<Reply>,
@@ -66,7 +69,7 @@ pub struct Reply {
 }
 
 impl Link {
-    /// Wraps a stream that is open and logged in, such as the end of a simulated server. The
+    /// Wraps an open stream, such as the end of a simulated server. The
     /// connection counts as lost if commands wait and the server is silent for `silence`.
     pub fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -97,7 +100,8 @@ impl Link {
         self.waiting.is_empty()
     }
 
-    /// Queues a command after all others. It goes out when a reply is next awaited.
+    /// Queues a command after all other commands. The link sends it when its user waits for the
+    /// next reply.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
@@ -107,9 +111,9 @@ impl Link {
         command.write_packed_command(&mut self.out);
     }
 
-    /// Queues a transaction: Redis runs all its commands without any other in between, or none if
-    /// it refuses one of them. There is one reply for all: the reply to `EXEC`, or the reason why
-    /// there is none.
+    /// Queues a transaction. Redis runs all of its commands without other commands in between, or
+    /// none if it refuses one of them. The transaction has one reply: the reply to `EXEC`, or the
+    /// first error.
     ///
     /// # Panics
     /// If there is no room ([`Link::has_room`]).
@@ -124,9 +128,9 @@ impl Link {
         redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 
-    /// Waits for the reply to the oldest command. Without such a command, it waits for ever.
-    /// Dropping the future loses nothing. After [`LinkError::LostConnection`] and
-    /// [`LinkError::Garbled`] the link is unusable.
+    /// Waits for the reply to the oldest command, or for ever if no command waits. Dropping the
+    /// future loses nothing. After [`LinkError::LostConnection`] and [`LinkError::Garbled`] the
+    /// link is unusable.
     pub async fn receive(&mut self) -> Result<Reply, LinkError> {
         let reply = self.next().await?;
         if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
@@ -137,6 +141,13 @@ impl Link {
         debug_assert!(self.is_idle());
         self.send(command);
         self.receive().await?.into_value()
+    }
+
+    /// Sends a command, waits for its reply, and reads the reply as a `T`. No other command may
+    /// wait.
+    pub async fn query<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, LinkError> {
+        let value = redis::from_redis_value(self.call(command).await?);
+        value.map_err(|error| LinkError::Garbled { cause: error.to_string() })
     }
 
     fn wait_for(&mut self, replies: usize) {
@@ -241,31 +252,25 @@ impl Reply {
         self.bytes.starts_with(b"-")
     }
 
-    /// Value of the reply. An error in the reply becomes an error.
+    /// Converts the reply to a value. An error in the reply becomes an error.
     pub fn into_value(self) -> Result<Value, LinkError> {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
 
-    /// Page of a reply to `SSCAN`, or `None` for any other reply.
+    /// Converts a reply to `SSCAN` to a page. Returns `None` for any other reply.
     pub fn into_page(self) -> Option<Page> {
         let (cursor, members) = page::page(&self.bytes, self.places?)?;
         Some(Page { cursor, bytes: self.bytes, members })
     }
 
-    /// Entries of a reply to `XRANGE`, with the values of one field, or `None` for any other reply.
+    /// Converts a reply to `XRANGE` to entries, with the values of one field. Returns `None` for
+    /// any other reply.
     pub fn into_entries(self, field: &[u8]) -> Option<Entries> {
-        let mut entries = Entries { bytes: self.bytes, ..Entries::default() };
-        for page::Entry { id, value, size } in page::entries(&entries.bytes, &self.places?, field)?
-        {
-            entries.ids.push(id);
-            entries.values.push(value);
-            entries.largest = entries.largest.max(size);
-        }
-        Some(entries)
+        page::entries(self.bytes, &self.places?, field)
     }
 
-    /// Strings of an array that holds nothing else: their bytes, and their positions. `None` for
-    /// any other reply.
+    /// Converts an array of strings to its bytes and the positions of the strings. Returns `None`
+    /// for any other reply.
     pub fn into_strings(self) -> Option<(Bytes, Vec<Range<usize>>)> {
         let Places { strings, arrays } = self.places?;
         (arrays.len() == 1).then_some((self.bytes, strings))
@@ -281,19 +286,6 @@ pub struct Page {
     pub bytes: Bytes,
     /// Positions of the members in `bytes`.
     pub members: Vec<Range<usize>>,
-}
-
-/// Entries of a reply to `XRANGE`.
-#[derive(Debug, Default)]
-pub struct Entries {
-    /// Bytes that contain the values.
-    pub bytes: Bytes,
-    /// Ids of the entries: milliseconds, then the number in the lower half.
-    pub ids: Vec<u128>,
-    /// Position of the value of each entry; empty if it has none.
-    pub values: Vec<Range<usize>>,
-    /// Number of bytes of the largest entry, with all of its fields.
-    pub largest: usize,
 }
 
 fn unreadable(malformed: ReplyError) -> RedisError {
@@ -331,7 +323,7 @@ impl ConnectionLike for Link {
         })
     }
 
-    /// Returns a fixed number, because no code here asks for it.
+    /// Returns a fixed number, because no code of urlseen asks for the number.
     fn get_db(&self) -> i64 {
         0
     }

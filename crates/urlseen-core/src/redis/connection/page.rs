@@ -1,11 +1,13 @@
-//! Replies whose strings stay in the buffer that received them: a list, a page of a scan (`SSCAN`),
-//! and entries of a stream (`XRANGE`).
+//! Pages of a scan (`SSCAN`) and entries of a stream (`XRANGE`), whose strings stay in the receive
+//! buffer.
 
 use std::ops::Range;
 
-use super::reply::{ArrayPlace, Places};
+use bytes::Bytes;
 
-/// Reads a page of a scan: the cursor of the next page (0 after the last one) and the positions of
+use super::reply::Places;
+
+/// Reads a page of a scan: the cursor of the next page (0 after the last page) and the positions of
 /// the members. Returns `None` for any other reply.
 pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize>>)> {
     let Places { mut strings, arrays } = places;
@@ -17,20 +19,23 @@ pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize
     Some((std::str::from_utf8(&reply[cursor]).ok()?.parse().ok()?, strings))
 }
 
-/// Entry of a stream in a reply.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Entry {
-    /// Id of the entry: milliseconds, then the number in the lower half.
-    pub(super) id: u128,
-    /// Value of the field that the caller asked for; empty if there is none.
-    pub(super) value: Range<usize>,
-    /// Number of bytes of the whole entry.
-    pub(super) size: usize,
+/// Entries of a reply to `XRANGE`.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Entries {
+    /// Bytes that contain the values.
+    pub bytes: Bytes,
+    /// Ids of the entries. Each has the milliseconds in its upper half, and the number in its lower
+    /// half.
+    pub ids: Vec<u128>,
+    /// Position of the value of each entry; empty if the entry has no value.
+    pub values: Vec<Range<usize>>,
+    /// Number of bytes of the largest entry, with all of its fields.
+    pub largest: usize,
 }
 
 /// Reads the entries of a stream, with the value of the first field of this name. Returns `None`
 /// for any other reply.
-pub(super) fn entries(reply: &[u8], places: &Places, field: &[u8]) -> Option<Vec<Entry>> {
+pub(super) fn entries(reply: Bytes, places: &Places, field: &[u8]) -> Option<Entries> {
     let Places { strings, arrays } = places;
     let (whole, arrays) = arrays.split_first()?;
     let (pairs, rest) = arrays.as_chunks();
@@ -38,17 +43,18 @@ pub(super) fn entries(reply: &[u8], places: &Places, field: &[u8]) -> Option<Vec
         return None;
     }
     let ends = pairs.iter().skip(1).map(|[entry, _]| entry.at).chain([reply.len()]);
-    let entry = |([entry, fields], end): (&[ArrayPlace; 2], usize)| {
+    let mut all = Entries::default();
+    for ([entry, fields], end) in pairs.iter().zip(ends) {
         if (entry.len, fields.strings) != (2, entry.strings + 1) {
             return None;
         }
-        let id = entry_id(&reply[strings[entry.strings].clone()])?;
+        all.ids.push(entry_id(&reply[strings[entry.strings].clone()])?);
         let (fields, _) = strings.get(fields.strings..)?.get(..fields.len)?.as_chunks();
         let found = fields.iter().find(|[name, _]| &reply[name.clone()] == field);
-        let value = found.map_or(0..0, |[_, value]| value.clone());
-        Some(Entry { id, value, size: end - entry.at })
-    };
-    pairs.iter().zip(ends).map(entry).collect()
+        all.values.push(found.map_or(0..0, |[_, value]| value.clone()));
+        all.largest = all.largest.max(end - entry.at);
+    }
+    Some(Entries { bytes: reply, ..all })
 }
 
 fn entry_id(text: &[u8]) -> Option<u128> {
@@ -70,8 +76,8 @@ mod tests {
         super::page(reply, places(reply)?)
     }
 
-    fn entries(reply: &[u8], field: &[u8]) -> Option<Vec<Entry>> {
-        super::entries(reply, &places(reply)?, field)
+    fn entries(reply: &[u8], field: &[u8]) -> Option<Entries> {
+        super::entries(Bytes::copy_from_slice(reply), &places(reply)?, field)
     }
 
     #[test]
@@ -92,11 +98,11 @@ mod tests {
                       *2\r\n$3\r\n9-9\r\n*4\r\n$1\r\nu\r\n$0\r\n\r\n$1\r\nu\r\n$1\r\nq\r\n";
         let found = entries(reply, b"u").unwrap();
         let ids = [1 << 64, u128::from(u64::MAX) << 64 | 2, 9 << 64 | 9];
-        assert_eq!(found.iter().map(|entry| entry.id).collect::<Vec<_>>(), ids);
-        let values: Vec<_> = found.iter().map(|entry| &reply[entry.value.clone()]).collect();
+        assert_eq!(found.ids, ids);
+        let values: Vec<_> = found.values.iter().map(|value| &reply[value.clone()]).collect();
         assert_eq!(values, [&b"xy"[..], b"", b""]);
-        assert_eq!(found.iter().map(|entry| entry.size).sum::<usize>(), reply.len() - 4);
-        assert_eq!(entries(b"*0\r\n", b"u"), Some(Vec::new()));
+        assert_eq!(found.largest, 51);
+        assert_eq!(entries(b"*0\r\n", b"u").map(|found| found.ids), Some(Vec::new()));
         for end in 0..reply.len() {
             assert_eq!(entries(&reply[..end], b"u"), None, "{end} bytes");
         }

@@ -1,6 +1,6 @@
-//! Reader that finds the end of a reply and the strings in it, so that items stay in the buffer
-//! that received them. It knows only that part of the Redis protocol (RESP2). The `redis` crate
-//! interprets all other replies.
+//! Reader that finds the end of a reply and the strings in the reply, so that items stay in the
+//! receive buffer. It knows only arrays and strings of the Redis protocol (RESP2). The `redis`
+//! crate reads all other replies.
 //!
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>
 
@@ -9,7 +9,7 @@ use std::ops::Range;
 /// Longest accepted string. `proto-max-bulk-len` is 512 MB by default, and can be raised.
 const STRING_MAX: usize = 1 << 32;
 
-/// Most accepted elements of an array: a list holds no more.
+/// Maximum number of elements of an array: a list holds no more.
 const ARRAY_MAX: usize = 1 << 32;
 
 /// Deepest accepted nesting of arrays. Replies to the commands used here have at most two levels.
@@ -18,8 +18,8 @@ const DEPTH_MAX: usize = 8;
 /// Longest accepted line: a length, a number, or an error with the whole message of a script.
 const LINE_MAX: usize = 64 << 10;
 
-/// Most elements to reserve memory for before they arrive: a peer can announce a large number
-/// cheaply.
+/// Maximum number of elements to reserve memory for before they arrive, because a peer can announce
+/// any number.
 const RESERVE_MAX: usize = 100_000;
 
 /// Error for bytes that are not a reply.
@@ -53,11 +53,11 @@ pub(super) struct Places {
 /// Position of an array in a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct ArrayPlace {
-    /// Position of its first byte.
+    /// Position of the first byte of the array.
     pub(super) at: usize,
-    /// Number of strings before it.
+    /// Number of strings before the array.
     pub(super) strings: usize,
-    /// Number of its elements.
+    /// Number of elements of the array.
     pub(super) len: usize,
 }
 
@@ -74,14 +74,13 @@ pub(super) struct Frame {
 struct ReplyLine<'a> {
     kind: u8,
     rest: &'a [u8],
-    /// Position of the content after this line.
+    /// Position of the first byte after this line.
     behind: usize,
 }
 
 impl ReplyScan {
-    /// Continues with a reply of which `bytes` have arrived, always from its first byte and never
-    /// fewer than before. Returns `None` until the reply is complete. The next call then begins a
-    /// new reply.
+    /// Continues to read a reply. `bytes` are its first bytes, and never fewer than in the call
+    /// before. Returns `None` until the reply is complete. The next call then begins a new reply.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
         loop {
             // Nearly all content is short strings.
@@ -132,10 +131,15 @@ impl ReplyScan {
     /// Counts an element that was read. Returns the reply if that was the last element.
     #[inline]
     fn frame(&mut self) -> Option<Frame> {
-        self.is_complete().then(|| {
-            let Self { at: len, places, is_mixed, .. } = std::mem::take(self);
-            Frame { len, places: (!is_mixed).then_some(places) }
-        })
+        while let Some(missing) = self.missing.last_mut() {
+            *missing -= 1;
+            if *missing > 0 {
+                return None;
+            }
+            self.missing.pop();
+        }
+        let Self { at: len, places, is_mixed, .. } = std::mem::take(self);
+        Some(Frame { len, places: (!is_mixed).then_some(places) })
     }
 
     /// Records a string. Returns the position after it.
@@ -166,18 +170,6 @@ impl ReplyScan {
     fn other(&mut self, behind: usize) -> usize {
         self.is_mixed = true;
         behind
-    }
-
-    /// Counts an element that was read. Returns true if it was the last one.
-    fn is_complete(&mut self) -> bool {
-        while let Some(missing) = self.missing.last_mut() {
-            *missing -= 1;
-            if *missing > 0 {
-                return false;
-            }
-            self.missing.pop();
-        }
-        true
     }
 
     /// Returns the first line of the next element, or `None` if it is not complete.

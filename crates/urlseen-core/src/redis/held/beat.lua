@@ -1,7 +1,7 @@
--- Counts a consumer's heartbeat up and lists the deliveries that it holds. The consumer compares
--- the list with its own and so finds deliveries that it does not know.
+-- Increments the heartbeat of a consumer, and lists the deliveries that the consumer holds. The
+-- consumer compares the list with its own, and so finds unknown deliveries.
 -- KEYS: consumers, held requests of the consumer
 -- ARGV: consumer
--- Answers the delivery ids.
+-- Returns the delivery ids.
 redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
 return redis.call('HKEYS', KEYS[2])

@@ -9,7 +9,8 @@ use super::{HeldKeys, HeldRecord, HeldRequest};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
-/// Most bytes of a reject that contains its item. A larger item is stored after its reject.
+/// Maximum size of a reject that contains its item, in bytes. A larger item is stored after its
+/// reject.
 const MOST: usize = 1 << 20;
 
 /// Calls for the held requests of one crawl.
@@ -30,7 +31,7 @@ pub struct Calls {
 pub enum Popped {
     /// Nothing, because the sink is empty.
     Empty,
-    /// Nothing, because the consumer holds as many requests as it may.
+    /// Nothing, because the consumer holds the maximum number of requests.
     Full,
     /// Request that the consumer holds from now on.
     Request(HeldRequest),
@@ -41,7 +42,8 @@ pub enum Popped {
 pub enum Counted {
     /// Number of requests in source, processing list and sink, and held by any consumer.
     Requests(u64),
-    /// All existing consumers, because they differ from those that the caller named.
+    /// Names of all existing consumers. The caller did not name exactly these consumers, so their
+    /// requests were not counted.
     Consumers(Vec<String>),
 }
 
@@ -50,11 +52,12 @@ pub enum Counted {
 pub enum Requeued {
     /// Nothing was done, because the consumer's heartbeat has changed.
     Alive,
-    /// All requests are back except those that were delivered too often.
+    /// All requests are in the sink again, except requests that were delivered too often.
     Done {
         /// Number of requests that are in the sink again.
         put_back: u64,
-        /// Requests that were delivered too often. They are still held and have to be rejected.
+        /// Requests that were delivered too often. The consumer still holds them, and the caller
+        /// must reject them.
         too_often: Vec<TooOften>,
     },
 }
@@ -71,8 +74,8 @@ pub struct TooOften {
 /// Reason of a reject: no consumer finished the request.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "delivered {count} times and never finished, to {before} {consumer}: its page may kill its \
-     consumer. Requeue it once the consumer is repaired"
+    "delivered {count} times and never finished, to {before} {consumer}: its page may crash the \
+     consumer. Requeue it after the consumer is repaired"
 )]
 struct NeverFinished<'a> {
     count: u64,
@@ -97,24 +100,19 @@ impl Calls {
         }
     }
 
-    /// Crawl record of this crawl.
+    /// Returns the crawl record of this crawl.
     pub fn record(&self) -> &HeldRecord {
         &self.record
     }
 
-    /// Keys of the held requests.
+    /// Returns the keys of the held requests.
     pub fn keys(&self) -> &HeldKeys {
         &self.keys
     }
 
     /// Pops a request under this delivery id. A repeated call returns the same request.
     pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
-        let HeldRecord { sink, sink_kind, pop, .. } = &self.record;
-        let HeldKeys { consumers, requeues, .. } = &self.keys;
-        let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
-        let numbers = [delivery.to_string(), most.to_string()];
-        let words = [&**sink_kind, pop, consumer, &numbers[0], &numbers[1]];
-        self.pop.call(&keys, words.map(Vec::from).into())
+        self.sink_call(&self.pop, consumer, [delivery.to_string(), most.to_string()])
     }
 
     /// Reads the reply to [`Calls::pop`]. Returns `None` for a value that no pop writes.
@@ -140,7 +138,8 @@ impl Calls {
         self.beat.call(&keys, vec![consumer.into()])
     }
 
-    /// Counts in one step the requests that wait, are on their way, or are held by these consumers.
+    /// Counts, in one step, the requests in source, processing list and sink, and the requests that
+    /// the consumers `known` hold.
     pub fn count(&self, known: &[String]) -> Call<'_> {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
@@ -184,18 +183,31 @@ impl Calls {
         Ok(pairs.into_iter().filter_map(|(id, value)| HeldRequest::parse(id, &value)).collect())
     }
 
-    /// Puts held requests of a consumer back into the sink: the given deliveries, or all if none
-    /// are given. `heartbeat` is the last one that the caller saw, and must be unchanged. It is
-    /// empty if the consumer or a person gives the requests back. That does not count as a
-    /// delivery.
+    /// Puts held requests of a consumer back into the sink: the given deliveries, or all deliveries
+    /// if the list is empty. `heartbeat` is the last heartbeat that the caller saw, and must be
+    /// unchanged. An empty `heartbeat` means that the consumer or a person gives the requests back.
+    /// Such a requeue does not count as a delivery.
     pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
-        let HeldRecord { sink, sink_kind, pop, deliveries: most, .. } = &self.record;
+        let words = [heartbeat.to_owned(), self.record.deliveries.to_string()];
+        let deliveries = deliveries.iter().map(ToString::to_string);
+        self.sink_call(&self.requeue, consumer, words.into_iter().chain(deliveries))
+    }
+
+    /// Prepares a call that moves requests between the sink and the held requests of a consumer.
+    fn sink_call<'a>(
+        &self,
+        script: &'a Script,
+        consumer: &str,
+        words: impl IntoIterator<Item = String>,
+    ) -> Call<'a> {
+        let HeldRecord { sink, sink_kind, pop, .. } = &self.record;
         let HeldKeys { consumers, requeues, .. } = &self.keys;
         let keys = [sink, consumers, &*self.keys.held(consumer), requeues];
-        let most = most.to_string();
-        let words = [&**sink_kind, pop, consumer, heartbeat, &most].map(Vec::from);
-        let deliveries = deliveries.iter().map(|delivery| delivery.to_string().into_bytes());
-        self.requeue.call(&keys, words.into_iter().chain(deliveries).collect())
+        let first = [&**sink_kind, pop, consumer].map(Vec::from);
+        script.call(
+            &keys,
+            first.into_iter().chain(words.into_iter().map(String::into_bytes)).collect(),
+        )
     }
 
     /// Reads the reply to [`Calls::requeue`].
@@ -224,7 +236,8 @@ impl Calls {
         self.reject(consumer, &request.delivery, &request.item, &reason)
     }
 
-    /// Moves a held request to the rejects. The reply is 1, or 0 if the consumer does not hold it.
+    /// Moves a held request to the rejects. The reply is 1, or 0 if the consumer does not hold the
+    /// request.
     pub fn reject(
         &self,
         consumer: &str,

@@ -1,8 +1,8 @@
--- Counts in one step the requests that wait, are on their way through urlseen, or are held.
+-- Counts in one step the requests in source, processing list and sink, and the held requests.
 -- KEYS: source, processing list, sink, consumers, held requests of each consumer that the caller
 -- knows
 -- ARGV: kind of sink, the consumers that the caller knows, in the order of their keys
--- Answers the count, or the names of all consumers if the caller knows others.
+-- Returns the count, or the names of all consumers if the caller knows other consumers.
 local source, processing, sink, consumers = unpack(KEYS, 1, 4)
 local kind = ARGV[1]
 

@@ -1,8 +1,8 @@
--- Acknowledges a delivery and pushes the requests that its page led to, in one step. Does nothing
--- if the consumer no longer holds the delivery: another consumer has it then.
+-- Acknowledges a delivery and pushes the requests of the links on its page, in one step. Does
+-- nothing if the consumer no longer holds the delivery, because then another consumer has it.
 -- KEYS: source, held requests of the consumer, requeues
 -- ARGV: command that pushes to the source (RPUSH or LPUSH), delivery id, the requests
--- Answers 1 if it was done, 0 if the delivery is not held.
+-- Returns 1 after the acknowledgement, 0 if the consumer does not hold the delivery.
 local source, held, requeues = unpack(KEYS)
 local push, delivery = ARGV[1], ARGV[2]
 

@@ -1,11 +1,11 @@
 -- Pops the first request of the sink and holds it for a consumer, in one step. A consumer that lost
--- the reply sends the same delivery id again and gets the same delivery. A late call from an
--- abandoned connection also gets the same delivery: it must not overwrite it.
+-- the reply sends the same delivery id again, and gets the same delivery. A late call from an
+-- abandoned connection also gets the same delivery, and overwrites nothing.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
 -- ARGV: kind of sink (list or zset), end of a list to pop from (LEFT or RIGHT), consumer,
---       delivery id, most requests to hold
--- Answers nil if the sink is empty, 'full' if the consumer holds its most, or
--- 'SCORE COUNT BYTES' of the request: COUNT deliveries came before this one.
+--       delivery id, maximum number of requests to hold
+-- Returns nil if the sink is empty, 'full' if the consumer holds its maximum, or
+-- 'SCORE COUNT BYTES' of the request. COUNT is the number of earlier deliveries.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, delivery = unpack(ARGV, 1, 4)
 local most = tonumber(ARGV[5])
@@ -34,8 +34,8 @@ if redis.call('EXISTS', requeues) == 1 then
 end
 local value = score .. ' ' .. count .. ' ' .. item
 
--- Redis refuses the first write if memory is short, and nothing fails after that. The request is
--- therefore in its new place before it leaves the old one.
+-- If memory is short, Redis refuses the first write. No later write fails. So the request is in its
+-- new place before it leaves the sink.
 redis.call('HINCRBY', consumers, consumer, 1)
 redis.call('HSET', held, delivery, value)
 sink_remove_first(kind, from, sink)

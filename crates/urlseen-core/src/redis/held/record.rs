@@ -6,7 +6,7 @@ use std::time::Duration;
 /// Version of the protocol between the daemon and its producers and consumers.
 const PROTOCOL: &str = "1";
 
-/// URL of the request whose fingerprint shows a program's algorithm. It is not canonical.
+/// URL, not canonical, of a test request. Its fingerprint shows the algorithm of a program.
 pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
 /// Crawl record. docs/reference/held.md describes its fields.
@@ -36,7 +36,7 @@ pub struct HeldRecord {
     pub rejects: String,
     /// Key of the list of fingerprints to forget; empty if the daemon cannot forget.
     pub forget: String,
-    /// Most deliveries of a request that no consumer finishes.
+    /// Maximum number of deliveries of a request that no consumer finishes.
     pub deliveries: u64,
     /// Time without a heartbeat after which a consumer counts as stopped.
     pub timeout: Duration,
@@ -48,20 +48,20 @@ pub struct HeldRecord {
 pub enum RecordError {
     /// Record of another version of the protocol.
     #[error(
-        "it is of protocol {found:?}, written by urlseen {urlseen}, and this program works with \
-         protocol {PROTOCOL}; build the program with the crate of that version"
+        "it has protocol {found:?}, written by urlseen {urlseen}, and this program uses protocol \
+         {PROTOCOL}; build the program with the crate of that version"
     )]
     Protocol { found: String, urlseen: String },
     /// Record without one of the fields.
     #[error(
-        "it lacks the field {field}: it was damaged, or another program writes it; start the \
-         daemon again, which writes it anew"
+        "it lacks the field {field}: it was damaged, or another program writes it; restart the \
+         daemon, which writes the record again"
     )]
     Missing { field: &'static str },
     /// Field with a value that has no meaning.
     #[error(
         "its field {field} is {value:?}, which is no valid value: it was damaged, or another \
-         program writes it; start the daemon again, which writes it anew"
+         program writes it; restart the daemon, which writes the record again"
     )]
     Odd { field: &'static str, value: String },
 }

@@ -1,8 +1,8 @@
--- Moves one held request to the rejects. A request that is too large for its reject goes to the
--- list of oversize rejects, after its reject.
+-- Moves a held request to the rejects. If the request is too large for its reject, the script
+-- pushes the reject and then the request to the list of oversize rejects.
 -- KEYS: held requests of the consumer, requeues, rejects, oversize rejects
--- ARGV: delivery id, the reject as JSON, 1 if the request is not in it
--- Answers 1 if it was done, 0 if the delivery is not held.
+-- ARGV: delivery id, reject as JSON, 1 if the reject does not contain the request
+-- Returns 1 after the move, 0 if the consumer does not hold the delivery.
 local held, requeues, rejects, oversize = unpack(KEYS)
 local delivery, reject, is_oversize = unpack(ARGV)
 

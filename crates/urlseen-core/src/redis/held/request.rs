@@ -5,8 +5,6 @@
 pub struct HeldRequest {
     /// Delivery id, unique among the deliveries of the consumer.
     pub delivery: String,
-    /// Score in a sorted set, as Redis writes it; `0` in a list.
-    pub(crate) score: String,
     /// Number of deliveries before this one.
     pub count: u64,
     /// Item as popped, byte for byte.
@@ -14,13 +12,13 @@ pub struct HeldRequest {
 }
 
 impl HeldRequest {
-    /// Reads `SCORE COUNT BYTES`. Returns `None` for anything else.
+    /// Reads `SCORE COUNT BYTES`. Returns `None` for any other text.
     pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(3, |&byte| byte == b' ');
         let mut text = || std::str::from_utf8(parts.next()?).ok();
-        let (score, count) = (text()?.to_owned(), text()?.parse().ok()?);
-        score.parse::<f64>().ok()?;
-        Some(Self { delivery, score, count, item: parts.next()?.to_vec() })
+        text()?.parse::<f64>().ok()?;
+        let count = text()?.parse().ok()?;
+        Some(Self { delivery, count, item: parts.next()?.to_vec() })
     }
 }
 
@@ -31,8 +29,7 @@ mod tests {
     #[test]
     fn a_value_is_score_count_and_bytes() {
         let held = HeldRequest::parse("7".to_owned(), b"-1.5e3 2 a b\n\xff").unwrap();
-        assert_eq!((held.score.as_str(), held.count), ("-1.5e3", 2));
-        assert_eq!(held.item, b"a b\n\xff");
+        assert_eq!((held.count, &held.item[..]), (2, &b"a b\n\xff"[..]));
         assert_eq!(HeldRequest::parse("7".to_owned(), b"inf 0 ").unwrap().item, b"");
         for other in [&b""[..], b"1", b"1 2", b"x 0 a", b"0 -1 a", b"0 x a"] {
             assert_eq!(HeldRequest::parse("7".to_owned(), other), None);

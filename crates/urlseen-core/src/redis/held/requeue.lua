@@ -1,13 +1,13 @@
--- Puts held requests of one consumer back into the sink: the first time in front, the second time
--- at the end. A request that was delivered too often stays held and is returned, so that the caller
--- moves it to the rejects. A request that a consumer or a person gives back goes in front, and that
--- does not count as a delivery: it does not show that the request harms a consumer. Removes the
--- consumer's entry once everything was put back.
+-- Puts held requests of one consumer back into the sink: the first time in front, later at the end.
+-- A request that was delivered too often stays held. The script returns that request, and the
+-- caller moves it to the rejects. If a consumer or a person gives a request back, the request goes
+-- in front. That does not count as a delivery, because it does not show that the request harms a
+-- consumer. Removes the entry of the consumer after all of its requests were put back.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
--- ARGV: kind of sink, end of a list to pop from, consumer, its heartbeat as last seen ('' if a
---       consumer or a person gives back), most deliveries, the delivery ids (none: all)
--- Answers 'alive' if the heartbeat is another one by now; otherwise how many were put back, and
--- the id and value of each request that was delivered too often, and the consumers before.
+-- ARGV: kind of sink, end of a list to pop from, consumer, its last known heartbeat ('' if a
+--       consumer or a person gives back), maximum number of deliveries, delivery ids (none: all)
+-- Returns 'alive' if the heartbeat has changed. Otherwise returns the number of requests put back,
+-- and for each request that was delivered too often: its id, its value and its earlier consumers.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, heartbeat = unpack(ARGV, 1, 4)
 local most = tonumber(ARGV[5])

@@ -2,8 +2,8 @@
 
 use redis::{Cmd, cmd};
 
-/// Beginning of every script: the most arguments of one Lua call, and the refusal of commands that
-/// this user may not run.
+/// Beginning of every script: the maximum number of arguments of a Lua call, and the refusal of
+/// commands that the user may not run.
 pub const COMMON: &str = include_str!("common.lua");
 
 /// Lua script, and the hash by which Redis knows it.
@@ -22,23 +22,23 @@ impl Script {
         Self { hash: redis::Script::new(&text).get_hash().to_owned(), text }
     }
 
-    /// Text that is sent to Redis.
+    /// Returns the text that is sent to Redis.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// SHA-1 of the text, the argument of `EVALSHA`.
+    /// Returns the SHA-1 of the text, the argument of `EVALSHA`.
     pub fn hash(&self) -> &str {
         &self.hash
     }
 
     /// Prepares a call with these keys and arguments.
-    pub(crate) fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
+    pub fn call(&self, keys: &[&str], arguments: Vec<Vec<u8>>) -> Call<'_> {
         let keys = keys.iter().map(ToString::to_string).collect();
         Call { script: self, keys, arguments }
     }
 
-    /// Command that loads the script into a server.
+    /// Builds the command that loads the script into a server.
     pub fn load(&self) -> Cmd {
         let mut command = cmd("SCRIPT");
         command.arg("LOAD").arg(&self.text);
@@ -55,12 +55,13 @@ pub struct Call<'a> {
 }
 
 impl Call<'_> {
-    /// Call with the script's text, which any server understands.
+    /// Builds the call with the script's text, which any server understands.
     pub fn by_text(&self) -> Cmd {
         self.by("EVAL", self.script.text())
     }
 
-    /// Call by the script's hash. A server that does not know the script answers `NOSCRIPT`.
+    /// Builds the call by the script's hash. A server that does not know the script answers
+    /// `NOSCRIPT`.
     pub fn by_hash(&self) -> Cmd {
         self.by("EVALSHA", self.script.hash())
     }

@@ -1,6 +1,6 @@
 -- Functions for a Redis list as sink. PUSH ('LPUSH' or 'RPUSH') is the command of the transaction.
 
--- Refuses unless `last` is the item that was pushed last.
+-- Refuses unless `last` is the newest item of the sink.
 local function sink_refusal(sink, last)
     local newest = redis.pcall('LINDEX', sink, PUSH == 'RPUSH' and -1 or 0)
     if type(newest) == 'table' and newest.err then

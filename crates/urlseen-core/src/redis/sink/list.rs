@@ -17,7 +17,7 @@ pub struct ListSink {
 }
 
 impl ListSink {
-    /// Creates a sink with this end.
+    /// Creates a sink that pushes to the given end.
     pub fn new(push_to: End) -> Self {
         Self { push_to }
     }
@@ -41,10 +41,6 @@ impl Sink for ListSink {
 
     fn argument<'a>(&self, item: &'a [u8], _: f64) -> Cow<'a, [u8]> {
         Cow::Borrowed(item)
-    }
-
-    fn has_ends(&self) -> bool {
-        true
     }
 
     fn is_scored(&self) -> bool {

@@ -4,7 +4,7 @@ local function sink_push_refusal(sink)
     return permission_refusal(PUSH, sink, '')
 end
 
--- Pushes those of `items` from `from` to `to`.
+-- Pushes the elements `from` to `to` of `items`.
 local function sink_push(sink, items, from, to)
     redis.call(PUSH, sink, unpack(items, from, to))
 end

@@ -1,7 +1,7 @@
 //! Sinks for unseen items.
 //!
-//! A new sink needs one new file that implements [`Sink`] and has the Lua functions that the commit
-//! calls. It also needs its lines at [`SinkKind`].
+//! A new sink needs one new file that implements [`Sink`] and has the Lua functions for the commit.
+//! The sink also needs its lines at [`SinkKind`].
 
 mod list;
 mod zset;
@@ -18,26 +18,25 @@ use crate::filter::choice::{Choice, ChoiceError, End, choices, choose};
 use list::ListSink;
 use zset::Zset;
 
-/// Place in Redis that unseen items are pushed to.
+/// Key in Redis that unseen items are pushed to.
 pub trait Sink: Send {
-    /// Sink for pushes by a plain command, if a script can undo such a push.
+    /// Returns the sink for pushes with a plain command. `None` if no script can undo a push with a
+    /// plain command.
     fn plain(&self) -> Option<&dyn PlainSink>;
 
-    /// Lua for scripts that push by themselves. `sink_push_refusal(sink)` returns a refusal unless
-    /// the script may push. `sink_push(sink, items, from, to)` pushes some of `items`, each in the
-    /// form of [`Sink::argument`]. `sink_length(sink)` returns the number of items in the sink.
+    /// Returns the Lua functions for scripts that push by themselves. `sink_push_refusal(sink)`
+    /// returns a refusal unless the script may push. `sink_push(sink, items, from, to)` pushes some
+    /// of `items`, each in the form of [`Sink::argument`]. `sink_length(sink)` returns the number
+    /// of items in the sink.
     fn lua_push(&self) -> String;
 
-    /// Form in which such a script gets an item and its score.
+    /// Returns the argument that passes an item and its score to a script with [`Sink::lua_push`].
     fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]>;
 
-    /// Returns true if `push_to` has a meaning for the sink.
-    fn has_ends(&self) -> bool;
-
-    /// Returns true if the sink orders items by their score.
+    /// Returns true if the sink orders items by their score. If not, the sink has two ends.
     fn is_scored(&self) -> bool;
 
-    /// Command for the number of items in the sink.
+    /// Builds the command for the number of items in the sink.
     fn length(&self, sink: &str) -> Cmd;
 
     /// Adds the needs of these commands to the needs of the crawl.
@@ -47,17 +46,19 @@ pub trait Sink: Send {
 /// Sink that a plain command pushes to, followed by a script that can undo the push. A push from
 /// within a script costs Redis several times as much.
 pub trait PlainSink {
-    /// Lua for the transaction after [`PlainSink::push`]. `sink_refusal(sink, last)` returns a
-    /// refusal unless `last` is the last item pushed. `sink_take_back(sink, count)` undoes the push
-    /// of `count` items. `sink_length(sink)` returns the number of items in the sink.
+    /// Returns the Lua functions for the script after [`PlainSink::push`]. `sink_refusal(sink,
+    /// last)` returns a refusal unless `last` is the last item pushed. `sink_take_back(sink,
+    /// count)` undoes the push of `count` items. `sink_length(sink)` returns the number of items in
+    /// the sink.
     fn lua(&self) -> String;
 
-    /// Commands that change nothing and have short replies. A transaction begins with them. If the
-    /// user has lost a permission that [`PlainSink::lua`] needs, Redis then refuses the transaction
-    /// before any of it runs.
+    /// Returns commands that change nothing and have short replies. A transaction begins with these
+    /// commands. If the user lacks a permission that [`PlainSink::lua`] needs, Redis refuses the
+    /// whole transaction.
     fn gate(&self, sink: &str) -> Vec<Packed>;
 
-    /// Pushes `count` items of about `bytes` bytes: all of them, or none.
+    /// Builds the command that pushes `count` items of about `bytes` bytes. Redis pushes all of
+    /// them or none.
     fn push(
         &self,
         sink: &str,
@@ -78,7 +79,7 @@ choices! {
 }
 
 impl SinkKind {
-    /// Opens a sink of this kind. `push_to` is its end, if it has ends.
+    /// Opens a sink of this kind. `push_to` is the end of a list to push to.
     pub fn open(self, push_to: End) -> Box<dyn Sink> {
         match self {
             Self::List => Box::new(ListSink::new(push_to)),

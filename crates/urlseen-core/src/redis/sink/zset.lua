@@ -1,11 +1,11 @@
--- Pushes to a Redis sorted set from within a script. An item comes as its score, a space, and the
+-- Pushes to a Redis sorted set from within a script. Each item is its score, a space, and the
 -- member.
 
 local function sink_push_refusal(sink)
     return permission_refusal('ZADD', sink, '0', '')
 end
 
--- Pushes those of `items` from `from` to `to`: two arguments each, so half a chunk at a time.
+-- Pushes the elements `from` to `to` of `items`, two arguments each: half a chunk in a call.
 local function sink_push(sink, items, from, to)
     local half = CHUNK / 2
     for first = from, to, half do

@@ -32,10 +32,6 @@ impl Sink for Zset {
         argument.into()
     }
 
-    fn has_ends(&self) -> bool {
-        false
-    }
-
     fn is_scored(&self) -> bool {
         true
     }

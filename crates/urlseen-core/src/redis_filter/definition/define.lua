@@ -1,5 +1,5 @@
--- Defines a filter, unless it is defined already; answers its definition.
--- KEYS: definition, its name in earlier versions
+-- Defines a filter unless a definition exists, and returns the definition.
+-- KEYS: definition, and the name of the definition in earlier versions
 -- ARGV: fields and values; none if the script only reads
 if redis.call('EXISTS', KEYS[2]) == 1 then
     return redis.error_reply(

@@ -4,7 +4,7 @@ use super::strings::shown;
 use crate::filter::{SpecDifference, SpecError};
 use crate::redis::error::LinkError;
 
-/// Reason for which a filter in Redis cannot be used.
+/// Reason why a filter in Redis cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisOpenError {
     /// Redis failed, or the connection to it.
@@ -15,8 +15,8 @@ pub enum RedisOpenError {
     Spec(#[from] SpecError),
     /// The filter was made with other parameters.
     #[error(
-        "the filter {key} in Redis was made for something else:\n{}\nSet that back, choose another \
-         filter.key, or delete the filter with urlseen storage drop",
+        "the filter {key} in Redis was made for something else:\n{}\nRestore these settings, \
+         choose another filter.key, or delete the filter with urlseen storage drop",
         list(differences)
     )]
     Differs {
@@ -26,12 +26,12 @@ pub enum RedisOpenError {
         differences: Vec<SpecDifference>,
     },
     /// The filter's keys hold other data.
-    #[error("what Redis holds is not a filter of this kind and size:\n{}", list(.0))]
+    #[error("the keys in Redis are not a filter of this kind and size:\n{}", list(.0))]
     Keys(Vec<KeyError>),
-    /// Bits whose definition is gone, so that no program can read them any more.
+    /// Bits of a filter without their definition, which no program can read.
     #[error(
-        "Redis holds bits of the filter {key}, and not what they were made with ({definition} is \
-         gone): they cannot be read without their seed. Choose another filter.key, or delete the \
+        "Redis holds bits of the filter {key} without their definition ({definition} is missing): \
+         the bits cannot be read without their seed. Choose another filter.key, or delete the \
          filter with urlseen storage drop"
     )]
     Undefined {
@@ -42,37 +42,25 @@ pub enum RedisOpenError {
     },
     /// An export to the filter was interrupted.
     #[error(
-        "the filter {key} in Redis is not all there: an export to it was broken off. Give the same \
-         command again, or delete what is there with urlseen storage drop"
+        "the filter {0} in Redis is incomplete: an export to it was interrupted. Give the same \
+         command again, or delete the incomplete filter with urlseen storage drop"
     )]
-    Unfinished {
-        /// Value of `filter.key`.
-        key: String,
-    },
+    Unfinished(String),
     /// A filter is already at the key of a new one.
     #[error(
-        "Redis holds a filter {key} already: choose another filter.key, or delete that one with \
+        "Redis holds a filter {0} already: choose another filter.key, or delete that filter with \
          urlseen storage drop and filter.place = \"redis\""
     )]
-    Taken {
-        /// Value of `filter.key`.
-        key: String,
-    },
+    Taken(String),
     /// Another program made another filter in its place.
     #[error(
-        "another program deleted the filter {key} in Redis and made another one in its place; \
+        "another program deleted the filter {0} in Redis and made another one in its place; \
          start again to continue with that"
     )]
-    Replaced {
-        /// Value of `filter.key`.
-        key: String,
-    },
+    Replaced(String),
     /// Redis has no filter at the key.
-    #[error("Redis holds no filter {key}; urlseen run makes it")]
-    Missing {
-        /// Value of `filter.key`.
-        key: String,
-    },
+    #[error("Redis holds no filter {0}; urlseen run makes it")]
+    Missing(String),
     /// Redis lacks memory for the full size of the filter.
     #[error(
         "the filter's strings grow by {} more, and the server has no room for that: it uses {} of \
@@ -82,14 +70,14 @@ pub enum RedisOpenError {
     NoRoom {
         /// Bytes that the filter's strings still grow by.
         needed: u64,
-        /// Name of the limit that they would exceed.
+        /// Name of the limit that the strings would exceed.
         what: &'static str,
         /// The exceeded limit, in bytes.
         room: u64,
         /// Bytes that Redis uses now.
         used: u64,
     },
-    /// The definition cannot be read.
+    /// The definition in Redis cannot be read.
     #[error("{0} in Redis is not what urlseen wrote there; find out who did")]
     Nonsense(String),
 }
@@ -100,7 +88,7 @@ pub enum KeyError {
     /// The key has another type.
     #[error(
         "{key} holds a {found}, and this kind has a {needed} there: filter.kind or filter.key \
-         is another one's"
+         is that of another filter"
     )]
     Type {
         /// Key with the other type.
@@ -110,7 +98,7 @@ pub enum KeyError {
         /// The type that it has now.
         found: String,
     },
-    /// The string is longer than the kind ever makes it.
+    /// The string is longer than its maximum for this kind.
     #[error(
         "{key} is {length} bytes long, and a filter of this kind and size never has more than \
          {most} there: it was made with another capacity, error rate or bit"
@@ -120,7 +108,7 @@ pub enum KeyError {
         key: String,
         /// Length that the string has.
         length: u64,
-        /// The longest that it can be.
+        /// Maximum length of the string.
         most: u64,
     },
     /// A key that belongs to another filter.
@@ -132,7 +120,10 @@ pub enum KeyError {
         why: &'static str,
     },
     /// The key holds no number.
-    #[error("{key} holds {found:?}, and this kind counts there: filter.key is another one's")]
+    #[error(
+        "{key} holds {found:?}, and this kind has a counter there: filter.key is that of another \
+         filter"
+    )]
     NoCount {
         /// Key that should count.
         key: String,
@@ -141,8 +132,8 @@ pub enum KeyError {
     },
     /// The filter's record has another size.
     #[error(
-        "{key} says that {field} is {found}, and it is {wanted} for what is configured: the \
-         filter was made with another capacity or error rate"
+        "{key} says that {field} is {found}, and the configuration needs {wanted}: the filter was \
+         made with another capacity or error rate"
     )]
     Record {
         /// Key of the filter's record.
@@ -156,8 +147,8 @@ pub enum KeyError {
     },
     /// The filter has bits, but no record.
     #[error(
-        "{key} is not there, in which the filter's project keeps what it was made for, and its \
-         bits are: their meaning is not known. Delete them, or choose another filter.key"
+        "{key} is missing, in which the filter's project keeps the parameters, but the bits of the \
+         filter exist: their meaning is not known. Delete the bits, or choose another filter.key"
     )]
     NoRecord {
         /// Key of the missing record.
@@ -166,7 +157,7 @@ pub enum KeyError {
 }
 
 impl KeyError {
-    /// Returns true if the key belongs to another program: it has another type, not another size.
+    /// Returns true if the key has another type. Then it belongs to another program.
     pub(super) fn is_of_another(&self) -> bool {
         matches!(self, Self::Type { .. })
     }

@@ -1,5 +1,5 @@
-//! Opening of a filter in Redis. It agrees on the parameters with all users of the filter,
-//! validates the keys, and checks that the server has memory for the full size.
+//! Opening of a filter in Redis: agreement on the parameters, check of the keys, and check of the
+//! server's memory for the full size.
 
 mod ask;
 mod error;
@@ -16,7 +16,7 @@ use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
 use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
-use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
+use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Found};
 pub use ask::verdicts;
 pub(crate) use error::KeyError;
@@ -41,38 +41,38 @@ pub struct Opened {
     pub id: RandomId,
     /// Redis keys of the filter.
     pub filter: Arc<RedisFilterKeys>,
-    /// Seed of the hash by which this process names fingerprints: that of the filter, or a random
-    /// one for a kind without a seed.
+    /// Seed of the hasher of this process: the seed of the filter, or a random seed for a kind
+    /// without seeds.
     pub seed: Seed,
-    /// Bytes that its keys may still grow by.
+    /// Maximum number of bytes by which the keys of the filter can still grow.
     pub growth: u64,
 }
 
 impl Opened {
-    /// Returns the hasher by which this process names fingerprints.
+    /// Returns the hasher of fingerprints for this process.
     pub fn hasher(&self) -> KeyHasher {
         KeyHasher::of_seed(self.seed)
     }
 
-    /// Returns the most bytes that its strings can have; 0 for a set.
+    /// Returns the maximum number of bytes of all strings of the filter. Returns 0 for a set.
     pub fn bytes(&self) -> u64 {
         self.filter.used().iter().filter_map(|&it| self.filter.content(it).max_bytes()).sum()
     }
 }
 
 impl Wanted {
-    /// Configures the filter whose keys are named after `key`.
+    /// Configures the filter with this `filter.key`.
     ///
     /// # Errors
     /// The kind cannot be that large, or Redis cannot hold it.
     pub fn new(key: impl Into<String>, spec: FilterSpec) -> Result<Self, RedisOpenError> {
         let wanted = Self { key: key.into(), spec };
-        // Refuses a size that the kind cannot have before Redis is asked.
+        // Refuses a size that the kind does not permit, before any command to Redis.
         wanted.filter(Seed::new(0))?;
         Ok(wanted)
     }
 
-    /// Returns the filter's keys, which place fingerprints. Only the kind `native` has a seed.
+    /// Returns the keys of the filter. Only the kind `native` uses the seed.
     ///
     /// # Errors
     /// The kind cannot be that large or small, or Redis cannot hold it.
@@ -80,33 +80,27 @@ impl Wanted {
         Ok(RedisFilterKeys::new(&self.key, self.seeded(seed).parameters.in_redis()?))
     }
 
-    /// Returns the spec with that seed, if its kind has one.
+    /// Returns the spec with the given seed, if the kind of the filter has a seed.
     fn seeded(&self, seed: Seed) -> FilterSpec {
         FilterSpec { parameters: self.spec.parameters.reseeded(seed), ..self.spec }
     }
 
-    /// Collects the server's needs for opening the filter.
+    /// Returns the keys and commands that the server must permit for opening the filter.
     pub fn needs(&self) -> Needs {
         let (mut needs, definition) = (Needs::new(), self.definition_key());
         needs.key(KeyOwner::Own("filter's definition"), definition.as_str(), KeyKind::Hash);
         let [_, earlier] = definition::keys(&self.key);
-        needs.command(CommandNeed::new("EXISTS").key(earlier));
-        let command = |words| CommandNeed::new(words).key(definition.as_str());
-        needs.command(command("EXISTS"));
-        needs.command(command("HGETALL"));
-        needs.command(command("HSET").arg("a").arg("b"));
-        let first = self.key.as_str();
-        needs.command(CommandNeed::new("STRLEN").key(first));
+        needs.commands(&earlier, &["EXISTS"]);
+        needs.commands(&definition, &["EXISTS", "HGETALL", "HSET a b"]);
+        needs.commands(&self.key, &["STRLEN"]);
         if let Some(record) = self.filter(Seed::new(0)).ok().and_then(|it| it.record()) {
-            let command = |words| CommandNeed::new(words).key(record.key.as_str());
             needs.key(KeyOwner::Setting("filter.key"), record.key.as_str(), KeyKind::Hash);
-            needs.command(command("HMGET").arg("a"));
-            needs.command(command("HSET").arg("a").arg("b"));
+            needs.commands(&record.key, &["HMGET a", "HSET a b"]);
         }
         needs
     }
 
-    /// Opens the filter; makes it if there is none.
+    /// Opens the filter, and makes a missing filter.
     ///
     /// # Errors
     /// Another filter is there, or the server has no room for this one.
@@ -122,7 +116,7 @@ impl Wanted {
     /// Opens the filter only if it exists, and changes nothing.
     ///
     /// # Errors
-    /// There is none, or another one.
+    /// The filter does not exist, or has other parameters.
     pub async fn find(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, None).await?;
         let filter = self.filter(Seed::new(0))?;
@@ -133,12 +127,12 @@ impl Wanted {
             None if strings.are_there() && self.spec.kind() != NATIVE => {
                 self.opened(RandomId::random(), Seed::new(0))
             }
-            None => Err(RedisOpenError::Missing { key: self.key.clone() }),
+            None => Err(RedisOpenError::Missing(self.key.clone())),
         }
     }
 
-    /// Opens the same filter again, on another connection. If Redis has lost it, makes it anew with
-    /// the same id and seed, and empty.
+    /// Opens the same filter again, on another connection. If Redis has lost the filter, makes an
+    /// empty filter with the same id and seed.
     ///
     /// # Errors
     /// Another program made another filter in its place.
@@ -146,7 +140,7 @@ impl Wanted {
         let wanted = Definition::of(opened.id, self.seeded(opened.seed));
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
         if again.id != opened.id {
-            return Err(RedisOpenError::Replaced { key: self.key.clone() });
+            return Err(RedisOpenError::Replaced(self.key.clone()));
         }
         let strings = Strings::look(link, &again.filter).await?;
         strings.prepare(link, &again.filter).await?;
@@ -188,7 +182,7 @@ impl Wanted {
     fn defined<'a>(&self, found: &'a Found) -> Result<&'a Definition, RedisOpenError> {
         match found {
             Found::Defined(definition) => Ok(definition),
-            Found::Unfinished(_) => Err(RedisOpenError::Unfinished { key: self.key.clone() }),
+            Found::Unfinished(_) => Err(RedisOpenError::Unfinished(self.key.clone())),
         }
     }
 
@@ -199,7 +193,7 @@ impl Wanted {
         Ok(Opened { id, filter: Arc::new(self.filter(seed)?), seed: named_by, growth: 0 })
     }
 
-    /// Reads the definition in Redis. If there is none, defines the filter as `wanted` first.
+    /// Reads the definition in Redis. Defines a missing filter as `wanted` first.
     async fn definition(
         &self,
         link: &mut Link,
@@ -210,7 +204,7 @@ impl Wanted {
         if let Some(wanted) = wanted {
             define.arg(wanted.words());
         }
-        let fields: BTreeMap<String, String> = strings::value(&Ok(link.call(&define).await?))?;
+        let fields: BTreeMap<String, String> = link.query(&define).await?;
         Definition::found(&fields).map_err(|_| RedisOpenError::Nonsense(self.definition_key()))
     }
 
@@ -239,10 +233,10 @@ impl Wanted {
         let mut delete = redis::cmd("UNLINK");
         delete.arg(self.definition_key());
         delete.arg(filter.all().collect::<Vec<_>>());
-        Ok(strings::value(&Ok(link.call(&delete).await?))?)
+        Ok(link.query(&delete).await?)
     }
 
-    /// Returns the same with the parameters of a found definition.
+    /// Returns this configuration with the parameters of a definition.
     fn made_for(&self, found: &Definition) -> Self {
         Self { key: self.key.clone(), spec: found.spec.clone() }
     }

@@ -1,8 +1,8 @@
-//! A native filter on its way into Redis, or out of it.
+//! Functions that move a native filter into Redis or out of Redis.
 
 use redis::{Pipeline, Value};
 
-use super::strings::{Strings, value};
+use super::strings::Strings;
 use super::{RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::{RedisFilterKeys, Seed, ShardId};
@@ -10,13 +10,13 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::{Definition, Found};
 
-/// Most bytes in one command.
+/// Maximum number of bytes in one command.
 const PART: usize = 4 << 20;
 
 impl Wanted {
-    /// Prepares a filter's move into Redis, under its own id and seed. Accepts keys of another
-    /// filter only if the same move was interrupted there. No program can open the filter until the
-    /// move is finished.
+    /// Prepares the move of a filter into Redis, under its own id and seed. The keys must be free,
+    /// or the same move was interrupted there. No program can open the filter until the move is
+    /// finished.
     ///
     /// # Errors
     /// The key is taken, or the server has no room.
@@ -31,7 +31,7 @@ impl Wanted {
         let found = self.definition(link, None).await?;
         let is_ours = found == Some(Found::Unfinished(id));
         if !is_ours && (found.is_some() || strings.are_there()) {
-            return Err(RedisOpenError::Taken { key: filter.base().to_owned() });
+            return Err(RedisOpenError::Taken(filter.base().to_owned()));
         }
         strings.check_room(link).await?;
         let mut mark = redis::cmd("HSET");
@@ -94,8 +94,7 @@ pub async fn get(
     while bytes.len() < length {
         let mut read = redis::cmd("GETRANGE");
         let to = (bytes.len() + PART).min(length) - 1;
-        read.arg(&key).arg(bytes.len()).arg(to);
-        let part: Vec<u8> = value(&Ok(link.call(&read).await?))?;
+        let part: Vec<u8> = link.query(read.arg(&key).arg(bytes.len()).arg(to)).await?;
         if part.is_empty() {
             break;
         }

@@ -2,7 +2,7 @@
 
 use redis::{Cmd, Pipeline, Value};
 
-use super::strings::SAMPLE;
+use super::strings::{SAMPLE, size_command};
 use crate::filter::redis_kind::{Content, KeyLook};
 use crate::filter::{Estimate, RedisFilterKeys, id};
 use crate::redis::error::LinkError;
@@ -16,24 +16,20 @@ pub struct Sample {
     what: What,
 }
 
-/// Property of a key that is asked for.
+/// Property of a key that a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
     /// Ones among this many bits.
     Ones { bits: u64 },
-    /// Length of the string, in bytes.
-    Length,
-    /// Number of the set's members.
-    Members,
-    /// Value that the counter has.
-    Count,
+    /// Bytes of a string, members of a set, or the value of a counter.
+    Size,
 }
 
-/// Answers so far about a filter.
+/// Answers that Redis has given so far about the keys of a filter.
 #[derive(Debug)]
 pub struct Samples {
     used: Vec<u32>,
-    /// Answers about each key; default values before the first.
+    /// Answers about each key. Before the first answer about a key, its values are the defaults.
     looks: Vec<KeyLook>,
     next: usize,
 }
@@ -74,19 +70,15 @@ impl Samples {
         self.next = (self.next + 1) % (2 * self.used.len());
         let number = self.used[place];
         let key = filter.key(number);
-        let of_all = |name: &str, what| {
-            let mut ask = redis::cmd(name);
-            ask.arg(&key);
-            (Sample { place, what }, ask)
+        let content = filter.content(number);
+        let (bits, bytes) = match content {
+            Content::Bits { bits, max_bytes, .. } if is_fill => (bits, max_bytes),
+            _ => {
+                let mut ask = redis::cmd(size_command(content));
+                ask.arg(key);
+                return (Sample { place, what: What::Size }, ask);
+            }
         };
-        let (bits, bytes) = match filter.content(number) {
-            Content::Bits { bits, max_bytes, .. } => (bits, max_bytes),
-            Content::Members => return of_all("SCARD", What::Members),
-            Content::Count => return of_all("GET", What::Count),
-        };
-        if !is_fill {
-            return of_all("STRLEN", What::Length);
-        }
         let length = bytes.min(SAMPLE);
         // At a random place each time.
         let from = id::random() % (bytes - length + 1);
@@ -96,8 +88,8 @@ impl Samples {
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
 
-    /// Notes the answer, unless it is no number. Returns true if the key has lost content since the
-    /// last answer: no string becomes shorter, no set smaller.
+    /// Records the answer if it is a number. Returns true if the key has become shorter or
+    /// smaller since the last answer: its content was lost.
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
         let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);
@@ -106,9 +98,7 @@ impl Samples {
                 look.fill = (count as f64 / bits as f64).min(1.0);
                 false
             }
-            What::Length | What::Members | What::Count => {
-                count < std::mem::replace(&mut look.size, count)
-            }
+            What::Size => count < std::mem::replace(&mut look.size, count),
         }
     }
 

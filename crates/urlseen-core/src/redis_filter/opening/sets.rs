@@ -1,15 +1,12 @@
 //! The members of a filter that is a set, page by page.
 
-use redis::{RedisResult, Value};
-
-use super::strings::value;
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
-/// Members that Redis examines, about, before it serves other clients.
+/// Approximate number of members that Redis examines before it serves other clients.
 const COUNT: u64 = 5000;
 
-/// Reason for which the members of a set are not known.
+/// Reason why the members of a set could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
     /// Redis failed, or the connection to it.
@@ -17,8 +14,8 @@ pub enum SetError {
     Link(#[from] LinkError),
     /// Another program writes to the set.
     #[error(
-        "the set {key} was written to while it was read, and what was counted is not of one \
-         moment; stop the programs that write to it, and give the command again"
+        "another program wrote to the set {key} while it was read, so the counts are not of one \
+         moment; stop the programs that write to the set, and give the command again"
     )]
     Changed {
         /// Key of the changed set.
@@ -49,14 +46,14 @@ impl Members {
         self.size
     }
 
-    /// Reads the next page; `None` after the last.
+    /// Reads the next page. Returns `None` after the last page.
     ///
     /// # Errors
     /// Redis fails. After the last page: another program wrote to the set meanwhile.
     pub async fn next(&mut self, link: &mut Link) -> Result<Option<Vec<Vec<u8>>>, SetError> {
         let Some(cursor) = self.cursor else {
-            // Finds members that were met twice or added. The server does not move members while
-            // programs only read.
+            // Notices members that another program added, and members that Redis returned twice.
+            // The server does not move members while programs only read.
             if self.count != self.size || size(link, &self.key).await? != self.size {
                 return Err(SetError::Changed { key: self.key.clone() });
             }
@@ -64,14 +61,14 @@ impl Members {
         };
         let mut scan = redis::cmd("SSCAN");
         scan.arg(&self.key).arg(cursor).arg("COUNT").arg(COUNT);
-        let (cursor, members): (u64, Vec<Vec<u8>>) = value(&Ok(link.call(&scan).await?))?;
+        let (cursor, members): (u64, Vec<Vec<u8>>) = link.query(&scan).await?;
         self.cursor = (cursor != 0).then_some(cursor);
         self.count += members.len() as u64;
         Ok(Some(members))
     }
 }
 
-/// Counts those of `members` that are in a set.
+/// Returns the number of `members` that are in a set.
 ///
 /// # Errors
 /// Redis fails.
@@ -80,10 +77,9 @@ pub async fn common(link: &mut Link, key: &str, members: &[Vec<u8>]) -> Result<u
         return Ok(0);
     }
     let mut ask = redis::cmd("SMISMEMBER");
-    let reply: RedisResult<Value> = Ok(link.call(ask.arg(key).arg(members)).await?);
-    Ok(value::<Vec<u64>>(&reply)?.into_iter().sum())
+    Ok(link.query::<Vec<u64>>(ask.arg(key).arg(members)).await?.into_iter().sum())
 }
 
 async fn size(link: &mut Link, key: &str) -> Result<u64, LinkError> {
-    value(&Ok(link.call(redis::cmd("SCARD").arg(key)).await?))
+    link.query(redis::cmd("SCARD").arg(key)).await
 }

@@ -1,4 +1,4 @@
-//! Keys of a filter in Redis: their content, and the memory that they take.
+//! Keys of a filter in Redis: their content, and their memory.
 
 use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
@@ -9,11 +9,11 @@ use crate::filter::redis_kind::{Content, ForeignKey, Record};
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 
-/// Strings that grow to more than this are made that long at the start. No commit then waits while
-/// Redis finds memory for a longer one.
+/// Maximum size in bytes of a string that grows step by step. Longer strings get their full length
+/// at the start, so that no commit waits while Redis allocates memory.
 const LARGE: u64 = 1 << 20;
 
-/// Bytes of a string that are examined to estimate its fill.
+/// Number of bytes of a string that urlseen examines to estimate the fill of the string.
 pub(super) const SAMPLE: u64 = 1 << 17;
 
 /// Values that Redis holds under the filter's keys.
@@ -24,7 +24,7 @@ pub(super) struct Strings {
     are_there: bool,
 }
 
-/// A string of bits that has not its full length yet.
+/// String of bits that does not have its full length yet.
 #[derive(Debug, Clone, Copy)]
 struct GrowingString {
     number: u32,
@@ -41,12 +41,7 @@ impl Strings {
         for &number in &used {
             let key = filter.key(number);
             pipeline.cmd("TYPE").arg(&key);
-            let size = match filter.content(number) {
-                Content::Bits { .. } => "STRLEN",
-                Content::Members => "SCARD",
-                Content::Count => "GET",
-            };
-            pipeline.cmd(size).arg(&key);
+            pipeline.cmd(size_command(filter.content(number))).arg(&key);
         }
         let foreign = filter.foreign();
         for ForeignKey { key, .. } in &foreign {
@@ -81,16 +76,14 @@ impl Strings {
         self.are_there
     }
 
-    /// Refuses if the server has no room for the full length of all strings. Returns the bytes that
-    /// they still grow by.
+    /// Checks that the server has memory for the full length of all strings. Returns the number of
+    /// bytes by which the strings still grow.
     pub(super) async fn check_room(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let needed: u64 = self.growing.iter().map(|it| it.most - it.length).sum();
         if needed == 0 {
             return Ok(0);
         }
-        let mut ask = redis::cmd("INFO");
-        ask.arg("memory");
-        let info: String = value(&Ok(link.call(&ask).await?))?;
+        let info: String = link.query(redis::cmd("INFO").arg("memory")).await?;
         let number = |name: &str| {
             let line = info.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
             line.and_then(|line| line.trim().parse::<u64>().ok()).filter(|&number| number > 0)
@@ -109,8 +102,8 @@ impl Strings {
         Ok(needed)
     }
 
-    /// Writes the filter's record if there is none. Makes the large strings as long as they ever
-    /// get, and changes no bit of them.
+    /// Writes the filter's record unless it exists. Gives the large strings their full length, and
+    /// changes no bit of them.
     pub(super) async fn prepare(
         &self,
         link: &mut Link,
@@ -123,11 +116,20 @@ impl Strings {
         }
         for it in self.growing.iter().filter(|it| it.most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
-            // Adds 0 to the last bit: if another program has set it, it stays set.
+            // Adds 0 to the last bit, so that a bit of another program stays set.
             grow.arg(filter.key(it.number)).arg("INCRBY").arg("u1").arg(it.most * 8 - 1).arg(0);
             link.call(&grow).await?;
         }
         Ok(())
+    }
+}
+
+/// Returns the command for the size of a key: a length, a number of members, or a count.
+pub(super) fn size_command(content: Content) -> &'static str {
+    match content {
+        Content::Bits { .. } => "STRLEN",
+        Content::Members => "SCARD",
+        Content::Count => "GET",
     }
 }
 
@@ -161,7 +163,7 @@ fn looked(
     })
 }
 
-/// Returns a string of bits that is reserved at the start and has not its full length yet.
+/// Returns the string of bits if it is reserved at the start and does not have its full length yet.
 fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
     match filter.content(number) {
         Content::Bits { max_bytes: most, is_reserved: true, .. } if length < most => {
@@ -171,14 +173,14 @@ fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<Growing
     }
 }
 
-/// Lists the problems of the filter's record.
+/// Returns the problems of the filter's record in Redis.
 async fn record(
     link: &mut Link,
     filter: &RedisFilterKeys,
     are_there: bool,
 ) -> Result<Vec<KeyError>, LinkError> {
     let Some(Record { key, fields, fixed }) = filter.record() else { return Ok(Vec::new()) };
-    let found: String = value(&Ok(link.call(redis::cmd("TYPE").arg(&key)).await?))?;
+    let found: String = link.query(redis::cmd("TYPE").arg(&key)).await?;
     match &*found {
         "none" if are_there => return Ok(vec![KeyError::NoRecord { key }]),
         "none" => return Ok(Vec::new()),
@@ -186,8 +188,7 @@ async fn record(
         _ => return Ok(vec![KeyError::Type { key, needed: "hash", found }]),
     }
     let mut ask = redis::cmd("HMGET");
-    ask.arg(&key).arg(fixed);
-    let found: Vec<Option<String>> = value(&Ok(link.call(&ask).await?))?;
+    let found: Vec<Option<String>> = link.query(ask.arg(&key).arg(fixed)).await?;
     let wanted = fixed.iter().map(|name| fields.iter().find(|(field, _)| field == name));
     let differences = wanted.flatten().zip(found).filter_map(|((field, wanted), found)| {
         let found = found.unwrap_or_else(|| "nothing".to_owned());

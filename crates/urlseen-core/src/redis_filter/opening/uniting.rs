@@ -1,11 +1,9 @@
-//! A filter that is assembled in Redis, aside, until it is complete.
+//! Filter that is assembled in Redis under temporary keys until it is complete.
 //!
-//! The keys aside have names of their own, which end with a random id. They expire if the work
-//! stops. One script renames all of them to their final names.
+//! The names of the temporary keys end with a random id. The keys expire if the work stops. At the
+//! end, one script renames all of them to their final names.
 
-use redis::Value;
-
-use super::strings::{Strings, value, words};
+use super::strings::{Strings, words};
 use super::{Opened, RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
@@ -14,7 +12,7 @@ use crate::redis::error::LinkError;
 use crate::redis::link::Link;
 use crate::redis_filter::definition::Definition;
 
-/// Seconds for which the keys aside stay if the work stops.
+/// Lifetime of the temporary keys after the last write, in seconds.
 const STAYS: u64 = 3600;
 
 /// A filter that is being assembled.
@@ -26,44 +24,41 @@ pub struct Uniting {
     definition_key: String,
 }
 
-/// A filter as Redis defines it, regardless of the configuration.
+/// Filter in Redis. Its parameters come from its definition in Redis. Without a definition, the
+/// parameters come from the configuration.
 #[derive(Debug)]
 pub struct Defined {
     /// The filter, ready for use.
     pub opened: Opened,
-    /// Its definition in Redis.
+    /// Definition of the filter. For a filter without a definition in Redis, the configured one.
     pub definition: Definition,
 }
 
 impl Wanted {
-    /// Opens the filter at the configured key with the parameters that it was made with, and
-    /// changes nothing. Filters of other projects have no definition; then the configuration
-    /// counts.
+    /// Opens the filter at the configured key with the parameters in its definition, and changes
+    /// nothing. Filters of other projects have no definition; for these, the configuration counts.
     ///
     /// # Errors
-    /// There is none, or the keys hold another kind.
+    /// The filter does not exist, or the keys hold another kind.
     pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, RedisOpenError> {
-        let key = || self.key.clone();
+        let missing = || RedisOpenError::Missing(self.key.clone());
         let (theirs, definition) = match self.definition(link, None).await? {
             Some(found) => {
                 let definition = self.defined(&found)?.clone();
                 (self.made_for(&definition), definition)
             }
-            None if self.spec.kind() == NATIVE => {
-                return Err(RedisOpenError::Missing { key: key() });
-            }
+            None if self.spec.kind() == NATIVE => return Err(missing()),
             None => (self.clone(), Definition::new(&self.spec)),
         };
         let filter = theirs.filter(Seed::new(0))?;
-        Strings::look(link, &filter).await?;
-        if !are_any(link, &filter).await? {
-            return Err(RedisOpenError::Missing { key: key() });
+        if !Strings::look(link, &filter).await?.are_there() {
+            return Err(missing());
         }
         let seed = definition.spec.parameters.seed().unwrap_or(Seed::new(0));
         Ok(Defined { opened: theirs.opened(definition.id, seed)?, definition })
     }
 
-    /// Begins a filter at the configured key, which must be free.
+    /// Begins a filter at the configured key. The key must be free.
     ///
     /// # Errors
     /// The key is taken, or the server has no room.
@@ -75,7 +70,7 @@ impl Wanted {
         let target = self.filter(seed)?;
         let key = || self.key.clone();
         if self.definition(link, None).await?.is_some() || are_any(link, &target).await? {
-            return Err(RedisOpenError::Taken { key: key() });
+            return Err(RedisOpenError::Taken(key()));
         }
         Strings::look(link, &target).await?.check_room(link).await?;
         let mut aside = self.clone();
@@ -88,7 +83,7 @@ impl Wanted {
 }
 
 impl Uniting {
-    /// Writes bytes of a string.
+    /// Writes bytes of one of the filter's strings, under its temporary key.
     ///
     /// # Errors
     /// Redis fails.
@@ -110,7 +105,7 @@ impl Uniting {
         Ok(())
     }
 
-    /// Adds members of a set.
+    /// Inserts members into the temporary set of the filter.
     ///
     /// # Errors
     /// Redis fails.
@@ -127,7 +122,7 @@ impl Uniting {
     /// Renames all keys to their final names.
     ///
     /// # Errors
-    /// Another program took one of the names meanwhile, or Redis fails.
+    /// Another program took a key of the filter meanwhile, or Redis fails.
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
         let used = self.target.used();
         let mut finish = redis::cmd("EVAL");
@@ -140,9 +135,8 @@ impl Uniting {
         finish.arg(record.as_ref().map(|record| &record.key));
         finish.arg(2 * used.len()).arg(definition.len()).arg(definition);
         finish.arg(record.as_ref().map(words));
-        let done: u64 = value(&Ok(link.call(&finish).await?))?;
-        if done == 0 {
-            return Err(RedisOpenError::Taken { key: self.target.base().to_owned() });
+        if link.query::<u64>(&finish).await? == 0 {
+            return Err(RedisOpenError::Taken(self.target.base().to_owned()));
         }
         Ok(())
     }
@@ -154,8 +148,7 @@ async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, Link
     for number in filter.used() {
         exist.arg(filter.key(number));
     }
-    let there: Value = link.call(&exist).await?;
-    Ok(value::<u64>(&Ok(there))? > 0)
+    Ok(link.query::<u64>(&exist).await? > 0)
 }
 
 /// Reads bytes of a string; missing bytes are 0.
@@ -171,7 +164,7 @@ pub async fn page(
 ) -> Result<Vec<u8>, LinkError> {
     let mut read = redis::cmd("GETRANGE");
     read.arg(filter.key(string)).arg(offset).arg(offset + length as u64 - 1);
-    let mut bytes: Vec<u8> = value(&Ok(link.call(&read).await?))?;
+    let mut bytes: Vec<u8> = link.query(&read).await?;
     bytes.resize(length, 0);
     Ok(bytes)
 }

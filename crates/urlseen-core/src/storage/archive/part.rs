@@ -30,13 +30,13 @@
 
 use std::io;
 
+use super::super::begun::Begun;
 use super::super::damage::{Damage, ReadError};
-use super::super::dir::Dir;
 use super::super::disk::{DiskFile, ReadFile, read_exact_at};
 use super::super::encoding::{
     FILE_HEADER, Fields, POSITION, checked, file_header, followed, push_crc, push_position,
 };
-use super::super::record::{TEXT, take, width};
+use super::super::record::{push_body, take, width};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -73,21 +73,22 @@ pub struct Part {
 }
 
 impl Part {
-    /// Opens a part, if it is one of this filter.
-    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> Result<Self, ReadError> {
-        let damage = |offset, what| Damage { file: name.to_owned(), offset, what };
-        let file = dir.open(name)?;
+    /// Opens a part of this filter.
+    pub(super) fn open(begun: &Begun, number: u64) -> Result<Self, ReadError> {
+        let name = &super::name(number);
+        let damage = |offset, what| Damage::new(name, offset, what);
+        let file = begun.dir.open(name)?;
         let end = file.len()?.checked_sub(TRAILER as u64);
         let end = end.filter(|&end| end >= FILE_HEADER as u64);
-        let end = end.ok_or_else(|| damage(0, "the file was cut"))?;
+        let end = end.ok_or_else(|| damage(0, "the file is incomplete"))?;
         let (mut front, mut back) = ([0; FILE_HEADER], [0; TRAILER]);
         read_exact_at(&*file, &mut front, 0)?;
         read_exact_at(&*file, &mut back, end)?;
-        let other = "this is no part of an archive";
-        let follows = followed(&front, MAGIC, FORMAT, filter, other);
+        let other = "the file is not part of an archive";
+        let follows = followed(&front, MAGIC, FORMAT, begun.header.filter(), other);
         let follows = follows.map_err(|what| damage(0, what))?;
         let back = checked(&back).ok_or_else(|| damage(end, "the end is damaged"))?;
-        if super::follows(name) != Some(follows.number) {
+        if follows.number != number {
             return Err(damage(0, "the file was renamed").into());
         }
         let mut back = Fields(back);
@@ -104,7 +105,7 @@ impl Part {
         let mut body = Vec::new();
         let mut offset = FILE_HEADER as u64;
         while offset < self.end {
-            let damaged = || Damage { file: self.name.clone(), offset, what: "the run is damaged" };
+            let damaged = || Damage::new(&self.name, offset, "the run is damaged");
             let (run, length) = self.run(offset)?.ok_or_else(damaged)?;
             body.resize(length, 0);
             read_exact_at(&*self.file, &mut body, offset + RUN as u64)?;
@@ -163,26 +164,20 @@ pub(super) struct PartWriter {
 
 impl PartWriter {
     /// Begins the file `name`, whose first record follows `follows`.
-    pub(super) fn begin(dir: &Dir, name: &str, filter: u64, follows: Position) -> io::Result<Self> {
-        let file = dir.create(name)?;
-        file.append(&file_header(MAGIC, FORMAT, filter, follows))?;
+    pub(super) fn begin(begun: &Begun, name: &str, follows: Position) -> io::Result<Self> {
+        let file = begun.dir.create(name)?;
+        file.append(&file_header(MAGIC, FORMAT, begun.header.filter(), follows))?;
         let (kind, width, count) = (Archived::Through, 20, 0);
         Ok(Self { file, kind, width, count, body: Vec::new(), fingerprints: 0 })
     }
 
     pub(super) fn push(&mut self, kind: Archived, fingerprint: &Fingerprint) -> io::Result<()> {
-        let bytes = fingerprint.as_bytes();
         let width = width(fingerprint);
         if (kind, width) != (self.kind, self.width) || self.body.len() >= RUN_BYTES {
             self.flush()?;
             (self.kind, self.width) = (kind, width);
         }
-        if width == TEXT {
-            // A record of the log has 4 GiB at most.
-            let length = u32::try_from(bytes.len()).map_err(io::Error::other)?;
-            self.body.extend(length.to_le_bytes());
-        }
-        self.body.extend(bytes);
+        push_body(&mut self.body, fingerprint);
         self.count += 1;
         self.fingerprints += u64::from(kind == Archived::Through);
         Ok(())

@@ -2,8 +2,9 @@
 
 use std::io;
 
+use super::super::begun::Begun;
 use super::super::damage::sound;
-use super::super::dir::{Dir, aside};
+use super::super::dir::aside;
 use super::super::lock::{Shared, Turn};
 use super::super::record::Kind;
 use super::super::segment::Segment;
@@ -13,18 +14,18 @@ use crate::storage::head::Position;
 /// Replaces files of the log by parts, oldest first. After a failure, the next call replaces the
 /// files that are left.
 ///
-/// No lock is held while a part is written: the daemon continues to log batches. `start` is the
+/// No lock is held while a part is written, so the daemon continues to log batches. `start` is the
 /// position at which the filter was last known to be empty. Records before it no longer count.
 pub(in crate::storage) fn retire(
-    dir: &Dir,
-    filter: u64,
+    begun: &Begun,
     logs: &[String],
     start: Option<Position>,
     (shared, turn): (&Shared, Turn),
 ) -> io::Result<()> {
+    let dir = &begun.dir;
     for log in logs {
-        let part = write(dir, filter, log, start)?;
-        // A recovery in between may have used the number again.
+        let part = write(begun, log, start)?;
+        // A recovery in the meantime may have used the number again.
         let _turn = shared.still(turn)?;
         if let Some(part) = part {
             dir.replace(&part)?;
@@ -35,16 +36,17 @@ pub(in crate::storage) fn retire(
     if logs.is_empty() { Ok(()) } else { dir.sync() }
 }
 
-/// Writes the part of a file of the log aside, on the disk, and returns its name. Returns `None` if
-/// no record of the file counts.
-fn write(dir: &Dir, filter: u64, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
-    let Some(mut segment) = sound(Segment::open(dir, log, filter))? else { return Ok(None) };
+/// Writes and syncs the part of a file of the log under a temporary name. Returns the final name.
+/// Returns `None` if no record of the file counts.
+fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
+    let segment = Segment::open(&begun.dir, log, begun.header.filter());
+    let Some(mut segment) = sound(segment)? else { return Ok(None) };
     let follows = segment.follows();
     if start.is_some_and(|start| follows.number < start.number) {
         return Ok(None);
     }
     let name = super::name(follows.number);
-    let mut part = PartWriter::begin(dir, &aside(&name), filter, follows)?;
+    let mut part = PartWriter::begin(begun, &aside(&name), follows)?;
     // After damage the part ends: the next file does not follow it, which shows as a gap.
     while let Some(Some(entry)) = sound(segment.next())? {
         let kind = kind(entry.head.kind);

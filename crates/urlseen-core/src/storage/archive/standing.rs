@@ -3,16 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use super::super::begun::Begun;
 use super::super::damage::sound_if_there;
-use super::super::dir::Dir;
-use super::super::header::Header;
-use super::super::history::Segments;
-use super::super::segment::{self, Segment};
 use super::super::snapshot::Snapshots;
 use super::part::Part;
 use crate::storage::head::Position;
 
-/// Share of the filter's fingerprints in a folder's archive and log.
+/// Extent of a folder's archive, and the gaps of archive and log.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Standing {
     /// True if files pruned from the log go to the archive.
@@ -21,10 +18,10 @@ pub struct Standing {
     pub parts: u64,
     /// Bytes of all these parts.
     pub bytes: u64,
-    /// Fingerprints in them that were let through.
+    /// Number of fingerprints in the parts that the filter let through.
     pub fingerprints: u64,
-    /// Position after which archive and log have everything; `None` if they have all fingerprints
-    /// of the filter.
+    /// Position after which archive and log are complete; `None` if they have all fingerprints of
+    /// the filter.
     pub lacks_before: Option<Position>,
 }
 
@@ -58,34 +55,34 @@ impl Chain {
 
 /// Returns the position at which the filter was last known to be empty. Earlier records no longer
 /// count.
-pub(in crate::storage) fn start(dir: &Dir, header: &Header) -> io::Result<Option<Position>> {
-    let all = Snapshots::list(dir, header)?;
+pub(in crate::storage) fn start(begun: &Begun) -> io::Result<Option<Position>> {
+    let all = Snapshots::list(begun)?;
     let Some(oldest) = all.sound.last() else { return Ok(None) };
-    match oldest.is_empty(dir, header) {
-        // The daemon pruned it meanwhile: the later snapshots are not of an empty filter.
+    match oldest.is_empty(begun) {
+        // The daemon pruned this snapshot meanwhile. Later snapshots are not of an empty filter.
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         is_empty => Ok(is_empty?.then_some(oldest.first)),
     }
 }
 
 /// Reads the ends of an archive's files, but no fingerprints.
-pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Standing> {
-    let files = dir.list()?;
+pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
+    let files = begun.dir.list()?;
     let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
     let parts: BTreeMap<u64, u64> = parts.collect();
-    let logs: BTreeSet<u64> = Segments::list(dir)?.iter().map(|(follows, _)| follows).collect();
-    let (start, mut chain) = (self::start(dir, header)?, Chain::default());
+    let segments = begun.segments()?;
+    let logs: BTreeSet<u64> = segments.iter().map(|(follows, _)| follows).collect();
+    let (start, mut chain) = (self::start(begun)?, Chain::default());
     let (mut fingerprints, mut is_after_log) = (0, false);
     for number in &logs | &parts.keys().copied().collect() {
-        let part = || sound_if_there(Part::open(dir, &super::name(number), header.filter()));
+        let part = || sound_if_there(Part::open(begun, number));
         let part = if parts.contains_key(&number) { part()? } else { None };
         fingerprints += part.as_ref().map_or(0, |part| part.fingerprints);
         if start.is_some_and(|start| number < start.number) {
             continue;
         }
         if logs.contains(&number) {
-            let log = Segment::open(dir, &segment::name(number), header.filter());
-            let Some(log) = sound_if_there(log)? else { continue };
+            let Some(log) = sound_if_there(segments.open(number))? else { continue };
             let follows = log.follows();
             // Records are not read: a file of the log counts as leading to the next one.
             if is_after_log {
@@ -100,7 +97,7 @@ pub(in crate::storage) fn standing(dir: &Dir, header: &Header) -> io::Result<Sta
         }
     }
     Ok(Standing {
-        is_on: super::is_on(dir)?,
+        is_on: super::is_on(&begun.dir)?,
         parts: parts.len() as u64,
         bytes: parts.values().sum(),
         fingerprints,

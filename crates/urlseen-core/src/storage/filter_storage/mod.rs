@@ -1,7 +1,7 @@
 //! Storage of a filter at work: its folder, the open log, and its snapshots.
 //!
-//! The daemon and the library keep their filters with this. The caller decides which records go to
-//! the log, and when. All calls block.
+//! The daemon and the library use this module for their filters. The caller writes the records to
+//! the log. All calls block.
 
 mod footprint;
 mod snapshotting;
@@ -37,14 +37,14 @@ const LOGGED: u64 = 21;
 /// Syncs, snapshots and archive of a filter's storage.
 #[derive(Debug, Clone, Copy)]
 pub struct StoragePolicy {
-    /// Times at which the log is synced.
+    /// Setting for the syncs of the log.
     pub fsync: Fsync,
-    /// Bytes by which the log grows before a snapshot is taken; an eighth of the filter's size if
-    /// that is more.
+    /// Number of bytes that the log grows before a snapshot is taken. An eighth of the filter's
+    /// size if that is more.
     pub snapshot_bytes: u64,
     /// Maximum size of all files together, in bytes. It limits the older states that are kept.
     pub horizon_bytes: u64,
-    /// True if fingerprints that leave the log are archived; `None` leaves that to the folder.
+    /// True to archive fingerprints that leave the log; `None` keeps the setting of the folder.
     pub archive: Option<bool>,
 }
 
@@ -56,7 +56,7 @@ impl Default for StoragePolicy {
     }
 }
 
-/// Storage folder of a filter at work.
+/// Storage folder of a filter in use, with its log and its snapshots.
 #[derive(Debug)]
 pub struct FilterStorage<F> {
     /// Dropped before all other fields.
@@ -73,7 +73,7 @@ pub struct FilterStorage<F> {
     snapshot_at: u64,
     /// Earliest time of the next snapshot, if the last one found no file descriptors.
     not_before: Option<Instant>,
-    /// Waits since the last finished snapshot.
+    /// Growing pauses between failed attempts since the last finished snapshot.
     waits: Waits,
     /// Extent of the archive when the log was opened.
     archive: Standing,
@@ -106,6 +106,12 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Returns the storage folder, to write small files such as checkpoints.
     pub fn folder_mut(&mut self) -> &mut Folder {
         &mut self.folder
+    }
+
+    /// Returns true if the caller does all work, and no thread may be started.
+    #[cfg(feature = "simulation")]
+    pub fn is_stepped(&self) -> bool {
+        self.filter.is_stepped()
     }
 
     /// Returns the open log.
@@ -181,10 +187,10 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(())
     }
 
-    /// Cuts off the batches after `head`, the last committed one. The next batch follows it.
+    /// Cuts off the batches after `head`, the last committed batch. The next batch follows `head`.
     ///
     /// # Errors
-    /// The disk fails. The filter must be recovered then.
+    /// The disk fails. After that, the filter must be recovered.
     pub fn cut(&mut self, head: Head) -> io::Result<()> {
         let cut = self.journal()?.cut(head);
         if cut.is_err() {
@@ -201,7 +207,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
-    /// Ends the log with `head` as the last batch, or with the present one, and syncs it.
+    /// Ends the log with `head` as the last batch, or with its present last batch, and syncs the
+    /// log.
     ///
     /// # Errors
     /// The disk fails.
@@ -228,8 +235,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
     }
 
-    /// Begins a snapshot on a thread of its own. The folder then reaches back to `horizon`; without
-    /// one, as far as it does now.
+    /// Begins a snapshot on a new thread. After the snapshot, the folder reaches back to `horizon`.
+    /// Without a horizon, the folder reaches back as far as it does now.
     ///
     /// # Errors
     /// The disk fails: the next snapshot is due after the log has grown by the same amount. If file
@@ -252,7 +259,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(())
     }
 
-    /// Returns the result of the snapshot under way, once it is finished.
+    /// Returns the result of the current snapshot after its end.
     pub fn finished_snapshot(&mut self) -> Option<io::Result<Finished>> {
         let finished = self.snapshotting.take_if(|snapshotting| snapshotting.is_finished())?;
         self.finish(finished)
@@ -276,8 +283,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         Some(finished)
     }
 
-    /// Begins a snapshot if one is due, for a filter whose crawl has no Redis. Returns the error if
-    /// this snapshot or the last one failed.
+    /// Begins a snapshot if it is due, for a filter whose crawl has no Redis. Returns the error of
+    /// this snapshot or of the last snapshot.
     pub fn tend(&mut self) -> Option<io::Error> {
         if let Some(Err(error)) = self.finished_snapshot() {
             return Some(error);

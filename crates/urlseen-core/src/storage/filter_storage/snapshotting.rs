@@ -1,4 +1,4 @@
-//! A snapshot on a thread of its own, while the filter is in use.
+//! Snapshot that a thread writes while the filter is in use.
 
 use std::io;
 use std::sync::Arc;
@@ -11,8 +11,8 @@ use crate::storage::prune::Retention;
 use crate::storage::snapshot_writer::{Finished, SnapshotWriter};
 use crate::storage::sync::LogHandle;
 
-/// Rest of the thread after each piece, as a multiple of the time that the piece took. It keeps the
-/// snapshot from slowing the filter down.
+/// Rest of the thread after each piece, as a multiple of the time for the piece. The rest keeps the
+/// filter fast during a snapshot.
 const REST: u32 = 9;
 
 /// Pace of the snapshot's thread.
@@ -27,16 +27,33 @@ enum Pace {
     Stop,
 }
 
-/// A thread that copies the shards one by one and writes them.
+/// Result of a snapshot's thread; `None` if the filter is gone.
+type Ended = io::Result<Option<Finished>>;
+
+/// Thread that copies the shards one by one and writes them.
 #[derive(Debug)]
 pub(super) struct Snapshotting {
     pace: Arc<AtomicU8>,
     /// The thread; `None` once it is joined.
-    thread: Option<JoinHandle<io::Result<Option<Finished>>>>,
+    thread: Option<JoinHandle<Ended>>,
+    /// The work of the thread, in a simulation.
+    #[cfg(feature = "simulation")]
+    work: Option<Work>,
+}
+
+/// Work that is done when its result is asked for.
+#[cfg(feature = "simulation")]
+struct Work(Box<dyn FnOnce() -> Ended + Send>);
+
+#[cfg(feature = "simulation")]
+impl std::fmt::Debug for Work {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Work")
+    }
 }
 
 impl Snapshotting {
-    /// Starts the thread; `writer` has begun a file for the snapshot.
+    /// Starts the thread. `writer` must have begun a file for the snapshot.
     pub(super) fn begin(
         filter: impl LiveFilter,
         writer: SnapshotWriter,
@@ -44,12 +61,24 @@ impl Snapshotting {
         retention: Retention,
     ) -> io::Result<Self> {
         let pace = Arc::new(AtomicU8::new(Pace::Easy as u8));
+        #[cfg(feature = "simulation")]
+        let is_stepped = filter.is_stepped();
         let life = {
             let pace = Arc::clone(&pace);
             move || write(&filter, writer, &log, &retention, &pace)
         };
+        #[cfg(feature = "simulation")]
+        if is_stepped {
+            pace.store(Pace::Hurry as u8, Ordering::Relaxed);
+            return Ok(Self { pace, thread: None, work: Some(Work(Box::new(life))) });
+        }
         let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(life)?;
-        Ok(Self { pace, thread: Some(thread) })
+        Ok(Self {
+            pace,
+            thread: Some(thread),
+            #[cfg(feature = "simulation")]
+            work: None,
+        })
     }
 
     /// Returns true if the thread has ended.
@@ -58,13 +87,17 @@ impl Snapshotting {
     }
 
     /// Hurries the thread and waits for its end; returns `None` if the filter is gone.
-    pub(super) fn join(mut self) -> io::Result<Option<Finished>> {
+    pub(super) fn join(mut self) -> Ended {
+        #[cfg(feature = "simulation")]
+        if let Some(Work(work)) = self.work.take() {
+            return work();
+        }
         let thread = self.thread.take().expect("joined once");
         self.set(Pace::Hurry, &thread);
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
     }
 
-    fn set(&self, pace: Pace, thread: &JoinHandle<io::Result<Option<Finished>>>) {
+    fn set(&self, pace: Pace, thread: &JoinHandle<Ended>) {
         self.pace.store(pace as u8, Ordering::Relaxed);
         thread.thread().unpark();
     }
@@ -87,7 +120,7 @@ fn write(
     log: &LogHandle,
     retention: &Retention,
     pace: &AtomicU8,
-) -> io::Result<Option<Finished>> {
+) -> Ended {
     let (mut buffer, mut begun) = (Vec::new(), Instant::now());
     let mut pause = || {
         rest(begun.elapsed() * REST, pace);

@@ -1,4 +1,4 @@
-//! A snapshot: the filter, shard by shard, and the position of each shard.
+//! Snapshot: the filter, shard by shard, and the position of each shard.
 //!
 //! ```text
 //! at  bytes
@@ -19,7 +19,7 @@
 //! 45      n  body: the shard as its kind saves it
 //! 45+n    4  CRC-32C of the body
 //!
-//! after the sections, the tombstones: forgotten and not passed again
+//! after the sections, the tombstones of forgotten fingerprints
 //!  0    17n  each: the shard, and the 128 bits that the layout makes of a fingerprint
 //! 17n     8  n
 //!  +8     4  CRC-32C of all that
@@ -40,8 +40,8 @@
 //! redisbloom   all of the filter, as `redisbloom::dump` writes it
 //! ```
 //!
-//! Its name is `snapshot-` and the seq of its last position in 20 digits. It has another name while
-//! it is written. So a file with that name is whole unless it was damaged.
+//! Its name is `snapshot-` and the seq of its last position in 20 digits. The file has another name
+//! until it is complete. So a file with this name is complete, unless it was damaged.
 
 mod reader;
 mod sections;
@@ -50,6 +50,7 @@ pub(super) use reader::{Body, Snapshots, Summary};
 pub(super) use sections::{Role, Sections, empty};
 
 use super::encoding::POSITION;
+use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenS";
 const PREFIX: &str = "snapshot-";
@@ -71,12 +72,19 @@ const fn empty_size(shards: usize) -> u64 {
     (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
 }
 
+/// Extends the span from the lowest to the highest position by the position of one more shard.
+fn extended(span: Option<(Position, Position)>, at: Position) -> (Position, Position) {
+    let (first, last) = span.unwrap_or((at, at));
+    let first = if at.number < first.number { at } else { first };
+    (first, if at.number > last.number { at } else { last })
+}
+
 /// Returns the name of the snapshot whose last position has this seq.
 pub(super) fn name(seq: u64) -> String {
     format!("{PREFIX}{seq:020}")
 }
 
-/// Returns the seq in the name of a snapshot; `None` for another file's name.
+/// Returns the seq in the name of a snapshot. `None` for the name of any other file.
 pub(super) fn seq(name: &str) -> Option<u64> {
     let seq = name.strip_prefix(PREFIX)?.parse().ok()?;
     (self::name(seq) == name).then_some(seq)

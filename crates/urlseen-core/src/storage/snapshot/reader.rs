@@ -3,14 +3,15 @@
 use std::cmp::Reverse;
 use std::io::{self, Read};
 
+use super::super::begun::Begun;
 use super::super::damage::{Damage, ReadError, sound};
-use super::super::dir::Dir;
 use super::super::disk::{ReadFile, read_exact_at};
 use super::super::encoding::{Fields, checked};
-use super::super::header::{FORMAT, Header};
+use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER, name, seq,
+    EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER, extended, name,
+    seq,
 };
 use crate::filter::ShardId;
 use crate::storage::head::Position;
@@ -22,8 +23,6 @@ pub(in crate::storage) struct Summary {
     pub(in crate::storage) bytes: u64,
     /// Offset at which the shards end.
     pub(super) end: u64,
-    /// Number of tombstones, which follow the shards.
-    tombstones: u64,
     pub(in crate::storage) first: Position,
     pub(in crate::storage) last: Position,
     pub(in crate::storage) begun: u64,
@@ -37,18 +36,18 @@ pub(in crate::storage) struct Summary {
 pub(in crate::storage) struct Snapshots {
     /// Snapshots that count, newest first.
     pub(in crate::storage) sound: Vec<Summary>,
-    /// Damage of the others: their header or trailer cannot be read.
+    /// Damage of all other snapshots: their header or trailer cannot be read.
     pub(in crate::storage) damaged: Vec<Damage>,
     /// Names of the snapshots from before the start of the history.
     pub(in crate::storage) void: Vec<String>,
 }
 
 impl Snapshots {
-    pub(in crate::storage) fn list(dir: &Dir, header: &Header) -> io::Result<Self> {
+    pub(in crate::storage) fn list(begun: &Begun) -> io::Result<Self> {
         let (mut sound, mut damaged) = (Vec::new(), Vec::new());
-        for entry in dir.list()? {
+        for entry in begun.dir.list()? {
             if seq(&entry.name).is_some() {
-                match Summary::read(dir, &entry.name, header) {
+                match Summary::read(begun, &entry.name) {
                     Ok(summary) => sound.push(summary),
                     Err(error) => damaged.push(error.damage()?),
                 }
@@ -68,17 +67,14 @@ impl Snapshots {
 }
 
 impl Summary {
-    pub(in crate::storage) fn read(
-        dir: &Dir,
-        file_name: &str,
-        header: &Header,
-    ) -> Result<Self, ReadError> {
-        let damage = |offset, what| Err(Damage { file: file_name.to_owned(), offset, what }.into());
+    pub(in crate::storage) fn read(begun: &Begun, file_name: &str) -> Result<Self, ReadError> {
+        let Begun { dir, header } = begun;
+        let damage = |offset, what| Err(Damage::new(file_name, offset, what).into());
         let file = dir.open(file_name)?;
         let bytes = file.len()?;
         let Some(trailer_at) = bytes.checked_sub(TRAILER as u64).filter(|&at| at >= HEADER as u64)
         else {
-            return damage(0, "the file was cut");
+            return damage(0, "the file is incomplete");
         };
         let (mut front, mut back) = ([0; HEADER], [0; TRAILER]);
         read_exact_at(&*file, &mut front, 0)?;
@@ -87,15 +83,15 @@ impl Summary {
         let Some(back) = checked(&back) else { return damage(trailer_at, "the end is damaged") };
         let mut front = Fields(front);
         if (front.array(), front.u32()) != (*MAGIC, FORMAT) {
-            return damage(0, "this is no snapshot");
+            return damage(0, "the file is not a snapshot");
         }
         if front.u64() != header.filter() {
-            return damage(0, "this belongs to another filter");
+            return damage(0, "the file belongs to another filter");
         }
         if front.u64() != header.shards() as u64 {
-            return damage(0, "it has another number of shards");
+            return damage(0, "the file has another number of shards than the filter");
         }
-        let begun = front.u64();
+        let begun_at = front.u64();
         let mut back = Fields(back);
         let (first, last, finished) = (back.position(), back.position(), back.u64());
         let is_origin = back.u8() == 1;
@@ -107,24 +103,23 @@ impl Summary {
         if let Some(count_at) = count_at {
             read_exact_at(&*file, &mut count, count_at)?;
         }
-        let tombstones = u64::from_le_bytes(count);
-        let size = tombstones.checked_mul(TOMBSTONE as u64);
+        let size = u64::from_le_bytes(count).checked_mul(TOMBSTONE as u64);
         let end = size.and_then(|size| count_at?.checked_sub(size));
         let Some(end) = end.filter(|&end| end >= HEADER as u64) else {
             return damage(count_at.unwrap_or(0), "the tombstones are damaged");
         };
         let name = file_name.to_owned();
-        Ok(Self { name, bytes, end, tombstones, first, last, begun, finished, is_origin })
+        Ok(Self { name, bytes, end, first, last, begun: begun_at, finished, is_origin })
     }
 
     /// Returns true if a history begins with this snapshot, and the filter in it is empty.
-    pub(in crate::storage) fn is_empty(&self, dir: &Dir, header: &Header) -> io::Result<bool> {
+    pub(in crate::storage) fn is_empty(&self, begun: &Begun) -> io::Result<bool> {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
         // An imported filter has layers from the start.
         let mut keys = 0;
-        let read = self.sections(dir, header, |section, _| {
+        let read = self.sections(begun, |section, _| {
             keys += section.keys;
             Ok(())
         });
@@ -135,19 +130,29 @@ impl Summary {
     /// the filter may have a part of it.
     pub(in crate::storage) fn load(
         &self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         filter: &mut dyn Restore,
     ) -> Result<(), ReadError> {
-        if header.spec().filter.parameters.is_imported() && EMPTY.contains(&self.bytes) {
-            let what = "the import of the filter was broken off; give the same command again";
-            return Err(Damage { file: self.name.clone(), offset: HEADER as u64, what }.into());
-        }
-        self.sections(dir, header, |section, body| {
-            body.read_by(|body| filter.load(section, body))
-        })?;
-        for (shard, id) in self.tombstones(dir)? {
+        self.check_import(begun)?;
+        self.sections(begun, |section, body| body.read_by(|body| filter.load(section, body)))?;
+        for (shard, id) in self.tombstones(begun)? {
             filter.load_tombstone(shard, id);
+        }
+        Ok(())
+    }
+
+    /// Checks every part of the snapshot.
+    pub(in crate::storage) fn check(&self, begun: &Begun) -> Result<(), ReadError> {
+        self.check_import(begun)?;
+        self.sections(begun, |_, body| body.check())?;
+        self.tombstones(begun).map(drop)
+    }
+
+    /// Refuses the empty snapshot of an interrupted import.
+    fn check_import(&self, begun: &Begun) -> Result<(), Damage> {
+        if begun.header.spec().filter.parameters.is_imported() && EMPTY.contains(&self.bytes) {
+            let what = "the import of the filter was interrupted; give the same command again";
+            return Err(Damage::new(&self.name, HEADER as u64, what));
         }
         Ok(())
     }
@@ -155,14 +160,11 @@ impl Summary {
     /// Reads the tombstones: fingerprints that were forgotten and have not passed again.
     pub(in crate::storage) fn tombstones(
         &self,
-        dir: &Dir,
+        begun: &Begun,
     ) -> Result<Vec<(ShardId, u128)>, ReadError> {
-        if self.end + TRAILER as u64 == self.bytes {
-            return Ok(Vec::new());
-        }
         let length = self.bytes - TRAILER as u64 - self.end;
         let mut bytes = vec![0; usize::try_from(length).map_err(io::Error::other)?];
-        read_exact_at(&*dir.open(&self.name)?, &mut bytes, self.end)?;
+        read_exact_at(&*begun.dir.open(&self.name)?, &mut bytes, self.end)?;
         let read = checked(&bytes).map(|checked| {
             let each = checked[..checked.len() - size_of::<u64>()].chunks_exact(TOMBSTONE);
             each.map(|each| {
@@ -172,28 +174,23 @@ impl Summary {
             })
             .collect()
         });
-        let damage = || {
-            let (file, offset) = (self.name.clone(), self.end);
-            Damage { file, offset, what: "the tombstones are damaged" }
-        };
+        let damage = || Damage::new(&self.name, self.end, "the tombstones are damaged");
         Ok(read.ok_or_else(damage)?)
     }
 
-    /// Calls `visit` with the head of every section, checked, and its body, which `visit` may leave
-    /// unread.
+    /// Checks the head of every section, and calls `visit` with the head and the body. `visit` need
+    /// not read the body.
     pub(in crate::storage) fn sections(
         &self,
-        dir: &Dir,
-        header: &Header,
+        begun: &Begun,
         mut visit: impl FnMut(Section, Body<'_>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
-        let file = dir.open(&self.name)?;
-        let damage = |offset, what| Err(Damage { file: self.name.clone(), offset, what }.into());
-        let (mut offset, end) = (HEADER as u64, self.end);
-        let (mut lowest, mut highest) = (None::<Position>, None::<Position>);
-        for shard in ShardId::all().take(header.shards()) {
+        let file = begun.dir.open(&self.name)?;
+        let damage = |offset, what| Err(Damage::new(&self.name, offset, what).into());
+        let (mut offset, end, mut span) = (HEADER as u64, self.end, None);
+        for shard in ShardId::all().take(begun.header.shards()) {
             if end - offset < (SECTION + SECTION_END) as u64 {
-                return damage(offset, "the file was cut");
+                return damage(offset, "the file is incomplete");
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
@@ -202,23 +199,18 @@ impl Summary {
             };
             offset += SECTION as u64;
             if end - offset - (SECTION_END as u64) < section.len {
-                return damage(offset, "the file was cut");
+                return damage(offset, "the file is incomplete");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
             visit(section, body)?;
             offset += section.len + SECTION_END as u64;
-            if lowest.is_none_or(|lowest| section.at.number < lowest.number) {
-                lowest = Some(section.at);
-            }
-            if highest.is_none_or(|highest| section.at.number > highest.number) {
-                highest = Some(section.at);
-            }
+            span = Some(extended(span, section.at));
         }
         if offset != end {
-            return damage(offset, "more follows than all shards");
+            return damage(offset, "there is data after the last shard");
         }
-        if (lowest, highest) != (Some(self.first), Some(self.last)) {
-            return damage(end, "the end is not that of these shards");
+        if span != Some((self.first, self.last)) {
+            return damage(end, "the end of the file does not match its shards");
         }
         Ok(())
     }
@@ -278,7 +270,12 @@ impl<'a> Body<'a> {
             return Ok(());
         }
         let what = "the body of a shard is damaged";
-        Err(Damage { file: self.name.to_owned(), offset: self.begin, what }.into())
+        Err(Damage::new(self.name, self.begin, what).into())
+    }
+
+    /// Reads all of the body, and checks the CRC.
+    pub(in crate::storage) fn check(self) -> Result<(), ReadError> {
+        self.read_by(|body| io::copy(body, &mut io::sink()).map(drop))
     }
 
     /// Returns the offset of the body in the file.

@@ -3,16 +3,18 @@
 use std::io::{self, Write};
 use std::time::SystemTime;
 
+use super::super::begun::Begun;
 use super::super::clock::unix_ms;
 use super::super::dir::Dir;
 use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
-use super::super::header::{FORMAT, Header};
-use super::{MAGIC, TOMBSTONE, name};
+use super::super::header::FORMAT;
+use super::{MAGIC, TOMBSTONE, extended, name};
 use crate::filter::{Blob, Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Bytes that are collected before a write, and the most that are written without a pause.
+/// Bytes that are collected before a write, and the maximum number of bytes written without a
+/// pause.
 const WRITE: usize = 1 << 20;
 
 /// Bytes after which the file is synced. Otherwise a sync of the log would wait for the whole
@@ -29,7 +31,7 @@ pub(in crate::storage) enum Role {
 }
 
 impl Role {
-    /// Returns the name of the file while it is written.
+    /// Returns the temporary name that the file has until the snapshot is complete.
     fn aside(self) -> &'static str {
         match self {
             Self::Later => "snapshot.tmp",
@@ -38,7 +40,7 @@ impl Role {
     }
 }
 
-/// The file of a snapshot while it is written.
+/// Unfinished file of a snapshot, with the state of its writer.
 #[derive(Debug)]
 pub(in crate::storage) struct Sections {
     dir: Dir,
@@ -46,20 +48,22 @@ pub(in crate::storage) struct Sections {
     file: Box<dyn DiskFile>,
     shards: usize,
     buffer: Vec<u8>,
-    /// Bytes given to the file, and how many of those are synced.
+    /// Number of bytes written to the file, and number of synced bytes.
     written: u64,
     synced: u64,
     next: usize,
-    ends: Option<(Position, Position)>,
+    span: Option<(Position, Position)>,
+    keys: u64,
     /// The section of tombstones, in its format.
     tombstones: Vec<u8>,
     is_done: bool,
 }
 
 impl Sections {
-    pub(in crate::storage) fn begin(dir: &Dir, role: Role, header: &Header) -> io::Result<Self> {
+    pub(in crate::storage) fn begin(begun: &Begun, role: Role) -> io::Result<Self> {
+        let Begun { dir, header } = begun;
         let file = dir.create(role.aside())?;
-        let (dir, shards) = (dir.clone(), header.shards());
+        let (dir, shards) = (Dir::clone(dir), header.shards());
         let mut buffer = Vec::with_capacity(WRITE);
         buffer.extend(MAGIC);
         buffer.extend(FORMAT.to_le_bytes());
@@ -76,14 +80,16 @@ impl Sections {
             written: 0,
             synced: 0,
             next: 0,
-            ends: None,
+            span: None,
+            keys: 0,
             tombstones: Vec::new(),
             is_done: false,
         })
     }
 
-    pub(in crate::storage) fn dir(&self) -> &Dir {
-        &self.dir
+    /// Returns the number of keys in the shards so far.
+    pub(in crate::storage) fn keys(&self) -> u64 {
+        self.keys
     }
 
     /// Returns the shards to write, in order.
@@ -101,15 +107,8 @@ impl Sections {
     ) -> io::Result<()> {
         assert_eq!(shard.index(), self.next, "shards are written in order");
         self.next += 1;
-        let (mut first, mut last) = self.ends.unwrap_or((at, at));
-        if at.number < first.number {
-            first = at;
-        }
-        if at.number > last.number {
-            last = at;
-        }
-        self.ends = Some((first, last));
-
+        self.span = Some(extended(self.span, at));
+        self.keys += blob.keys();
         let mut head = vec![u8::try_from(shard.index()).expect("there are 256 shards")];
         push_position(&mut head, at);
         head.extend(blob.keys().to_le_bytes());
@@ -158,7 +157,7 @@ impl Sections {
     /// Writes the trailer and syncs the file. Returns the last position and the size.
     pub(in crate::storage) fn seal(&mut self) -> io::Result<(Position, u64)> {
         assert_eq!(self.next, self.shards, "every shard is written");
-        let (first, last) = self.ends.expect("there are shards");
+        let (first, last) = self.span.expect("there are shards");
         let mut tombstones = std::mem::take(&mut self.tombstones);
         let count = (tombstones.len() / TOMBSTONE) as u64;
         tombstones.extend(count.to_le_bytes());
@@ -175,7 +174,7 @@ impl Sections {
         Ok((last, self.written))
     }
 
-    /// Renames the file to its final name; from then on it counts.
+    /// Renames the file to its final name. From then on, the snapshot counts.
     pub fn put(&mut self, last: Position) -> io::Result<()> {
         self.dir.rename(self.role.aside(), &name(last.head.seq))?;
         self.is_done = true;
@@ -218,8 +217,8 @@ impl Drop for Sections {
 }
 
 /// Writes the snapshot of an empty filter, under its final name and on the disk.
-pub(in crate::storage) fn empty(dir: &Dir, header: &Header, at: Head) -> io::Result<Position> {
-    let mut sections = Sections::begin(dir, Role::Origin, header)?;
+pub(in crate::storage) fn empty(begun: &Begun, at: Head) -> io::Result<Position> {
+    let mut sections = Sections::begin(begun, Role::Origin)?;
     let position = Position { number: 0, head: at };
     for shard in sections.shards() {
         sections.write(shard, position, &Saved::default(), &mut || Ok(()))?;

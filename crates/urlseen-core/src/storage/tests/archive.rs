@@ -3,7 +3,6 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::super::{AtRest, Folder, Journal, Retention, Standing, Target, snapshot};
 use super::basic::{DIR, open, recover};
@@ -66,8 +65,8 @@ impl Crawl {
     /// Returns the exported fingerprints, each once, and the position after which the export is
     /// complete.
     fn exported(&self) -> (Vec<Key>, Option<u64>) {
-        let disk = Arc::new(self.disk.after_kill());
-        let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
+        let disk = self.disk.after_kill();
+        let folder = AtRest::open_on(&disk.dir()).unwrap();
         let archive = folder.archive(Target::Last).unwrap();
         assert_eq!(archive.damaged(), []);
         let lacks = archive.lacks_before().map(|from| from.number);
@@ -219,7 +218,7 @@ fn every_flipped_bit_of_a_part_is_found() {
         bytes[bit / 8] ^= 1 << (bit % 8);
         let disk = crawl.disk.after_kill();
         disk.put(&Path::new(DIR).join(name), &bytes);
-        let folder = AtRest::open_on(Arc::new(disk), Path::new(DIR)).unwrap();
+        let folder = AtRest::open_on(&disk.dir()).unwrap();
         let archive = folder.archive(Target::Last).unwrap();
         assert!(archive.damaged().len() == 1 && archive.lacks_before().is_some(), "bit {bit}");
     }
@@ -255,7 +254,7 @@ fn without_power_at_every_step_the_archive_has_what_the_filter_has() {
         let mut world = World::new(Fsync::Always, false, 1).archived();
         world.disk.fault_at(step, Fault::Killed);
         crawl(&mut world);
-        let disk = world.disk.after_power_loss(&mut Random::new(step as u64));
+        let disk = world.disk.after_power_loss(&mut Random::new(step as u64).draw());
         world.put_disk(disk, false);
         world.check_all();
         go_on(&mut world);

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::super::inspect::look_on;
 use super::super::{AtRest, Damage, Folder, OpenError, RecoveryError, Target, segment, snapshot};
@@ -15,7 +14,7 @@ use crate::filter::choice::Fsync;
 use crate::storage::head::{Head, Position};
 
 fn open(disk: &SimDisk) -> Result<Folder, OpenError> {
-    Folder::open_on(Arc::new(disk.clone()), Path::new(DIR))
+    Folder::open_on(disk.dir())
 }
 
 /// Recovers on a copy, and returns the head and the keys.
@@ -25,8 +24,8 @@ fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), Reco
     Ok((recovered.position.head, filter.keys))
 }
 
-/// Checks the keys at a batch. Adds that were logged after it may be missing: those after damage
-/// are.
+/// Checks the keys at a batch. Keys of adds that were logged after the batch may be missing,
+/// because recovery cannot read adds after damage.
 fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
     let all = expected(head.seq);
     let is_behind = |key| LATE_ADDS.contains(key) || head.seq <= 2 && ADDS.contains(key);
@@ -176,7 +175,7 @@ fn missing_files_are_missed() {
         if name == "header" {
             let refused = open(&without).unwrap_err();
             assert!(matches!(refused, OpenError::HeaderMissing { .. }), "{refused}");
-            let rest = AtRest::open_on(Arc::new(without), Path::new(DIR));
+            let rest = AtRest::open_on(&without.dir());
             assert!(matches!(rest, Err(OpenError::HeaderMissing { .. })));
             continue;
         }
@@ -210,7 +209,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     }
     let refused = recover(&other, Target::Last).unwrap_err();
     let RecoveryError::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
-    assert_eq!(damage.what, "this belongs to another filter");
+    assert_eq!(damage.what, "the file belongs to another filter");
     // Nor are files of a log after a snapshot of its own.
     let mut folder = super::basic::open(&other);
     folder.erase().unwrap();
@@ -228,7 +227,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
             _ => continue,
         };
         renamed.put(&Path::new(DIR).join(&new), &bytes);
-        let look = look_on(Arc::new(renamed.clone()), Path::new(DIR)).unwrap();
+        let look = look_on(&renamed.dir()).unwrap();
         let is_told = |damage: &Damage| damage.file == new && damage.what == "the file was renamed";
         assert!(look.damages.iter().any(is_told), "{:?}", look.damages);
         for target in heads() {

@@ -1,5 +1,5 @@
-//! Faults at every step of a crawl: it is the last step, fails, or finds the disk full. The next
-//! process must find everything that counts, and nothing else.
+//! Faults at every step of a crawl: the step is the last one, or the step fails, or the step finds
+//! the disk full. The next process must find everything that counts, and nothing else.
 
 use super::random::{Random, seeds};
 use super::sim::Fault;
@@ -100,7 +100,8 @@ fn without_power_at_every_step_nothing_synced_is_lost() {
             let mut world = World::new(Fsync::Always, false, 1);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
-            let disk = world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64));
+            let disk =
+                world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64).draw());
             world.put_disk(disk, false);
             world.check_all();
             go_on(&mut world);
@@ -115,7 +116,8 @@ fn without_power_what_was_not_synced_is_missed_and_counted() {
             let mut world = World::new(Fsync::Never, false, 1);
             world.disk.fault_at(step, Fault::Killed);
             crawl(&mut world);
-            let disk = world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64));
+            let disk =
+                world.disk.after_power_loss(&mut Random::new(1000 * seed + step as u64).draw());
             world.put_disk(disk, true);
             world.check_all();
             go_on(&mut world);
@@ -135,7 +137,7 @@ fn a_step_that_fails_loses_nothing() {
                 world.disk.mend();
                 world.stop();
                 world.check_all();
-                let lost = world.disk.after_power_loss(&mut Random::new(step as u64));
+                let lost = world.disk.after_power_loss(&mut Random::new(step as u64).draw());
                 if fsync == Fsync::Always {
                     world.put_disk(lost, false);
                     world.check_all();
@@ -179,7 +181,7 @@ fn random_crawls_come_back_from_anything() {
             }
             // The process ends, or the machine.
             if random.once_in(2) {
-                let disk = world.disk.after_power_loss(&mut random);
+                let disk = world.disk.after_power_loss(&mut random.draw());
                 world.put_disk(disk, fsync == Fsync::Never);
             } else {
                 world.put_disk(world.disk.after_kill(), false);

@@ -42,7 +42,8 @@ const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 
 pub(super) const RUNS: [u64; 2] = [0xfedc_ba98_7654_3210, 2];
 
-/// Returns the keys of the filter at a batch. Adds always count.
+/// Returns the keys of the filter at a batch. They include the keys of all adds, because adds
+/// always count.
 pub(super) fn expected(seq: u64) -> BTreeSet<Key> {
     (1..=seq).flat_map(batch_keys).chain(ADDS).chain(LATE_ADDS).collect()
 }
@@ -71,8 +72,8 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
     writer.finish(&journal.handle(), &retention).unwrap();
 }
 
-/// Writes batches 1 to 8 in four files. Adds follow the second and the eighth, and forgets follow
-/// those. There are snapshots at 0, 3 and 6. Redis may know any of the last three batches.
+/// Writes batches 1 to 8 in four files. Adds follow batch 2, and adds and forgets follow batch 8.
+/// There are snapshots at 0, 3 and 6. Redis may know any of the last three batches.
 pub(super) fn write() -> SimDisk {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
@@ -150,7 +151,7 @@ fn what_was_written_then_is_read_as_it_was_meant() {
     for (name, bytes) in committed() {
         disk.put(&Path::new(DIR).join(name), &bytes);
     }
-    let look = look_on(std::sync::Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let look = look_on(&disk.dir()).unwrap();
     let header = look.header.unwrap();
     assert_eq!((header.filter(), header.spec()), (0x0123_4567_89ab_cdef, &spec()));
     assert_eq!(header.differences(&spec()), []);

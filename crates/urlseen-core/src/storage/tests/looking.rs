@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::super::inspect::look_on;
 use super::super::{AtRest, Folder, OpenError, Target};
@@ -15,7 +14,7 @@ use crate::filter::{FilterKind, ShardId, Verdict};
 use crate::storage::head::{Head, Position};
 
 fn at_rest(disk: &SimDisk) -> Result<AtRest, OpenError> {
-    AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR))
+    AtRest::open_on(&disk.dir())
 }
 
 /// A folder with a real filter: a snapshot of some keys, and a log after it.
@@ -54,15 +53,15 @@ fn key_hashes(folder: &Folder, keys: &[Key]) -> Vec<KeyHash> {
 #[test]
 fn a_look_tells_what_is_there() {
     let disk = SimDisk::default();
-    let new = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let new = look_on(&disk.dir()).unwrap();
     assert_eq!((new.header, new.is_held, new.last, new.bytes), (None, false, None, 0));
     let (folder, journal, _) = crawled(&disk);
     let files = disk.files();
-    let held = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let held = look_on(&disk.dir()).unwrap();
     assert_eq!(held.holder.unwrap().pid, std::process::id());
     let last = journal.position();
     drop((folder, journal));
-    let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let look = look_on(&disk.dir()).unwrap();
     assert!(!look.is_held);
     assert_eq!(look.header.unwrap().spec(), &spec());
     assert_eq!(look.last, Some(last));
@@ -91,7 +90,7 @@ fn a_look_at_damage_tells_where_it_is() {
         let middle = bytes.len() - 30;
         bytes[middle] ^= 1;
         broken.put(&Path::new(DIR).join(name), &bytes);
-        let look = look_on(Arc::new(broken), Path::new(DIR)).unwrap();
+        let look = look_on(&broken.dir()).unwrap();
         assert_eq!(look.damages[0].file, *name, "{:?}", look.damages);
     }
 }
@@ -111,7 +110,7 @@ fn a_folder_at_rest_answers_as_its_filter_would() {
     drop(folder);
     let files = disk.files();
     let rest = at_rest(&disk).unwrap();
-    let read = Folder::open_on(Arc::new(disk.clone()), Path::new(DIR));
+    let read = Folder::open_on(disk.dir());
     assert!(matches!(read, Err(OpenError::Locked { holder: None, .. })), "no journal writes to it");
     at_rest(&disk).unwrap();
     let known: BTreeSet<_> = keys.iter().copied().collect();
@@ -136,7 +135,7 @@ fn batches_beyond_the_target_are_unseen_at_rest() {
     let first = append(&mut journal, &[(1, 1)]);
     append(&mut journal, &[(2, 2)]);
     journal.append_adds(&fingerprints([(3, 3)])).unwrap();
-    journal.append(journal.position().head, &batch([(4, 4)])).unwrap();
+    journal.append(&batch([(4, 4)])).unwrap();
     drop((journal, folder));
     let asked = fingerprints([(1, 1), (2, 2), (3, 3), (4, 4), (5, 5)]);
     let rest = at_rest(&disk).unwrap();

@@ -12,6 +12,7 @@ mod looking;
 mod poison;
 mod random;
 mod real;
-mod sim;
 mod whole;
 mod world;
+
+use super::sim;

@@ -15,10 +15,9 @@ const START: Position = Position { number: 0, head: Head::START };
 
 /// Checks that the log refuses every call, for this reason.
 fn refuses(journal: &mut Journal, reason: &str) {
-    let base = journal.position().head;
     let handle = journal.handle();
     for refused in [
-        journal.append(base, &batch([(9, 9)])).unwrap_err(),
+        journal.append(&batch([(9, 9)])).unwrap_err(),
         journal.append_adds(&fingerprints([(9, 9)])).unwrap_err(),
         journal.roll().unwrap_err(),
         journal.cut(Head::START).unwrap_err(),
@@ -39,7 +38,7 @@ fn a_write_that_fails_is_the_last_and_leaves_no_trace() {
         let first = append(&mut journal, &[(1, 1)]);
         let files = disk.files();
         disk.fault_at(0, fault);
-        assert!(journal.append(first.head, &batch([(2, 2)])).is_err());
+        assert!(journal.append(&batch([(2, 2)])).is_err());
         disk.mend();
         refuses(&mut journal, reason);
         assert_eq!(disk.files(), files, "what was written by half is cut off again");
@@ -54,7 +53,7 @@ fn a_sync_that_fails_is_the_last() {
     let mut folder = begun(&disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Always).unwrap();
     disk.fault_at(1, Fault::Failing);
-    assert!(journal.append(Head::START, &batch([(1, 1)])).is_err());
+    assert!(journal.append(&batch([(1, 1)])).is_err());
     refuses(&mut journal, "input/output error");
 }
 
@@ -67,7 +66,7 @@ fn a_sync_that_fails_beside_the_work_stops_it() {
     disk.fault_at(0, Fault::Failing);
     journal.start_syncing(Duration::from_millis(1)).unwrap();
     let deadline = SystemTime::now() + Duration::from_secs(20);
-    while journal.append(journal.position().head, &batch([])).is_ok() {
+    while journal.append(&batch([])).is_ok() {
         assert!(SystemTime::now() < deadline, "the failure went unnoticed");
     }
     refuses(&mut journal, "error");

@@ -23,6 +23,11 @@ impl Random {
         usize::try_from(self.next() % bound as u64).unwrap()
     }
 
+    /// Returns [`Random::below`] as a function.
+    pub(super) fn draw(&mut self) -> impl FnMut(usize) -> usize {
+        |bound| self.below(bound)
+    }
+
     /// Returns true once in `times` calls.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0

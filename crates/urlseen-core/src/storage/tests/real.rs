@@ -98,8 +98,7 @@ fn a_snapshot_is_taken_by_another_thread_while_the_log_goes_on() {
             writer.finish(&handle, &keep_all()).unwrap()
         });
         for shard in 0..=u8::MAX {
-            let base = journal.position().head;
-            journal.append(base, &batch([(shard, bit)])).unwrap();
+            journal.append(&batch([(shard, bit)])).unwrap();
             keys.insert((shard, bit));
             tell.send((keys.clone(), journal.position())).unwrap();
         }

@@ -3,7 +3,6 @@
 use std::any::Any;
 use std::io::{self, Read};
 use std::path::Path;
-use std::sync::Arc;
 
 use super::super::inspect::look_on;
 use super::super::restore::{Restore, Section};
@@ -26,7 +25,7 @@ fn reservation() -> Reservation {
     Reservation {
         capacity: "20".parse().unwrap(),
         error_rate: "1e-3".parse().unwrap(),
-        growth: Reservation::growth_of(2),
+        expansion: 2,
     }
 }
 
@@ -98,7 +97,7 @@ fn recover(disk: &SimDisk, target: Target) -> Filter {
 }
 
 fn at_rest(disk: &SimDisk) -> AtRest {
-    AtRest::open_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap()
+    AtRest::open_on(&disk.dir()).unwrap()
 }
 
 /// Returns the filter of a folder at rest.
@@ -118,8 +117,9 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
     writer.finish(&journal.handle(), &keep_all()).unwrap();
 }
 
-/// Logs batches 0 to 9 with snapshots after 2 and 6, and adds after 4. Returns the end of each
-/// batch and the filter there, with the adds, because they always count.
+/// Writes batches 0 to 9 to the log. Takes snapshots after the batches 2 and 6, and logs adds after
+/// batch 4. Returns the end of each batch, and the filter at this end. Each filter includes the
+/// adds, because adds always count.
 fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
     let mut folder = open(disk);
     folder.begin(&spec(Parameters::reserved(reservation())), 7, Head::START).unwrap();
@@ -173,7 +173,7 @@ fn it_comes_back_to_the_byte_at_every_batch() {
 fn a_folder_says_what_is_in_it() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
-    let look = look_on(Arc::new(disk.clone()), Path::new(DIR)).unwrap();
+    let look = look_on(&disk.dir()).unwrap();
     assert_eq!(look.damages, []);
     assert_eq!(look.header.unwrap().spec().filter.parameters, Parameters::reserved(reservation()));
     let counts = look.snapshots.iter().map(|each| (each.last, each.keys));
@@ -227,7 +227,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
     assert!(folder.awaits_import().unwrap());
     let refused = folder.recover(Target::Last, &mut Brought::default()).unwrap_err();
-    assert!(refused.to_string().contains("broken off"), "{refused}");
+    assert!(refused.to_string().contains("was interrupted"), "{refused}");
     folder.import(&spec(Parameters::imported()), 6, &filter).unwrap();
     drop(folder);
     assert!(bytes(&recover(&disk, Target::Last)) == bytes(&filter));

@@ -5,12 +5,9 @@
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
-use std::path::Path;
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::super::{AtRest, Folder, Journal, Moment, RecoveryError, Retention, Target, snapshot};
-use super::basic::DIR;
 use super::filter::{Exact, Key, batch, fingerprints, key, shard_of, spec};
 use super::random::Random;
 use super::sim::SimDisk;
@@ -21,15 +18,16 @@ use crate::storage::head::{Head, Position};
 /// Next step of a simulated crawl.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Op {
-    /// Logs a batch with new keys.
+    /// Writes a batch with new keys to the log.
     Append,
-    /// Commits the logged batches in Redis, all or all but the last.
+    /// Makes Redis commit the logged batches: either all of them, or all but the last.
     Commit,
     CommitButOne,
-    /// Logs adds with new keys.
+    /// Writes adds with new keys to the log.
     Adds,
     Roll,
-    /// Takes a snapshot. If `split` is true, logs and commits a batch while it is half written.
+    /// Takes a snapshot. If `split` is true, logs and commits a batch while the snapshot is half
+    /// written.
     Snapshot {
         split: bool,
     },
@@ -69,12 +67,14 @@ pub(super) struct World {
     base: Logged,
     /// Batches after the start whose logging was confirmed.
     chain: Vec<Logged>,
-    /// Number of those that Redis knows.
+    /// Number of batches in `chain` that Redis has committed.
     committed: usize,
-    /// Adds whose logging was confirmed, and those whose was not.
+    /// Added keys that every recovered filter must have: the log confirmed their records.
     adds: BTreeSet<Key>,
+    /// Added keys that a recovered filter may have or lack: the log did not confirm their records,
+    /// or a loss of power followed.
     maybe_adds: BTreeSet<Key>,
-    /// Adds that may be there at one head, and not at another.
+    /// Added keys that the filter may have at one head and lack at another head.
     shaky_adds: BTreeSet<Key>,
     /// Head and keys of a rebase that may have happened.
     rebase: Option<Logged>,
@@ -118,8 +118,7 @@ impl World {
     /// Opens the folder, begins it if it is new, and recovers to Redis's head.
     pub(super) fn start(&mut self) -> Result<(), Stopped> {
         self.stop();
-        let disk = Arc::new(self.disk.clone());
-        let mut folder = Folder::open_on(disk, Path::new(DIR)).map_err(|_| Stopped)?;
+        let mut folder = Folder::open_on(self.disk.dir()).map_err(|_| Stopped)?;
         if folder.header().is_none() {
             assert!(self.chain.is_empty() && self.adds.is_empty(), "the header is gone");
             folder.begin(&spec(), 99, self.base.head).map_err(|_| Stopped)?;
@@ -212,7 +211,7 @@ impl World {
     fn append(&mut self) -> std::io::Result<()> {
         let keys = self.some_keys();
         let journal = self.journal_mut();
-        let logged = journal.append(journal.position().head, &batch(keys.iter().copied()))?;
+        let logged = journal.append(&batch(keys.iter().copied()))?;
         let Position { number, head } = logged.position();
         self.chain.push(Logged { head, number, keys });
         Ok(())
@@ -231,8 +230,8 @@ impl World {
         Ok(())
     }
 
-    /// Returns the keys of the filter and its position: the last committed batch. Adds after that
-    /// are there already, and recovery gives them again.
+    /// Returns the keys of the filter and its position: the last committed batch. The keys include
+    /// adds that were logged after that batch. Recovery applies these adds again.
     fn filter(&self) -> (BTreeSet<Key>, Position) {
         let keys = self.keys(self.committed).union(&self.adds).copied().collect();
         let last = self.committed.checked_sub(1).map_or(&self.base, |last| &self.chain[last]);
@@ -355,7 +354,7 @@ impl World {
         self.maybe_adds.clear();
         self.is_lossy = false;
         let folder = self.folder.as_mut().expect("a folder");
-        let look = super::super::inspect::look_on(Arc::new(self.disk.clone()), Path::new(DIR));
+        let look = super::super::inspect::look_on(&self.disk.dir());
         let last = look.map_err(|_| Stopped)?.last.expect("it has a snapshot");
         assert_eq!(last.head, target, "nothing is left beyond");
         self.journal = Some(folder.journal(last, self.fsync).map_err(|_| Stopped)?);
@@ -384,8 +383,8 @@ impl World {
         };
         for batches in 0..=self.chain.len() {
             let head = self.head(batches);
-            let disk = Arc::new(self.disk.after_kill());
-            let mut folder = Folder::open_on(disk, Path::new(DIR)).unwrap();
+            let disk = self.disk.after_kill();
+            let mut folder = Folder::open_on(disk.dir()).unwrap();
             let mut filter = Exact::default();
             self.check_archive(batches);
             match folder.recover(Target::At(head), &mut filter) {
@@ -402,8 +401,8 @@ impl World {
         if !self.is_archived {
             return;
         }
-        let disk = Arc::new(self.disk.after_kill());
-        let folder = AtRest::open_on(disk, Path::new(DIR)).unwrap();
+        let disk = self.disk.after_kill();
+        let folder = AtRest::open_on(&disk.dir()).unwrap();
         let Ok(archive) = folder.archive(Target::At(self.head(batches))) else { return };
         let mut filter = Exact::default();
         filter.keys.clear();

@@ -77,9 +77,9 @@ fn broken_toml_is_told_line_by_line_and_hides_no_other_layer() {
         [
             "config.toml:2:12: not valid TOML: string values must be quoted, expected literal \
              string",
-            "config.toml:4:1: not valid TOML: threads stands here for the second time",
+            "config.toml:4:1: not valid TOML: threads is here for the second time; delete one",
             "config.toml:5:6: not valid TOML: unclosed table, expected `]`",
-            "config.toml:6:2: not valid TOML: filter stands here for the second time",
+            "config.toml:6:2: not valid TOML: filter is here for the second time; delete one",
             "config.toml:7:9: not valid TOML: string values must be quoted, expected literal \
              string",
             "config.toml:8:13: not valid TOML: missing escaped value, expected `b`, `e`, `f`, \
@@ -213,7 +213,7 @@ name = "none"
     assert_eq!(load(&rules(100), &[], &[]).unwrap().pass.len(), 100);
     let lines = refused(&rules(102), &[], &[]);
     assert_eq!(lines.len(), 1);
-    assert!(lines[0].ends_with("stands here more than 100 times; combine rules"), "{lines:?}");
+    assert!(lines[0].ends_with("is here more than 100 times; combine rules"), "{lines:?}");
 }
 
 #[test]

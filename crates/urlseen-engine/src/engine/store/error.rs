@@ -1,4 +1,4 @@
-//! Mismatch between a folder and the position of Redis.
+//! Errors of a folder that does not match the position of Redis.
 
 use std::io;
 use std::path::PathBuf;
@@ -7,14 +7,15 @@ use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Head, OpenError, RecoveryError, descriptors};
 
-/// The filter cannot be recovered to the position of Redis.
+/// Reason why the filter cannot be recovered to the position of Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum MismatchError {
     /// The folder is new, but Redis is not.
     #[error(
-        "Redis stands at {theirs}, and the storage folder {dir} is new: it knows nothing of what \
-         was seen so far. If the crawl has a folder elsewhere, set storage.dir to it. Without it, \
-         urlseen storage adopt continues with an empty filter (what was seen is emitted again)",
+        "Redis stands at {theirs}, and the storage folder {dir} is new: it holds no fingerprints. \
+         If the crawl has another folder, set storage.dir to that folder. If the folder is lost, \
+         urlseen storage adopt continues with an empty filter (URLs that were seen are emitted \
+         again)",
         dir = dir.display()
     )]
     New {
@@ -23,12 +24,12 @@ pub enum MismatchError {
         /// Position of the crawl in Redis.
         theirs: Head,
     },
-    /// Redis knows nothing, but the folder does.
+    /// Redis has no state of the crawl, but the folder has.
     #[error(
         "Redis knows nothing of this crawl, and the storage folder {dir} stands at {ours}: Redis \
          lost its data, or this is another server or source than before. urlseen storage adopt \
-         keeps the filter (what was seen is not emitted again, though lists that Redis lost are \
-         lost); urlseen storage reset begins with an empty one (all is emitted again)",
+         keeps the filter: URLs that were seen are not emitted again, and lists that Redis lost \
+         stay lost. urlseen storage reset empties the filter: all URLs are emitted again",
         dir = dir.display()
     )]
     NoState {
@@ -40,8 +41,9 @@ pub enum MismatchError {
     /// The crawl is tied to another filter.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
-         filter {ours}: this is the folder of another crawl, or one that was reset. Set \
-         storage.dir to the right one; urlseen storage adopt continues with this one all the same",
+         filter {ours}: this is the folder of another crawl, or the folder was reset. Set \
+         storage.dir to the folder of this crawl, or run urlseen storage adopt to continue with \
+         this filter",
         dir = dir.display()
     )]
     OtherFilter {
@@ -52,11 +54,12 @@ pub enum MismatchError {
         /// Filter that Redis names.
         theirs: RandomId,
     },
-    /// The crawl is tied to another filter, and this one is in Redis.
+    /// The crawl is tied to another filter than the one that the configuration names in Redis.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
-         {ours}: it was dropped and made anew, or the crawl had another one before. Set filter.key \
-         (or filter.place) back; urlseen storage adopt continues with this one all the same"
+         {ours}: the filter was dropped and created again, or the crawl had another filter before. \
+         Set filter.key (or filter.place) to the earlier value, or run urlseen storage adopt to \
+         continue with this filter"
     )]
     OtherFilterInRedis {
         /// Filter that the configuration names.

@@ -9,10 +9,10 @@ use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::storage::{Checkpoint, Folder, Head};
 
-/// Filter in memory, and its folder if it has one.
+/// Filter in memory, with its folder if there is one.
 #[derive(Debug)]
 pub struct Local {
-    /// The storage, which is dropped before the engine that it copies from.
+    /// The storage. It copies shards from the engine, so it must be dropped before the engine.
     store: Option<Store>,
     /// The threads that judge.
     pub engine: Engine,
@@ -24,14 +24,14 @@ impl Local {
         Self { store: None, engine }
     }
 
-    /// Makes a filter that `folder` keeps. It judges nothing before [`Local::recover_to`] or
-    /// [`Local::recover`].
+    /// Makes a filter that is stored in `folder`. The filter judges nothing before
+    /// [`Local::recover_to`] or [`Local::recover`].
     pub fn kept(engine: Engine, folder: Folder, keeping: Keeping) -> Self {
         Self { store: Some(Store::new(&engine, folder, keeping)), engine }
     }
 
-    /// Starts the work: if there is a folder, hands it to a thread of its own. The `dispatcher`
-    /// provides the queries.
+    /// Starts the work with the queries of `dispatcher`. If there is a folder, a new thread takes
+    /// over the folder.
     ///
     /// # Errors
     /// The system cannot start a thread.
@@ -40,13 +40,13 @@ impl Local {
         Ok(Works::new(self.engine, storage, dispatcher))
     }
 
-    /// Writes a batch of the crawl, as the successor of the last one. The batch is written when
-    /// this returns.
+    /// Logs a batch of the crawl after the last logged batch. The batch is written when the call
+    /// returns.
     ///
     /// # Errors
     /// The disk fails, or the filter has no folder.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
-        let unkept = || io::Error::other("the filter is not kept in a folder");
+        let unkept = || io::Error::other("the filter has no storage folder");
         self.store.as_mut().ok_or_else(unkept)?.append(batch)
     }
 
@@ -61,12 +61,12 @@ impl Local {
         self.store.as_mut().map_or(Ok(()), |store| store.rest(Some(head)))
     }
 
-    /// Id of the filter, if it has a folder and is not new.
+    /// Returns the id of the filter, if the filter has a folder and is not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.store.as_ref()?.filter()
     }
 
-    /// Recovers the filter to the position of Redis: see [`Store::recover_to`].
+    /// Recovers the filter to `theirs`, the head that Redis records: see [`Store::recover_to`].
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -81,7 +81,8 @@ impl Local {
         Ok(recovered)
     }
 
-    /// Recovers the filter to the last position in the folder, without a position of Redis.
+    /// Recovers the filter to the last position that the folder records. The caller needs no head
+    /// from Redis.
     pub fn recover(&mut self) -> Result<How, MismatchError> {
         self.engine.restoring();
         let Some(store) = &mut self.store else { return Ok(How::New) };
@@ -90,8 +91,8 @@ impl Local {
         Ok(how)
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. If this fails, it
-    /// can be repeated.
+    /// Writes the filter in memory to the folder as its only contents, at `head`. The call can be
+    /// repeated after a failure.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
     }

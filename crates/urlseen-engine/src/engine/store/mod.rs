@@ -1,8 +1,8 @@
 //! Storage folder of a filter in this process's memory: the log, snapshots, recovery.
 //!
-//! It logs judged batches, and recovers the filter to a batch that the caller names. It never
-//! connects to Redis. All functions here wait for the disk. [`Storage`] is a thread that does so
-//! for a task that must not wait.
+//! The storage logs judged batches, and recovers the filter to a batch that the caller names. It
+//! never connects to Redis. All functions of [`Store`] wait for the disk. A task that must not wait
+//! uses [`Storage`], which calls them on a thread of its own.
 
 mod error;
 mod local;
@@ -17,6 +17,8 @@ pub use error::MismatchError;
 pub use local::Local;
 pub use recovering::{How, Recovery};
 pub(crate) use thread::Recorded;
+#[cfg(feature = "simulation")]
+pub(super) use thread::StorageSteps;
 pub use thread::{Reach, Storage, StorageDied, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
@@ -31,11 +33,12 @@ pub struct Keeping {
     pub spec: StorageSpec,
     /// Syncs, snapshots and archive of the folder.
     pub policy: StoragePolicy,
-    /// True to use a filter that lacks batches that Redis has. Then URLs are emitted again.
+    /// True to use a filter even if it lacks batches that Redis has. URLs of such batches are
+    /// emitted again.
     pub emit_again: bool,
 }
 
-/// Change of a fingerprint outside of batches.
+/// Change of one fingerprint that a query has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The fingerprint is seen from now on.
@@ -44,34 +47,34 @@ pub(crate) enum Change {
     Forget,
 }
 
-/// The storage of a filter that the engine's threads have in memory, and its place in the crawl.
+/// Storage of a filter that is in the memory of the engine's threads.
 #[derive(Debug)]
 pub struct Store {
     kept: FilterStorage<Handle>,
     /// Spec for creating a new folder.
     spec: StorageSpec,
-    /// True to use a filter that lacks batches that Redis has.
+    /// True to use a filter even if it lacks batches that Redis has.
     emit_again: bool,
-    /// The filter's head, while no batch is between log and commit.
+    /// Head of the filter, if no batch was logged since the last recovery.
     at: Option<Head>,
 }
 
 /// Entry that is to be written to the log.
 #[derive(Debug)]
 pub(crate) enum Write<Of> {
-    /// A batch of the crawl, the successor of the last one.
+    /// A batch of the crawl, which follows the last logged batch.
     Batch(Batch<Judged>),
     /// The new keys of a batch that belongs to no crawl.
     Keys(Batch<Judged>),
-    /// Answers outside of batches, and their changes in order. They do not depend on commits.
+    /// Answers to questions, and their changes in order. The changes do not depend on commits.
     Changes(Of, Vec<(Change, Fingerprint)>),
 }
 
-/// Write that waits for the end of its group.
+/// Write whose group is not finished yet.
 enum Unproved<Of> {
     /// A batch that needs its record.
     Batch(Batch<Judged>),
-    /// Any other write, which does not need its record.
+    /// Any other write, which needs no record.
     Done(Written<Of>),
 }
 
@@ -82,23 +85,23 @@ enum Unproved<Of> {
 pub(crate) enum Written<Of> {
     /// The batch can be committed.
     Batch(Batch<Ready>),
-    /// The keys are in the log, which is at this position.
+    /// The keys are in the log, whose end is at this position.
     Keys(Position),
-    /// The changes are in the log, which is at this position.
+    /// The changes are in the log, whose end is at this position.
     Changes(Of, Position),
 }
 
 impl Store {
-    /// Persists a filter in `folder`. The filter judges nothing before [`Store::recover_to`] or
-    /// [`Store::recover`].
+    /// Makes the storage of a filter in `folder`. The filter judges nothing before
+    /// [`Store::recover_to`] or [`Store::recover`].
     pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }
     }
 
-    /// Writes batches and changes, in their order. They have been written when this returns, and
-    /// are on the disk if that is asked for.
+    /// Writes batches and changes to the log, in their order. When the call returns, all of them
+    /// are written, and are on the disk if the policy demands a sync.
     pub(crate) fn write<Of>(
         &mut self,
         all: impl IntoIterator<Item = Write<Of>>,
@@ -138,16 +141,17 @@ impl Store {
         Ok(proved.collect())
     }
 
-    /// Writes a batch of the crawl, as the successor of the last one. The batch is written when
-    /// this returns.
+    /// Logs a batch of the crawl after the last logged batch. The batch is written when the call
+    /// returns.
     ///
     /// # Errors
     /// The disk fails.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
         self.at = None;
-        let journal = self.kept.journal()?;
-        let record = journal.append(journal.position().head, batch.added())?;
-        Ok(batch.logged(&record))
+        let mut group = self.kept.journal()?.group();
+        group.append(batch.added())?;
+        let records = group.finish()?;
+        Ok(batch.logged(&records[0]))
     }
 
     /// Cuts off the batches after `head`: see [`FilterStorage::cut`].
@@ -155,21 +159,21 @@ impl Store {
         self.kept.cut(head).inspect_err(|_| self.at = None)
     }
 
-    /// Records the progress of imports. The keys before it were already added. The keys and the
-    /// checkpoints are on the disk when this returns.
+    /// Records the progress of imports. The keys up to each checkpoint were already added. Keys and
+    /// checkpoints are on the disk when the call returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         self.kept.journal()?.sync()?;
         self.kept.folder_mut().record_checkpoints(checkpoints)
     }
 
-    /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the
-    /// disk. Without `head`, all logged batches stay.
+    /// Ends the run. Leaves the folder at `head`, the last committed batch, with everything on the
+    /// disk. If `head` is `None`, all logged batches stay.
     pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
         self.kept.close(head)
     }
 
-    /// Ends a flow after its last keys, with these checkpoints. If a snapshot is under way, returns
-    /// its end in addition to the result.
+    /// Ends a flow after its last keys, and records these checkpoints. Waits for a running
+    /// snapshot, and returns the result of that snapshot as the first value.
     pub(crate) fn end_flow(
         &mut self,
         checkpoints: &[Checkpoint],
@@ -190,13 +194,19 @@ impl Store {
         self.kept.begin_snapshot(horizon)
     }
 
-    /// Returns the contents of the folder.
+    /// Returns true if the caller does all work, and no thread may be started.
+    #[cfg(feature = "simulation")]
+    fn is_stepped(&self) -> bool {
+        self.kept.is_stepped()
+    }
+
+    /// Returns a summary of the folder's contents.
     pub fn footprint(&self) -> Footprint {
         self.kept.footprint()
     }
 
-    /// Records that `run` is about to take the lease. Returns the earlier runs. They have ended:
-    /// each held the folder's lock, which this process holds now.
+    /// Records that `run` is about to take the lease, and returns the earlier runs. Each earlier
+    /// run held the lock of the folder. This process holds the lock now, so those runs have ended.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
         let folder = self.kept.folder_mut();
         let dead: Vec<u64> = folder.runs().into_iter().filter(|&other| other != run).collect();

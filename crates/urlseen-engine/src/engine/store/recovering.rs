@@ -1,4 +1,4 @@
-//! Recovery of the filter to the last batch that Redis knows.
+//! Recovery of the filter to the last batch that Redis has committed.
 
 use std::fmt;
 use std::time::{Duration, Instant};
@@ -17,18 +17,18 @@ pub struct Recovery {
     pub head: Head,
     /// Random id of the filter.
     pub filter: RandomId,
-    /// Way in which the filter was recovered.
+    /// Description of the recovery.
     pub how: How,
 }
 
-/// Way in which a filter reached its position.
+/// Description of how a filter reached its position.
 #[derive(Debug)]
 pub enum How {
     /// The folder is new, and the filter is empty.
     New,
     /// The filter was already at its position.
     Stayed,
-    /// The filter is in Redis, and needs no recovery.
+    /// The filter is in Redis, so nothing is recovered.
     Shared,
     /// The filter was loaded from the folder.
     Loaded {
@@ -55,14 +55,14 @@ impl Recovery {
 }
 
 impl Store {
-    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`, as far as the
-    /// folder's header shows.
+    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`. Reads only the
+    /// folder's header.
     pub fn check_fit(
         &self,
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
-        // At batch 0 there is no state yet that could be lost.
+        // Before batch 1 there is no state that could be lost.
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         match (self.filter(), filter) {
             (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
@@ -74,8 +74,8 @@ impl Store {
         }
     }
 
-    /// Recovers the filter to the position of Redis: at `theirs`, tied to `filter`. Without
-    /// `theirs`, Redis knows nothing of the crawl. The call can take long.
+    /// Recovers the filter to `theirs`, the head in Redis, if Redis names this `filter`. If
+    /// `theirs` is `None`, Redis has no state of the crawl. The call can take long.
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -107,8 +107,8 @@ impl Store {
         }
     }
 
-    /// Replaces the contents of the folder by the filter in memory, at `head`. If this fails, it
-    /// can be repeated.
+    /// Writes the filter in memory to the folder as its only contents, at `head`. The call can be
+    /// repeated after a failure.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.at = None;
         let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
@@ -116,16 +116,17 @@ impl Store {
         Ok(())
     }
 
-    /// Empties the filter in memory, and returns the head at which to [replace](Store::replace) it
-    /// in the folder. The filter is permanently empty only after that. No batch may be judged or
-    /// uncommitted, and no question may be under way.
+    /// Empties the filter in memory, and returns the head at which the caller must
+    /// [replace](Store::replace) the filter in the folder. Before that, a restart would recover the
+    /// old filter. No batch may be judged or uncommitted, and no question may be under way.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.kept.empty();
         Ok(self.kept.journal()?.position().head)
     }
 
-    /// Keeps the filter of the folder as the one that belongs to `theirs`, the position of Redis.
-    /// If Redis knows nothing, keeps it at the position of the folder. Returns the position.
+    /// Keeps the filter of the folder, and moves the filter to `theirs`, the position of Redis. If
+    /// `theirs` is `None`, the filter stays at the position of the folder. Returns the new
+    /// position.
     pub fn adopt(&mut self, theirs: Option<Head>) -> Result<Head, MismatchError> {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
@@ -141,16 +142,16 @@ impl Store {
         Ok(theirs.unwrap_or(ours))
     }
 
-    /// Id of the filter, if the folder is not new.
+    /// Returns the id of the filter, if the folder is not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.kept.folder().header().map(|header| RandomId::new(header.filter()))
     }
 
     fn begun(&self) -> RandomId {
-        self.filter().expect("the folder was begun")
+        self.filter().expect("the folder has a header")
     }
 
-    /// Makes the error of a new folder, which lacks everything that Redis has.
+    /// Returns the error of a new folder, which lacks all batches that Redis has.
     fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
         MismatchError::New { dir: self.kept.folder().dir().to_owned(), theirs }
     }
@@ -168,10 +169,11 @@ impl Store {
         Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
-    /// Position of a crawl that Redis does not know. It is the start, if no batch was ever logged.
+    /// Returns the position for a crawl without state in Redis, which is the start. Fails if the
+    /// folder may have batches and the configuration does not permit to emit URLs again.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder().dir().to_owned();
-        let look = urlseen_core::storage::look(&dir)?;
+        let look = self.kept.folder().look()?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
@@ -204,7 +206,7 @@ impl Store {
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
         let best = lacking.best();
-        // The folder may also lack imported keys.
+        // The folder may also lack imported keys, so imports must start from their beginning.
         self.kept.folder_mut().drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
@@ -217,16 +219,18 @@ impl Store {
 }
 
 impl How {
-    /// Warnings for the user.
+    /// Returns warnings for the user.
     pub fn warnings(&self) -> Vec<String> {
         match self {
             Self::New | Self::Stayed | Self::Shared => Vec::new(),
             Self::Loaded { recovered, .. } => {
                 let damaged = recovered.damaged.iter();
-                damaged.map(|damage| format!("passed over as damaged: {damage}")).collect()
+                damaged.map(|damage| format!("skipped because of damage: {damage}")).collect()
             }
             Self::Partly { lacking, .. } => {
-                vec![format!("{lacking}. Going on, as storage.on_rollback is \"emit-again\"")]
+                vec![format!(
+                    "{lacking}. The run continues, because storage.on_rollback is \"emit-again\""
+                )]
             }
         }
     }
@@ -236,32 +240,33 @@ impl fmt::Display for How {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::New => f.write_str("The storage folder is new, the filter is empty"),
-            Self::Stayed => f.write_str("The filter stands there already"),
-            Self::Shared => f.write_str("The filter is in Redis, and stands where Redis stands"),
+            Self::Stayed => f.write_str("The filter is already at this batch"),
+            Self::Shared => f.write_str("The filter is in Redis and needs no recovery"),
             Self::Loaded { recovered, took } => {
-                let Recovered { snapshot, snapshot_bytes, records, fingerprints, cut, .. } =
+                let Recovered { snapshot, snapshot_bytes, records, fingerprints, dropped, .. } =
                     recovered;
                 write!(
                     f,
-                    "The filter is back in {:.2} s: {snapshot} ({}), and the log after it \
+                    "The filter was recovered in {:.2} s from {snapshot} ({}) and the later log \
                      (records: {}, fingerprints: {})",
                     took.as_secs_f64(),
                     BinaryBytes(*snapshot_bytes),
                     HumanCount(*records),
                     HumanCount(*fingerprints),
                 )?;
-                if cut.batches > 0 {
-                    write!(f, ". Batches logged and never committed: {}", cut.batches)?;
+                if *dropped > 0 {
+                    write!(f, ". Batches that were logged and not committed: {dropped}")?;
                 }
                 Ok(())
             }
             Self::Partly { best: Some(best), .. } => write!(
                 f,
-                "The filter is back as of {best}; what came after that is emitted again if it is \
+                "The filter was recovered to {best}; later URLs are emitted again if they are \
                  found again"
             ),
             Self::Partly { best: None, .. } => f.write_str(
-                "The filter is empty: what was seen so far is emitted again if it is found again",
+                "The filter is empty: URLs that were seen are emitted again if they are found \
+                 again",
             ),
         }
     }
@@ -280,7 +285,7 @@ impl MismatchError {
         )
     }
 
-    /// Last batch that both the folder and Redis have.
+    /// Returns the last batch that both the folder and Redis have.
     fn best(&self) -> Option<Head> {
         match self {
             Self::Recovery(_, error) => error.best(),

@@ -1,4 +1,4 @@
-//! Thread of a folder. It waits for the disk, so that no other thread has to.
+//! Thread of a folder. Only this thread waits for the disk.
 
 use std::fmt;
 use std::io;
@@ -35,6 +35,9 @@ pub struct Storage {
     dir: PathBuf,
     requests: Requests,
     thread: Option<JoinHandle<()>>,
+    /// The state of the thread and its jobs, in a simulation.
+    #[cfg(feature = "simulation")]
+    steps: Option<StorageSteps>,
 }
 
 /// Event of the folder's thread.
@@ -42,23 +45,24 @@ pub struct Storage {
 pub enum Stored {
     /// A batch of the crawl is in the log.
     Batch(Batch<Ready>),
-    /// The new keys of a batch that belongs to no crawl are in the log, which is at this position.
+    /// The new keys of a batch that belongs to no crawl are in the log, whose end is at this
+    /// position.
     Added(Position),
     /// The changes of some answers are in the log.
     Answers(Recorded),
-    /// The log has grown so long that a snapshot should be begun.
+    /// The log is so long that it is time for a snapshot.
     SnapshotDue,
     /// A snapshot is finished.
     Snapshot(Finished),
-    /// No snapshot could be begun, or finished.
+    /// A snapshot could not be begun or finished.
     NoSnapshot(io::Error),
-    /// New contents of the folder.
+    /// The contents of the folder have changed.
     Footprint(Footprint),
-    /// The log can no longer be written, or the next start would not find it.
+    /// The log can no longer be written, or the next start would not find the log.
     Failed(io::Error),
 }
 
-/// Age to which the folder must reach back after a snapshot.
+/// Age of the oldest state to which the folder must allow a recovery after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The moment that Redis reports; `None` to keep everything.
@@ -83,29 +87,55 @@ enum Job {
 
 /// The thread has panicked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the thread that keeps the filter panicked")]
+#[error(
+    "the thread of the storage folder panicked (see its message above). Start again, and please \
+     report the message"
+)]
 pub struct StorageDied;
 
 impl Storage {
     pub(super) fn start(store: Store) -> io::Result<Self> {
         let (jobs, mut todo) = mpsc::unbounded_channel();
-        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
         let (tell, stored) = mpsc::unbounded_channel();
         let (dir, requests) =
             (store.kept.folder().dir().to_owned(), store.kept.folder().requests().clone());
+        let mut storage = Self {
+            jobs: Some(jobs),
+            stored,
+            batches: 0,
+            answers: 0,
+            dir,
+            requests,
+            thread: None,
+            #[cfg(feature = "simulation")]
+            steps: None,
+        };
+        #[cfg(feature = "simulation")]
+        let is_stepped = store.is_stepped();
         let keeper = Keeper { store, tell, shown: None, has_news: true, is_due_told: false };
+        #[cfg(feature = "simulation")]
+        if is_stepped {
+            storage.steps = Some(StorageSteps { keeper, todo });
+            return Ok(storage);
+        }
+        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
         let thread = std::thread::Builder::new().name("storage".to_owned());
-        let thread = thread.spawn(move || keeper.live(&mut todo, &runtime))?;
-        let (jobs, thread) = (Some(jobs), Some(thread));
-        Ok(Self { jobs, stored, batches: 0, answers: 0, dir, requests, thread })
+        storage.thread = Some(thread.spawn(move || keeper.live(&mut todo, &runtime))?);
+        Ok(storage)
     }
 
-    /// Path of the storage folder.
+    /// Returns the jobs of a folder without a thread, once.
+    #[cfg(feature = "simulation")]
+    pub(in crate::engine) fn take_steps(&mut self) -> Option<StorageSteps> {
+        self.steps.take()
+    }
+
+    /// Returns the path of the storage folder.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Requests that the folder's disk has not answered.
+    /// Returns the requests that the folder's disk has not answered.
     pub fn requests(&self) -> &Requests {
         &self.requests
     }
@@ -120,24 +150,24 @@ impl Storage {
         self.answers
     }
 
-    /// Writes a batch of the crawl, as the successor of the last one.
+    /// Logs a batch of the crawl after the last logged batch.
     pub fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.tell(Job::Write(Write::Batch(batch)));
     }
 
-    /// Writes the new keys of a batch that belongs to no crawl.
+    /// Logs the new keys of a batch that belongs to no crawl.
     pub fn add(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
         self.tell(Job::Write(Write::Keys(batch)));
     }
 
-    /// Records the progress of imports, once all earlier writes are on the disk.
+    /// Records the progress of imports, after all earlier writes are on the disk.
     pub fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
         self.tell(Job::Checkpoints(checkpoints));
     }
 
-    /// Writes the changes of an answer of the engine.
+    /// Logs the changes of answers of the engine.
     pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
         self.answers += 1;
         self.tell(Job::Write(Write::Changes(answers, changes)));
@@ -174,7 +204,7 @@ impl Storage {
         Ok(stored)
     }
 
-    /// If the thread has ended, [`Storage::stored`] reports it.
+    /// Gives the thread a job. If the thread has ended, [`Storage::stored`] reports that.
     fn tell(&self, job: Job) {
         if let Some(jobs) = &self.jobs {
             let _ = jobs.send(job);
@@ -186,13 +216,37 @@ impl Drop for Storage {
     fn drop(&mut self) {
         self.jobs = None;
         if let Some(thread) = self.thread.take() {
-            // The panic was printed, and `stored` reported it.
+            // A panic has printed its message, and `stored` reported it.
             let _ = thread.join();
         }
     }
 }
 
+/// A folder without a thread, and its jobs.
+#[cfg(feature = "simulation")]
+#[derive(Debug)]
+pub(in crate::engine) struct StorageSteps {
+    keeper: Keeper,
+    todo: mpsc::UnboundedReceiver<Job>,
+}
+
+#[cfg(feature = "simulation")]
+impl StorageSteps {
+    /// Does the jobs that wait. Returns false if there are none.
+    pub(in crate::engine) fn step(&mut self) -> bool {
+        let Ok(job) = self.todo.try_recv() else { return false };
+        self.keeper.work(job, &mut self.todo);
+        true
+    }
+
+    /// Checks the folder, as the thread does several times a second.
+    pub(in crate::engine) fn look(&mut self) {
+        self.keeper.look();
+    }
+}
+
 /// State of the folder's thread.
+#[derive(Debug)]
 struct Keeper {
     store: Store,
     tell: mpsc::UnboundedSender<Stored>,
@@ -208,7 +262,8 @@ impl Keeper {
     fn live(mut self, todo: &mut mpsc::UnboundedReceiver<Job>, runtime: &Runtime) {
         let mut look = Instant::now() + LOOK;
         loop {
-            // Crossbeam's channels spin before they wait, which takes time from other threads.
+            // This channel does not spin before it waits. Crossbeam's channels do, which takes
+            // processor time from other threads.
             match runtime.block_on(async { timeout_at(look.into(), todo.recv()).await }) {
                 Ok(Some(job)) => self.work(job, todo),
                 Ok(None) => return,
@@ -221,7 +276,8 @@ impl Keeper {
         }
     }
 
-    /// Does a job, and the jobs that wait after it: their writes share a sync.
+    /// Does a job, and then the jobs that already wait. Writes without another job between them
+    /// share a sync.
     fn work(&mut self, first: Job, todo: &mut mpsc::UnboundedReceiver<Job>) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
@@ -281,7 +337,7 @@ impl Keeper {
         }
     }
 
-    /// Reports once that it is time for a snapshot.
+    /// Reports once that a snapshot is due.
     fn tell_due(&mut self) {
         let is_due = self.store.kept.wants_snapshot();
         if is_due && !self.is_due_told {
@@ -290,7 +346,7 @@ impl Keeper {
         self.is_due_told = is_due;
     }
 
-    /// Checks the folder, and reports its contents if they changed.
+    /// Checks the folder, and reports a change of its contents.
     fn look(&mut self) {
         if let Err(error) = self.store.kept.check() {
             self.say(Stored::Failed(error));
@@ -309,7 +365,7 @@ impl Keeper {
         }
     }
 
-    /// Reports an event. If the receiver was dropped, ignores this.
+    /// Reports an event. Ignores a dropped receiver.
     fn say(&self, stored: Stored) {
         let _ = self.tell.send(stored);
     }

@@ -1,68 +1,72 @@
-//! Digests and malformed entries, cut off the front of an input.
+//! Digests and malformed entries that are cut off the front of an input.
 
 use crate::item::Items;
 
-/// Maximum number of characters of a malformed entry that are shown.
+/// Maximum number of bytes of a malformed entry that a message shows.
 const SHOWN: usize = 60;
 
-/// Maximum number of malformed entries of a page that are named. Further ones are only counted.
+/// Maximum number of malformed entries of a page that are reported one by one. Further ones are
+/// only counted.
 const NAMED: usize = 20;
 
-/// Why something is no fingerprint.
+/// Reason that an entry is not a fingerprint.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum CutError {
-    /// A line or a member of a set.
+    /// A line, or a member of a set, that is not a fingerprint in hex.
     #[error("not 32, 40 or 64 hex digits: {shown}")]
     NoHex {
-        /// First bytes of it, escaped.
+        /// First bytes of the entry, escaped.
         shown: String,
     },
-    /// A line that does not end.
-    #[error("a line of more than 512 KiB, which is passed over")]
+    /// A line longer than the maximum.
+    #[error("a line of more than 512 KiB, which is skipped")]
     Endless,
-    /// Bytes where a fingerprint's length should be.
+    /// Two bytes that are not the length of a fingerprint, at a place where a length is expected.
     #[error(
-        "no fingerprint begins here (a length of {found}, not of 16, 20 or 32 bytes); reading goes \
-         on where the next one does"
+        "no fingerprint begins here (its length is {found}, and must be 16, 20 or 32 bytes); the \
+         import continues at the next fingerprint"
     )]
     NoFrame {
-        /// The length that stands there.
+        /// Value of the two bytes.
         found: u16,
     },
-    /// The end of a file that was not written to its end.
-    #[error("the last {bytes} bytes are no whole fingerprint: who wrote them was killed")]
+    /// An incomplete fingerprint at the end of a file.
+    #[error(
+        "the last {bytes} bytes are an incomplete fingerprint and are skipped; the crawl that \
+         wrote the file was probably killed"
+    )]
     Torn {
-        /// Number of bytes that are left.
+        /// Number of bytes of the incomplete fingerprint.
         bytes: usize,
     },
-    /// A file of something else.
+    /// A file in an unknown format.
     #[error(
-        "neither lines of 32, 40 or 64 hex digits nor a requests.seen of Scrapy; nothing of it is \
-         imported. It begins with {shown}"
+        "neither lines of 32, 40 or 64 hex digits nor a requests.seen of Scrapy; this input is \
+         not imported. The input begins with {shown}"
     )]
     Neither {
-        /// Beginning of the entry, escaped.
+        /// First bytes of the file, escaped.
         shown: String,
     },
 }
 
-/// Offset of a malformed entry, the number of its line if it is one, and the error.
+/// Offset of a malformed entry, the number of its line if the input has lines, and the error.
 pub(super) type BadPlace = (u64, Option<u64>, CutError);
 
-/// Entries that were cut off.
+/// Digests and malformed entries of a page.
 #[derive(Debug, Default)]
 pub struct Cut {
-    /// Offset in the input of the bytes that are cut.
+    /// Offset in the input of the first byte that is cut.
     base: u64,
     digests: Vec<u8>,
-    /// End of each digest in `bytes`.
+    /// End of each digest in `digests`.
     ends: Vec<usize>,
     bad: Vec<BadPlace>,
     bad_count: u64,
 }
 
 impl Cut {
-    /// Nothing yet, from bytes that begin at `base` of the input.
+    /// Creates an empty cut of bytes that begin at the offset `base` of the input.
     pub(super) fn new(base: u64) -> Self {
         Self { base, ..Self::default() }
     }
@@ -74,7 +78,7 @@ impl Cut {
         self.ends.push(self.digests.len());
     }
 
-    /// Counts a malformed entry at this place of the bytes.
+    /// Counts a malformed entry at the index `at` of the bytes.
     pub(super) fn bad(&mut self, at: usize, line: Option<u64>, reason: impl FnOnce() -> CutError) {
         if self.bad.len() < NAMED {
             self.bad.push((self.base + at as u64, line, reason()));
@@ -82,12 +86,12 @@ impl Cut {
         self.bad_count += 1;
     }
 
-    /// Number of malformed entries.
+    /// Returns the number of all malformed entries.
     pub(super) fn bad_count(&self) -> u64 {
         self.bad_count
     }
 
-    /// The digests, and the first of what was bad.
+    /// Returns the digests, and the malformed entries that are to be reported.
     pub(super) fn into_parts(self) -> (Items, Vec<BadPlace>) {
         let mut begin = 0;
         let place = |end| std::mem::replace(&mut begin, end)..end;
@@ -96,7 +100,8 @@ impl Cut {
     }
 }
 
-/// Returns the first bytes, escaped, for messages: nothing in the result moves a cursor.
+/// Returns the first bytes in quotes, for messages. All control characters are escaped, because the
+/// message may go to a terminal.
 pub(super) fn shown(bytes: &[u8]) -> String {
     let mut text = format!("'{}", bytes[..bytes.len().min(SHOWN)].escape_ascii());
     text.push_str(if bytes.len() > SHOWN { "…'" } else { "'" });

@@ -12,7 +12,8 @@ use crate::flow::feed::{Bad, Feed, FeedError, InputName, Page, Place};
 use crate::flow::input::{self, Cutter, Input};
 use urlseen_core::storage::Checkpoint;
 
-/// Returns the digests of all `files`, each from where an earlier import of it ended.
+/// Returns a feed of the digests of all `files`. A file that an earlier import has read in part
+/// continues after that part.
 pub(super) fn feed(files: Vec<PathBuf>, format: Format, checkpoints: Vec<Checkpoint>) -> Feed {
     input::feed(files, move |name| Digests::new(name, format, &checkpoints))
 }
@@ -21,15 +22,15 @@ pub(super) fn feed(files: Vec<PathBuf>, format: Format, checkpoints: Vec<Checkpo
 struct Digests {
     name: String,
     format: Format,
-    /// Once the format is known.
+    /// Cutter for the format of the input, after that is known.
     cutter: Option<FormatCutter>,
-    /// Identity in checkpoints; `None` if the input can be read only once.
+    /// Identity of the input in checkpoints; `None` if the input can be read only once.
     identity: Option<FileIdentity>,
-    /// End of an earlier import, until reading continues there.
+    /// Checkpoint of an earlier import, until reading continues there.
     resumed: Option<Checkpoint>,
 }
 
-/// Identity of an input, which tells it from others.
+/// Identity of a file and of its contents, for checkpoints.
 struct FileIdentity {
     source: String,
     version: String,
@@ -89,7 +90,7 @@ impl Cutter for Digests {
 }
 
 impl Digests {
-    /// Finds out what the input holds; `None` as long as that cannot be told.
+    /// Detects the format of the input. Returns `None` if more bytes are needed to know.
     fn detect(&self, input: &Input) -> Option<Result<FormatCutter, CutError>> {
         let bytes = input.bytes();
         let behind = self.resumed.as_ref().map_or(0, |checkpoint| checkpoint.count);
@@ -99,7 +100,7 @@ impl Digests {
         match self.format {
             Format::Hex => return Some(Ok(hex())),
             Format::RequestsSeen => return Some(Ok(binary())),
-            // Nothing is in either.
+            // An empty input is valid in either format.
             Format::Auto if bytes.is_empty() => return is_end.then(|| Ok(hex())),
             Format::Auto => {}
         }
@@ -133,13 +134,13 @@ impl Digests {
             count: self.cutter.as_ref().map_or(0, FormatCutter::count),
         });
         let resumed = resumed.map(|checkpoint| {
-            format!("{source} up to byte {} ({} read)", checkpoint.at, checkpoint.count)
+            format!("{source} up to byte {} ({} entries)", checkpoint.at, checkpoint.count)
         });
         let place = Place { name: source.as_str().into(), ..Place::default() };
         Page { items, place, bad: bad.collect(), bad_count, cursor, resumed, ..Page::default() }
     }
 
-    /// Gives up an input that holds something else.
+    /// Stops reading an input of an unknown format. Returns a page that has only the error.
     fn refused(&mut self, input: &mut Input, reason: CutError) -> Page {
         input.close();
         (self.identity, self.cutter) = (None, Some(FormatCutter::Lines(LineCutter::default())));
@@ -166,7 +167,7 @@ impl FormatCutter {
 }
 
 impl FileIdentity {
-    /// Of a file as it is now; `None` for what is none.
+    /// Returns the identity of a file as it is now, or `None` if `name` is not a regular file.
     fn of(name: &Path, format: Format) -> Option<Self> {
         let path = fs::canonicalize(name).ok()?;
         let file = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;

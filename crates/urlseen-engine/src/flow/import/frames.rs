@@ -1,20 +1,20 @@
-//! The file `requests.seen` as Scrapy 2.19 writes it: for each fingerprint its length in two bytes,
-//! the high one first, and its raw bytes.
+//! The file `requests.seen` of Scrapy 2.19. Each fingerprint is a frame: its length in two bytes,
+//! the high byte first, then its raw bytes.
 
 use super::cut::{Cut, CutError};
 
-/// Bytes of the length before a frame.
+/// Size in bytes of the length at the start of a frame.
 const LENGTH: usize = 2;
 
-/// The most bytes of a frame, and of the length that follows it.
+/// Size in bytes of the longest frame and of the next frame's length.
 const LOOK: usize = LENGTH + 32 + LENGTH;
 
-/// Cutter of frames with their length before them.
+/// Cuts frames off the front of an input.
 #[derive(Debug, Default)]
 pub(super) struct Frames {
-    /// Number of frames so far.
+    /// Number of frames that were cut.
     pub(super) count: u64,
-    /// True if the start of the next frame is unknown.
+    /// True if the start of the next frame is unknown and has to be searched.
     is_lost: bool,
 }
 
@@ -24,12 +24,13 @@ impl Frames {
         Self { count, is_lost: false }
     }
 
-    /// Cuts what is whole off the front of `bytes`; how much that is. It is all of them if
-    /// `is_end`.
+    /// Cuts the complete frames off the front of `bytes`. Returns the number of bytes that are used
+    /// up: all of them if `is_end`.
     ///
-    /// A crawl that was killed leaves a torn frame, and one that is started again writes on behind
-    /// it. So where a frame is followed by no length, the next ones are looked for from its own
-    /// begin on: it may have been taken for longer than it is.
+    /// A crawl that is killed leaves an incomplete frame, and its next run appends complete frames.
+    /// So a frame without a valid length after it may be an incomplete frame together with the
+    /// start of the next one. Then the next frame is searched from one byte after the start of that
+    /// frame.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut) -> usize {
         let mut at = 0;
         loop {
@@ -37,7 +38,7 @@ impl Frames {
                 match find(bytes, at, is_end) {
                     Some(found) => at = found,
                     None if is_end => return bytes.len(),
-                    // A frame may begin in what was too short to tell.
+                    // A frame may begin in the last bytes, which are too few to recognize it.
                     None => return at.max(bytes.len().saturating_sub(LOOK)),
                 }
                 self.is_lost = false;
@@ -79,7 +80,8 @@ impl Frames {
     }
 }
 
-/// The length that stands there: of a fingerprint, or another one; `None` if it is not all there.
+/// Returns the length at index `at`: `Ok` if a fingerprint can have it, otherwise `Err`. Returns
+/// `None` if `bytes` ends before the end of the length.
 fn length_at(bytes: &[u8], at: usize) -> Option<Result<usize, u16>> {
     let length = u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?);
     Some(if is_length(length) { Ok(usize::from(length)) } else { Err(length) })
@@ -90,7 +92,8 @@ fn is_length(length: u16) -> bool {
     matches!(length, 16 | 20 | 32)
 }
 
-/// Returns true if a file with this beginning has frames; `None` as long as that is unknown.
+/// Returns true if an input that begins with `bytes` consists of frames. Returns `None` if more
+/// bytes are needed to know.
 pub(super) fn begins(bytes: &[u8]) -> Option<bool> {
     match bytes {
         [] | [0] => None,
@@ -99,7 +102,8 @@ pub(super) fn begins(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// The first place from there on where a frame begins that a length, or the end, follows.
+/// Returns the first index from `from` on at which a frame begins, if a valid length follows the
+/// frame. At the end of the input, the frame may also be the last one.
 fn find(bytes: &[u8], from: usize, is_end: bool) -> Option<usize> {
     (from..bytes.len()).find(|&at| {
         let Some(Ok(length)) = length_at(bytes, at) else { return false };
@@ -120,7 +124,8 @@ mod tests {
         bytes.into_iter().flat_map(|byte| frame(byte, 20)).collect()
     }
 
-    /// The first bytes of what is cut, and where it is bad, reading so many bytes at once.
+    /// Cuts all of `bytes`, of which each step reads `step` more. Returns the first byte of each
+    /// digest, and the offset and error of each malformed entry.
     fn cut(bytes: &[u8], step: usize) -> (Vec<u8>, Vec<(u64, String)>) {
         let mut frames = Frames::default();
         let (mut firsts, mut bad) = (Vec::new(), Vec::new());
@@ -133,7 +138,7 @@ mod tests {
             firsts.extend(digests.iter().map(|digest| digest[0]));
             bad.extend(these.into_iter().map(|(at, _, reason)| (at, reason.to_string())));
         }
-        assert_eq!(begin, bytes.len(), "all is used");
+        assert_eq!(begin, bytes.len(), "all bytes are used");
         assert_eq!(frames.count, firsts.len() as u64);
         (firsts, bad)
     }
@@ -159,7 +164,7 @@ mod tests {
         }
     }
 
-    /// Scrapy, killed and started again, continues to write after the torn frame.
+    /// A Scrapy that was killed and started again appends after the incomplete frame.
     #[test]
     fn a_torn_frame_in_the_middle_costs_no_whole_frame() {
         for torn in 1..22 {

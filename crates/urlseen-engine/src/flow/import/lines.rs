@@ -1,15 +1,15 @@
-//! Lines of hex digits, as older versions of Scrapy write `requests.seen`.
+//! Lines of hex digits: the file `requests.seen` of older versions of Scrapy.
 
 use super::cut::{Cut, CutError, shown};
 use crate::flow::input::BLOCK;
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Cutter of lines of hex digits.
+/// Cuts lines of hex digits off the front of an input.
 #[derive(Debug, Default)]
 pub(super) struct LineCutter {
-    /// Lines so far, empty ones too.
+    /// Number of lines so far, including empty ones.
     pub(super) count: u64,
-    /// True if the remaining bytes of a line that is too long are skipped.
+    /// True while the rest of a line that is too long is skipped.
     is_passing: bool,
 }
 
@@ -19,8 +19,9 @@ impl LineCutter {
         Self { count, is_passing: false }
     }
 
-    /// Cuts what is whole off the front of `bytes`; how much that is. It is all of them if
-    /// `is_end`, or if they are a block or more without a line feed.
+    /// Cuts the complete lines off the front of `bytes`, and returns the number of bytes that are
+    /// used up. All bytes are used up if `is_end`, or if at least [`BLOCK`] bytes follow the last
+    /// line feed.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
@@ -29,7 +30,8 @@ impl LineCutter {
         }
         let rest = &bytes[begin..];
         if is_end && !rest.is_empty() {
-            // Such as an old Scrapy leaves that is killed is named as any other line.
+            // An old Scrapy that was killed can leave an incomplete line, which is reported as
+            // malformed.
             self.line(rest, begin, cut);
             return bytes.len();
         }
@@ -47,7 +49,7 @@ impl LineCutter {
         if std::mem::take(&mut self.is_passing) {
             return;
         }
-        // Written on Windows, lines end in a carriage return as well.
+        // On Windows, a line ends with a carriage return and a line feed.
         let line = line.trim_ascii_end();
         match Fingerprint::from_hex(line) {
             Some(fingerprint) => cut.push(fingerprint.as_bytes()),
@@ -57,9 +59,10 @@ impl LineCutter {
     }
 }
 
-/// Returns true if an input with this beginning has such lines; `None` as long as that is unknown.
+/// Returns true if an input that begins with `bytes` consists of lines of hex digits. Returns
+/// `None` if more bytes are needed to know.
 pub(super) fn begins(bytes: &[u8], is_end: bool) -> Option<bool> {
-    /// More than a line of a fingerprint and its end have.
+    /// More bytes than the longest line of a fingerprint.
     const ENOUGH: usize = 80;
     let text = bytes.trim_ascii_start();
     let end = memchr::memchr(b'\n', text);
@@ -76,7 +79,8 @@ mod tests {
 
     const SHA1: &str = "0123456789abcdef0123456789ABCDEF01234567";
 
-    /// The lengths of what is cut, and where it is bad, reading so many bytes at once.
+    /// Cuts all of `text`, of which each step reads `step` more bytes. Returns the length of each
+    /// digest, and the offset, line and error of each malformed entry.
     fn cut(text: &str, step: usize) -> (Vec<usize>, Vec<(u64, u64, String)>) {
         let mut lines = LineCutter::default();
         let (mut lengths, mut bad) = (Vec::new(), Vec::new());
@@ -90,7 +94,7 @@ mod tests {
             let these = these.into_iter();
             bad.extend(these.map(|(at, line, reason)| (at, line.unwrap(), reason.to_string())));
         }
-        assert_eq!(begin, text.len(), "all is used");
+        assert_eq!(begin, text.len(), "all bytes are used");
         (lengths, bad)
     }
 

@@ -1,4 +1,4 @@
-//! A set in Redis whose members are fingerprints in hex, as scrapy-redis keeps it.
+//! A set in Redis whose members are fingerprints as hex digits, as in scrapy-redis.
 
 use redis::cmd;
 
@@ -11,12 +11,13 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{self, Link};
 use urlseen_core::storage::Checkpoint;
 
-/// Approximate number of members in a page: Redis serves no other client meanwhile, for some
-/// milliseconds.
+/// Approximate number of members in a page. Redis needs some milliseconds for a page, and serves no
+/// other client during that time.
 const COUNT: u64 = 10_000;
 
-/// Connects, and returns all members of the set, from where an earlier import of it ended. What was
-/// in the set all the time comes at least once, and may come twice.
+/// Connects to Redis and returns a feed of the members of the set. Continues where an earlier
+/// import of the set ended. A member that stays in the set during the import comes at least once,
+/// and may come twice.
 pub(super) fn feed(
     address: &RedisAddress,
     key: String,
@@ -24,7 +25,7 @@ pub(super) fn feed(
 ) -> Result<Feed, FeedError> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(FeedError::Thread)?;
-    // A cursor means something to the process alone that gave it.
+    // A cursor of `SSCAN` is valid only in the Redis process that returned it.
     let (mut link, expected, process) = runtime.block_on(async {
         let mut link = connect(address, Timeouts::default()).await?;
         let size = size(&mut link, address, &key).await?;
@@ -35,21 +36,22 @@ pub(super) fn feed(
     let is_this = |checkpoint: &&Checkpoint| {
         checkpoint.source == source && Some(&checkpoint.version) == process.as_ref()
     };
-    // A set that became smaller is another one: those of scrapy-redis only grow.
+    // scrapy-redis only adds members to its set. So a set with fewer members than were read is
+    // another set.
     let resumed = checkpoints
         .iter()
         .find(is_this)
         .filter(|checkpoint| checkpoint.at > 0 && checkpoint.count <= expected);
     let (at, mut count) = resumed.map_or((0, 0), |checkpoint| (checkpoint.at, checkpoint.count));
     let mut resumed =
-        resumed.map(|checkpoint| format!("the set {key} ({} members read)", checkpoint.count));
+        resumed.map(|checkpoint| format!("{} members of the set {key}", checkpoint.count));
     let mut next = Some(at);
     let pages = std::iter::from_fn(move || {
         let scanned = match runtime.block_on(scan(&mut link, &key, next?)) {
             Ok(scanned) => scanned,
             Err(error) => return Some(Err(error)),
         };
-        // Behind the last page the cursor is 0: a later import begins anew.
+        // After the last page the cursor is 0, so a later import starts at the beginning.
         next = Some(scanned.cursor).filter(|&cursor| cursor > 0);
         count += scanned.members.len() as u64;
         let cursor = process.as_ref().map(|process| Checkpoint {
@@ -85,7 +87,7 @@ fn cut(key: &str, scanned: &link::Page) -> Page {
     Page { items, bad: bad.collect(), bad_count, ..Page::default() }
 }
 
-/// Returns the number of members of the set. Fails if there is none.
+/// Returns the number of members of the set. Fails if the key does not exist or is not a set.
 async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, FeedError> {
     let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(LinkError::from)?;
     let key_of = || key.to_owned();
@@ -96,7 +98,8 @@ async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64,
     }
 }
 
-/// The random id that the server drew when it started; `None` where it does not say.
+/// Returns the random id that the Redis process chose at its start. Returns `None` if the user may
+/// not ask for the id, or if the server has none.
 async fn run_id(link: &mut Link) -> Result<Option<String>, FeedError> {
     let info: Result<String, _> = cmd("INFO").arg("server").query_async(link).await;
     match info.map_err(LinkError::from) {
@@ -112,6 +115,6 @@ async fn run_id(link: &mut Link) -> Result<Option<String>, FeedError> {
 async fn scan(link: &mut Link, key: &str, cursor: u64) -> Result<link::Page, FeedError> {
     link.send(cmd("SSCAN").arg(key).arg(cursor).arg("COUNT").arg(COUNT));
     let reply = link.receive().await?;
-    let strange = || LinkError::Garbled { cause: "the answer to SSCAN is no page".to_owned() };
+    let strange = || LinkError::Garbled { cause: "the answer to SSCAN is invalid".to_owned() };
     Ok(reply.into_page().ok_or_else(strange)?)
 }

@@ -1,11 +1,11 @@
--- A Redis list as source. TAKE_FROM ('left' or 'right') is the end that items are taken from. A
--- place is how many items come after it; a span is how many items a batch has; an item's mark is
--- its number in the batch, counted from 0.
+-- A Redis list as source. TAKE_FROM ('left' or 'right') is the end from which items are taken. A
+-- place is the number of items after it, and a span is the number of items of a batch. The mark of
+-- an item is its number in the batch, counted from 0.
 
 local function source_refusal(claimed, state, before, span, oversize, rejects)
     local found = redis.call('LLEN', claimed)
     if found ~= tonumber(before) then
-        return {'source', 'the list of claimed items: it now holds ' .. found}
+        return {'source', 'the list of claimed items: it now holds ' .. found .. ' items'}
     end
     return permission_refusal('LTRIM', claimed, 0, -1)
         or rejects > 0 and permission_refusal('LMOVE', claimed, oversize, 'LEFT', 'RIGHT') or nil
@@ -19,7 +19,7 @@ local function trim(claimed, count)
     end
 end
 
--- An item that moves does not pass through Lua.
+-- LMOVE moves a rejected item within Redis, so that the item does not pass through Lua.
 local function source_commit(claimed, state, span, oversize, first)
     local count, gone = tonumber(span), 0
     for index = first, #ARGV, 2 do

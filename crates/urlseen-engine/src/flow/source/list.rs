@@ -1,6 +1,6 @@
-//! A Redis list as source. Items are claimed by a rename, and wait in the processing list until
-//! they are committed. A cursor there is how many items come after it: nothing is pushed to that
-//! list, so the number holds while items are removed before it.
+//! A Redis list as source. A rename moves its items to the processing list, which claims them until
+//! their commit. A cursor is the number of items after it in the processing list. No item is added
+//! to that list, so a cursor stays valid when items before it are removed.
 
 use redis::{Cmd, Value, cmd};
 
@@ -11,36 +11,36 @@ use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::link::Reply;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// A list that items are taken from at one end.
+/// A list, and the end from which items are taken.
 #[derive(Debug)]
 pub struct List {
     take_from: End,
 }
 
 impl List {
-    /// Takes from the given end.
+    /// Creates a source that takes items from the given end.
     pub fn new(take_from: End) -> Self {
         Self { take_from }
     }
 
-    /// Takes from the left end.
+    /// Creates a source that takes items from the left end.
     pub fn from_left() -> Self {
         Self::new(End::Left)
     }
 
-    /// Reads `count` items after the first `from`, in the order of taking.
+    /// Builds the command that reads `count` items after the first `from`, in the order of taking.
     pub fn window(&self, list: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
         command.arg(list);
         match self.take_from {
             End::Left => command.arg(from).arg(from + count - 1),
-            // Indexes from the right end count from -1 down.
+            // Redis counts from the right end with negative indexes: the last item is -1.
             End::Right => command.arg(format!("-{}", from + count)).arg(format!("-{}", from + 1)),
         };
         command
     }
 
-    /// The items in the reply to [`List::window`]; `None` if it is something else.
+    /// Returns the items in the reply to [`List::window`], or `None` if the reply has another form.
     pub fn taken(&self, reply: Reply) -> Option<Items> {
         let (bytes, mut places) = reply.into_strings()?;
         if self.take_from == End::Right {
@@ -91,7 +91,7 @@ impl Source for List {
         let mut command = cmd("LRANGE");
         command.arg(&keys.processing);
         match self.take_from {
-            // Indexes from the right end count from -1 down.
+            // Redis counts from the right end with negative indexes: the last item is -1.
             End::Left => command.arg(format!("-{}", after.left)).arg(format!("-{}", left + 1)),
             End::Right => command.arg(left).arg(after.left - 1),
         };
@@ -102,7 +102,7 @@ impl Source for List {
         let items = self.taken(reply).ok_or(ReadError::Unexpected)?;
         if items.len() as u64 != count {
             let found = after.left - count + items.len() as u64;
-            let what = format!("the list of claimed items: it now holds {found}");
+            let what = format!("the list of claimed items: it now holds {found} items");
             return Err(ReadError::Changed(what));
         }
         Ok(items.before(after.left - count))
@@ -125,8 +125,8 @@ impl Source for List {
     }
 
     fn wait(&self, keys: &Keys, _: Cursor, seconds: f64) -> Cmd {
-        // Moves an item from an end to the same end, so to where it is; blocks while there is
-        // none.
+        // Moves an item from one end to the same end, which changes nothing. Blocks while the list
+        // is empty.
         let mut command = cmd("BLMOVE");
         command.arg(&keys.source).arg(&keys.source).arg("LEFT").arg("LEFT").arg(seconds);
         command
@@ -160,7 +160,8 @@ impl Source for List {
         needs.command(command("LTRIM").key(processing).arg("0").arg("-1"));
         needs.command(command("LRANGE").key(processing).arg("0").arg("0"));
         needs.command(command("EXISTS").key(source));
-        // Claiming renames one way. Giving back renames the other way, or moves the shorter list.
+        // A claim renames the source. Giving items back renames the processing list, or moves the
+        // items of the shorter list.
         for (from, to) in [(source, processing), (processing, source)] {
             needs.command(command("LLEN").key(from));
             needs.command(command("RENAME").key(from).key(to));

@@ -1,5 +1,5 @@
--- Pushes to a Redis list that is a source. TAKE_FROM ('left' or 'right') is the end that items are
--- taken from, PUSH the command that pushes to the other one.
+-- Pushes to a Redis list that is a source. TAKE_FROM ('left' or 'right') is the end from which
+-- items are taken. PUSH is the command that pushes to the other end.
 
 local TO = TAKE_FROM == 'left' and 'RIGHT' or 'LEFT'
 

@@ -1,5 +1,5 @@
--- A Redis list as source, around a run: claiming renames the list to the processing list.
--- TAKE_FROM ('left' or 'right') is the end that items are taken from.
+-- A Redis list as source, around a run. A claim renames the list to the processing list. TAKE_FROM
+-- ('left' or 'right') is the end from which items are taken.
 
 local function source_own_refusal(keys)
     local source, processing, earlier = unpack(keys)
@@ -7,7 +7,7 @@ local function source_own_refusal(keys)
     if refusal then
         return refusal
     end
-    -- Beside keys of an earlier version the crawl would seem to be new.
+    -- A crawl with keys of an earlier version would otherwise count as new.
     if redis.call('TYPE', earlier).ok ~= 'none' then
         return {'earlier', earlier}
     end
@@ -18,7 +18,7 @@ local function source_place(state, keys)
     return tostring(length), length
 end
 
--- The lengths refuse keys of another type, too.
+-- LLEN fails on keys of another type, which refuses such keys.
 local function source_claim(state, keys)
     local source, processing = unpack(keys)
     local length = redis.call('LLEN', processing)
@@ -35,8 +35,8 @@ local function source_waiting(state, keys)
     return redis.call('LLEN', keys[1])
 end
 
--- Moves all items of one list to an end of another, in their order. Redis moves them one by one:
--- none passes through Lua, however large it is.
+-- Moves all items of one list to an end of another list, in their order. Redis moves them one by
+-- one, so that even large items do not pass through Lua.
 local function move(from, to, to_left)
     local pop, push = 'LEFT', 'RIGHT'
     if to_left then
@@ -56,7 +56,7 @@ local function source_give_back_refusal(keys)
         or permission_refusal('RENAME', processing, source)
 end
 
--- Items go back to the end that they were taken from; the shorter of the two lists moves.
+-- Gives the items back to the end from which they were taken. Moves the items of the shorter list.
 local function source_give_back(keys, most)
     local source, processing = unpack(keys)
     local claimed, waiting = redis.call('LLEN', processing), redis.call('LLEN', source)

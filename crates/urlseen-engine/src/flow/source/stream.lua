@@ -1,8 +1,8 @@
 -- A Redis stream as source. A place is the id of the last committed entry. FIELD is the field with
 -- the item. AFTER ('keep', 'delete' or 'trim') is the treatment of committed entries.
 
--- Returns true if one id of an entry is lower than another. Numbers in Lua have 53 bits, so digits
--- are compared.
+-- Returns true if the id of one entry is lower than another id. Compares the digits, because
+-- numbers in Lua have only 53 bits.
 local function is_lower(id, other)
     local mine = {string.match(id, '^(%d+)-(%d+)$')}
     local theirs = {string.match(other, '^(%d+)-(%d+)$')}
@@ -16,7 +16,7 @@ local function is_lower(id, other)
     return false
 end
 
--- Answers what Redis tells of the stream, by name; nothing if there is none.
+-- Returns the values of XINFO STREAM by name, or nil if the stream does not exist.
 local function stream_facts(source)
     if redis.call('EXISTS', source) == 0 then
         return nil
@@ -28,14 +28,15 @@ local function stream_facts(source)
     return facts
 end
 
--- Refuses unless the stream has generated the id `place`: entries that it will make may have lower
--- ones, which nothing would read. Refuses to trim what consumer groups have not read.
+-- Returns a refusal unless the stream has generated the id `place`. Otherwise new entries could
+-- have lower ids, and would never be read. Also refuses to trim entries that consumer groups may
+-- not have read.
 local function stream_refusal(source, state, facts, place)
     local found
     if not facts then
         found = 'is gone'
     elseif is_lower(facts['last-generated-id'], place) then
-        found = 'was made anew: its last id is ' .. facts['last-generated-id']
+        found = 'was created again: its last id is ' .. facts['last-generated-id']
     elseif AFTER == 'trim' and facts.groups > 0 then
         return {'refused', 'the stream ' .. source .. ' has consumer groups, and '
             .. 'source.after_commit = "trim" would remove entries that they have not read. Set '
@@ -44,13 +45,13 @@ local function stream_refusal(source, state, facts, place)
         return nil
     end
     return {'refused', 'the stream ' .. source .. ' ' .. found .. ', and entries up to ' .. place
-        .. ' were read from it: new ones with lower ids would never be read. To read what is '
-        .. 'there from the first entry on, run HDEL ' .. state .. ' cursor; or bring the stream '
-        .. 'back, with its ids'}
+        .. ' were read before. New entries with lower ids would never be read. To read the present '
+        .. 'stream from its first entry, run HDEL ' .. state .. ' cursor; or restore the old '
+        .. 'stream with its ids'}
 end
 
--- Answers the id of the last entry committed, and how many entries there ever were up to it;
--- nothing in place of the number where no run has counted.
+-- Returns the id of the last committed entry, and the number of entries ever added up to that
+-- entry. The number is nil if no run has counted.
 local function stream_place(state)
     local found = redis.call('HMGET', state, 'cursor', 'entries')
     if not found[1] then
@@ -59,8 +60,8 @@ local function stream_place(state)
     return found[1], tonumber(found[2])
 end
 
--- Answers how many entries there are after a place, of at least as many as there are, and whether
--- the number is exact. Redis 7 counts the entries that it ever added.
+-- Returns the number of entries after a place, and true if the number is exact. Otherwise the
+-- number may be too high, because deleted entries count. Redis 7 counts all entries ever added.
 local function stream_left(facts, place, entries)
     local first, last = facts['first-entry'], facts['last-entry']
     if not last or not is_lower(place, last[1]) then

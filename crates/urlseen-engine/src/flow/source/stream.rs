@@ -1,5 +1,5 @@
-//! A Redis stream as source. Entries are read where they stand, after the id of the last one that
-//! is committed. That id is in the crawl's state, and moves in the commit alone.
+//! A Redis stream as source. Entries stay in the stream and are read after the id of the last
+//! committed entry. That id is in the crawl's state, and only a commit changes it.
 
 use std::fmt::Write as _;
 
@@ -13,16 +13,16 @@ use urlseen_core::redis::link::{Entries, Reply};
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 use urlseen_core::redis::script::Script;
 
-/// A stream of which each entry has an item in one of its fields.
+/// A stream whose entries have an item in one of their fields.
 #[derive(Debug)]
 pub(super) struct Stream {
     field: String,
     after_commit: AfterCommit,
-    /// Script that counts the waiting entries.
+    /// Script that counts the entries after the last committed one.
     waiting: Script,
 }
 
-/// The text of an id, as Redis writes it.
+/// Formats an id as Redis does.
 fn id(place: u128) -> String {
     format!("{}-{}", place >> 64, place & u128::from(u64::MAX))
 }
@@ -41,7 +41,8 @@ impl Stream {
     }
 }
 
-/// The functions, and what they go by.
+/// Returns the Lua text of `parts`, after the definitions of `FIELD` and `AFTER` that the parts
+/// use.
 fn lua(field: &str, after_commit: AfterCommit, parts: &[&str]) -> String {
     let mut bytes = String::new();
     for byte in field.bytes() {
@@ -84,7 +85,7 @@ impl Source for Stream {
         (command, None)
     }
 
-    /// Fewer items than asked for are the end of the stream.
+    /// Takes a reply with fewer items than requested as the end of the stream.
     fn items(&self, reply: Reply, after: Cursor, count: u64) -> Result<Items, ReadError> {
         let entries = reply.into_entries(self.field.as_bytes()).ok_or(ReadError::Unexpected)?;
         let Entries { bytes, ids, values, largest } = entries;
@@ -123,7 +124,7 @@ impl Source for Stream {
         let id = self.mark(items, index);
         match reason {
             Unreadable::Empty => {
-                format!("the entry {id} has no field {:?}, or nothing in it", self.field)
+                format!("the entry {id} has no field {:?}, or the field is empty", self.field)
             }
             other => format!("{other} (entry {id})"),
         }
@@ -136,7 +137,8 @@ impl Source for Stream {
         command
     }
 
-    /// A stream that was made anew is found out by a claim: its lower ids end no wait.
+    /// Returns true for every reply. A stream that was created again can have lower ids, which end
+    /// no wait: only a claim detects such a stream.
     fn wakes(&self, _: &Value) -> bool {
         true
     }

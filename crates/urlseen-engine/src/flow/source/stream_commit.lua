@@ -1,6 +1,6 @@
--- The commit of a batch of entries. A span is the id of its last entry, how many entries it has,
--- and the ids that AFTER takes: of all its entries to delete, or of the first entry to keep. An
--- item's mark is the id of its entry.
+-- The commit of a batch of entries. A span is the id of the last entry of the batch, the number of
+-- entries, and ids for AFTER: all ids of the batch for 'delete', the first id to keep for 'trim'.
+-- The mark of an item is the id of its entry.
 
 -- Rules S1 and S2 are checked here, in the step that moves the cursor.
 local function source_refusal(claimed, state, before, span, oversize, rejects)
@@ -15,7 +15,7 @@ local function source_refusal(claimed, state, before, span, oversize, rejects)
         or nil
 end
 
--- Answers the item of an entry; nothing of an entry that is gone, or has none.
+-- Returns the item of an entry, or '' if the entry is gone or has no item.
 local function item_of(claimed, id)
     local entry = redis.call('XRANGE', claimed, id, id)[1]
     local fields = entry and entry[2] or {}

@@ -13,7 +13,7 @@ local function source_push(source, first, last)
     end
 end
 
--- A stream takes no item from within Redis: it passes through Lua.
+-- No command of Redis moves an item from a list to a stream, so the item passes through Lua.
 local function source_push_from(source, oversize)
     redis.call('XADD', source, '*', FIELD, redis.call('LPOP', oversize))
 end

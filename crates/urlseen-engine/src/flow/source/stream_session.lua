@@ -1,5 +1,5 @@
--- A Redis stream as source, around a run. Entries stay in the stream while they are read, so
--- nothing is claimed and nothing is given back.
+-- A Redis stream as source, around a run. Entries stay in the stream while they are read, so none
+-- is claimed and none is given back.
 
 local function source_own_refusal(keys)
     local source, processing = unpack(keys)
@@ -7,11 +7,11 @@ local function source_own_refusal(keys)
     if refusal then
         return refusal
     end
-    -- The crawl of a list that had this name claimed them.
+    -- The items were claimed by a crawl whose source was a list of this name.
     if redis.call('EXISTS', processing) == 1 then
         return {'refused', 'the key ' .. processing .. ' holds items that were claimed while '
-            .. source .. ' was a list. Put them into the stream and delete the key; or delete it, '
-            .. 'if they may be lost'}
+            .. source .. ' was a list. Add these items to the stream and delete the key; or only '
+            .. 'delete the key, if the items may be lost'}
     end
 end
 
@@ -19,8 +19,9 @@ local function source_place(state, keys)
     return stream_place(state), 0
 end
 
--- What is missing between what Redis ever added and what was read or is there yet was deleted by
--- others before it was read. It counts once: then as many count as read.
+-- Also counts the lost entries: Redis has added them, no commit has read them, and they are no
+-- longer in the stream, because another program deleted them. The new count of entries includes
+-- them, so that each is reported once.
 local function source_claim(state, keys)
     local source = keys[1]
     local place, known = stream_place(state)
@@ -33,7 +34,7 @@ local function source_claim(state, keys)
         return refusal
     end
     local added, lost = facts['entries-added'], 0
-    -- What is gone before the crawl begins is not its loss.
+    -- Entries that were deleted before the start of the crawl are not lost.
     local entries = known or added and added - facts.length
     local left, is_exact = stream_left(facts, place, entries)
     if added then

@@ -18,8 +18,8 @@ pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
 /// First byte of the byte order mark.
 pub(super) const MARK_START: u8 = MARK[0];
 
-/// Returns true if text is a JSON object, judged by its first character. White space and a byte
-/// order mark before it are skipped.
+/// Returns true if text begins like a JSON object, with `{`. White space and a byte order mark
+/// before the `{` are skipped.
 pub fn is_object(text: &[u8]) -> bool {
     unmarked(text).trim_ascii_start().starts_with(b"{")
 }
@@ -29,7 +29,7 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     text.trim_ascii_start().strip_prefix(MARK).unwrap_or(text)
 }
 
-/// Reason why a line is not a request in JSON.
+/// Reason why a JSON item is not a request.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum JsonError {
@@ -48,13 +48,13 @@ pub enum JsonError {
     /// Object with neither a URL nor a fingerprint.
     #[error("there is neither `url` nor `fingerprint`; give one of them")]
     NoIdentity,
-    /// Empty fingerprint, which would make all such items equal.
+    /// Empty fingerprint. All items with an empty fingerprint would be equal.
     #[error("`fingerprint` is empty; leave it out to have it computed from `url`")]
     EmptyFingerprint,
 }
 
-/// Reads one JSON object as far as its identity needs. Text without escapes is borrowed. `line` may
-/// hold nothing else except white space around it and a byte order mark before it.
+/// Reads the fields of a JSON object that urlseen needs. Text without escapes is borrowed. `line`
+/// may hold only the object, white space, and a byte order mark at its start.
 ///
 /// ```json
 /// {"url": "https://example.com/", "method": "POST", "body": "a=1", "meta": {"depth": 3}}
@@ -68,12 +68,14 @@ pub enum JsonError {
 /// | `fingerprint` | text: the fingerprint, ready made | computed |
 /// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
 /// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
-/// | `priority` | number: how urgent it is, for sinks that sort by that | 0 |
+/// | `priority` | number: the urgency, for a sorted set as sink | 0 |
 ///
 /// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
 /// last one counts, as in Python.
 pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
-    let fields: JsonFields<'_> = serde_json::from_slice(unmarked(line))?;
+    let mut deserializer = serde_json::Deserializer::from_slice(unmarked(line));
+    let fields = deserializer.deserialize_map(FieldsVisitor)?;
+    deserializer.end()?;
     let verbatim_url = match fields.meta {
         FieldValue::Object(verbatim_url) => verbatim_url,
         FieldValue::Null => Ok(false),
@@ -114,8 +116,7 @@ fn wrong(field: &'static str, expected: &'static str, found: &'static str) -> Js
     JsonError::Type { field, expected, found }
 }
 
-/// Known fields with their values as found. An error names the field, and reports only the last of
-/// several fields with one name.
+/// Values of the known fields, as found. If a field is repeated, its last value counts.
 #[derive(Default)]
 struct JsonFields<'a> {
     url: FieldValue<'a>,
@@ -135,9 +136,9 @@ enum FieldValue<'a> {
     Null,
     Text(Cow<'a, str>),
     Boolean(bool),
-    /// Number, rounded as Redis does it.
+    /// Number, rounded to a double as in Redis.
     Number(f64),
-    /// Object: the truth of its `verbatim_url`, which `meta` has.
+    /// Object, with the value of its field `verbatim_url`, or the description of a wrong value.
     Object(Result<bool, &'static str>),
     List,
 }
@@ -151,7 +152,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Value of a boolean, or else the description of the value found.
+    /// Returns the value of a boolean; the error describes a value of another type.
     fn truth(&self) -> Result<bool, &'static str> {
         match self {
             Self::Null => Ok(false),
@@ -168,7 +169,7 @@ impl<'a> FieldValue<'a> {
         }
     }
 
-    /// Description of the value's type, for a message.
+    /// Returns the type of the value in words, for a message.
     fn kind(&self) -> &'static str {
         match self {
             Self::Null => "null",
@@ -178,12 +179,6 @@ impl<'a> FieldValue<'a> {
             Self::Object(_) => "an object",
             Self::List => "a list",
         }
-    }
-}
-
-impl<'de: 'a, 'a> Deserialize<'de> for JsonFields<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
@@ -218,8 +213,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
 }
 
 /// Key of a field, borrowed if it has no escapes.
-#[derive(Deserialize)]
-struct FieldName<'a>(#[serde(borrow)] Cow<'a, str>);
+#[derive(Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct FieldName<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
 
 impl<'de: 'a, 'a> Deserialize<'de> for FieldValue<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {

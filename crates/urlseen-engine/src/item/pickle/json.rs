@@ -1,17 +1,17 @@
-//! Conversion of a pickled request's `meta` to JSON, if JSON can express it exactly.
+//! Conversion of a pickled request's `meta` to JSON, if JSON can express the `meta` exactly.
 
 use super::PickleError;
 use super::value::{Heap, PickleValue};
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong, most_made};
 
-/// Deepest allowed nesting of containers.
+/// Maximum depth of containers within containers.
 const DEEPEST: usize = 100;
 
 /// Writer of values as JSON.
 pub(super) struct Writer<'a> {
     pickle: &'a [u8],
     heap: &'a Heap,
-    /// The text is bounded, because JSON repeats a value that the pickle only refers to again.
+    /// Bounded text. JSON repeats a value that the pickle holds once and names several times.
     json: Bounded,
 }
 
@@ -58,7 +58,7 @@ impl<'a> Writer<'a> {
                 for (index, (key, value)) in self.heap.pairs(dict).enumerate() {
                     self.separate(index)?;
                     if !matches!(key, PickleValue::Text(_)) {
-                        return unsayable("a key that is no str");
+                        return unsayable("a key that is not a str");
                     }
                     self.push(key, depth + 1)?;
                     self.json.push(b":")?;
@@ -80,6 +80,6 @@ impl<'a> Writer<'a> {
 
 impl From<TooLong> for PickleError {
     fn from(_: TooLong) -> Self {
-        Self::NotJson { found: "more than fits, as the same again and again" }
+        Self::NotJson { found: "repeated values that exceed the size limit" }
     }
 }

@@ -1,28 +1,29 @@
-//! Machine that runs a pickle as a program. It builds data and never objects: instead of an object
-//! it makes [`PickleValue::Opaque`], for any arguments. Nothing is imported or called.
+//! Machine that runs a pickle as a program. The machine builds data and never objects: in place of
+//! an object it makes [`PickleValue::Opaque`]. It imports nothing and calls nothing.
 //!
-//! Each opcode takes bounded time and makes a bounded number of values, and a pickle may have
-//! [`MOST_OPCODES`]. Containers hold numbers of other containers, so nothing is nested. A value
-//! that the memo names again exists once. Therefore no pickle takes much time or memory.
+//! Each opcode takes bounded time and makes a bounded number of values, and a pickle may have at
+//! most [`MOST_OPCODES`]. Containers hold the indexes of other containers, so no value is nested. A
+//! value that the memo names again exists once. Therefore no pickle takes much time or memory.
 
 use super::PickleError;
 use super::code::Code;
 use super::opcode as op;
 use super::value::{Heap, PickleValue, Span};
 
-/// Most opcodes of a pickle: enough for a request with some hundred thousand values in its `meta`.
+/// Maximum number of opcodes in a pickle. A request may still have some hundred thousand values in
+/// its `meta`.
 const MOST_OPCODES: usize = 1 << 20;
 
-/// Number of values for which memory is kept from one pickle to the next.
+/// Number of values for which the machine keeps memory after a pickle.
 const KEPT: usize = 1 << 14;
 
-/// Highest known protocol of pickles.
+/// Highest protocol of pickles that the machine knows.
 const PROTOCOL: u8 = 5;
 
 #[derive(Debug, Default)]
 pub(super) struct Machine {
     stack: Vec<PickleValue>,
-    /// Length of the stack at each mark.
+    /// Lengths that the stack had at the marks.
     marks: Vec<usize>,
     memo: Vec<Option<PickleValue>>,
     pub(super) heap: Heap,
@@ -49,15 +50,15 @@ impl Machine {
         self.stack.clear();
         self.marks.clear();
         self.memo.clear();
-        self.heap.clear();
+        self.heap.clear(KEPT);
         self.stack.shrink_to(KEPT);
         self.marks.shrink_to(KEPT);
         self.memo.shrink_to(KEPT);
-        self.heap.shrink(KEPT);
     }
 
-    /// Runs one opcode. Returns `None` if that is impossible. Opcodes of a kind are together, the
-    /// most frequent kind first.
+    /// Runs one opcode. Returns `None` if the opcode cannot be run. Each function here has opcodes
+    /// of one kind and passes other opcodes to the next function; the most frequent kind comes
+    /// first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
             op::SHORT_BINUNICODE => PickleValue::Text(code.counted::<1>()?),
@@ -67,7 +68,7 @@ impl Machine {
             op::SHORT_BINBYTES => PickleValue::Bytes(code.counted::<1>()?),
             op::BINBYTES => PickleValue::Bytes(code.counted::<4>()?),
             op::BINBYTES8 => PickleValue::Bytes(code.counted::<8>()?),
-            // Python 2 text, which Python 3 reads as ASCII.
+            // Text of Python 2, which Python 3 reads as ASCII.
             op::SHORT_BINSTRING => plain(code.counted::<1>()?, code.bytes),
             op::BINSTRING => plain(code.counted::<4>()?, code.bytes),
             op::STRING | op::PERSID => {
@@ -91,16 +92,10 @@ impl Machine {
             op::MEMOIZE => self.put(self.memo.len(), code.at),
             op::BINPUT => self.put(code.number::<1>()?, code.at),
             op::LONG_BINPUT => self.put(code.number::<4>()?, code.at),
-            op::PUT => {
-                let index = index(code.line()?.of(code.bytes));
-                index.and_then(|index| self.put(index, code.at))
-            }
+            op::PUT => index(code)?.and_then(|index| self.put(index, code.at)),
             op::BINGET => self.get(code.number::<1>()?),
             op::LONG_BINGET => self.get(code.number::<4>()?),
-            op::GET => {
-                let index = index(code.line()?.of(code.bytes));
-                index.and_then(|index| self.get(index))
-            }
+            op::GET => index(code)?.and_then(|index| self.get(index)),
             other => return self.count(other, code),
         })
     }
@@ -222,7 +217,7 @@ impl Machine {
         })
     }
 
-    /// Number of values on the stack after the last mark. No opcode takes more.
+    /// Returns the number of values on the stack after the last mark. No opcode takes more values.
     fn marked(&self) -> usize {
         self.stack.len() - self.marks.last().copied().unwrap_or(0)
     }
@@ -237,19 +232,20 @@ impl Machine {
         Some(top)
     }
 
-    /// Position of the topmost `count` values, if the stack has that many after the last mark.
+    /// Returns the position of the topmost `count` values; `None` if the stack has fewer values
+    /// after the last mark.
     fn last(&self, count: usize) -> Option<usize> {
         (self.marked() >= count).then(|| self.stack.len() - count)
     }
 
-    /// Puts one value in the place of all from `from` on.
+    /// Replaces all values from the position `from` on by one value.
     fn replace(&mut self, from: usize, value: PickleValue) {
         self.stack.truncate(from);
         self.stack.push(value);
     }
 
     /// Stores the top of the stack in the memo. Pickles number their memo entries one by one, so a
-    /// valid number is smaller than the opcode's position. Larger numbers are refused.
+    /// valid index is smaller than the position of the opcode. Larger indexes are refused.
     fn put(&mut self, index: usize, at: usize) -> Option<()> {
         let top = self.top()?;
         if index >= at.min(MOST_OPCODES) {
@@ -275,8 +271,8 @@ impl Machine {
         Some(())
     }
 
-    /// Makes one container of the values after the mark. The number of values must be a multiple of
-    /// `width`.
+    /// Replaces the values after the last mark by one container of them. The number of values must
+    /// be a multiple of `width`.
     fn collect(&mut self, container: fn(u32) -> PickleValue, width: usize) -> Option<()> {
         let from = self.marks.pop()?;
         let values = &self.stack[from..];
@@ -286,8 +282,8 @@ impl Machine {
         Some(())
     }
 
-    /// Adds the stack's values from `from` on to the value before them: a list, a dict (pairs) or a
-    /// set (`None`). An object ignores them.
+    /// Adds the stack's values from the position `from` on to the value before them. `pairs` is
+    /// true for a dict, false for a list and `None` for a set. An object ignores the values.
     fn add(&mut self, from: usize, pairs: Option<bool>) -> Option<()> {
         let fence = self.marks.last().copied().unwrap_or(0);
         let to = from.checked_sub(1).filter(|&to| to >= fence)?;
@@ -313,7 +309,7 @@ impl Machine {
         Some(())
     }
 
-    /// Runs a call. It understands only the calls by which protocol 2 writes bytes.
+    /// Runs a call. The only known calls are the calls that write bytes in protocol 2.
     fn reduce(&mut self, bytes: &[u8]) -> Option<()> {
         let (arguments, callable) = (self.pop()?, self.pop()?);
         let PickleValue::Tuple(arguments) = arguments else { return None };
@@ -338,7 +334,7 @@ impl Machine {
     }
 }
 
-/// Reads text in an old form. Text with escapes or outside ASCII becomes opaque.
+/// Reads text of protocols 0 and 1. Text with escapes or outside of ASCII becomes opaque.
 fn plain(span: Span, bytes: &[u8]) -> PickleValue {
     let is_plain = |byte: &u8| byte.is_ascii() && *byte != b'\\';
     if span.of(bytes).iter().all(is_plain) { PickleValue::Text(span) } else { PickleValue::Opaque }
@@ -363,8 +359,10 @@ fn decimal(digits: &[u8]) -> Option<PickleValue> {
     is_whole.then(|| text.parse().map_or(PickleValue::BigInt, PickleValue::Int))
 }
 
-fn index(digits: &[u8]) -> Option<usize> {
-    std::str::from_utf8(digits).ok()?.parse().ok()
+/// Takes a line with a memo index in decimal.
+fn index(code: &mut Code<'_>) -> Result<Option<usize>, PickleError> {
+    let digits = std::str::from_utf8(code.line()?.of(code.bytes)).ok();
+    Ok(digits.and_then(|digits| digits.parse().ok()))
 }
 
 fn global(module: &[u8], name: &[u8]) -> PickleValue {

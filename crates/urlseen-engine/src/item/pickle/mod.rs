@@ -1,8 +1,8 @@
 //! Pickled form of an item: a request as scrapy-redis queues it. That is `pickle.dumps` of
 //! `Request.to_dict`, protocols 2 to 5.
 //!
-//! Only data is read. `meta` and `cb_kwargs` may hold objects; these are skipped and never made. An
-//! object in a field that is needed makes the item unreadable.
+//! Only data is read. `meta` and `cb_kwargs` may hold objects; the reader skips objects and never
+//! creates them. An object in a field that is needed makes the item unreadable.
 
 mod code;
 mod json;
@@ -17,7 +17,7 @@ use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
 use value::PickleValue;
 
-/// Reader of pickles, one after the other. It reuses its memory.
+/// Reader of pickles, which reuses its memory for the next pickle.
 #[derive(Debug, Default)]
 pub(crate) struct Pickles {
     machine: Machine,
@@ -50,7 +50,7 @@ pub enum PickleError {
     #[error("`body` of the pickled request is a str in an encoding other than UTF-8")]
     Encoding,
     #[error(
-        "`meta` of the pickled request holds {found}, which JSON cannot say; start URLs \
+        "`meta` of the pickled request holds {found}, which JSON cannot express; start URLs \
          (sink.emit) are written as JSON"
     )]
     NotJson { found: &'static str },
@@ -60,7 +60,7 @@ pub enum PickleError {
     EmptyFingerprint,
 }
 
-/// Values of a request that are read.
+/// Values of the fields that are read.
 #[derive(Default)]
 struct PickleFields {
     url: PickleValue,
@@ -75,7 +75,7 @@ struct PickleFields {
 }
 
 impl Pickles {
-    /// Reads the request that `pickle` holds.
+    /// Reads the request that a pickle contains.
     pub(super) fn read<'a>(&mut self, pickle: &'a [u8]) -> Result<Said<'a>, PickleError> {
         self.meta = None;
         let fields = self.fields(pickle)?;
@@ -110,13 +110,13 @@ impl Pickles {
         })
     }
 
-    /// Writes the `meta` of the request read last as JSON. `pickle` is that request. Returns `None`
-    /// if `meta` is empty.
+    /// Writes the `meta` of the last request as JSON. `pickle` holds that request. Returns `None`
+    /// if the `meta` is empty.
     pub(super) fn meta(&self, pickle: &[u8]) -> Result<Option<Vec<u8>>, PickleError> {
         json::Writer::new(pickle, &self.machine.heap).meta(self.meta.unwrap_or(PickleValue::None))
     }
 
-    /// Finds the fields of the request that a pickle holds.
+    /// Finds the values of the known fields in a pickle.
     fn fields(&mut self, pickle: &[u8]) -> Result<PickleFields, PickleError> {
         if pickle.first() != Some(&opcode::PROTO) {
             return Err(PickleError::NoPickle);
@@ -220,7 +220,7 @@ fn bytes<'a>(
     }
 }
 
-/// Reads the body. Scrapy writes it as bytes. A `str` is encoded as Scrapy would encode it.
+/// Reads the body. Scrapy writes the body as bytes. A `str` is encoded as in Scrapy.
 fn body<'a>(pickle: &'a [u8], fields: &PickleFields) -> Result<Cow<'a, [u8]>, PickleError> {
     if let PickleValue::Text(_) = fields.body {
         let encoding = text(pickle, "encoding", fields.encoding)?.unwrap_or("utf-8");

@@ -16,8 +16,8 @@ impl Span {
     }
 }
 
-/// Value in a pickle. A container is a number into the heap, so a value costs nothing to copy. A
-/// value that a pickle names again and again exists once.
+/// Value in a pickle. A container is an index into the heap, so a copy of a value is cheap. A
+/// container that a pickle names several times exists once.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub(super) enum PickleValue {
     #[default]
@@ -37,16 +37,16 @@ pub(super) enum PickleValue {
     Dict(u32),
     Tuple(u32),
     Set,
-    /// Function `_codecs.encode`, by which protocol 2 writes bytes.
+    /// Function `_codecs.encode`, which protocol 2 calls to write bytes.
     Encode,
     /// Type `bytes`, which protocol 2 calls to write empty bytes.
     BytesType,
-    /// Object, or a value that makes one. Its content is never read.
+    /// Object, or a value from which Python would make an object. The content is never read.
     Opaque,
 }
 
 impl PickleValue {
-    /// Description of the value's type, for a message.
+    /// Returns the type of the value in words, for a message.
     pub(super) fn kind(self) -> &'static str {
         match self {
             Self::None => "None",
@@ -83,18 +83,14 @@ struct Cell {
     next: u32,
 }
 
-/// Marks the end of a chain.
+/// Index that stands for the end of a chain.
 const END: u32 = u32::MAX;
 
 impl Heap {
-    /// Empties the heap for the next pickle.
-    pub(super) fn clear(&mut self) {
+    /// Empties the heap for the next pickle. Keeps memory for at most `most` values.
+    pub(super) fn clear(&mut self, most: usize) {
         self.chains.clear();
         self.cells.clear();
-    }
-
-    /// Releases the memory that a large pickle used.
-    pub(super) fn shrink(&mut self, most: usize) {
         self.chains.shrink_to(most);
         self.cells.shrink_to(most);
     }
@@ -134,15 +130,15 @@ impl Heap {
         })
     }
 
-    /// Iterates over the keys and values of a dict in the order in which they were set. For a
-    /// repeated key, the last value counts.
+    /// Iterates over the keys and values of a dict in the order in which the pickle set them. If a
+    /// key is repeated, its last value counts.
     pub(super) fn pairs(&self, dict: u32) -> impl Iterator<Item = (PickleValue, PickleValue)> {
         let mut values = self.values(dict);
         std::iter::from_fn(move || Some((values.next()?, values.next()?)))
     }
 }
 
-/// Converts an index. There are fewer cells and containers than a pickle may have opcodes.
+/// Converts an index. The limit on opcodes also bounds the number of cells and containers.
 fn number(index: usize) -> u32 {
     u32::try_from(index).expect("fewer than opcodes")
 }

@@ -1,4 +1,4 @@
-//! Crawl of a consumer, shared by the consumer's threads.
+//! State of a crawl that the threads of a consumer share.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -11,22 +11,23 @@ use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeued};
 
-/// The crawl, its record, and the consumer's deliveries.
+/// Crawl with its record, and the deliveries of the consumer.
 pub(super) struct Crawl {
     source: String,
-    /// The consumer's name with a random suffix.
+    /// Name of the consumer, with a random suffix.
     pub(super) consumer: String,
     pub(super) deliveries: Deliveries,
-    /// True if the last pop found nothing.
+    /// True if the last pop found no request.
     pub(super) is_idle: AtomicBool,
     /// True if the stopping consumer leaves its deliveries to other consumers.
     pub(super) is_abandoned: AtomicBool,
-    /// The calls that follow from the record that was read last.
+    /// Calls with the settings of the last record that was read, or the reason why that record
+    /// cannot be used.
     calls: Mutex<Result<Arc<Calls>, RecordError>>,
 }
 
 impl Crawl {
-    /// Reads the record of the crawl that reads `source`.
+    /// Reads the record of the crawl whose source is `source`.
     pub(super) fn open(link: &mut Link, source: &str, consumer: String) -> Result<Self, Error> {
         let record = read(link, source)?.ok_or_else(|| no_record(source))?;
         let record = record.map_err(|error| refused(source, &error))?;
@@ -40,7 +41,7 @@ impl Crawl {
         })
     }
 
-    /// Returns the calls that follow from the crawl's record.
+    /// Returns the calls with the settings of the crawl's record.
     ///
     /// # Errors
     /// The daemon has written a record that this version cannot use.
@@ -60,15 +61,16 @@ impl Crawl {
         Ok(())
     }
 
-    /// Increments the heartbeat, and returns the deliveries that Redis holds for this consumer.
+    /// Increments the heartbeat. Returns the ids of the deliveries that Redis holds for this
+    /// consumer.
     pub(super) fn beat(&self, link: &mut Link) -> Result<Vec<u64>, Error> {
         let calls = self.calls()?;
         let ids: Vec<String> = read_as(link.call(&calls.beat(&self.consumer))?)?;
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Requeues deliveries of this consumer, or all of them if `ids` is empty. Returns the number
-    /// of deliveries that it held.
+    /// Requeues deliveries of this consumer; all of them if `ids` is empty. Returns the number of
+    /// requeued deliveries.
     pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
         let calls = self.calls()?;
         match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
@@ -77,9 +79,9 @@ impl Crawl {
         }
     }
 
-    /// Requeues deliveries that `consumer` did not finish, or all of them if `ids` is empty.
-    /// Rejects those that were delivered too often. Returns false if the consumer's heartbeat has
-    /// changed.
+    /// Requeues deliveries that `consumer` did not finish; all of them if `ids` is empty. Rejects
+    /// requests that were delivered too often. Returns false, and requeues nothing, if the
+    /// heartbeat of that consumer is no longer `heartbeat`.
     pub(super) fn requeue(
         &self,
         link: &mut Link,
@@ -96,7 +98,7 @@ impl Crawl {
         Ok(true)
     }
 
-    /// Returns each consumer and its heartbeat.
+    /// Returns the names of all consumers, with their heartbeats.
     pub(super) fn heartbeats(&self, link: &mut Link) -> Result<Vec<(String, String)>, Error> {
         let consumers = self.calls()?.consumers();
         let reply = link.ask(|connection| consumers.query(connection))?;
@@ -123,16 +125,15 @@ pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
 }
 
 pub(super) fn unexpected(error: &RedisError) -> Error {
-    let text =
-        format!("Redis gives a script of held requests an answer that it never has: {error}");
+    let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
     Error::new(ErrorKind::Redis, text)
 }
 
 fn no_record(source: &str) -> Error {
     let text = format!(
-        "no urlseen has run for the source {source} yet: there is no crawl record {} in Redis. \
-         Start urlseen run with source.key = {source:?}, or give the key and the database that \
-         it has",
+        "no daemon has run for the source {source} yet: Redis has no crawl record {}. Start \
+         urlseen run with source.key = {source:?}, or open the consumer with the daemon's \
+         source.key and database",
         HeldKeys::of_source(source).record
     );
     Error::new(ErrorKind::NoCrawl, text)

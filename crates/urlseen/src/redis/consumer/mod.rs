@@ -30,21 +30,23 @@ const PUSH_ITEMS: usize = 1000;
 /// Maximum number of tries to count the requests of a crawl while consumers come and go.
 const COUNTS: usize = 5;
 
-/// The first and the longest pause between two pops of a call that waits for a request.
+/// First and maximum pause between two pops of a call that waits for a request.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
 
-/// A consumer of a crawl. It pops the requests that the `urlseen` daemon found unseen, and holds
-/// each request in Redis until its page is processed. So a crawler that is killed loses no request.
+/// Consumer of the requests that the `urlseen` daemon found unseen.
 ///
-/// A consumer follows the protocol of `docs/reference/held.md`, as the daemon, the Scrapy package
-/// and other consumers do. A thread sends heartbeats over a second connection. Threads may share
-/// one consumer. Each call waits for Redis, so an asynchronous program calls the consumer from
-/// blocking tasks.
+/// A consumer pops requests from the sink of a crawl. Redis holds each popped request until its
+/// page is processed. So a crawler that is killed loses no request.
 ///
-/// After the sink, a request is delivered *at least once*: if its consumer is killed, another one
-/// fetches the page again. Dropping the consumer requeues the requests that it holds. During a
-/// panic they are not requeued: other consumers wait for `held.timeout`, and count a delivery that
-/// was not finished.
+/// Threads may share one consumer. Each call waits for Redis, so an asynchronous program must call
+/// the consumer in blocking tasks. A thread of the consumer sends heartbeats over a second
+/// connection. The protocol is described in `docs/reference/held.md`; the Scrapy package follows
+/// the same protocol.
+///
+/// A request is delivered *at least once*: if its consumer is killed, another consumer fetches the
+/// page again. When a program drops a consumer, the consumer requeues the requests that it holds.
+/// If the program panics, the requests are not requeued at once. Other consumers requeue them after
+/// `held.timeout`, and count a delivery that was not finished.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -69,25 +71,27 @@ pub struct Consumer {
     heartbeat: Heartbeat,
 }
 
-/// The connection, and the consumers that existed when requests were last counted.
+/// Connection, and the consumers that existed when requests were last counted.
 struct Asking {
     link: Link,
     consumers: Vec<String>,
 }
 
 impl Consumer {
-    /// Opens a consumer of the crawl whose source is `source`, at this address (`redis://`,
-    /// `unix://`, and with the feature `tls` also `rediss://`). `source` is the value of
-    /// `source.key` in urlseen's configuration.
+    /// Opens a consumer of a crawl on the server at `url`.
+    ///
+    /// `url` begins with `redis://` or `unix://`, or with `rediss://` if the crate has the feature
+    /// `tls`. `source` is the value of `source.key` in the configuration of the crawl's daemon.
     ///
     /// # Errors
-    /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]), the record of the crawl is of
-    /// another version ([`ErrorKind::Mismatch`]), or Redis is unreachable.
+    /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]). The record of the crawl has
+    /// another version ([`ErrorKind::Mismatch`]). `url` is not valid ([`ErrorKind::Spec`]). Redis
+    /// is unreachable ([`ErrorKind::Redis`]).
     pub fn open(url: &str, source: &str) -> Result<Self, Error> {
         Self::open_with(url, source, ConsumerOptions::default())
     }
 
-    /// Opens a consumer with other limits, timeouts or retries: see [`Consumer::open`].
+    /// Opens a consumer with these limits, timeouts and retries: see [`Consumer::open`].
     ///
     /// # Errors
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
@@ -104,12 +108,12 @@ impl Consumer {
         Ok(Self { crawl, options, asking, heartbeat })
     }
 
-    /// Returns the consumer's name with its random suffix, as `urlseen held list` shows it.
+    /// Returns the name of the consumer with its random suffix, as in `urlseen held list`.
     pub fn name(&self) -> &str {
         &self.crawl.consumer
     }
 
-    /// Pops a request, if there is one. The consumer then holds the request.
+    /// Pops a request, which the consumer then holds. Returns `None` if no request waits.
     ///
     /// # Errors
     /// The consumer already holds its maximum number of requests ([`ErrorKind::Limit`]), or Redis
@@ -135,7 +139,7 @@ impl Consumer {
         Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), id, item, count }))
     }
 
-    /// Pops a request. If there is none, waits for one up to `timeout`.
+    /// Pops a request. If no request waits, waits up to `timeout` for one.
     ///
     /// # Errors
     /// The same errors as [`Consumer::pop`].
@@ -153,13 +157,14 @@ impl Consumer {
         }
     }
 
-    /// Acknowledges a delivery and pushes the links of its page, both in one step. Returns false if
-    /// the consumer does not hold the delivery any more. Then nothing is pushed: another consumer
-    /// has the page and pushes its links. After a broken connection, false can also mean that Redis
-    /// executed the first try.
+    /// Acknowledges a delivery and pushes the links of its page to the source, in one step.
     ///
-    /// If a page failed permanently, finish it without links: `[""; 0]`. If an item cannot be read,
-    /// use [`Consumer::reject`].
+    /// Returns false, and pushes nothing, if the consumer no longer holds the request. Then another
+    /// consumer has the request, and pushes the links. After a broken connection, false can also
+    /// mean that Redis executed the first try.
+    ///
+    /// If a page failed permanently, finish it without links: `[""; 0]`. If the item itself cannot
+    /// be read, use [`Consumer::reject`].
     ///
     /// # Errors
     /// The links are larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
@@ -178,8 +183,8 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.finish(name, delivery.id, links))
     }
 
-    /// Moves a delivery to the rejects, which `urlseen rejects` lists. Returns false if the
-    /// consumer does not hold the delivery any more.
+    /// Moves a request to the rejects with a reason. `urlseen rejects` lists the rejects. Returns
+    /// false if the consumer no longer holds the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -188,8 +193,8 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
     }
 
-    /// Requeues a delivery, so that a consumer can pop the request again. The requeued delivery is
-    /// not counted. Returns false if the consumer does not hold the delivery any more.
+    /// Requeues a request, so that a consumer can pop the request again. This delivery is not
+    /// counted. Returns false if the consumer no longer holds the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -202,10 +207,11 @@ impl Consumer {
         Ok(put_back > 0)
     }
 
-    /// Pushes items that belong to no page to the source, such as the first items of a crawl.
+    /// Pushes items to the source that are not links of a held page, such as the first items of a
+    /// crawl.
     ///
-    /// A second call pushes the items again; a broken connection can have the same effect. The
-    /// filter drops the second copy, unless the item passes unfiltered (`dont_filter`).
+    /// A second call pushes the items again. A broken connection can have the same effect. The
+    /// daemon drops the second copy of an item, unless the item passes unfiltered (`dont_filter`).
     ///
     /// # Errors
     /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
@@ -228,8 +234,9 @@ impl Consumer {
         if part.is_empty() { Ok(()) } else { self.push_part(&part) }
     }
 
-    /// Counts the requests of the crawl at one moment: those that wait, are inside urlseen, or are
-    /// held by any consumer. The crawl is complete if the result is 0.
+    /// Returns the number of requests of the crawl that are not finished: they wait in the source
+    /// or the sink, the daemon judges them, or a consumer holds them. If the number is 0, the crawl
+    /// is complete.
     ///
     /// # Errors
     /// Redis is unreachable.
@@ -244,7 +251,7 @@ impl Consumer {
                 Counted::Consumers(consumers) => asking.consumers = consumers,
             }
         }
-        // If consumers come and go, the crawl is still active.
+        // If the consumers change all the time, the crawl is still active.
         Ok(1)
     }
 
@@ -256,7 +263,7 @@ impl Consumer {
         self.watch(&mut asking, |link| link.ask(|connection| push.query::<()>(connection)))
     }
 
-    /// Ends a delivery by a script that returns 1, or 0 if the consumer does not hold the delivery.
+    /// Ends a delivery by a script. The script returns 0 if the consumer does not hold the request.
     fn end(
         &self,
         delivery: &Delivery,
@@ -274,8 +281,8 @@ impl Consumer {
         self.watch(asking, |link| link.call(call))
     }
 
-    /// Makes a call. If the connection broke, sends a heartbeat immediately, because Redis may hold
-    /// deliveries that this consumer does not know.
+    /// Makes a call. If that opened a new connection, sends a heartbeat immediately, because Redis
+    /// may hold deliveries that this consumer does not know.
     fn watch<T>(
         &self,
         asking: &mut Asking,
@@ -299,14 +306,15 @@ impl Consumer {
             return Ok(());
         }
         let (owner, name) = (&delivery.crawl.consumer, self.name());
-        let text = format!("the delivery was popped by {owner}, not by {name}; end it there");
+        let text =
+            format!("the consumer {owner} popped the delivery, not {name}; end it by {owner}");
         Err(Error::new(ErrorKind::Mismatch, text))
     }
 
     fn full(&self) -> Error {
         let text = format!(
-            "the consumer {} holds {} requests (ConsumerOptions::max_held) and gets no more; \
-             finish, requeue or reject some first",
+            "the consumer {} holds {} requests, its maximum (ConsumerOptions::max_held); finish, \
+             requeue or reject some of them first",
             self.name(),
             self.options.max_held
         );
@@ -315,9 +323,9 @@ impl Consumer {
 
     fn too_large(&self, bytes: usize) -> Error {
         let text = format!(
-            "{bytes} bytes are more than one push may have, {} \
-             (ConsumerOptions::max_push_bytes); nothing of them was pushed. Raise it, or push the \
-             links of a page that the filter judges by Consumer::push before",
+            "a push of {bytes} bytes exceeds the maximum of {} bytes \
+             (ConsumerOptions::max_push_bytes), so nothing was pushed. Raise the maximum, or push \
+             some of the filtered links by Consumer::push before",
             self.options.max_push_bytes
         );
         Error::new(ErrorKind::Limit, text)
@@ -325,8 +333,8 @@ impl Consumer {
 
     fn damaged(&self, id: u64) -> Error {
         let text = format!(
-            "the delivery {id} of the consumer {} is not what a pop writes; find out which program \
-             writes to its held requests",
+            "Redis holds unexpected data for the delivery {id} of the consumer {}; find the \
+             program that changed its held requests",
             self.name()
         );
         Error::new(ErrorKind::Redis, text)
@@ -336,8 +344,8 @@ impl Consumer {
 impl Drop for Consumer {
     fn drop(&mut self) {
         if thread::panicking() {
-            // A held delivery may be the cause of the panic: other consumers count it as delivered
-            // and not finished.
+            // A held request may be the cause of the panic. So the requests are left to other
+            // consumers, which count these deliveries as not finished.
             self.crawl.is_abandoned.store(true, Relaxed);
         }
         self.heartbeat.stop(self.options.stop_timeout);
@@ -345,7 +353,7 @@ impl Drop for Consumer {
     }
 }
 
-/// Omits the address, which may contain a password.
+/// Formats the consumer without its address, because the address may contain a password.
 impl fmt::Debug for Consumer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Consumer").field("name", &self.name()).finish_non_exhaustive()

@@ -1,4 +1,4 @@
-//! Settings of a consumer.
+//! Limits, timeouts and retries of a consumer.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ const MOST_PUSHED: usize = 128 << 20;
 /// Maximum length of a name in bytes. The name is a part of Redis keys.
 const MOST_NAME: usize = 200;
 
-/// Settings of a [`Consumer`](crate::Consumer).
+/// Limits, timeouts and retries of a [`Consumer`](crate::Consumer).
 ///
 /// ```
 /// use urlseen::ConsumerOptions;
@@ -23,24 +23,26 @@ const MOST_NAME: usize = 200;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsumerOptions {
-    /// The name that `urlseen held list` shows, followed by `#` and a random number. It must not
-    /// contain white space or `#`. The default is the host name and the process id.
+    /// Name of the consumer. `urlseen held list` shows this name with `#` and a random number. The
+    /// name has 1 to 200 bytes, without white space, control characters and `#`. The default is the
+    /// host name and the process id.
     pub name: String,
-    /// Maximum number of requests to hold at the same time, 1 to 2000.
+    /// Maximum number of requests that the consumer holds at the same time, 1 to 2000. The default
+    /// is 1000.
     pub max_held: usize,
-    /// Maximum size in bytes of the links of one [`finish`](crate::Consumer::finish), up to 128
-    /// MiB.
+    /// Maximum size in bytes of the links of one [`finish`](crate::Consumer::finish), 1 byte to 128
+    /// MiB. The default is 16 MiB.
     pub max_push_bytes: usize,
-    /// Maximum number of times that a failed call is repeated, each time on a new connection. The
-    /// first wait is 50 ms; each further wait is twice as long, up to 2 s. A repeated call does not
-    /// apply a change a second time.
+    /// Maximum number of repetitions of a failed call, each on a new connection. The wait before a
+    /// repetition is at most 50 ms at first, and doubles each time up to 2 s. A repeated call does
+    /// not make a change a second time. The default is 6.
     pub retries: u32,
-    /// Maximum time to wait for a connection.
+    /// Maximum time to wait for a connection. The default is 2 s.
     pub connect_timeout: Duration,
-    /// Maximum time to wait for an answer.
+    /// Maximum time to wait for an answer. The default is 10 s.
     pub response_timeout: Duration,
-    /// Maximum time that dropping a consumer waits until its requests are requeued. After
-    /// `held.timeout`, other consumers requeue the remaining requests.
+    /// Maximum time to wait, when a consumer is dropped, until its requests are requeued. Other
+    /// consumers requeue the remaining requests after `held.timeout`. The default is 10 s.
     pub stop_timeout: Duration,
 }
 
@@ -64,7 +66,7 @@ impl ConsumerOptions {
     pub(super) fn check(&self) -> Result<(), Error> {
         let is_odd = |c: char| c.is_whitespace() || c.is_control() || c == '#';
         let problem = if self.name.is_empty() || self.name.contains(is_odd) {
-            format!("name is {:?}; it needs a character, and none of white space or #", self.name)
+            format!("name is {:?}; it must have characters, but no white space and no #", self.name)
         } else if self.name.len() > MOST_NAME {
             format!("name has {} bytes; at most {MOST_NAME} are allowed", self.name.len())
         } else if !(1..=MOST_HELD).contains(&self.max_held) {

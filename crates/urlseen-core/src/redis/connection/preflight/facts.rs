@@ -1,4 +1,4 @@
-//! Facts that the server reports in `INFO`, and whether they permit a crawl.
+//! Facts that a server reports in `INFO`, and the problems that follow from them.
 
 use std::fmt;
 
@@ -11,7 +11,7 @@ pub struct ServerVersion(pub u32, pub u32, pub u32);
 impl ServerVersion {
     /// Oldest version that works: the first with `BLMOVE`.
     pub const NEEDED: Self = Self(6, 2, 0);
-    /// First version with `redis.acl_check_cmd`, by which a script asks for its user's permissions.
+    /// First version with `redis.acl_check_cmd`. Scripts check permissions with this function.
     pub const ACL_CHECK: Self = Self(7, 0, 0);
 
     /// Reads `7.0.15`, and `6.2` as `6.2.0`.
@@ -35,12 +35,8 @@ pub struct ServerFacts {
     pub(crate) name: String,
     /// Version of Redis, or the version that a relative is compatible with.
     pub version: ServerVersion,
-    /// Random id that the server drew when it started.
-    pub(crate) run_id: Option<String>,
     /// ACL user of the connection; `None` if the server did not report it.
     pub user: Option<String>,
-    /// `maxmemory` in bytes; 0 means no limit.
-    pub(crate) maxmemory: Option<u64>,
     /// Eviction policy of the server: `maxmemory-policy`.
     pub eviction: Option<String>,
     /// True if every write goes to an append-only file. Without one, a crash loses all writes after
@@ -76,15 +72,13 @@ impl<'a> Info<'a> {
         Some(ServerFacts {
             name: owned("server_name").unwrap_or_else(|| "redis".to_owned()),
             version: ServerVersion::parse(self.get("redis_version")?)?,
-            run_id: owned("run_id"),
             user,
-            maxmemory: self.number("maxmemory"),
             eviction: owned("maxmemory_policy"),
             appends: self.number("aof_enabled").map(|enabled| enabled == 1),
         })
     }
 
-    /// Returns true if this is a Sentinel, which watches servers and keeps no data.
+    /// Returns true if the server is a Sentinel. A Sentinel watches servers and has no data.
     pub(super) fn is_sentinel(&self) -> bool {
         self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
     }
@@ -137,9 +131,7 @@ mod tests {
         let expected = ServerFacts {
             name: "redis".to_owned(),
             version: ServerVersion(7, 0, 15),
-            run_id: Some("0a1b".to_owned()),
             user: Some("ann".to_owned()),
-            maxmemory: Some(0),
             eviction: Some("noeviction".to_owned()),
             appends: Some(true),
         };

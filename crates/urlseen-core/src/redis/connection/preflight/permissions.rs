@@ -1,9 +1,9 @@
 //! Permissions of the ACL user, found without running any command.
 //!
-//! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each as it arrives: whether
-//! it exists, and whether this user may run it and touch these keys. Redis also refuses commands
-//! for lack of memory, or on a replica. Each command is therefore sent as the crawl will send it.
-//! None ever runs.
+//! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each command on arrival:
+//! its existence, and the user's permissions for the command and its keys. Redis also refuses
+//! commands for lack of memory, or on a replica. So each command is sent in the form that the crawl
+//! will use. Redis runs none of these commands.
 
 use redis::{Pipeline, RedisResult, Value};
 
@@ -12,12 +12,12 @@ use super::problem::{MissingPermissions, PreflightError};
 use crate::redis::connection::link::Link;
 use crate::redis::error::{Denied, LinkError};
 
-/// All refusals so far, to be reported at once.
+/// Refusals of all commands so far.
 #[derive(Default)]
 pub(super) struct Refusals<'a> {
     /// Commands that the user may not run.
     commands: Vec<String>,
-    /// Commands denied for one of their keys. Redis does not say which one.
+    /// Commands that were denied for one of their keys. Redis does not name the key.
     on_keys: Vec<(String, Vec<&'a [u8]>)>,
     /// Keys of some command that Redis accepted.
     proven: Vec<&'a [u8]>,
@@ -57,14 +57,15 @@ impl<'a> Refusals<'a> {
         None
     }
 
-    /// Queues every needed command on `connection`. No other code may use that connection, during
-    /// or after this.
+    /// Queues every needed command on `connection`. No other code may use the connection during or
+    /// after the call.
     pub(super) async fn rehearse(
         &mut self,
         connection: &mut Link,
         needs: &'a Needs,
     ) -> Result<(), LinkError> {
-        // `MULTI` must be answered before anything else is sent: without it the commands would run.
+        // Redis must answer `MULTI` before any other command is sent: without `MULTI` the commands
+        // would run.
         let multi = redis::cmd("MULTI").query_async::<()>(connection).await;
         if self.note("MULTI", [].into_iter(), multi).is_none() {
             self.blind = true;
@@ -86,7 +87,8 @@ impl<'a> Refusals<'a> {
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
         }
-        // A queued `EXEC` would run all the rest, so it is checked with nothing queued.
+        // A queued `EXEC` would run the queued commands, so `EXEC` is checked without queued
+        // commands.
         for command in ending {
             let mut nothing = Pipeline::new();
             nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
@@ -104,9 +106,8 @@ impl<'a> Refusals<'a> {
         let (sure, guessed): (Vec<_>, Vec<_>) =
             self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
         for (name, keys) in sure.into_iter().chain(guessed) {
-            // Of several keys, blame those that other replies already prove denied. Otherwise blame
-            // those that no accepted command touched. Otherwise blame all, because one of them is
-            // the reason.
+            // Of several keys, blame the keys that another reply proves denied. If there are none,
+            // blame the keys of no accepted command. If there are none either, blame all keys.
             let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
             let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
             if guilty.is_empty() {
@@ -132,15 +133,11 @@ impl<'a> Refusals<'a> {
         let mut problems = Vec::new();
         if !commands.is_empty() || !keys.is_empty() {
             let denied = |key: &[u8]| keys.iter().any(|(other, _)| *other == key);
-            let unproven: Vec<&[u8]> =
-                unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key)).collect();
-            let command_rules = commands.iter().map(|name| command_rule(name));
+            let unproven = unproven.into_iter().filter(|key| !proven.contains(key) && !denied(key));
             problems.push(PreflightError::Permissions(MissingPermissions {
                 user: user.to_owned(),
-                rules: command_rules.chain(keys.iter().map(|(key, _)| key_rule(key))).collect(),
-                unproven: unproven.iter().map(|key| shown(key)).collect(),
-                unproven_rules: unproven.iter().map(|key| key_rule(key)).collect(),
-                keys: keys.into_iter().map(|(key, names)| (shown(key), names)).collect(),
+                unproven: unproven.map(<[u8]>::to_vec).collect(),
+                keys: keys.into_iter().map(|(key, names)| (key.to_vec(), names)).collect(),
                 blind: blind && commands.iter().any(|name| name == "MULTI"),
                 commands,
             }));
@@ -159,14 +156,15 @@ fn push_new<T: PartialEq>(list: &mut Vec<T>, item: T) {
     }
 }
 
-/// ACL rule that grants a command: `+script|load` for `SCRIPT LOAD`.
-fn command_rule(name: &str) -> String {
+/// Returns the ACL rule that grants a command: `+script|load` for `SCRIPT LOAD`.
+pub(super) fn command_rule(name: &str) -> String {
     format!("+{}", name.to_lowercase().replace(' ', "|"))
 }
 
-/// Pattern that matches a key and can be typed after `ACL SETUSER` as it stands. Characters with a
-/// meaning in patterns get a backslash. Characters with a meaning on a command line become a `?`.
-fn key_rule(key: &[u8]) -> String {
+/// Returns an ACL pattern that matches a key. An administrator can type it after `ACL SETUSER`.
+/// Characters with a meaning in patterns get a backslash. Characters with a meaning on a command
+/// line become a `?`.
+pub(super) fn key_rule(key: &[u8]) -> String {
     let mut rule = "~".to_owned();
     for &byte in key {
         match byte {

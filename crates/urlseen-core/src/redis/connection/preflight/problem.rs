@@ -1,12 +1,13 @@
-//! Reasons against the start of a crawl, each with its message.
+//! Problems that prevent the start of a crawl, each with its message.
 
 use std::fmt;
 
 use super::facts::ServerVersion;
 use super::needs::KeyOwner;
+use super::permissions::{command_rule, key_rule, shown};
 use crate::redis::error::{LinkError, Retry};
 
-/// One reason against the start.
+/// Problem that prevents the start of a crawl.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum PreflightError {
@@ -32,8 +33,8 @@ pub enum PreflightError {
     /// Node of a Redis Cluster.
     #[error(
         "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
-         commit touches several keys at once, and they must lie on one server); point redis.url at \
-         a server with cluster-enabled no"
+         commit touches several keys at once, and they must be on one server); set redis.url to a \
+         server with cluster-enabled no"
     )]
     Cluster,
     /// Key with a value of another type.
@@ -44,12 +45,12 @@ pub enum PreflightError {
     Permissions(MissingPermissions),
     /// Server without all needed commands.
     #[error(
-        "this Redis does not know {}; its configuration (rename-command) or its provider took that \
-         away: get it back, or use another server",
+        "this Redis does not know {}; its configuration (rename-command) or its provider removed \
+         that: restore it, or use another server",
         listed(commands)
     )]
     UnknownCommands { commands: Vec<String> },
-    /// Redis that cannot be asked, or not at the moment.
+    /// Redis that does not answer, or not at the moment.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
@@ -64,27 +65,23 @@ impl PreflightError {
     }
 }
 
-/// Permissions that an ACL user lacks, and the one command that grants them all.
+/// Permissions that an ACL user lacks. The message has the command that grants all of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingPermissions {
     pub(crate) user: String,
     /// Commands that the user may not run, in capitals: `SCRIPT LOAD`.
     pub(crate) commands: Vec<String>,
     /// Keys that the user may not touch, each with the commands that were denied on it.
-    pub(crate) keys: Vec<(String, Vec<String>)>,
+    pub(crate) keys: Vec<(Vec<u8>, Vec<String>)>,
     /// Keys that cannot be checked before the commands are granted.
-    pub(crate) unproven: Vec<String>,
+    pub(crate) unproven: Vec<Vec<u8>>,
     /// True if the rest could not be checked because `MULTI` is missing.
     pub(crate) blind: bool,
-    /// ACL rules that grant `commands` and `keys`, such as `+rpush ~demo:unseen`.
-    pub(crate) rules: Vec<String>,
-    /// ACL rules that grant `unproven`.
-    pub(crate) unproven_rules: Vec<String>,
 }
 
 impl fmt::Display for MissingPermissions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { user, commands, keys, unproven, blind, rules, unproven_rules } = self;
+        let Self { user, commands, keys, unproven, blind } = self;
         write!(f, "the Redis user {user} may not ")?;
         if !commands.is_empty() {
             write!(f, "run {}", listed(commands))?;
@@ -93,17 +90,22 @@ impl fmt::Display for MissingPermissions {
             f.write_str(if commands.is_empty() { "touch " } else { ", nor touch " })?;
             let keys: Vec<String> = keys
                 .iter()
-                .map(|(key, denied)| format!("the key {key} (denied: {})", denied.join(", ")))
+                .map(|(key, denied)| {
+                    format!("the key {} (denied: {})", shown(key), denied.join(", "))
+                })
                 .collect();
             f.write_str(&listed(&keys))?;
         }
+        let key_rules = keys.iter().map(|(key, _)| key_rule(key));
+        let rules: Vec<_> =
+            commands.iter().map(|name| command_rule(name)).chain(key_rules).collect();
         write!(f, "; an administrator grants that with: ACL SETUSER {user} {}", rules.join(" "))?;
         if !unproven.is_empty() {
             write!(
                 f,
                 " (whether the user may touch {} shows only then; if not, {} is needed, too)",
-                listed(unproven),
-                unproven_rules.join(" "),
+                listed(&unproven.iter().map(|key| shown(key)).collect::<Vec<_>>()),
+                unproven.iter().map(|key| key_rule(key)).collect::<Vec<_>>().join(" "),
             )?;
         }
         if *blind {
@@ -119,7 +121,7 @@ fn replica(primary: Option<&str>) -> String {
         None => (String::new(), String::new()),
     };
     format!(
-        "this Redis is a replica{of}, where writes are refused or lost; point redis.url at the \
+        "this Redis is a replica{of}, where writes are refused or lost; set redis.url to the \
          primary{to}"
     )
 }
@@ -130,20 +132,18 @@ fn sentinel(primaries: &[String]) -> String {
         [primary] => format!("the primary that it watches: {primary}"),
         primaries => format!("a primary that it watches: {}", listed(primaries)),
     };
-    format!(
-        "this is a Redis Sentinel, not a Redis server, and keeps no data; point redis.url at {to}"
-    )
+    format!("this is a Redis Sentinel, not a Redis server, and has no data; set redis.url to {to}")
 }
 
 fn wrong_type(owner: KeyOwner, key: &str, needed: &str, found: &str) -> String {
     match owner {
         KeyOwner::Setting(setting) => format!(
             "{setting} is {key}, and Redis holds a {found} there where a {needed} is needed; \
-             choose another {setting}, or move the {found} away with RENAME"
+             choose another {setting}, or rename the {found} with RENAME"
         ),
         KeyOwner::Own(purpose) => format!(
             "{key} is urlseen's own key (its {purpose}), and Redis holds a {found} there where a \
-             {needed} is needed; find out who wrote it, and move it away with RENAME"
+             {needed} is needed; find the program that wrote it, and rename the {found} with RENAME"
         ),
     }
 }

@@ -1,9 +1,9 @@
--- Renames a filter that was assembled aside to its final names. Answers 0 and changes nothing if
--- Redis has one of them.
--- KEYS: the definition; for each string its name aside and its final name; then the hash in which
--- the filter's project keeps the parameters, if it does
--- ARGV: number of the strings' keys; number of the definition's words; these words: its fields and
--- their values; then those of that hash
+-- Renames the temporary keys of a filter to their final names. Returns 0 and changes nothing if
+-- Redis has any of the final names.
+-- KEYS: definition; temporary name and final name of each key of the filter; hash in which the
+-- filter's project keeps the parameters, if there is such a hash
+-- ARGV: number of temporary and final names; number of words of the definition; these words, which
+-- are fields and values; then fields and values of that hash
 local strings, words = tonumber(ARGV[1]) + 1, tonumber(ARGV[2]) + 2
 local record = KEYS[strings + 1]
 if redis.call('EXISTS', KEYS[1]) == 1 or record and redis.call('EXISTS', record) == 1 then

@@ -1,24 +1,29 @@
 //! A disk in memory that loses power, fills up and fails at any step.
 //!
 //! It separates written data from data on the platter. A write is on the platter once its file was
-//! synced, and a name once its directory was. After a loss of power, any of the rest may be there
-//! or not. Each change of a name is kept or lost by itself. Of the writes to a file, any part of
-//! the length may be kept, and in it any blocks, with zeros in place of the others.
+//! synced. A name is on the platter once its directory was synced. After a loss of power, the disk
+//! may have or lack any other data. Each change of a name is kept or lost by itself. Of the
+//! unsynced writes to a file, the disk may keep any part of the length. In this part, the disk may
+//! keep any blocks, and zeros replace the other blocks.
+
+mod file;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, ReadFile};
-use super::random::Random;
+use super::dir::Dir;
+use super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, ReadFile};
+use super::requests::Requests;
+use file::{Contents, SimFile};
 
-/// Bytes that the disk writes at once.
-const BLOCK: usize = 64;
+/// Path of the only directory.
+pub(super) const DIR: &str = "/storage/demo";
 
 /// Fault that strikes at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Fault {
+pub enum Fault {
     /// The process is killed: no later step happens. A write is torn.
     Killed,
     /// The step fails, and the next ones do not. Half of a write is done. Data of a failed sync
@@ -28,6 +33,7 @@ pub(super) enum Fault {
     Full,
 }
 
+/// Everything on the disk.
 #[derive(Debug, Clone, Default)]
 struct State {
     files: BTreeMap<u64, Contents>,
@@ -42,76 +48,67 @@ struct State {
     is_full: bool,
 }
 
-/// A change of names: the new file of a name, and the name that is gone for it.
+/// A change of names: a name with its new file, and the old name that is gone.
 #[derive(Debug, Clone)]
 struct Rename {
     to: Option<(PathBuf, u64)>,
     gone: Option<PathBuf>,
 }
 
-#[derive(Debug, Clone, Default)]
-struct Contents {
-    bytes: Vec<u8>,
-    durable: Vec<u8>,
-    /// True after a failed sync: no data reaches the platter any more, even if a later sync
-    /// succeeds.
-    is_lost: bool,
-}
-
 /// The simulated disk. Clones are the same disk.
 #[derive(Debug, Clone, Default)]
-pub(super) struct SimDisk(Arc<Mutex<State>>);
-
-#[derive(Debug)]
-struct SimFile {
-    disk: SimDisk,
-    inode: u64,
-    lock: Option<Lock>,
-}
+pub struct SimDisk(Arc<Mutex<State>>, Requests);
 
 impl SimDisk {
+    /// Returns the directory of the folder on this disk.
+    pub(super) fn dir(&self) -> Dir {
+        Arc::new(self.clone())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
-        self.0.lock().unwrap()
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes `fault` strike at step `step`, counted from now on, the first being 0.
-    pub(super) fn fault_at(&self, step: usize, fault: Fault) {
+    pub fn fault_at(&self, step: usize, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((state.steps + step, fault));
     }
 
     /// Returns the number of steps so far that changed something or synced it.
-    pub(super) fn steps(&self) -> usize {
+    pub fn steps(&self) -> usize {
         self.state().steps
     }
 
     /// Returns true if the requested fault has struck.
-    pub(super) fn has_struck(&self) -> bool {
+    pub fn has_struck(&self) -> bool {
         let state = self.state();
         state.fault.is_none_or(|(step, _)| state.steps > step)
     }
 
     /// Ends all faults, and gives the disk room.
-    pub(super) fn mend(&self) {
+    pub fn mend(&self) {
         let mut state = self.state();
         (state.fault, state.is_full) = (None, false);
     }
 
     /// Returns the disk as the next process finds it.
-    pub(super) fn after_kill(&self) -> Self {
+    #[must_use]
+    pub fn after_kill(&self) -> Self {
         let mut state = self.state().clone();
         state.locks.clear();
         (state.fault, state.is_killed, state.is_full) = (None, false, false);
         state.files.values_mut().for_each(|contents| contents.is_lost = false);
-        Self(Arc::new(Mutex::new(state)))
+        Self(Arc::new(Mutex::new(state)), Requests::default())
     }
 
     /// Returns the disk as it is after a loss of power.
-    pub(super) fn after_power_loss(&self, random: &mut Random) -> Self {
+    #[must_use]
+    pub fn after_power_loss(&self, below: &mut dyn FnMut(usize) -> usize) -> Self {
         let state = self.after_kill().state().clone();
         let mut names = state.durable_names;
         for rename in state.renames {
-            if random.once_in(2) {
+            if below(2) == 0 {
                 if let Some(gone) = rename.gone {
                     names.remove(&gone);
                 }
@@ -120,24 +117,23 @@ impl SimDisk {
         }
         let mut files = state.files;
         for contents in files.values_mut() {
-            contents.bytes = contents.survivor(random);
+            contents.bytes = contents.survivor(below);
             contents.durable.clone_from(&contents.bytes);
             contents.is_lost = false;
         }
         files.retain(|inode, _| names.values().any(|other| other == inode));
         let (durable_names, next_inode) = (names.clone(), state.next_inode);
         let state = State { files, names, durable_names, next_inode, ..State::default() };
-        Self(Arc::new(Mutex::new(state)))
+        Self(Arc::new(Mutex::new(state)), Requests::default())
     }
 
     /// Returns the files in a directory and their bytes.
-    pub(super) fn files(&self) -> BTreeMap<String, Vec<u8>> {
+    pub fn files(&self) -> BTreeMap<String, Vec<u8>> {
         let state = self.state();
-        let name = |path: &Path| path.file_name().unwrap().to_str().unwrap().to_owned();
         state
             .names
             .iter()
-            .map(|(path, inode)| (name(path), state.files[inode].bytes.clone()))
+            .map(|(path, inode)| (name_of(path), state.files[inode].bytes.clone()))
             .collect()
     }
 
@@ -152,7 +148,7 @@ impl SimDisk {
     }
 
     /// Removes a file, on the platter.
-    pub(super) fn take(&self, path: &Path) {
+    pub fn take(&self, path: &Path) {
         let mut state = self.state();
         state.names.remove(path);
         state.durable_names.remove(path);
@@ -163,34 +159,11 @@ impl SimDisk {
     }
 }
 
-impl Contents {
-    /// Returns content that may be left after a loss of power.
-    fn survivor(&self, random: &mut Random) -> Vec<u8> {
-        let (now, then) = (&self.bytes, &self.durable);
-        let same = now.iter().zip(then).take_while(|(a, b)| a == b).count();
-        let (short, long) = (now.len().min(then.len()), now.len().max(then.len()));
-        // No write is in place: differences are appended or cut.
-        let len = match random.below(3) {
-            0 => then.len(),
-            1 => now.len(),
-            _ => short + random.below(long - short + 1),
-        };
-        let source = if now.len() > same { now } else { then };
-        let mut bytes = vec![0; len];
-        for start in (0..len).step_by(BLOCK) {
-            let end = (start + BLOCK).min(len);
-            let is_there = random.below(4) > 0;
-            for (at, byte) in (start..end).zip(&mut bytes[start..end]) {
-                if at < same || is_there {
-                    *byte = source.get(at).copied().unwrap_or_default();
-                }
-            }
-        }
-        bytes
-    }
-}
-
 impl State {
+    fn contents(&mut self, inode: u64) -> &mut Contents {
+        self.files.get_mut(&inode).expect("an open file has its contents")
+    }
+
     /// Counts a step. `Err` holds true if half of the step is done, and the error.
     fn step(&mut self) -> Result<(), (bool, io::Error)> {
         let killed = || io::Error::other("the process was killed");
@@ -239,8 +212,21 @@ impl State {
     }
 }
 
+/// Returns the path of a file in the only directory of the disk.
+fn in_dir(name: &str) -> PathBuf {
+    Path::new(DIR).join(name)
+}
+
 impl Disk for SimDisk {
-    fn create_dir(&self, _: &Path) -> io::Result<Vec<PathBuf>> {
+    fn path(&self) -> &Path {
+        Path::new(DIR)
+    }
+
+    fn requests(&self) -> &Requests {
+        &self.1
+    }
+
+    fn make(&self) -> io::Result<Vec<PathBuf>> {
         Ok(Vec::new())
     }
 
@@ -248,34 +234,35 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn inode(&self, path: &Path) -> io::Result<Option<u64>> {
-        Ok(self.state().names.get(path).copied())
+    fn inode(&self, name: &str) -> io::Result<Option<u64>> {
+        Ok(self.state().names.get(&in_dir(name)).copied())
     }
 
-    fn list(&self, dir: &Path) -> io::Result<Vec<Entry>> {
+    fn list(&self) -> io::Result<Vec<Entry>> {
         let state = self.state();
         if state.is_killed {
             return Err(io::Error::other("the process was killed"));
         }
-        let own = state.names.iter().filter(|(path, _)| path.parent() == Some(dir));
+        let own = state.names.iter().filter(|(path, _)| path.parent() == Some(self.path()));
         Ok(own
             .map(|(path, inode)| Entry {
-                name: path.file_name().unwrap().to_str().unwrap().to_owned(),
+                name: name_of(path),
                 len: state.files[inode].bytes.len() as u64,
             })
             .collect())
     }
 
-    fn open(&self, path: &Path) -> io::Result<Box<dyn ReadFile>> {
-        Ok(self.append(path)?)
+    fn open(&self, name: &str) -> io::Result<Box<dyn ReadFile>> {
+        Ok(self.append(name)?)
     }
 
-    fn append(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
-        let inode = self.state().existing(path)?;
+    fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let inode = self.state().existing(&in_dir(name))?;
         Ok(self.file(inode, None))
     }
 
-    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+    fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>> {
+        let path = &in_dir(name);
         let mut state = self.state();
         state.step().map_err(|(_, error)| error)?;
         let is_new = !state.names.contains_key(path);
@@ -289,12 +276,12 @@ impl Disk for SimDisk {
         Ok(self.file(inode, None))
     }
 
-    fn lock(&self, path: &Path, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
-        let known = self.state().existing(path);
+    fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>> {
+        let known = self.state().existing(&in_dir(name));
         let inode = match (known, lock) {
             (Ok(inode), _) => inode,
             (Err(_), Lock::Exclusive) => {
-                let file = self.create(path)?;
+                let file = self.create(name)?;
                 file.inode()?
             }
             (Err(error), Lock::Shared) => return Err(error),
@@ -313,18 +300,20 @@ impl Disk for SimDisk {
         Ok(if is_free { Ok(file) } else { Err(Busy(file)) })
     }
 
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn rename(&self, from: &str, to: &str) -> io::Result<()> {
+        let (from, to) = (&in_dir(from), in_dir(to));
         let mut state = self.state();
         state.roomless()?;
         let inode = state.existing(from)?;
         state.names.remove(from);
-        state.names.insert(to.to_owned(), inode);
-        let gone = Some(from.to_owned());
-        state.renames.push(Rename { to: Some((to.to_owned(), inode)), gone });
+        state.names.insert(to.clone(), inode);
+        let gone = Some(from.clone());
+        state.renames.push(Rename { to: Some((to, inode)), gone });
         Ok(())
     }
 
-    fn remove(&self, path: &Path) -> io::Result<()> {
+    fn remove(&self, name: &str) -> io::Result<()> {
+        let path = &in_dir(name);
         let mut state = self.state();
         state.roomless()?;
         state.existing(path)?;
@@ -333,7 +322,7 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn open_dir(&self, _: &Path) -> io::Result<Box<dyn DiskDir>> {
+    fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
         Ok(Box::new(self.clone()))
     }
 }
@@ -349,68 +338,6 @@ impl DiskDir for SimDisk {
     }
 }
 
-impl ReadFile for SimFile {
-    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let state = self.disk.state();
-        let bytes = &state.files[&self.inode].bytes;
-        let rest = &bytes[bytes.len().min(usize::try_from(offset).unwrap())..];
-        // A long read never returns all requested bytes.
-        let len = rest.len().min(buffer.len()).min(3000);
-        buffer[..len].copy_from_slice(&rest[..len]);
-        Ok(len)
-    }
-
-    fn len(&self) -> io::Result<u64> {
-        Ok(self.disk.state().files[&self.inode].bytes.len() as u64)
-    }
-}
-
-impl DiskFile for SimFile {
-    fn append(&self, bytes: &[u8]) -> io::Result<()> {
-        let mut state = self.disk.state();
-        let done = state.step();
-        let contents = state.files.get_mut(&self.inode).unwrap();
-        match done {
-            Ok(()) => contents.bytes.extend(bytes),
-            Err((true, _)) => contents.bytes.extend(&bytes[..bytes.len() / 2]),
-            Err(_) => {}
-        }
-        done.map_err(|(_, error)| error)
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        let mut state = self.disk.state();
-        state.roomless()?;
-        let contents = state.files.get_mut(&self.inode).unwrap();
-        contents.bytes.truncate(usize::try_from(len).unwrap());
-        Ok(())
-    }
-
-    fn sync(&self) -> io::Result<()> {
-        let mut state = self.disk.state();
-        let done = state.roomless();
-        let contents = state.files.get_mut(&self.inode).unwrap();
-        contents.is_lost |= done.is_err();
-        if !contents.is_lost {
-            contents.durable.clone_from(&contents.bytes);
-        }
-        done
-    }
-
-    fn inode(&self) -> io::Result<u64> {
-        Ok(self.inode)
-    }
-
-    fn is_linked(&self) -> io::Result<bool> {
-        Ok(self.disk.state().names.values().any(|inode| *inode == self.inode))
-    }
-}
-
-impl Drop for SimFile {
-    fn drop(&mut self) {
-        if let Some(lock) = self.lock {
-            *self.disk.state().locks.entry(self.inode).or_default() +=
-                if lock == Lock::Shared { -1 } else { 1 };
-        }
-    }
+fn name_of(path: &Path) -> String {
+    path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default()
 }

@@ -1,0 +1,104 @@
+//! Connection to Redis, for tasks.
+
+use std::future::Future;
+
+use redis::aio::MultiplexedConnection;
+use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisResult, Value};
+use tokio::sync::Mutex;
+
+use super::RedisOptions;
+use super::link::is_unknown_script;
+use super::patience::Patience;
+use crate::Error;
+use urlseen_core::redis::script::Call;
+
+/// Address of a server, and the connection that all tasks share.
+pub(super) struct AsyncLink {
+    client: Client,
+    options: RedisOptions,
+    /// Number of connections that were opened so far, and the open connection, if one is open.
+    connection: Mutex<(u64, Option<MultiplexedConnection>)>,
+}
+
+impl AsyncLink {
+    /// Stores the address of a server. Opens no connection yet.
+    pub(super) fn new(client: Client, options: RedisOptions) -> Self {
+        Self { client, options, connection: Mutex::new((0, None)) }
+    }
+
+    /// Sends a command that is safe to repeat.
+    pub(super) async fn query<T: FromRedisValue + Send>(&self, command: &Cmd) -> Result<T, Error> {
+        self.ask(|mut connection| async move { command.query_async(&mut connection).await }).await
+    }
+
+    /// Calls a script that is safe to repeat.
+    pub(super) async fn call(&self, call: &Call<'_>) -> Result<Value, Error> {
+        let ask = |mut connection| async move {
+            match call.by_hash().query_async(&mut connection).await {
+                Err(error) if is_unknown_script(&error) => {
+                    call.by_text().query_async(&mut connection).await
+                }
+                reply => reply,
+            }
+        };
+        self.ask(ask).await
+    }
+
+    /// Makes a call. If the call fails, repeats the call on a new connection.
+    pub(super) async fn ask<T, Asked>(
+        &self,
+        ask: impl Fn(MultiplexedConnection) -> Asked + Send,
+    ) -> Result<T, Error>
+    where
+        T: Send,
+        Asked: Future<Output = RedisResult<T>> + Send,
+    {
+        let mut patience = Patience::new(self.options.retries);
+        loop {
+            let asked = match self.connected().await {
+                Ok((which, connection)) => {
+                    let answer = ask(connection).await;
+                    if answer.is_err() {
+                        self.disconnected(which).await;
+                    }
+                    answer
+                }
+                Err(error) => Err(error),
+            };
+            match asked {
+                Ok(answer) => return Ok(answer),
+                Err(error) => tokio::time::sleep(patience.after(&error)?).await,
+            }
+        }
+    }
+
+    /// Returns the connection with its number. If none is open, opens one; other tasks wait until
+    /// then.
+    async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
+        let mut shared = self.connection.lock().await;
+        let (which, connection) = &mut *shared;
+        let connection = match connection {
+            Some(connection) => connection,
+            none => {
+                *which += 1;
+                none.insert(self.connect().await?)
+            }
+        };
+        Ok((*which, connection.clone()))
+    }
+
+    /// Drops a failed connection, unless another task has already replaced it.
+    async fn disconnected(&self, which: u64) {
+        let mut shared = self.connection.lock().await;
+        if shared.0 == which {
+            shared.1 = None;
+        }
+    }
+
+    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+        let config = AsyncConnectionConfig::new()
+            .set_connection_timeout(Some(self.options.connect_timeout))
+            .set_response_timeout(Some(self.options.response_timeout));
+        self.client.get_multiplexed_async_connection_with_config(&config).await
+    }
+}

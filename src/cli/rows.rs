@@ -1,0 +1,71 @@
+//! Tables with a name and a text in each row, for people.
+
+use std::fmt::Display;
+use std::io::{self, Write};
+
+use crate::admin::printable::printable;
+
+/// Widths of a name and of a number in the tables of a crawl, in columns.
+pub(super) const CRAWL: [usize; 2] = [12, 15];
+
+/// Widths of a name and of a number in the summaries of commands, in columns.
+pub(super) const SUMMARY: [usize; 2] = [10, 12];
+
+/// Widths of a name and of a number in the tables on items and on two filters, in columns.
+pub(super) const COMPARED: [usize; 2] = [14, 15];
+
+/// Table with a name and a text in each row.
+pub(super) struct Rows<W> {
+    out: W,
+    /// Width of a name and width of a number, in columns.
+    widths: [usize; 2],
+}
+
+impl<W: Write> Rows<W> {
+    /// Returns a table with the given widths of a name and of a number.
+    pub(super) fn new(out: W, widths: [usize; 2]) -> Self {
+        Self { out, widths }
+    }
+
+    /// Prints a row with a name and a text.
+    pub(super) fn row(&mut self, name: &str, text: impl Display) -> io::Result<()> {
+        let ([width, _], text) = (self.widths, printable(text.to_string().as_bytes(), None));
+        writeln!(self.out, "{name:<width$} {text}")
+    }
+
+    /// Prints a row with a name, a number and what the number counts.
+    pub(super) fn number(
+        &mut self,
+        name: &str,
+        number: impl Display,
+        what: impl Display,
+    ) -> io::Result<()> {
+        let ([_, width], number) = (self.widths, number.to_string());
+        self.row(name, format_args!("{number:>width$}   {what}"))
+    }
+
+    /// Prints a row for each text. Only the first row has the name.
+    pub(super) fn each<T: Display>(
+        &mut self,
+        name: &str,
+        texts: impl IntoIterator<Item = T>,
+    ) -> io::Result<()> {
+        let names = std::iter::once(name).chain(std::iter::repeat(""));
+        texts.into_iter().zip(names).try_for_each(|(text, name)| self.row(name, text))
+    }
+
+    /// Prints an empty line after a part of a table.
+    pub(super) fn gap(&mut self) -> io::Result<()> {
+        writeln!(self.out)
+    }
+}
+
+/// Describes the fill of a filter in a summary.
+pub(super) fn filled(fill: f64, error_rate: f64) -> String {
+    format!("fingerprints, {:.1} % full, error rate now {error_rate:.1e}", 100.0 * fill)
+}
+
+/// Describes the time that a number of entries took.
+pub(super) fn paced(count: u64, seconds: f64) -> String {
+    format!("{seconds:.2} s, {:.0} a second", count as f64 / seconds.max(1e-9))
+}

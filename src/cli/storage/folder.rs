@@ -1,0 +1,138 @@
+//! Contents of a storage folder, as a table or as JSON.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, UNIX_EPOCH};
+
+use crate::admin::printable::{json_text, stdout};
+use indicatif::{BinaryBytes, HumanCount};
+use serde_json::{Value, json};
+use urlseen_core::filter::FilterSpec;
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::storage::{
+    Head, Look, Position, SegmentLook, SnapshotLook, Standing, StorageSpec, look,
+};
+
+use super::super::rows::Rows;
+use super::super::{Outcome, shape};
+
+/// Prints the contents of a folder.
+pub(in crate::cli) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome> {
+    anyhow::ensure!(dir.is_dir(), "there is no storage folder {}", dir.display());
+    let look = look(dir)?;
+    let mut out = stdout();
+    if as_json {
+        writeln!(out, "{}", json_text(&format!("{:#}", to_json(&look))))?;
+    } else {
+        print(&look, dir, out)?;
+    }
+    // While a daemon writes, the last record of the log can be incomplete.
+    let is_whole = look.damages.is_empty() || look.is_held;
+    Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
+}
+
+fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
+    let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
+    let mut rows = Rows::new(out, [11, 0]);
+    rows.row("folder", format!("{}, {}", dir.display(), BinaryBytes(*bytes)))?;
+    match (is_held, holder) {
+        (true, Some(holder)) => rows.row("in use by", holder)?,
+        (true, None) => rows.row("in use by", "an unknown process")?,
+        (false, _) => rows.row("in use by", "no process")?,
+    }
+    let Some(header) = header else { return rows.row("filter", "none: the folder is new") };
+    let StorageSpec { crawl, filter } = header.spec();
+    let FilterSpec { parameters, algorithm, keep_fragments } = filter;
+    rows.row("crawl", crawl)?;
+    let id = RandomId::new(header.filter());
+    rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
+    let fragments = if *keep_fragments { "kept" } else { "dropped" };
+    rows.row("computed", format!("as by {algorithm}, fragments {fragments}"))?;
+    for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
+        let (size, keys, time) = (BinaryBytes(*bytes), HumanCount(*keys), time(*finished));
+        rows.row("snapshot", format!("{name}: {size}, fingerprints: {keys}, {last}, {time}"))?;
+    }
+    for SegmentLook { name, bytes, records, fingerprints, last, .. } in segments {
+        let (size, keys) = (BinaryBytes(*bytes), HumanCount(*fingerprints));
+        let records = HumanCount(*records);
+        let text = format!("{name}: {size}, fingerprints: {keys}, records: {records}, {last}");
+        rows.row("log", text)?;
+    }
+    let Standing { is_on, parts, bytes, fingerprints, lacks_before } = archive;
+    if *is_on || *parts > 0 {
+        let (size, keys) = (BinaryBytes(*bytes), HumanCount(*fingerprints));
+        let extent = match lacks_before {
+            None => "with the log it is complete".to_owned(),
+            Some(from) => format!("it lacks fingerprints from before {from}"),
+        };
+        let ended = if *is_on { "" } else { "; storage.archive is false now" };
+        let text = format!("{parts} files: {size}, fingerprints: {keys}; {extent}{ended}");
+        rows.row("archive", text)?;
+    }
+    match last {
+        Some(last) => rows.row("ends at", last)?,
+        None => rows.row("ends at", "unknown: no record is readable")?,
+    }
+    damages.iter().try_for_each(|damage| rows.row("damaged", damage))
+}
+
+fn to_json(look: &Look) -> Value {
+    let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
+    let position = |position: &Position| {
+        let Position { number, head: Head { seq, commit_id } } = position;
+        json!({ "number": number, "seq": seq, "commit_id": commit_id.to_string() })
+    };
+    let header = header.as_ref().map(|header| {
+        let StorageSpec { crawl, filter } = header.spec();
+        let parameters = &filter.parameters;
+        let mut shown = json!({
+            "crawl": crawl,
+            "filter": RandomId::new(header.filter()).to_string(),
+            "kind": filter.kind().name(),
+            "capacity": parameters.capacity(),
+            "error_rate": parameters.field::<f64>("filter.error_rate"),
+            "bytes": parameters.bytes(),
+            "imported": parameters.is_imported(),
+            "algorithm": filter.algorithm.name(),
+            "keep_fragments": filter.keep_fragments,
+        });
+        for (name, number) in parameters.figures() {
+            shown[name] = json!(number);
+        }
+        shown
+    });
+    let snapshot = |it: &SnapshotLook| {
+        json!({
+            "name": it.name, "bytes": it.bytes, "keys": it.keys, "first": position(&it.first),
+            "last": position(&it.last), "begun": time(it.begun), "finished": time(it.finished),
+        })
+    };
+    let segment = |it: &SegmentLook| {
+        json!({
+            "name": it.name, "bytes": it.bytes, "records": it.records,
+            "fingerprints": it.fingerprints, "follows": position(&it.follows),
+            "last": position(&it.last),
+        })
+    };
+    json!({
+        "header": header,
+        "bytes": bytes,
+        "in_use": is_held,
+        "holder": holder,
+        "snapshots": snapshots.iter().map(snapshot).collect::<Vec<_>>(),
+        "log": segments.iter().map(segment).collect::<Vec<_>>(),
+        "archive": {
+            "is_on": archive.is_on, "parts": archive.parts, "bytes": archive.bytes,
+            "fingerprints": archive.fingerprints,
+            "lacks_before": archive.lacks_before.as_ref().map(position),
+        },
+        "last": last.as_ref().map(position),
+        "damages": damages.iter().map(ToString::to_string).collect::<Vec<_>>(),
+    })
+}
+
+/// Formats a time by RFC 3339.
+fn time(milliseconds: u64) -> String {
+    let time = UNIX_EPOCH + Duration::from_millis(milliseconds);
+    humantime::format_rfc3339_seconds(time).to_string()
+}

@@ -1,0 +1,160 @@
+//! Commands that change a crawl's filter and its state in Redis while the crawl does not run.
+
+use std::io::Write;
+
+use crate::admin::printable::stdout;
+use crate::crawl::upkeep::Upkeep;
+use indicatif::HumanCount;
+use urlseen_core::filter::id::RandomId;
+use urlseen_core::redis_filter::opening::Wanted;
+use urlseen_core::storage::{Folder, Head};
+use urlseen_engine::config::FilterPlace;
+
+use super::super::confirm::confirmed;
+use super::super::context::Context;
+use super::super::settings::Settings;
+use super::super::{Outcome, start};
+
+/// Crawl that does not run, for commands that change its filter.
+pub(super) struct Repair {
+    context: Context,
+    filter: StoppedFilter,
+}
+
+/// Filter of a crawl that does not run.
+enum StoppedFilter {
+    /// Filter in a storage folder, which this process has locked.
+    Local(Box<Folder>),
+    /// Filter in Redis, as configured.
+    Redis(Wanted),
+}
+
+impl Repair {
+    /// Loads the configuration, and locks the storage folder if the filter is in one.
+    pub(super) fn new(settings: &Settings) -> anyhow::Result<Self> {
+        let context = Context::load(settings)?;
+        let config = &context.config;
+        let filter = match config.filter.place {
+            FilterPlace::Local => {
+                StoppedFilter::Local(Box::new(Folder::open(&config.storage.dir)?))
+            }
+            FilterPlace::Redis => StoppedFilter::Redis(config.redis_filter()?),
+        };
+        Ok(Self { context, filter })
+    }
+
+    /// Makes the crawl continue with the filter. Adds and removes no fingerprints.
+    pub(super) fn adopt(mut self) -> anyhow::Result<Outcome> {
+        let (mut upkeep, name) = (self.lease()?, self.name());
+        let theirs = upkeep.standing().head;
+        let Self { context: Context { config, runtime }, filter } = self;
+        let (filter, head, line) = match filter {
+            StoppedFilter::Local(folder) => {
+                let (keeping, items) = (start::keeping(&config)?, start::items(&config));
+                // One thread is enough: nothing is judged.
+                let mut store = start::kept(*folder, keeping, items, 1)?;
+                let head = store.adopt(theirs)?;
+                let keys = HumanCount(store.engine.gauges().keys().iter().sum());
+                let line = format!(
+                    "{name} has {keys} fingerprints and continues from {head}: start urlseen run"
+                );
+                (store.filter().expect("the folder was begun"), head, line)
+            }
+            StoppedFilter::Redis(wanted) => {
+                let opened = runtime.block_on(wanted.open(upkeep.link()))?;
+                let head = theirs.unwrap_or(Head::START);
+                (opened.id, head, format!("{name} continues from {head}: start urlseen run"))
+            }
+        };
+        runtime.block_on(upkeep.tie(filter, head))?;
+        writeln!(stdout(), "{line}")?;
+        Ok(Outcome::Done)
+    }
+
+    /// Empties the filter, if the user confirms or `yes` is set.
+    pub(super) fn reset(mut self, yes: bool) -> anyhow::Result<Outcome> {
+        let (name, shared) = (self.name(), self.shared());
+        let question = format!("Empty {name}{shared}? All seen items are emitted again.");
+        if !confirmed(yes, &question, "nothing is changed")? {
+            return Ok(Outcome::Done);
+        }
+        let mut upkeep = self.lease()?;
+        let head = upkeep.standing().head.unwrap_or(Head::START);
+        let Context { config, runtime } = self.context;
+        let filter = match self.filter {
+            StoppedFilter::Local(mut folder) => {
+                let (spec, id) = (start::keeping(&config)?.spec, RandomId::random());
+                folder.erase()?;
+                folder.begin(&spec, id.get(), head)?;
+                id
+            }
+            StoppedFilter::Redis(wanted) => runtime.block_on(async {
+                wanted.delete(upkeep.link()).await?;
+                anyhow::Ok(wanted.open(upkeep.link()).await?.id)
+            })?,
+        };
+        runtime.block_on(upkeep.tie(filter, head))?;
+        writeln!(stdout(), "{name} is empty and continues from {head}")?;
+        Ok(Outcome::Done)
+    }
+
+    /// Deletes the filter and the crawl's state in Redis, if the user confirms or `yes` is set.
+    pub(super) fn drop(mut self, yes: bool) -> anyhow::Result<Outcome> {
+        let (name, shared) = (self.name(), self.shared());
+        let question = format!(
+            "Delete {name}{shared}, and the state of the crawl {:?} in Redis?",
+            self.context.config.crawl.name
+        );
+        if !confirmed(yes, &question, "nothing is changed")? {
+            return Ok(Outcome::Done);
+        }
+        let mut upkeep = self.lease()?;
+        let Context { config, runtime } = self.context;
+        let given = runtime.block_on(async {
+            if let StoppedFilter::Redis(wanted) = &self.filter {
+                wanted.delete(upkeep.link()).await?;
+            }
+            upkeep.drop_crawl().await?;
+            anyhow::Ok(upkeep.give_back().await?)
+        })?;
+        if let StoppedFilter::Local(mut folder) = self.filter {
+            folder.erase()?;
+        }
+        let (back, source) = (given.back, config.source.key);
+        writeln!(
+            stdout(),
+            "{name} and the state of the crawl in Redis are deleted, {back} items are back in \
+             {source}"
+        )?;
+        Ok(Outcome::Done)
+    }
+
+    /// Names the filter, for people.
+    fn name(&self) -> String {
+        let config = &self.context.config;
+        match &self.filter {
+            StoppedFilter::Local(folder) => format!("the filter in {}", folder.dir().display()),
+            StoppedFilter::Redis(_) => {
+                format!("the filter {} in {}", config.filter.key, config.redis.url)
+            }
+        }
+    }
+
+    /// Returns a warning for questions, if other crawls may use the filter.
+    fn shared(&self) -> &'static str {
+        match &self.filter {
+            StoppedFilter::Local(_) => "",
+            StoppedFilter::Redis(_) => ", for all crawls that share it",
+        }
+    }
+
+    /// Takes the lease. Fails if a running process holds it.
+    fn lease(&mut self) -> anyhow::Result<Upkeep> {
+        let Context { config, runtime } = &self.context;
+        let folder = match &mut self.filter {
+            StoppedFilter::Local(folder) => Some(&mut **folder),
+            StoppedFilter::Redis(_) => None,
+        };
+        runtime.block_on(start::lease(config, folder))
+    }
+}

@@ -1,0 +1,97 @@
+//! Commits on the simulated Redis: a push and a script, a script that pushes, and a script that
+//! judges by a filter in Redis as well.
+
+use super::state::{Args, Refusal, State, answer, done};
+use super::wire::{Word, Words};
+
+impl State {
+    /// Runs a transaction: a push, and the script of the commit.
+    pub(super) fn transaction(&mut self, pushed: &[Word], commit: &Words) -> Vec<u8> {
+        self.sink.extend_from_slice(pushed);
+        let committed = self.commit_pushed(pushed, Args::of(commit));
+        if committed.is_err() {
+            self.sink.truncate(self.sink.len() - pushed.len());
+        }
+        committed.unwrap_or_else(|refusal| refusal)
+    }
+
+    fn commit_pushed(&mut self, pushed: &[Word], mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
+        self.check_lease(args.text())?;
+        self.advance(&mut args)?;
+        assert_eq!(args.number(), pushed.len(), "the script knows the push");
+        assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
+        let _rejects_max = args.number();
+        let rejects = args.number();
+        self.reject(args.take(rejects), &args);
+        Ok(done(&[self.sink_length(), self.rejected.len(), 0]))
+    }
+
+    pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
+        self.advance(&mut args)?;
+        let _rejects_max = args.number();
+        let (onward, rejects) = (args.number(), args.number());
+        let onward = args.take(onward);
+        self.push(onward);
+        self.reject(args.take(rejects), &args);
+        Ok(done(&[self.sink_length(), self.rejected.len(), 0]))
+    }
+
+    /// Judges by a set of fingerprints, as scrapy-redis keeps it.
+    pub(super) fn commit_shared(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
+        self.advance(&mut args)?;
+        let _rejects_max = args.number();
+        let (judged, extras, rejects) = (args.number(), args.number(), args.number());
+        let _places = args.0.next();
+        let (items, fingerprints) = (args.take(judged), args.take(extras));
+        let is_unseen = |it: &Word| !it.is_empty() && !self.members.contains(it);
+        let unseen: Vec<_> = fingerprints.iter().filter(|it| is_unseen(it)).cloned().collect();
+        let judged = items.iter().zip(fingerprints);
+        let onward = judged.filter(|(_, it)| it.is_empty() || is_unseen(it));
+        let onward: Vec<_> = onward.map(|(item, _)| item.clone()).collect();
+        self.push(&onward);
+        self.reject(args.take(rejects), &args);
+        self.unseen += unseen.len();
+        let counts = [self.sink_length(), self.rejected.len(), 0, unseen.len()];
+        self.members.extend(unseen);
+        Ok(done(&counts))
+    }
+
+    /// Checks head and processing list of a commit, trims the list and advances the head.
+    fn advance(&mut self, args: &mut Args<'_>) -> Result<(), Refusal> {
+        let (base, next) = (args.head(), args.head());
+        let (place, count) = (args.number(), args.number());
+        let head = self.head.clone().unwrap_or_default();
+        if head != base {
+            return Err(answer(&["head", &head.0, &head.1]));
+        }
+        if self.processing.len() != place {
+            return Err(answer(&["source", "the list of claimed items"]));
+        }
+        self.processing.drain(..count);
+        self.head = Some(next);
+        Ok(())
+    }
+
+    /// Pushes items from within a script. For a sorted set, each begins with its score.
+    fn push(&mut self, items: &[Word]) {
+        if !self.is_scored {
+            return self.sink.extend_from_slice(items);
+        }
+        for item in items {
+            let space = item.iter().position(|&byte| byte == b' ').expect("a score");
+            let score = String::from_utf8_lossy(&item[..space]).parse().expect("a number");
+            let member = item.slice(space + 1..);
+            self.sink.push(member.clone());
+            self.scores.insert(member, score);
+        }
+    }
+
+    fn reject(&mut self, rejects: &[Word], rest: &Args<'_>) {
+        assert!(rest.0.as_slice().is_empty(), "no item is too large for its reject");
+        self.rejected.extend_from_slice(rejects);
+    }
+
+    fn sink_length(&self) -> usize {
+        if self.is_scored { self.scores.len() } else { self.sink.len() }
+    }
+}

@@ -1,0 +1,85 @@
+//! Crawls of the simulation. Source, sink and place of the filter differ, and stay as they are in
+//! all runs of a seed.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::wire::Word;
+use crate::crawl::protocol::Protocol;
+use urlseen_core::filter::choice::Fsync;
+use urlseen_core::filter::{FilterSpec, Seed};
+use urlseen_core::redis_filter::definition::DEFINE;
+use urlseen_engine::config::{self, Config, Sources};
+use urlseen_engine::item::Options;
+
+/// Names of the scripts, by their texts and their hashes.
+pub(super) type Scripts = HashMap<Word, &'static str>;
+
+/// Configuration of a crawl and its filter.
+#[derive(Clone)]
+pub(super) struct Crawl {
+    pub(super) config: Config,
+    pub(super) filter: FilterSpec,
+    pub(super) fsync: Fsync,
+    pub(super) scripts: Arc<Scripts>,
+    /// True if Redis has the filter.
+    pub(super) is_shared: bool,
+}
+
+impl Crawl {
+    /// Configures one crawl for each sink and each place of the filter.
+    pub(super) fn all() -> Vec<Self> {
+        let sinks = ["list", "zset"].into_iter();
+        sinks.flat_map(|sink| [false, true].map(|is_shared| Self::new(sink, is_shared))).collect()
+    }
+
+    fn new(sink: &str, is_shared: bool) -> Self {
+        let filter = if is_shared {
+            ["filter.kind=scrapy-redis", "filter.place=redis"]
+        } else {
+            ["filter.kind=native", "filter.seed=1"]
+        };
+        let common = [
+            "crawl.name=sim",
+            "source.key=source",
+            "sink.key=sink",
+            "forget.key=forget",
+            "filter.key=filter",
+            "filter.capacity=500",
+            "filter.recent=40",
+        ];
+        let sink = format!("sink.kind={sink}");
+        let set = common.into_iter().chain(filter).map(str::to_owned).chain([sink]).collect();
+        let file = Some("/dev/null".into());
+        let config = Config::load(Sources { file, env: [("", ""); 0], set });
+        let config = config.expect("a configuration");
+        let filter = config.filter_spec().expect("a filter");
+        let mut scripts = Scripts::from([(DEFINE.as_bytes().into(), "define")]);
+        let mut protocol = Protocol::new(&config);
+        if is_shared {
+            let filter = config.redis_filter().and_then(|wanted| wanted.filter(Seed::new(0)));
+            protocol = protocol.with_filter(Arc::new(filter.expect("a filter in Redis")));
+        }
+        for (name, script) in protocol.scripts() {
+            scripts.insert(script.text().to_owned().into(), name);
+            scripts.insert(script.hash().to_owned().into(), name);
+        }
+        Self { config, filter, fsync: Fsync::Never, scripts: Arc::new(scripts), is_shared }
+    }
+
+    /// Sets the number of items in a batch, and whether each batch is synced.
+    pub(super) fn with(&self, batch: usize, fsync: Fsync) -> Self {
+        let mut crawl = Self { fsync, ..self.clone() };
+        crawl.config.source.batch = batch;
+        crawl
+    }
+
+    /// Options for reading items.
+    pub(super) fn items(&self) -> Options {
+        let config::Fingerprint { algorithm, keep_fragments } = self.config.fingerprint;
+        Options {
+            scored: self.config.open_sink().is_scored(),
+            ..Options::new(self.config.source.item.into(), algorithm, keep_fragments)
+        }
+    }
+}

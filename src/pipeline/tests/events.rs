@@ -1,0 +1,250 @@
+//! Events of a run: items arrive, and everything happens to the server, the disk and the daemon.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep};
+
+use super::items::{self, ITEMS, Treatment};
+use super::oracle::Tally;
+use super::state::State;
+use super::world::World;
+use urlseen_core::storage::sim::Fault;
+
+/// Kind of event in a run, other than the arrival of items.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A command or a reply gets lost, or comes late.
+    Break,
+    /// The server refuses commands for a while.
+    Refuse,
+    /// The server is slow, up to a lease that lapses.
+    Slow,
+    /// All connections break.
+    Cut,
+    /// The server returns with older data.
+    RollBack,
+    /// The server returns with data of a history that it has left.
+    OtherHistory,
+    /// Claimed items return to the source.
+    Meddle,
+    /// Another program holds the lease for a while.
+    Usurp,
+    /// The daemon is killed at a random moment.
+    Kill,
+    /// The threads of the daemon are slow.
+    Lag,
+    /// Items are put on the list to forget.
+    Forget,
+    /// A request to the disk fails, or the disk is full.
+    FailDisk,
+    /// The disk answers nothing for a while.
+    HangDisk,
+    /// The machine of the daemon loses its power.
+    LosePower,
+}
+
+pub(super) const KINDS: [Kind; 14] = [
+    Kind::Break,
+    Kind::Refuse,
+    Kind::Slow,
+    Kind::Cut,
+    Kind::RollBack,
+    Kind::OtherHistory,
+    Kind::Meddle,
+    Kind::Usurp,
+    Kind::Kill,
+    Kind::Lag,
+    Kind::Forget,
+    Kind::FailDisk,
+    Kind::HangDisk,
+    Kind::LosePower,
+];
+
+/// Number of items that are fed once more at the end.
+const AGAIN: u32 = 16;
+
+impl World {
+    /// Feeds items and triggers events. Then checks the filter once more, and asks the daemon to
+    /// stop once all items are processed.
+    pub(super) async fn happen(&self) -> Infallible {
+        for _ in 0..4 + self.draw(12) {
+            let count = self.draw(30);
+            self.feed((0..count).map(|_| self.any_item()));
+            sleep(Duration::from_millis(self.draw(2000))).await;
+            let kinds = self.data().kinds.clone();
+            for kind in kinds {
+                if self.draw(3) == 0 {
+                    self.strike(kind);
+                    sleep(Duration::from_micros(self.draw(20_000))).await;
+                }
+            }
+            let data = &mut *self.data();
+            if data.state.head.is_some() {
+                data.saves.push(data.state.clone());
+            }
+        }
+        {
+            let data = &mut *self.data();
+            data.is_calm = true;
+            data.disk.hangs_until = None;
+            data.disk.disk.mend();
+        }
+        while !self.ask_again().await {}
+        self.data().is_over = true;
+        loop {
+            // The server may still return with older data, if the daemon refuses the present ones.
+            self.ask_to_stop(self.is_done());
+            sleep(Duration::from_secs(1)).await;
+        }
+    }
+
+    fn any_item(&self) -> u32 {
+        self.data().random.u32(..ITEMS)
+    }
+
+    fn feed(&self, numbers: impl Iterator<Item = u32>) {
+        for number in numbers {
+            let (item, data) = (items::item(number), &mut *self.data());
+            data.state.fed.push(item.clone());
+            data.state.source.push_back(item);
+        }
+        self.fed().notify_waiters();
+    }
+
+    fn forget(&self, numbers: impl Iterator<Item = u32>) {
+        for number in numbers {
+            let (item, data) = (items::item(number), &mut *self.data());
+            data.state.told.push(item.clone());
+            data.state.forget.push_back(item);
+        }
+    }
+
+    /// Returns true if all items are processed.
+    fn is_done(&self) -> bool {
+        let State { source, processing, forget, forgetting, .. } = &self.data().state;
+        [source, processing, forget, forgetting].into_iter().all(VecDeque::is_empty)
+    }
+
+    /// Returns true if all items are processed and no more are fed.
+    pub(super) fn is_over(&self) -> bool {
+        self.data().is_over && self.is_done()
+    }
+
+    async fn all_done(&self) {
+        while !self.is_done() {
+            sleep(Duration::from_millis(500)).await;
+        }
+    }
+
+    /// Feeds some items, has half of them forgotten, and feeds them again. Checks that the
+    /// forgotten ones pass once more, and that no others do. Returns false if the server returned
+    /// with other data meanwhile.
+    async fn ask_again(&self) -> bool {
+        // What is still to be forgotten must not be forgotten later.
+        self.all_done().await;
+        let loads = self.data().loads;
+        let start = self.any_item();
+        let numbers = (0..AGAIN).map(|index| (start + index) % ITEMS);
+        self.feed(numbers.clone());
+        self.all_done().await;
+        let forgets = !self.data().is_shared;
+        let is_forgotten = |number: u32| forgets && number.is_multiple_of(2);
+        let is_filtered = |number: u32| items::treatment(number) == Treatment::Filtered;
+        let before = Tally::of(&self.data().state);
+        self.forget(numbers.clone().filter(|&it| is_filtered(it) && is_forgotten(it)));
+        self.all_done().await;
+        self.feed(numbers.clone());
+        self.all_done().await;
+        if self.data().loads != loads {
+            return false;
+        }
+        let after = Tally::of(&self.data().state);
+        for number in numbers.filter(|&it| is_filtered(it)) {
+            let times = after.emitted[number as usize] - before.emitted[number as usize];
+            let expected = usize::from(is_forgotten(number));
+            assert_eq!(times, expected, "{number} was fed again, forgotten: {expected}");
+        }
+        true
+    }
+
+    fn strike(&self, kind: Kind) {
+        self.count();
+        match kind {
+            Kind::Break | Kind::Refuse | Kind::Slow | Kind::Lag => {}
+            Kind::Cut => self.cut(),
+            Kind::RollBack | Kind::OtherHistory => self.roll_back(kind == Kind::OtherHistory),
+            Kind::Meddle => {
+                let data = &mut *self.data();
+                let State { processing, source, .. } = &mut data.state;
+                source.extend(processing.pop_back());
+                data.note(|| "an item goes back".to_owned());
+            }
+            Kind::Usurp => {
+                let data = &mut *self.data();
+                let until = Instant::now() + Duration::from_millis(data.random.u64(..4000));
+                data.state.lease = Some(("f".repeat(32), until));
+                data.note(|| "another program takes the lease".to_owned());
+            }
+            Kind::Kill => self.kill(),
+            Kind::Forget => {
+                // With a filter in Redis, the list is not read.
+                if !self.data().is_shared {
+                    let count = self.draw(6);
+                    self.forget((0..count).map(|_| self.any_item()));
+                }
+            }
+            Kind::FailDisk => {
+                let fault = [Fault::Failing, Fault::Full, Fault::Killed][self.number(3)];
+                let step = self.number(12);
+                let data = &mut *self.data();
+                if data.disk.is_faulty {
+                    return;
+                }
+                data.note(|| format!("the disk will fail: {fault:?}"));
+                data.disk.disk.fault_at(step, fault);
+                data.disk.is_faulty = true;
+            }
+            Kind::HangDisk => {
+                let seconds = self.draw(20);
+                let data = &mut *self.data();
+                data.note(|| format!("the disk hangs for {seconds} s"));
+                data.disk.hangs_until = Some(Instant::now() + Duration::from_secs(seconds));
+            }
+            Kind::LosePower => {
+                self.note(|| "the machine loses its power".to_owned());
+                self.data().disk.loses_power = true;
+                self.kill();
+            }
+        }
+    }
+
+    /// Makes the server return with a save.
+    fn roll_back(&self, any: bool) {
+        {
+            let data = &mut *self.data();
+            let mut saves = data.saves.clone();
+            saves.retain(|save| any || data.is_certain(save));
+            if saves.is_empty() {
+                return;
+            }
+            let number = data.random.usize(..saves.len());
+            data.load(saves.swap_remove(number));
+        }
+        self.cut();
+    }
+
+    /// The daemon refused to continue with the server's data. Checks that there is a reason. Then
+    /// the server returns with data that the folder leads to.
+    pub(super) fn refused(&self, why: &str) {
+        {
+            let data = &mut *self.data();
+            assert!(!data.is_shared && !data.history.is_led, "refused without a reason: {why}");
+            data.note(|| format!("refused: {why}"));
+            let last = data.saves.iter().rfind(|save| data.is_certain(save)).cloned();
+            data.load(last.expect("the folder leads to its beginning"));
+        }
+        self.cut();
+    }
+}
