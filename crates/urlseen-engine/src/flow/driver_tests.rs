@@ -1,7 +1,6 @@
 //! Tests of a flow while the disk does not answer.
 
 use std::io;
-use std::sync::{Arc, Mutex};
 
 use crossbeam_channel::bounded;
 use tokio::sync::mpsc;
@@ -14,18 +13,11 @@ use crate::engine::{Answer, Wanted};
 use crate::item::batch::{Batch, Judged};
 
 /// Number of unseen items in each batch whose effect has happened, in order.
-#[derive(Debug, Default, Clone)]
-struct Effects(Arc<Mutex<Vec<usize>>>);
-
-impl Effects {
-    fn get(&self) -> Vec<usize> {
-        self.0.lock().unwrap().clone()
-    }
-}
+struct Effects(mpsc::UnboundedSender<usize>);
 
 impl Effect for Effects {
     fn apply(&mut self, _: &Page, batch: &Batch<Judged>) -> io::Result<()> {
-        self.0.lock().unwrap().push(batch.onward_len());
+        self.0.send(batch.onward_len()).unwrap();
         Ok(())
     }
 }
@@ -65,11 +57,11 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
         for numbers in [0..10, 5..15, 10..20] {
             feed.try_send(Ok(page(numbers))).unwrap();
         }
-        let effects = Effects::default();
+        let (effects, mut happened) = mpsc::unbounded_channel();
         let flow = Flow {
             works: &mut works,
             pages: Pages { expected: 0, receiver },
-            effect: &mut effects.clone(),
+            effect: &mut Effects(effects),
             fill: None,
             remedy: "",
             audience: &mut Silent,
@@ -82,15 +74,19 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
                 let reply = asker.ask(vec![question(Wanted::Test, 19)], Extra::Nothing).await;
                 is_seen = reply.unwrap().answers == [Answer::Seen];
             }
-            assert_eq!(effects.get(), [10]);
+            assert_eq!(happened.recv().await, Some(10));
+            // The flow has every judged batch now. It runs once more before this goes on.
+            tokio::task::yield_now().await;
+            assert!(happened.is_empty());
             answer.send(()).unwrap();
             hanging.await.unwrap().unwrap();
             drop(feed);
+            [happened.recv().await, happened.recv().await]
         };
-        let (ended, ()) = tokio::join!(flow.run(), clients);
+        let (ended, later) = tokio::join!(flow.run(), clients);
         let (count, ended) = ended.unwrap();
         ended.unwrap();
         assert_eq!((count.read, count.new, count.seen), (30, 20, 10));
-        assert_eq!(effects.get(), [10, 5, 5]);
+        assert_eq!(later, [Some(5), Some(5)]);
     });
 }
