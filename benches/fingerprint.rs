@@ -1,6 +1,6 @@
-//! Measures the time per URL for canonical form and fingerprint, beside parsing alone with the
-//! `url` crate. Also measures the time to read an item of each form. One thread with warm buffers
-//! does all work.
+//! Measures the time to compute the canonical form and the fingerprint of a URL. For comparison, it
+//! measures the time in which the `url` crate only parses the URL. It also measures the time to
+//! read an item of each form. One thread with warm buffers does all work.
 //!
 //! `--rounds N` sets the number of rounds, 25 by default.
 
@@ -20,8 +20,8 @@ mod rounds;
 
 use rounds::Rounds;
 
-/// Number of passes of a case over its texts in a round. The fastest pass counts, because other
-/// work of the machine only adds time.
+/// Number of times that a case goes through all its texts in a round. The fastest pass counts,
+/// because other work of the machine only adds time.
 const PASSES: usize = 20;
 
 /// Returns the nanoseconds that `work` takes for a text.
@@ -61,7 +61,8 @@ fn urls(group: &str, links: &[String], rounds: usize) {
     cases.run(rounds);
 }
 
-/// Measures the reading of items of each form: the links, or their fingerprints.
+/// Measures the time to read an item, for each form of items. The items are made from the links, or
+/// from their fingerprints.
 fn items(links: &[String], rounds: usize) {
     let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
     let fingerprints: Vec<(String, &String)> = links

@@ -1,6 +1,6 @@
-//! Kernels with fixed input. `scripts/instructions` counts their instructions with callgrind, only
-//! inside [`counted`]. The counts before each call of [`report`] belong to the kernel that the call
-//! names.
+//! Runs kernels (hot loops, such as the hash of a key) with fixed input. `scripts/instructions`
+//! counts their instructions with callgrind. Only instructions inside [`counted`] count. The counts
+//! before each call of [`report`] belong to the kernel that the call names.
 //!
 //! Prints the features of the processor, then a line for each kernel: `{"kernel", "unit",
 //! "units"}`.
@@ -51,7 +51,8 @@ fn count_once(name: &str, unit: &str, units: usize, mut kernel: impl FnMut()) {
     report(name, unit, units);
 }
 
-/// Names the counted kernel. On entry, callgrind writes its counts and sets them to zero.
+/// Prints the name of the kernel that was just counted. When the program enters this function,
+/// callgrind writes its counts and sets them to zero.
 #[inline(never)]
 fn report(name: &str, unit: &str, units: usize) {
     println!("{}", json!({"kernel": name, "unit": unit, "units": units}));
@@ -101,7 +102,8 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
     count("test of a seen key", "key", key_hashes.len(), || test(&shards));
 }
 
-/// Returns the items judged by a filter that has seen none of them.
+/// Lets the filter judge the items, and returns the judged batch. The filter has seen none of the
+/// items.
 fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     let items: Items = items.iter().map(String::as_bytes).collect();
     store.engine.submit(Batch::new(items));
@@ -109,7 +111,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     runtime.block_on(store.engine.judged()).expect("the engine works")
 }
 
-/// Logs two batches, and makes the commit of one of them.
+/// Logs two batches, and makes the commands that commit the second one.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed()));
     let engine =
@@ -159,7 +161,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     });
 }
 
-/// Returns the processor's features by which kernels are chosen.
+/// Returns the features of the processor by which urlseen chooses the variants of its kernels.
 fn processor() -> Vec<&'static str> {
     #[cfg(target_arch = "x86_64")]
     let offered = [

@@ -7,10 +7,10 @@
 //! items other COUNT         fingerprints that no tab item has, for a filter that is not empty
 //! ```
 //!
-//! `UNSEEN` of a hundred are new. The others repeat an earlier one, drawn evenly from all of them,
-//! so a processor's cache is no help. One in ten of the repeated links is spelled in another way
-//! than the first time, and a filter for requests must notice that. At the end, the program prints
-//! the number of different requests on standard error.
+//! Of a hundred items, `UNSEEN` are new. Each other item repeats an earlier item. It is drawn
+//! evenly from all earlier items, so that the processor's cache does not help. One in ten repeated
+//! links is spelled in another way than the first time, and a filter for requests must still
+//! recognise it. At the end, the program prints the number of different requests on standard error.
 
 // A failure ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
@@ -22,7 +22,7 @@ use flate2::read::GzDecoder;
 
 const LINKS: &[u8] = include_bytes!("../tests/data/python-docs-links.txt.gz");
 const SEED: u64 = 20_260_101;
-/// First number of the fingerprints of `other`.
+/// Number from which the first fingerprint of `other` is made. Tab items have lower numbers.
 const OTHER: u64 = 1 << 40;
 /// Digits that fill a tab item to 94 bytes.
 const PAYLOAD: usize = 53;
@@ -61,8 +61,9 @@ fn number(word: &str) -> u64 {
     word.parse().unwrap()
 }
 
-/// Writes `count` items, each from its number and a draw from 0 to 10. The draw decides if a
-/// repeated item is spelled in another way. Returns the number of different items.
+/// Calls `item` for each of `count` items, with the number of the item and a second number. This
+/// second number is 10 for a new item, and random from 0 to 9 for a repeated one. With 0, a link is
+/// spelled in another way. Returns the number of different items.
 fn write<W: Write>(
     out: &mut W,
     count: u64,
@@ -103,7 +104,7 @@ fn canonical_links() -> Vec<String> {
         .collect();
     links.sort();
     links.dedup();
-    // In alphabetical order, similar links would follow one another.
+    // The links are sorted now. Without a shuffle, similar links would follow one another.
     Rng::with_seed(SEED).shuffle(&mut links);
     links
 }

@@ -1,6 +1,6 @@
-//! Cost of the log: items per second through the daemon's pipeline with each `storage.fsync`, and
-//! while a snapshot is taken. The program starts a Redis of its own. `scripts/bench --only log`
-//! makes a table of the results:
+//! Cost of the log: items per second through the daemon's pipeline, with each value of
+//! `storage.fsync` and while a snapshot is taken. The program starts its own Redis. `scripts/bench
+//! --only log` makes a table of the results:
 //!
 //! ```text
 //! cargo bench --bench log [-- ITEMS ROUNDS]
@@ -107,7 +107,7 @@ fn configured(server: &RedisServer) -> Config {
     Config::load(Sources { file: None, env, set }).unwrap()
 }
 
-/// Moves the stock through the pipeline once.
+/// Moves a copy of the list `stock` through the pipeline once.
 fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Report {
     let config = configured(server);
     let keys = config.keys();

@@ -1,16 +1,16 @@
-//! The limit of the pipe: movers that filter nothing. A mover has one connection with several
-//! batches in flight. It waits for items in the source in the same way as the daemon, and ends when
-//! the source is empty:
+//! Upper limit of the speed between two lists in Redis: movers, which move items and filter
+//! nothing. A mover has one connection with several batches in flight. It waits for items in the
+//! source in the same way as the daemon, and ends when the source is empty:
 //!
 //! ```text
 //! mover plain SOCKET SOURCE SINK BATCH IN_FLIGHT PUSHED
 //! mover script|lmove SOCKET SOURCE SINK BATCH IN_FLIGHT
 //! ```
 //!
-//! `plain` reads batches of the list, pushes the first `PUSHED` of each hundred items, and trims
-//! the batch, with plain commands. It has no crash safety. It only finds the end of a reply, and
-//! sends the items unchanged. `script` moves whole batches with a script in Redis. `lmove` sends
-//! one move for each item.
+//! `plain` uses plain commands: it reads a batch of the list, pushes the first `PUSHED` of each
+//! hundred items, and trims the batch. It has no crash safety. It does not parse items: it only
+//! finds the end of a reply, and sends the items unchanged. `script` moves whole batches with a
+//! script in Redis. `lmove` sends one `LMOVE` for each item.
 
 // A panic ends the program, as in a test.
 #![allow(clippy::unwrap_used)]
@@ -46,7 +46,7 @@ fn main() {
         ("plain", [pushed]) => mover.move_on(waiting, number(pushed)),
         ("script", []) => mover.have_moved(waiting),
         ("lmove", []) => mover.move_one_by_one(waiting),
-        _ => panic!("HOW is plain, with what it pushes, script or lmove"),
+        _ => panic!("HOW is plain (with PUSHED after it), script or lmove"),
     }
 }
 
@@ -74,10 +74,10 @@ impl Mover<'_> {
         self.wire.number(b':')
     }
 
-    /// Moves this number of items with plain commands. `percent` of them go to the sink.
+    /// Moves this number of items with plain commands. `percent` % of them go to the sink.
     ///
-    /// Windows are read ahead: the batches in flight are at the start of the list, so the next
-    /// window starts after them.
+    /// The mover reads windows (ranges of items) ahead. The batches in flight are at the start of
+    /// the list, so the next window starts after them.
     fn move_on(&mut self, items: usize, percent: usize) {
         let batches = items.div_ceil(self.batch);
         for ahead in 0..self.in_flight.min(batches) {
@@ -105,7 +105,7 @@ impl Mover<'_> {
         self.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);
     }
 
-    /// Pushes the items of the next reply, and trims them off the source.
+    /// Pushes `percent` % of the items in the next reply, and trims the whole batch off the source.
     fn push_and_trim(&mut self, percent: usize) {
         let (pushed, elements) = self.wire.array(|items| (items * percent).div_ceil(100));
         // In the protocol, elements of replies and arguments of commands have the same form.
@@ -143,8 +143,8 @@ impl Mover<'_> {
         );
     }
 
-    /// Sends calls for all items, in batches. Reads the answers to a batch when the permitted
-    /// number of batches is in flight.
+    /// Sends the commands for all items, in batches. `ask` writes the commands of a batch, and
+    /// `answered` reads their replies. At most `in_flight` batches wait for replies.
     fn in_turn(
         &mut self,
         items: usize,
@@ -225,8 +225,8 @@ impl Wire {
         self.begin = self.skip(self.begin);
     }
 
-    /// Reads an array. `wanted` gets its length, and returns the number of elements to take.
-    /// Returns this number, and the range of these elements in `bytes`.
+    /// Reads an array. `wanted` gets the length of the array, and returns how many of the first
+    /// elements to take. The result is this number, and the range of these elements in `bytes`.
     fn array(&mut self, wanted: impl Fn(usize) -> usize) -> (usize, Range<usize>) {
         // Makes room for the whole array in one piece.
         self.bytes.copy_within(self.begin..self.end, 0);

@@ -1,6 +1,6 @@
-//! Other filters in Redis between two lists, under the best conditions: with precomputed
-//! fingerprints, without crash safety, and with several batches in flight. `scripts/bench-peers`
-//! runs them beside the peers in Python:
+//! Moves the new items of one list in Redis to another, with other projects' filters. The
+//! conditions are the best for these filters: precomputed fingerprints, no crash safety, and
+//! several batches in flight. `scripts/bench-peers` runs this program beside programs in Python:
 //!
 //! ```text
 //! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes|pyrebloom:N:P
@@ -87,13 +87,14 @@ struct Peer<'a> {
     /// Number of items in a batch.
     batch: usize,
     test: Test,
-    /// Start of the command for a single item. Empty if one command takes all items.
+    /// Encoded start of the command `SADD FILTER ITEM`, without the item. Empty if the test uses
+    /// another command.
     sadd: Vec<u8>,
-    /// Buffers of finished batches, which new batches use.
+    /// Buffers of finished batches. New batches use them again.
     free: Vec<Batch>,
 }
 
-/// Items of a batch, one after the other, in the form of the protocol.
+/// Items of a batch, one after the other, in the encoding of the Redis protocol.
 #[derive(Default)]
 struct Batch {
     bytes: Vec<u8>,
@@ -110,8 +111,9 @@ enum Reply {
 impl Peer<'_> {
     /// Moves this number of items, and returns the number of unseen ones.
     ///
-    /// Each reply leads to the next command of its batch. After a trim, the next window is
-    /// requested. The other batches in flight are before this window in the list.
+    /// Each reply leads to the next command of its batch. After a batch's `LTRIM`, the program asks
+    /// for the next window (range of items). In the list, the other batches in flight are before
+    /// this window.
     fn filter(&mut self, items: usize, in_flight: usize) -> usize {
         let batches = items.div_ceil(self.batch);
         let mut awaited = VecDeque::new();

@@ -1,12 +1,13 @@
 //! Crawler with many tasks that fetches each page of a site once.
 //!
 //! ```text
-//! cargo run --example crawler                                        # a small site of its own
-//! cargo run --example crawler -- http://127.0.0.1:8000/              # another one
-//! cargo run --example crawler -- http://127.0.0.1:8000/ redis://127.0.0.1/   # with others
+//! cargo run --example crawler                               # serves and crawls a small site
+//! cargo run --example crawler -- http://127.0.0.1:8000/     # crawls this site
+//! cargo run --example crawler -- http://127.0.0.1:8000/ redis://127.0.0.1/
 //! ```
 //!
-//! With a Redis, crawlers on many machines share the filter, so only one of them fetches each page.
+//! With the URL of a Redis, crawlers on many machines share the filter, so only one of them fetches
+//! each page.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -128,7 +129,7 @@ mod site {
 
     use super::Outcome;
 
-    /// Number of pages, without the first one.
+    /// Number of pages, not counting the start page.
     pub(super) const PAGES: usize = 50;
 
     /// Serves the site on a free port, and returns its URL.

@@ -1,8 +1,8 @@
-//! Prints each line of a file that was not seen before. URLs are the same if Scrapy takes them for
-//! the same request.
+//! Prints the lines of a file that it has not seen before. Two URLs count as the same line if
+//! Scrapy takes them for the same request.
 //!
 //! ```text
-//! cargo run --example dedup -- FILE                       # the file alone
+//! cargo run --example dedup -- FILE                       # compares the lines of the file
 //! cargo run --example dedup -- FILE FOLDER                # remembers the lines for the next file
 //! cargo run --example dedup -- FILE redis://127.0.0.1/    # shares them with other machines
 //! ```

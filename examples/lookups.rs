@@ -5,8 +5,8 @@
 //! ```
 //!
 //! The program makes a database of users in a temporary folder, and looks up a million names. Most
-//! of them are not in the database. It measures the lookups without a filter, and with a filter of
-//! all names in the database.
+//! of them are not in the database. It measures the time of the lookups without a filter, and with
+//! a filter that has all names of the database.
 
 use std::error::Error;
 use std::time::Instant;
@@ -18,7 +18,7 @@ const USERS: TableDefinition<'_, &str, u64> = TableDefinition::new("users");
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// Counts of a run of lookups.
+/// Result of looking up many names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Found {
     /// Number of names that the database has.

@@ -1,5 +1,6 @@
-//! Cost of a line with other work between the batches, as in the daemon. After that work, the
-//! caches no longer hold the page tables that lead to the line.
+//! Cost of a random cache line of a filter if other work runs between two batches, as in the
+//! daemon. The other work pushes the page tables of the filter's memory out of the processor's
+//! caches, so that each line costs more.
 
 use std::cell::RefCell;
 use std::time::Instant;
@@ -12,9 +13,10 @@ use super::limit::Limit;
 use super::rounds::Rounds;
 use super::{KEYS, ROUNDS, fingerprints};
 
-/// Numbers of KiB that are read and written between two batches. A batch of 1000 items of 94 bytes
-/// reads and writes about seven times its size: Redis's list, its reply, the sockets, and the way
-/// back.
+/// Amounts of memory, in KiB, that the other work reads and writes between two batches. For
+/// comparison: a daemon with a batch of 1000 items of 94 bytes reads and writes about seven times
+/// the size of the batch. These are the list in Redis, the reply, the sockets, and the way back to
+/// Redis.
 const OTHERS: [usize; 4] = [0, 256, 1024, 4096];
 
 /// Memory that the other work reads and writes.

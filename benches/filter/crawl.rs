@@ -1,12 +1,12 @@
-//! Keys of a crawl: of ten keys, seven were set before and three are new.
+//! Keys of an imitated crawl: of ten keys, the filter has seven already, and three are new.
 
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Number of keys, of ten, that were set before.
+/// Number of keys among ten that the filter has already.
 const SEEN_OF_TEN: u64 = 7;
 
-/// Position in an endless sequence of keys, each the number of a fingerprint. Two crawls with the
-/// same start have the same sequence, so each case gets the same keys.
+/// Position in an endless sequence of keys. A key is a number from which a fingerprint is computed.
+/// Two crawls with the same start have the same sequence, so each measured case gets the same keys.
 #[derive(Debug, Clone)]
 pub struct Crawl {
     asked: u64,
@@ -44,7 +44,8 @@ pub fn mixed(number: u64) -> u64 {
     z ^ z >> 31
 }
 
-/// Returns the fingerprint of a key: 20 bytes that look random. The first 8 are those of [`mixed`].
+/// Returns the fingerprint of a key: 20 bytes that look random. The first 8 bytes are the output of
+/// [`mixed`].
 pub fn fingerprint(key: u64) -> Fingerprint {
     let mut raw = [0; 20];
     raw[..8].copy_from_slice(&mixed(key).to_le_bytes());

@@ -1,4 +1,4 @@
-//! urlseen's filter, called in the same way as by the engine.
+//! urlseen's filter. The benchmark calls it in the same way as the daemon's engine does.
 
 use std::ops::Range;
 
@@ -39,14 +39,14 @@ impl Filter {
         }
     }
 
-    /// Returns the keys that belong to the shards of this thread.
+    /// Returns those of `keys` that belong to the shards of this thread.
     pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
         let is_own =
             |key: &&Fingerprint| self.native.key_hash(key).shard().owner(self.owners) == self.owner;
         keys.iter().filter(is_own).cloned().collect()
     }
 
-    /// Returns the key hashes.
+    /// Returns the key hash of each key.
     pub fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
         keys.iter().map(|key| self.native.key_hash(key)).collect()
     }
@@ -73,7 +73,7 @@ impl Filter {
         unseen.len()
     }
 
-    /// Returns the number of keys that the filter takes for seen. All processors test keys.
+    /// Returns the number of keys that the filter takes for seen. Tests the keys on all processors.
     pub fn seen(&self, keys: Range<u64>) -> usize {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {

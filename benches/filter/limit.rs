@@ -1,5 +1,5 @@
-//! The machine's limit: the same number of random cache lines in the same amount of memory, without
-//! any computation.
+//! The machine's limit: reads and writes as many random cache lines as a filter does, in as much
+//! memory, but computes nothing.
 
 use memmap2::MmapMut;
 
@@ -40,7 +40,7 @@ impl Limit {
         (0..count).map(|_| place()).collect()
     }
 
-    /// Reads and writes each of the lines, and fetches them ahead.
+    /// Reads and writes each of the lines. Prefetches the lines that follow.
     pub fn change(&mut self, places: &[u32]) {
         let lines: &mut [Line] = bytemuck::cast_slice_mut(&mut self.memory);
         let (first, _) = places.split_at(AHEAD.min(places.len()));
@@ -60,7 +60,7 @@ impl Limit {
 #[cfg_attr(target_arch = "x86_64", allow(unsafe_code))]
 fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint, which touches nothing.
+    // SAFETY: a prefetch is only a hint to the processor. It changes no memory.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());

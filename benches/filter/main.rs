@@ -1,8 +1,9 @@
-//! Test-and-set on a filter far larger than the cache, beside other sets and the machine's limit.
+//! Time per key to test and set keys in a filter that is far larger than the processor's cache.
+//! Other sets and the machine's limit are measured beside it.
 //!
-//! Without arguments it measures 100 million keys. `--large` adds a billion keys, which takes 21
-//! GiB and a quarter of an hour. `--between` measures only the effect of other work between
-//! batches.
+//! Without arguments it measures 100 million keys. `--large` also measures a billion keys, which
+//! takes 21 GiB of memory and 15 minutes. `--between` measures only the effect of other work
+//! between two batches.
 
 mod between;
 mod crawl;
@@ -47,7 +48,8 @@ fn main() {
     }
 }
 
-/// Measures the time per key of a half-full filter, of its peers and of the machine's limit.
+/// Measures the time per key of a half-full filter, of other sets with the same keys, and of the
+/// machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     let capacity = sizing.capacity().get();
     let set = capacity / 2;
@@ -132,7 +134,8 @@ fn threads(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// Counts the wrong verdicts of a full filter, beside the promised number.
+/// Counts the unseen keys that a full filter takes for seen. Prints this number beside the promised
+/// one.
 fn wrong_verdicts(sizing: Sizing) {
     let capacity = sizing.capacity().get();
     let mut filter = Filter::new(sizing, 0, 1);
@@ -147,12 +150,12 @@ fn wrong_verdicts(sizing: Sizing) {
     rounds.run(1);
 }
 
-/// Returns the fingerprints of a crawl for a round.
+/// Returns the next fingerprints of a crawl, enough for one round.
 fn fingerprints(crawl: &mut Crawl) -> Vec<Fingerprint> {
     crawl.keys(KEYS).into_iter().map(fingerprint).collect()
 }
 
-/// Returns the nanoseconds per key of a round.
+/// Returns the nanoseconds per key of `work`, which judges the keys of one round.
 fn per_key<R>(work: impl FnOnce() -> R) -> f64 {
     time(work) * 1e9 / KEYS as f64
 }

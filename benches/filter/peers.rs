@@ -74,7 +74,7 @@ fn advise_huge_pages(memory: &[u64]) {
     unsafe { madvise(begin, length, Advice::LinuxHugepage) }.expect("a system with huge pages");
 }
 
-/// Exact set of 64 bits per key, with room for all keys from the start.
+/// Exact set of 64-bit hashes of the keys. From the start it has room for all keys.
 pub struct Exact(HashSet<u64, BuildHasherDefault<Hashed>>);
 
 impl Exact {
@@ -83,8 +83,9 @@ impl Exact {
         Self(HashSet::with_capacity_and_hasher(keys, BuildHasherDefault::default()))
     }
 
-    /// Returns the bits of its table. The number of places is a power of two, and at most 7 of 8
-    /// are in use. A place has 8 bytes, and one more byte that marks it as used.
+    /// Returns the number of bits of the hash table. The table's number of places is a power of
+    /// two, and at most 7 of 8 places are in use. A place has 8 bytes, and one more byte that marks
+    /// it as used.
     pub fn bits(&self) -> usize {
         (self.0.capacity() * 8 / 7).next_power_of_two() * 9 * 8
     }

@@ -14,7 +14,8 @@ use super::count::{Fill, UNSEEN};
 /// Number of keys in a sample.
 const SAMPLE: u64 = 1_000_000;
 
-/// Distribution of imooc's bits over its blocks.
+/// Distribution of a sample of keys over the blocks of an imooc filter. A block is one of its Redis
+/// strings.
 #[derive(Serialize)]
 pub struct Blocks {
     filter: &'static str,
@@ -23,13 +24,13 @@ pub struct Blocks {
     /// Number of bits according to the formula of imooc.
     m: u64,
     sample: u64,
-    /// Number of the sample's keys in each block.
+    /// Number of keys of the sample in each block.
     keys_of_blocks: Vec<u64>,
     /// Length in bits of the longest string, after all keys are set.
     longest: u64,
 }
 
-/// Counts the blocks in which imooc sets the bits of a sample of keys.
+/// Counts, for each block of an imooc filter, the keys of a sample that set their bits in it.
 pub fn blocks(made_for: u64, error_rate: f64) -> Blocks {
     let layout = Imooc::new(made_for, error_rate).expect("it can be made");
     let mut keys_of_blocks = vec![0; layout.strings() as usize];
@@ -44,7 +45,7 @@ pub fn blocks(made_for: u64, error_rate: f64) -> Blocks {
     Blocks { filter, made_for, error_rate, m: layout.m(), sample: SAMPLE, keys_of_blocks, longest }
 }
 
-/// Different bits of each hash of scrapy-redis-bloomfilter, for a sample of keys.
+/// Number of different bits that each hash of scrapy-redis-bloomfilter sets for a sample of keys.
 #[derive(Serialize)]
 pub struct Hashes {
     filter: &'static str,
@@ -69,13 +70,13 @@ pub fn hashes() -> Hashes {
     Hashes { filter: "scrapy-redis-bloomfilter", sample: SAMPLE, bits_of_hashes }
 }
 
-/// Number of pyreBloom's keys that its port finds.
+/// Number of keys that pyreBloom has set and that its port (luw2007's `bloomfilter`) finds.
 #[derive(Serialize)]
 pub struct Port {
     filter: &'static str,
     made_for: u32,
     error_rate: f64,
-    /// Numbers of bits of pyreBloom and of its port.
+    /// Number of bits of pyreBloom, and number of bits of its port.
     m: [u64; 2],
     sample: u64,
     found: u64,
@@ -92,7 +93,7 @@ pub fn port(made_for: u32, error_rate: f64) -> Port {
     Port { filter, made_for, error_rate, m: [layout.m(), port.m()], sample: SAMPLE, found }
 }
 
-/// Errors of the block of imooc that gets the most keys.
+/// Errors of that block of an imooc filter that gets the most keys.
 #[derive(Serialize)]
 pub struct Block {
     filter: &'static str,
@@ -101,12 +102,12 @@ pub struct Block {
     block: u32,
     /// Number of keys in the block.
     keys: u64,
-    /// Number of unseen keys for the whole filter, number of these keys that belong to the block,
-    /// and number of those that the block took for seen.
+    /// Three counts. `asked`: unseen keys for the whole filter. `unseen`: those of them that belong
+    /// to the block. `wrong`: those of the block's unseen keys that the block took for seen.
     asked: u64,
     unseen: u64,
     wrong: u64,
-    /// Computed error rates of the block and of all blocks.
+    /// Computed error rate of the block, and computed error rate of the whole filter.
     computed: f64,
     computed_of_all: f64,
     /// Error rate of `native` with the same number of keys in the memory of all blocks.
@@ -115,7 +116,8 @@ pub struct Block {
 }
 
 /// Fills the fullest block of imooc with its share of the keys, and tests its share of `asked`
-/// other keys. No key has bits in two blocks, so a block alone behaves like one of many.
+/// other keys. No key has bits in two blocks, so a block alone behaves as it does inside the whole
+/// filter.
 pub fn fullest_block(made_for: u64, error_rate: f64, asked: u64) -> Block {
     let whole = Imooc::new(made_for, error_rate).expect("it can be made");
     // This filter has one block and the same hashes.

@@ -1,10 +1,11 @@
 //! Counts the errors of other projects' filters, and shows their causes. Each filter is filled in
-//! memory to 50, 100, 150 and 200 % of its capacity, and tests other keys each time. `native` with
-//! as many bits does the same. `scripts/layouts` keeps the results, and makes
-//! docs/design/layouts.md of them:
+//! memory to 50, 100, 150 and 200 % of its capacity. After each fill, it tests keys that were never
+//! set. A `native` filter with at most as many bits does the same. `scripts/layouts` keeps the
+//! results, and makes docs/design/layouts.md of them:
 //!
 //! ```text
-//! cargo bench --bench layouts [-- FILTER]     that filter alone
+//! cargo bench --bench layouts                 all filters
+//! cargo bench --bench layouts -- FILTER       only this filter, such as pyrebloom
 //! ```
 //!
 //! Prints a line of JSON for each count, as soon as it is made.
@@ -18,11 +19,11 @@ use serde::Serialize;
 
 const MILLION: u32 = 1_000_000;
 
-/// Number of unseen keys that a filter tests. They give a rate of 1e-5 within a fifth, and a rate
-/// of 1e-4 within a sixteenth.
+/// Number of unseen keys that a filter tests. With this number, a measured error rate of 1e-5 is
+/// accurate to a fifth, and one of 1e-4 to a sixteenth.
 const UNSEEN: u64 = 10_000_000;
 
-/// Filter to fill, with its size.
+/// Filter that is filled, with its size.
 #[derive(Serialize)]
 struct Taken {
     #[serde(flatten)]
@@ -40,7 +41,7 @@ fn main() {
     }
 }
 
-/// Filters by their names.
+/// Functions that count the filters, by the name of the filter.
 const FILTERS: [(&str, fn()); 4] = [
     ("pyrebloom", pyrebloom),
     ("scrapy-redis-bloomfilter", scrapy_redis_bloomfilter),

@@ -7,7 +7,7 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Cells, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Number of keys in each of A and B, and number of keys in both.
+/// Sizes of two sets A and B: each has `size` keys, and both have `common` keys in common.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets {
     pub(super) size: u64,
@@ -38,8 +38,8 @@ impl Filled {
         }
     }
 
-    /// Fills A and B. Returns the totals of their bits, and the size of A by the textbook's
-    /// formula.
+    /// Fills a filter with A and another with B. Returns the totals of their set bits, and the size
+    /// of A that [`textbook`] estimates.
     pub(super) fn totals(&self, trial: u64, Sets { size, common }: Sets) -> (Totals, f64) {
         let mut random = fastrand::Rng::with_seed(trial);
         let mut key = || {
@@ -89,7 +89,7 @@ fn textbook(bits: f64, hashes: f64, ones: u64) -> f64 {
     -(bits / hashes) * (-(ones as f64) / bits).ln_1p()
 }
 
-/// Fills the only string of a small filter.
+/// Returns the only string of a small pyreBloom filter that has these keys.
 fn string(layout: &PyreBloom, keys: &[Fingerprint]) -> Vec<u8> {
     let mut string = vec![0; usize::try_from(layout.max_bytes(0)).expect("a small filter")];
     let mut positions = Vec::new();

@@ -21,7 +21,7 @@ use urlseen_analysis::{Interval, Overlap};
 
 /// Capacity of the filters, in keys.
 const CAPACITY: u64 = 20_000;
-/// Keys in A and in B, in percent of the capacity.
+/// Number of keys in A, and in B, in percent of the capacity.
 const FILLS: [u64; 3] = [25, 100, 300];
 /// Share of A that is in B, in percent.
 const SHARES: [u64; 11] = [0, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100];
@@ -34,16 +34,16 @@ struct Case {
     capacity: u64,
     /// Number of keys in A, and in B.
     size: u64,
-    /// Keys in percent of the capacity.
+    /// Number of keys in A, and in B, in percent of the capacity.
     fill: u64,
     /// Percent of A that is in B.
     share: u64,
     trials: u64,
-    /// Number of trials whose bounds contain the true size: of A, of the union, and of the overlap.
+    /// Numbers of trials whose bounds contain the true size of A, of the union, and of the overlap.
     within: [u64; 3],
-    /// Mean error of the same three estimates, in percent of A.
+    /// Mean errors of the estimates of these three sizes, in percent of A.
     bias: [f64; 3],
-    /// Mean error of the size of A by the formula of Swamidass and Baldi, in percent of A.
+    /// Mean error of the size of A that the formula of Swamidass and Baldi gives, in percent of A.
     textbook: f64,
     /// Overlap that the first trial estimates, in percent of A.
     sample: Sample,
@@ -75,7 +75,7 @@ fn main() {
     }
 }
 
-/// Fills two filters in each trial, and counts the results.
+/// Runs all trials of a case. Each trial fills two filters and estimates their overlap.
 fn count(filled: &Filled, fill: u64, share: u64) -> Case {
     let size = CAPACITY * fill / 100;
     let common = size * share / 100;

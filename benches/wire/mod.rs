@@ -1,5 +1,5 @@
-//! Redis protocol for benchmarks that must not be the bottleneck. Commands go into one buffer.
-//! Replies are not copied, and only the requested part of a reply is parsed.
+//! Client of the Redis protocol for benchmarks. The client must not be the bottleneck: it collects
+//! commands in one buffer, copies no reply, and parses only the requested part of a reply.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
@@ -88,7 +88,8 @@ impl Wire {
     /// Reads the bytes that have arrived, at least one.
     fn read(&mut self) {
         if self.end == self.bytes.len() {
-            // The line before stays, because `string` returns it with the string.
+            // The previous line stays in the buffer, because `string` returns this line together
+            // with the string.
             let kept = self.begin.saturating_sub(KEPT);
             self.bytes.copy_within(kept..self.end, 0);
             (self.begin, self.end) = (self.begin - kept, self.end - kept);

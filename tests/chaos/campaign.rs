@@ -1,4 +1,4 @@
-//! Campaign: rounds, one after the other, until enough faults and items are counted.
+//! Campaign: runs rounds, one after the other, until it has counted enough faults and items.
 
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -102,8 +102,12 @@ impl Campaign {
             }
         }
         match unseen.as_slice() {
-            [] => println!("\nall broken builds were seen (seed {})", self.seed),
-            unseen => println!("\nFAILED: not seen: {} (seed {})", unseen.join(", "), self.seed),
+            [] => println!("\nthe oracle detected all broken builds (seed {})", self.seed),
+            unseen => println!(
+                "\nFAILED: the oracle did not detect: {} (seed {})",
+                unseen.join(", "),
+                self.seed
+            ),
         }
         Ok(unseen.is_empty())
     }

@@ -13,9 +13,10 @@ use rustix::process::Signal;
 
 use crate::process::{Process, SOON};
 
-/// Output of the daemon each time its filter has reached the state of Redis and its work starts.
+/// Text that the daemon prints each time its filter has reached the state of Redis and its work
+/// starts.
 const READY: &str = "the lease is taken";
-/// Output of the daemon while it waits for the lease or the lock.
+/// Text that the daemon prints when it waits for the lease or the lock.
 const STANDING_BY: &str = "standing by";
 
 /// Keys of the crawl in Redis.
@@ -35,7 +36,8 @@ pub(crate) enum FilterPlace {
     Redis,
 }
 
-/// Kinds of a filter in Redis, each so large that practically no errors occur.
+/// Settings of filters in Redis. Each filter is so large that it practically never takes a new URL
+/// for seen.
 const LAYOUTS: [&[&str]; 4] = [
     NATIVE,
     &["filter.kind=pyrebloom", "filter.error_rate=1e-12"],
@@ -48,7 +50,7 @@ const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
 /// Kind of filter that has no capacity.
 const SET: &[&str] = &["filter.kind=scrapy-redis"];
 
-/// Settings of a list as source.
+/// Setting that makes the source a list.
 pub(crate) const LIST: &[&str] = &["source.kind=list"];
 pub(crate) const STREAMS: [&[&str]; 3] = [
     &["source.kind=stream", "source.after_commit=keep"],
@@ -160,7 +162,7 @@ impl Settings {
 /// Starter of daemons. All of them have the same folder and the same settings.
 pub(crate) struct Runner {
     pub(crate) program: PathBuf,
-    /// Folder that has the output of the daemons and the storage folder.
+    /// Folder with the log of the daemons' outputs, and with the storage folder.
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
@@ -196,9 +198,10 @@ impl Runner {
         Ok(self.daemon(Process::start(&self.program, arguments, &self.folder)?))
     }
 
-    /// Starts a daemon whose syncs fail, starting with number `first`.
+    /// Starts a daemon. All its syncs to the disk fail, beginning with sync number `first`.
     pub(crate) fn start_with_failing_syncs(&self, first: u64) -> Result<Daemon> {
-        // The tracer is detached, so that the daemon is the child.
+        // `-D` detaches the tracer, so that the daemon, and not strace, is the child of this
+        // program.
         let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-e", "trace=fsync,fdatasync", "-e"];
         let mut arguments: Vec<String> = tracer.map(str::to_owned).to_vec();
         arguments.push(format!("inject=fsync,fdatasync:error=EIO:when={first}+"));
@@ -249,7 +252,8 @@ pub(crate) struct Daemon {
     process: Process,
     log: PathBuf,
     is_told: bool,
-    /// Number of times that the daemon had started to work before its last rollback.
+    /// Number of times that the daemon had started to work when Redis last came back with older
+    /// data.
     readies_before: usize,
 }
 
@@ -258,12 +262,13 @@ impl Daemon {
         self.process.id()
     }
 
-    /// Returns true if the daemon works, and has not noticed a rollback of Redis since then.
+    /// Returns true if the daemon has started to work since Redis last came back with older data.
     pub(crate) fn is_ready(&self) -> bool {
         self.readies() > self.readies_before
     }
 
-    /// Records that Redis came back with older data, so that the filter must follow.
+    /// Records that Redis comes back with older data. The daemon is ready again only after its
+    /// filter has followed.
     pub(crate) fn goes_back(&mut self) {
         self.readies_before = self.readies();
     }

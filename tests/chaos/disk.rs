@@ -23,8 +23,8 @@ const MARK: &str = "CHAOS_MOUNTS";
 /// Size of the disk when it is not full.
 const SIZE: u64 = 1 << 30;
 
-/// Runs this program again in its own mount namespace. Returns if that is impossible or was done
-/// already.
+/// Runs this program again in its own mount namespace. Returns only if that is impossible, or if
+/// the program already has its own mounts.
 pub(crate) fn enter_namespace() -> Result<()> {
     if env::var_os(MARK).is_some() {
         return Ok(());
@@ -40,7 +40,9 @@ pub(crate) fn enter_namespace() -> Result<()> {
         command.args(&options).arg("--").arg(program).args(env::args_os().skip(1)).env(MARK, "1");
         return Err(command.exec()).context("unshare of util-linux");
     }
-    println!("no mounts of its own here (unshare --mount): no disk gets full");
+    println!(
+        "this program may not mount a file system here (unshare --mount): no round fills a disk"
+    );
     Ok(())
 }
 

@@ -6,8 +6,8 @@ use redis::Connection;
 use crate::daemon::{PROCESSING, SOURCE, STATE};
 use crate::feeder::FED;
 
-/// Script that returns the number of waiting items, `seq` and `commit_id`. In a stream, all fed
-/// items that are not committed wait.
+/// Script that returns the number of waiting items, `seq` and `commit_id`. In a stream, an item
+/// waits from the moment it is fed until it is committed.
 const LOOK: &str = "
     local found = redis.call('HMGET', KEYS[3], 'seq', 'commit_id', 'entries')
     local waiting
@@ -22,7 +22,7 @@ const LOOK: &str = "
 /// State of the crawl in Redis.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
-    /// Number of items that are not committed, in the source or claimed.
+    /// Number of items that are not committed: they are in the source, or claimed.
     pub(crate) waiting: u64,
     /// Number and id of the last committed batch.
     pub(crate) head: Option<(u64, String)>,

@@ -1,5 +1,5 @@
-//! Feeder of items. It keeps its account in the same Redis. If Redis loses data, the account shows
-//! exactly the items that Redis kept.
+//! Feeder: pushes items to the source, and records their number in the same Redis. If Redis loses
+//! data, this record shows exactly the items that Redis kept.
 
 use anyhow::{Context, Result};
 use redis::{Commands, Connection};
@@ -9,8 +9,8 @@ use crate::server::Server;
 
 /// Redis key of the number of fed items.
 pub(crate) const FED: &str = "chaos:fed";
-/// Redis key of the list of generations. Each element is `FIRST NUMBER`: the first item, and the
-/// number of the generation.
+/// Redis key of the list of generations (see [`Generation`]). Each element is `FIRST NUMBER`: the
+/// position of the generation's first item, and the number of the generation.
 const GENERATIONS: &str = "chaos:generations";
 
 /// Number of items in one transaction.
@@ -28,20 +28,20 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    /// Makes a feeder for the items of `seed`. `push` pushes to the end of the source from which
-    /// the daemon does not take.
+    /// Makes a feeder for the items of `seed`. The Redis command `push` must push to that end of
+    /// the source from which the daemon does not take items.
     pub(crate) fn new(seed: u64, new_percent: u8, push: &'static str) -> Self {
         let history = vec![Generation { first: 0, number: 0 }];
         let items = Items { seed, new_percent, history };
         Self { items, fed: 0, generation: 0, is_generation_new: true, push }
     }
 
-    /// Returns the number of items that Redis has, as last read.
+    /// Returns the number of items that were fed, without those that Redis lost.
     pub(crate) fn fed(&self) -> u64 {
         self.fed
     }
 
-    /// Returns the items that Redis has, as last read.
+    /// Returns the items that were fed, without those that Redis lost.
     pub(crate) fn items(&self) -> &Items {
         &self.items
     }
@@ -84,8 +84,8 @@ impl Feeder {
         Ok(())
     }
 
-    /// Reads the account that Redis kept after a crash. Returns true if Redis lost items. Later
-    /// items then have a new generation.
+    /// Reads the feeder's record that Redis kept after a crash. Returns true if Redis lost items.
+    /// Later items then have a new generation.
     pub(crate) fn resume(&mut self, server: &Server) -> Result<bool> {
         let mut connection = server.connection()?;
         let fed: u64 = connection.get::<_, Option<u64>>(FED)?.unwrap_or_default();

@@ -21,11 +21,11 @@ pub(crate) struct Item {
     pub(crate) identity: Identity,
 }
 
-/// Generation of the items from one item on.
+/// Series of items that starts at the position `first`.
 ///
 /// When Redis comes back with older data, a new generation starts: later items differ from those
-/// that Redis lost. But half of the new keys of this generation are keys that Redis lost. If the
-/// filter still has such a key, the item is lost.
+/// that Redis lost. But half of the new keys of this generation are keys that Redis may have lost.
+/// If the filter still has such a key, it drops the item, and the oracle reports the item as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) first: u64,
@@ -43,14 +43,15 @@ pub(crate) struct Items {
     pub(crate) history: Vec<Generation>,
 }
 
-/// Largest distance of a near repeat.
+/// Maximum distance, in items, between a near repeat and the item that it repeats. Half of the
+/// repeats are near ones.
 const NEAR: u64 = 500;
 
-/// Largest distance between the position of a lost link and its position in a new generation.
+/// Number of nearby positions that are searched for a key that Redis may have lost.
 const MOVED: u64 = 300;
 
-/// Number of bits for the position in a key. A key has its generation and the position at which it
-/// was new.
+/// Number of bits of a key that hold the position at which the key was new. The bits above them
+/// hold the generation.
 const GENERATION_SHIFT: u32 = 40;
 
 impl Items {
@@ -119,7 +120,8 @@ impl Items {
     }
 }
 
-/// Returns one of the spellings of `key`. Most places give another spelling.
+/// Returns the bytes of an item with this key. Items with the same key have different bytes at most
+/// places.
 fn spelling(random: &mut Rng, key: u64, place: u64) -> Vec<u8> {
     let mut kind = Rng::with_seed(!key);
     kind.u64(..);

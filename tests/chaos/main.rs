@@ -77,7 +77,7 @@ struct Args {
     #[arg(long, value_name = "NAME")]
     scenario: Option<Scenario>,
     /// Place where the filter is
-    #[arg(long, value_name = "STORE", default_value = "local")]
+    #[arg(long, value_name = "PLACE", default_value = "local")]
     #[arg(conflicts_with_all = ["scenario", "broken"])]
     place: FilterPlace,
     /// Path of the program to test

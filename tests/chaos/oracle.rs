@@ -1,4 +1,5 @@
-//! Oracle: computes the expected content of the lists, and finds all errors in the real ones.
+//! Oracle: computes the expected content of the sink and of the rejects list, and finds all errors
+//! in the real lists.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -67,7 +68,7 @@ impl Verdict {
         self.counts.is_empty()
     }
 
-    /// Permits repeats, because the daemon announced them.
+    /// Removes the repeats from the errors, because the daemon announced them.
     pub(crate) fn allow_repeats(&mut self) {
         self.counts.remove(&Wrong::Repeated);
     }
@@ -88,7 +89,7 @@ impl Verdict {
 }
 
 impl AddAssign<&Self> for Verdict {
-    /// Adds the counts of another verdict. Its examples were already shown.
+    /// Adds the counts of another verdict, without its examples, which were already shown.
     fn add_assign(&mut self, other: &Self) {
         for (&wrong, count) in &other.counts {
             *self.counts.entry(wrong).or_default() += count;
@@ -108,13 +109,14 @@ impl fmt::Display for Verdict {
     }
 }
 
-/// Expected content, computed from the items that Redis kept.
+/// Expected content of the sink and of the rejects list, computed from the items that Redis kept.
 #[derive(Debug, Default)]
 pub(crate) struct Oracle {
-    /// Identity of each item by its bytes, with the number of times it was fed and its first
-    /// position.
+    /// For the bytes of each item: its identity, its first position, and the number of times that
+    /// it was fed.
     fed: HashMap<Vec<u8>, Fed>,
-    /// Number of expected items of each key.
+    /// For each key: the position of its first item, and the number of items with this key in the
+    /// sink.
     keys: HashMap<u64, KeyState>,
 }
 
@@ -216,7 +218,7 @@ impl Oracle {
     }
 }
 
-/// Counts the items of the rejects.
+/// Counts, for each item, the rejects that contain the item.
 fn rejects_by_item(
     rejects: impl IntoIterator<Item = Vec<u8>>,
     verdict: &mut Verdict,
@@ -226,14 +228,14 @@ fn rejects_by_item(
         match rejected_item(&reject) {
             Some(item) => *rejected.entry(item).or_default() += 1,
             None => {
-                verdict.add(Wrong::RejectInvented, || format!("no reject: {}", shown(&reject)));
+                verdict.add(Wrong::RejectInvented, || format!("not a reject: {}", shown(&reject)));
             }
         }
     }
     rejected
 }
 
-/// Returns the item of a reject.
+/// Returns the item that a reject contains.
 fn rejected_item(reject: &[u8]) -> Option<Vec<u8>> {
     let reject: serde_json::Value = serde_json::from_slice(reject).ok()?;
     match (reject["item"].as_str(), reject["item_base64"].as_str()) {

@@ -33,7 +33,7 @@ pub(crate) enum Kind {
     Cut,
     /// a connection stalls after some bytes
     Stall,
-    /// a connection is cut, and its sent bytes arrive late
+    /// a connection is cut, and the bytes that were sent on it arrive late
     Late,
     /// another program adds items to the claimed ones
     Meddle,
@@ -122,7 +122,7 @@ impl Scenario {
         value.map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 
-    /// Draws the scenario. In four of sixteen rounds it is not a sequence of faults.
+    /// Chooses the scenario by the seed. Twelve of sixteen seeds give random faults.
     fn of_seed(seed: u64) -> Self {
         match seed % 16 {
             1 => Self::Histories,
@@ -153,18 +153,18 @@ pub(crate) struct Plan {
 pub(crate) struct Step {
     /// Number of items to feed before the fault.
     pub(crate) feed: u64,
-    /// True if Redis saves its data before the fault. It has an effect if saves are the persistence
-    /// of Redis.
+    /// True if Redis saves its data before the fault. This has an effect only if Redis has the
+    /// persistence `Saves`.
     pub(crate) save: bool,
     /// True if a copy of Redis's data is taken before the fault, which can be restored later.
     pub(crate) copy: bool,
     pub(crate) weather: Weather,
     /// Share of the waiting items, in thousandths, that must be judged before the fault strikes.
     pub(crate) progress: u64,
-    /// Further delay after that.
+    /// Further delay after this progress, before the fault strikes.
     pub(crate) delay: Duration,
     pub(crate) kind: Kind,
-    /// Fault of the network, if the fault is of that kind.
+    /// Fault of the network, if `kind` is a fault of the network.
     pub(crate) network: Option<Fault>,
     /// Random number for all other choices of the fault.
     pub(crate) draw: u64,
@@ -194,7 +194,8 @@ impl Plan {
             [Persistence::Always, Persistence::EverySecond, Persistence::Saves][random.usize(0..3)];
         let new_percent = [5, 30, 30, 60][random.usize(0..4)];
         let mut settings = Settings::draw(&mut random, place);
-        // This uses a separate random number, so that all other drawn values stay the same.
+        // A separate generator draws the source, so that this draw does not change the values that
+        // `random` draws.
         let draw = Rng::with_seed(seed ^ 0x5f3c).usize(0..2 * STREAMS.len());
         settings = settings.from(STREAMS.get(draw).copied().unwrap_or(LIST));
         // Enough batches are fed for the fault to strike between them.
@@ -283,8 +284,8 @@ fn draw_weather(random: &mut Rng) -> Weather {
 
 fn draw_network(random: &mut Rng, kind: Kind) -> Option<Fault> {
     let direction = [Direction::ToServer, Direction::ToClient][random.usize(0..2)];
-    // The number of bytes is drawn evenly by order of magnitude: within a command, within a batch,
-    // and after several batches.
+    // The order of magnitude of the number of bytes is drawn evenly. So faults strike within a
+    // command, within a batch, and after several batches.
     let magnitude = random.u32(1..18);
     let bytes = random.u64(0..1 << magnitude);
     let (direction, act) = match kind {

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-/// Time between two looks at a condition.
+/// Time between two checks of a condition.
 pub(crate) const POLL: Duration = Duration::from_micros(500);
 
 /// Time limit for events that should happen at once, even on a busy machine.
@@ -36,8 +36,8 @@ pub(crate) fn wait_for<T>(
     }
 }
 
-/// Child process. It is killed with its group when it is dropped, and by the kernel when this
-/// program ends.
+/// Child process. When this value is dropped, the process and its group are killed. When this
+/// program ends, the kernel kills the process.
 pub(crate) struct Process {
     child: Child,
     /// Standard output and error so far, in whole lines.

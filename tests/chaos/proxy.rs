@@ -1,10 +1,10 @@
 //! TCP proxy between the daemon and Redis that behaves like a very bad network.
 //!
-//! It is part of this project because no maintained proxy has the most important fault: it must
-//! deliver the bytes of a client after this client has given up (a late commit of an old
-//! connection). The fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop these bytes, and
-//! trixter 0.1 has no such fault. None of them reports the number of cut connections, or the
-//! position of the cut.
+//! It is part of this project because no maintained proxy has the most important fault: bytes of a
+//! client arrive at the server after this client has given up (a late commit of an old connection).
+//! The fault proxy of redis-server-wrapper 0.5 and noxious 1.0 drop these bytes, and trixter 0.1
+//! has no such fault. None of them reports the number of cut connections, or the position of the
+//! cut.
 
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -35,8 +35,8 @@ pub(crate) enum Act {
     Late(Duration),
 }
 
-/// Fault for the first connection on which this number of further bytes has passed in one
-/// direction.
+/// Fault that strikes after this number of further bytes, of all connections, has passed in one
+/// direction. It strikes the connection on which the next byte passes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) direction: Direction,
@@ -126,8 +126,8 @@ impl Proxy {
         *lock(&self.shared.weather) = weather;
     }
 
-    /// Sets whether the proxy connects new clients to the server or closes their connections at
-    /// once.
+    /// Lets the proxy connect new clients to the server, or, if `is_open` is false, close their
+    /// connections at once.
     pub(crate) fn open(&self, is_open: bool) {
         self.shared.is_open.store(is_open, Ordering::Release);
     }
@@ -222,7 +222,7 @@ impl Shared {
     fn deliver_late(&self, ends: &Ends, rest: &[u8], time: Duration) {
         ends.is_late.store(true, Ordering::Release);
         let mut held = rest.to_vec();
-        // The bytes that were received until now must be delivered, too.
+        // Bytes that have arrived from the client, but were not read yet, must be delivered, too.
         if ends.client.set_nonblocking(true).is_ok() {
             let mut more = vec![0; 64 << 10];
             while let Ok(count) = (&ends.client).read(&mut more)
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fault_without_effect_is_withdrawn() {
+    fn a_cancelled_fault_does_not_strike() {
         let (proxy, mut client, mut server, _folder) = joined();
         proxy.prepare(Fault { direction: Direction::ToServer, bytes: 0, act: Act::Cut });
         proxy.relent();

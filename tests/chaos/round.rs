@@ -24,11 +24,11 @@ use crate::storage;
 use crate::strike::OldFolder;
 use crate::tally::{Phase, Tally};
 
-/// Number of runs that a storage folder records. The next run takes the lease of a recorded run at
-/// once.
+/// Number of earlier runs that a storage folder records. If a recorded run still has the lease, the
+/// next run takes the lease at once, because the recorded run is known to be dead.
 const RUNS_KNOWN: usize = 64;
 
-/// Maximum time that a fault waits for its moment.
+/// Maximum time that a step waits for the required progress before its fault strikes.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Maximum number of unexpected stops of a daemon before the round ends.
@@ -75,7 +75,7 @@ pub(crate) struct Round {
     pub(crate) feeder: Feeder,
     pub(crate) runner: Runner,
     pub(crate) daemon: Daemon,
-    /// Disk below the storage folder, if the folder has its own.
+    /// Separate disk of the storage folder, if the folder has one.
     pub(crate) disk: Option<Disk>,
     pub(crate) old_folder: Option<OldFolder>,
     pub(crate) random: Rng,
@@ -121,7 +121,8 @@ impl Round {
             stops: Vec::new(),
         };
         round.wait_until_ready()?;
-        // A Redis without any data of the crawl must be distinguished from a Redis with older data.
+        // A Redis without any data of the crawl would mean a new crawl, not older data. So Redis
+        // must never come back with data from before this point.
         round.server.settle()?;
         Ok(round)
     }
@@ -153,7 +154,7 @@ impl Round {
         self.wait_for_progress()
     }
 
-    /// Waits for the progress that the step requires.
+    /// Waits until the daemon has made the progress that the step requires.
     fn wait_for_the_moment(&mut self, step: &Step) -> Result<()> {
         let mut connection = self.server.connection()?;
         let waiting = Facts::read(&mut connection)?.waiting;
@@ -165,7 +166,7 @@ impl Round {
         Ok(())
     }
 
-    /// Waits until a batch is committed, or no item waits any more.
+    /// Waits until a batch is committed, or until all items are committed.
     fn wait_for_progress(&mut self) -> Result<()> {
         let mut connection = self.server.connection()?;
         let before = Facts::read(&mut connection)?.head;
@@ -185,7 +186,7 @@ impl Round {
         })
     }
 
-    /// Waits until no item waits any more.
+    /// Waits until all items are committed.
     pub(crate) fn wait_until_done(&mut self) -> Result<()> {
         wait_for("end of the work", SOON, || {
             self.keep_running()?;
@@ -223,10 +224,10 @@ impl Round {
         Ok(())
     }
 
-    /// Returns true if the daemon stopped because of the lease of a dead holder, and could not know
-    /// that the holder is dead. Redis then came back with the lease of a run that the folder no
-    /// longer records, or of a run with another folder. The function also removes the lease, as if
-    /// its time had passed.
+    /// Returns true if the daemon stopped because a dead run still has the lease, and the daemon
+    /// could not know that this run is dead. This happens when Redis comes back with the lease of a
+    /// run that the folder no longer records, or of a run with another folder. The function then
+    /// removes the lease, as if its time had passed.
     fn outwaits_lease(&self) -> Result<bool> {
         let said = self.daemon.said();
         let holder = said.split_once("is already run by").and_then(|(_, rest)| {
@@ -262,7 +263,7 @@ impl Round {
         Ok(())
     }
 
-    /// Replaces the current daemon with this one. Returns the old one.
+    /// Makes `daemon` the current daemon, and returns the daemon before it.
     pub(crate) fn go_on_with(&mut self, daemon: Daemon) -> Daemon {
         self.runs.push(daemon.id());
         std::mem::replace(&mut self.daemon, daemon)
@@ -301,7 +302,7 @@ impl Round {
         storage::has_unfinished_snapshot(&self.runner.state())
     }
 
-    /// Starts the daemon again if it has ended. At this point it may have ended.
+    /// Starts the daemon again if it has ended. The end is not an error here.
     pub(crate) fn restart_if_ended(&mut self) -> Result<()> {
         if self.daemon.ended()?.is_some() { self.start_daemon() } else { Ok(()) }
     }
@@ -327,7 +328,7 @@ impl Round {
         Ok(Outcome { verdict, stops: self.stops, tally: self.tally })
     }
 
-    /// Asks the oracle about the present lists.
+    /// Returns the oracle's verdict on the present content of the sink and of the rejects list.
     fn verdict(&self) -> Result<Verdict> {
         let oracle = Oracle::of(self.feeder.items(), self.feeder.fed());
         let mut connection = self.server.connection()?;

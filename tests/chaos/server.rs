@@ -26,7 +26,7 @@ pub(crate) enum Persistence {
     Saves,
 }
 
-/// Maximum age of writes to the append-only file that a crash of the machine may lose.
+/// Maximum age of a write that a crash of the machine may lose from the append-only file.
 const UNFLUSHED: Duration = Duration::from_secs(2);
 
 /// Maximum age of a copy that is restored. The daemon's log always reaches back further.
@@ -110,8 +110,8 @@ impl Server {
         self.note_length()
     }
 
-    /// Treats the present data as saved, and drops all copies, so that the data never goes back
-    /// further.
+    /// Treats the present data as saved, and drops all earlier copies. So Redis never comes back
+    /// with data from before this moment.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.lengths.clear();
         self.copies.clear();
@@ -234,7 +234,7 @@ impl Server {
         self.folder.join("dump.rdb")
     }
 
-    /// Returns the file of the append-only folder to which Redis appends.
+    /// Returns the path of the file to which Redis appends. It is in the append-only folder.
     fn append_only(&self) -> Result<PathBuf> {
         let entries = fs::read_dir(self.folder.join("appendonlydir"))?;
         let mut paths = entries.map(|entry| Ok(entry?.path())).collect::<Result<Vec<_>>>()?;

@@ -1,4 +1,5 @@
-//! Contents of the storage folder between two runs. The tests copy, damage and restore it.
+//! Contents of the storage folder between two runs. The tests copy, damage and restore these
+//! contents.
 //!
 //! The file `lock` is not copied or replaced, because its inode distinguishes a folder from a copy.
 
@@ -74,7 +75,7 @@ impl Flipped {
         }
         let path = &files[random.usize(0..files.len())];
         let length = fs::metadata(path)?.len();
-        // The headers at both ends are damaged as often as all other bytes together.
+        // At least half of the flips are in the first or the last 64 bytes of the file.
         let offset = match random.u8(0..4) {
             0 => random.u64(0..length.clamp(1, 64)),
             1 => length.saturating_sub(random.u64(1..=64)),
@@ -85,8 +86,9 @@ impl Flipped {
         Ok(Some(flipped))
     }
 
-    /// Flips the bit back if the rest of the file is unchanged, except for appended bytes. A bit
-    /// that had no effect at the start could have an effect when the daemon goes back further.
+    /// Flips the bit back if the rest of the file is unchanged, except for appended bytes. A
+    /// flipped bit that had no effect at the daemon's start could have an effect later, when the
+    /// daemon goes back further.
     pub(crate) fn mend(&self, folder: &Path, right: &Contents) -> Result<()> {
         let Some((_, right)) = right.0.iter().find(|(name, _)| *name == self.file) else {
             return Ok(());
@@ -129,7 +131,7 @@ pub(crate) fn has_unfinished_snapshot(folder: &Path) -> bool {
     files.iter().any(|path| name_of(path).starts_with("snapshot") && is_unfinished(path))
 }
 
-/// Returns the files of the filter, ordered by name.
+/// Returns the files of a storage folder without lock and lease, ordered by name.
 fn files_of(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut paths = Vec::new();
     for entry in fs::read_dir(folder).into_iter().flatten() {

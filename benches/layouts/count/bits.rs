@@ -1,4 +1,4 @@
-//! Bits of Redis strings, kept in memory.
+//! Bits of a filter's Redis strings, kept in this program's memory.
 
 use std::ops::Range;
 use std::thread;
@@ -9,7 +9,8 @@ use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use super::Fill;
 use super::keys::{Digits, fingerprint};
 
-/// Number of positions that are computed before they are set. With this number, each region of the
+/// Number of bit positions that are computed before they are set, region by region. A region is a
+/// part of a string that fits into the processor's caches. With this number, each region of the
 /// largest string gets enough positions for one pass.
 const DRAWN: usize = 1 << 26;
 
@@ -31,7 +32,8 @@ impl<'a> Bits<'a> {
         Self::of_keys(layout, |_| true)
     }
 
-    /// Returns empty strings for the keys that `has` selects. They are a part of a filter.
+    /// Returns empty strings for a part of a filter: only the keys that `has` selects are set and
+    /// tested.
     pub fn of_keys(layout: &'a Layout, has: impl Fn(&Digits) -> bool + Sync + 'a) -> Self {
         Self { layout, keys: 0, has: Box::new(has), held: StringBits::new(layout) }
     }
@@ -41,13 +43,14 @@ impl<'a> Bits<'a> {
         self.keys
     }
 
-    /// Returns the number of these keys that the filter selects.
+    /// Returns the number of these keys that belong to this part of the filter.
     pub fn own(&self, keys: Range<u64>) -> u64 {
         let of_part = |keys: Part| keys.map(fingerprint).filter(&self.has).count() as u64;
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// Returns the number of these keys whose bits are all set, at the positions of another layout.
+    /// Returns the number of these keys that count as seen if another layout computes the positions
+    /// of their bits.
     pub fn seen_by(&self, layout: &Layout, keys: Range<u64>) -> u64 {
         let of_part = |keys: Part| {
             let mut positions = Vec::new();
@@ -60,7 +63,7 @@ impl<'a> Bits<'a> {
         in_parallel(keys, of_part).into_iter().sum()
     }
 
-    /// Computes the positions of the bits of these keys, for each region.
+    /// Returns, for each region, the positions of the bits of these keys.
     fn draw(&self, keys: Part) -> Vec<Vec<u32>> {
         let regions = self.held.regions();
         let expected = keys.size_hint().0 * self.layout.hashes() as usize / regions;

@@ -1,11 +1,11 @@
-//! Filters of other projects, by their settings.
+//! Filters of other projects, each described by its settings.
 
 use serde::{Deserialize, Serialize};
 use urlseen_core::filter::kinds::{BlockCluster, Imooc, PyreBloom, ScrapyRedisBloomFilter};
 use urlseen_core::filter::layout::BitStrings;
 use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Sizing};
 
-/// Filter of another project, by its settings.
+/// Filter of another project, described by its settings.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "filter", rename_all = "kebab-case")]
 pub enum Filter {
@@ -15,11 +15,11 @@ pub enum Filter {
     BlockCluster { bit: u32, hash_number: u32, block_num: u32 },
 }
 
-/// Size and promise of a filter.
+/// Size of a filter, and the error rate that it promises.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Size {
     pub strings: u32,
-    /// Number of strings that get a bit.
+    /// Number of strings in which a key can set a bit.
     pub used: usize,
     pub k: u32,
     /// Bytes of these strings when they have their full length.

@@ -3,7 +3,7 @@
 /// Number of hex digits of a fingerprint.
 const DIGITS: usize = 40;
 
-/// Fingerprint in the form of other projects.
+/// Fingerprint in the form that other projects use: 40 hex digits.
 pub type Digits = [u8; DIGITS];
 
 /// Mixes the bits of a number: the output of SplitMix64 at this position.

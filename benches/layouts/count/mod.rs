@@ -16,7 +16,7 @@ use filter::{Filter, Size};
 use lines::Lines;
 use serde::{Deserialize, Serialize};
 
-/// Fill at each test of unseen keys, in percent of the capacity.
+/// Fills at which the filter tests unseen keys, in percent of its capacity.
 pub const PERCENT: [u64; 4] = [50, 100, 150, 200];
 
 /// Number of the first unseen key. No filter gets as many keys.
@@ -46,7 +46,7 @@ pub struct Case {
 pub struct Count {
     #[serde(flatten)]
     pub case: Case,
-    /// True for `native` in no more memory than the filter of the case.
+    /// True if the counted filter is `native`, in at most the memory of the filter of the case.
     pub native: bool,
     pub percent: u64,
     pub keys: u64,
@@ -81,7 +81,8 @@ impl Case {
         self.filter.size(self.made_for)
     }
 
-    /// Returns the computed error rate of the filter, or of `native` in its place.
+    /// Returns the computed error rate of the filter. If `native` is true, returns that of the kind
+    /// `native` in at most the same memory.
     pub fn computed(self, native: bool, keys: u64) -> f64 {
         if native {
             self.filter.native(self.made_for).error_rate_at(keys)

@@ -87,7 +87,7 @@ impl Broken {
         }
     }
 
-    /// Returns true if the verdict shows the fault.
+    /// Returns true if the verdict shows the fault: an item is lost or repeated.
     pub(crate) fn is_seen_in(verdict: &Verdict) -> bool {
         verdict.count(Wrong::Lost) + verdict.count(Wrong::Repeated) > 0
     }

@@ -1,4 +1,5 @@
-//! Two histories of a crawl with the same number of batches. The first batches are the same.
+//! Scenario with two histories of one crawl. They have the same number of batches, and differ only
+//! in the later batches. The daemon must not confuse the two.
 
 use anyhow::{Result, ensure};
 
@@ -7,7 +8,7 @@ use crate::process::{SOON, wait_for};
 use crate::round::Round;
 use crate::storage::Contents;
 
-/// Number of batches before the fork, and in each history after it.
+/// Number of batches before the histories part, and number of batches of each history after that.
 const BATCHES: u64 = 6;
 
 impl Round {
@@ -43,7 +44,9 @@ impl Round {
         })?;
         if !ended || self.refusal()?.is_none() {
             // If the daemon misses the switch, the oracle finds the errors later.
-            self.note_stop("led into another history while it ran, and went on")?;
+            self.note_stop(
+                "Redis changed to another history while the daemon ran, and the daemon continued",
+            )?;
             self.daemon.kill()?;
             return self.start_daemon();
         }
@@ -51,7 +54,7 @@ impl Round {
         // Switches the history at the start: the folder has one history, and Redis has the other.
         self.start_daemon()?;
         if self.refusal()?.is_none() {
-            self.note_stop("started with the folder of another history, and went on")?;
+            self.note_stop("the daemon started with the folder of another history, and continued")?;
             return self.wait_until_done();
         }
         folder_one.put_back(&folder)?;

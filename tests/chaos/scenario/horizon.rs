@@ -1,4 +1,5 @@
-//! Redis comes back with data that is older than all data that the folder may keep.
+//! Scenario in which Redis comes back with data that is older than all data that the folder may
+//! keep.
 
 use anyhow::Result;
 
@@ -12,7 +13,7 @@ const ITEMS: u64 = 200_000;
 /// Number of items that are fed at once, so that the daemon takes snapshots in between.
 const PART: u64 = 10_000;
 
-/// First snapshot of a folder.
+/// File name of the first snapshot of a folder.
 const FIRST_SNAPSHOT: &str = "snapshot-00000000000000000000";
 
 impl Round {
@@ -26,7 +27,8 @@ impl Round {
             self.feeder.feed(&self.server, SOURCE, PART)?;
             self.wait_until_done()?;
         }
-        // The daemon deletes the necessary snapshot when a later one is finished.
+        // To go back so far, the daemon would need its first snapshot. It deletes this snapshot
+        // when a later one is finished.
         let first = self.runner.state().join(FIRST_SNAPSHOT);
         wait_for("end of a snapshot", SOON, || Ok((!first.exists()).then_some(())))?;
         self.proxy.open(false);
@@ -37,7 +39,9 @@ impl Round {
             Some(said) if said.contains("no further back") => {}
             said => {
                 let said = said.unwrap_or_else(|| "nothing".to_owned());
-                self.note_stop(&format!("Redis is older than the folder, and it said {said}"))?;
+                self.note_stop(&format!(
+                    "Redis is older than the folder, and the daemon said {said}"
+                ))?;
                 self.daemon.kill()?;
             }
         }

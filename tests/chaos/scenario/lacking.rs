@@ -1,4 +1,5 @@
-//! A folder that lacks batches that Redis has committed, and the remedies that the daemon names.
+//! Scenario in which the folder lacks batches that Redis has committed. It tries each remedy that
+//! the daemon names.
 
 use anyhow::Result;
 
@@ -25,7 +26,7 @@ impl Round {
             old.put_back(&folder)?;
             self.start_daemon()?;
             if self.refusal()?.is_none() {
-                self.note_stop("an old copy of the folder, and it went on")?;
+                self.note_stop("the daemon had an old copy of the folder, and continued")?;
             }
             self.daemon.kill()?;
             if way == "adopt" {

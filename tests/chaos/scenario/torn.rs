@@ -1,4 +1,5 @@
-//! The last record of the log, cut off at every byte.
+//! Scenario in which the last record of the log is incomplete: it is cut off at every byte, one
+//! byte after the other.
 
 use anyhow::{Context, Result};
 
@@ -9,9 +10,9 @@ use crate::storage::Contents;
 const BATCHES: u64 = 6;
 
 impl Round {
-    /// Checks two cases. If Redis does not have the incomplete batch, the daemon must continue
-    /// correctly with any cut. If Redis has it, the daemon must report that it lacks the batch,
-    /// except if the record is complete.
+    /// Checks two cases. If Redis does not have the batch of this record, the daemon must continue
+    /// correctly with any cut. If Redis has this batch, the daemon must report that it lacks the
+    /// batch, except if the record is complete.
     pub(super) fn torn(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         let folder = self.runner.state();

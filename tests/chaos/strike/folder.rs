@@ -14,10 +14,11 @@ use crate::round::Round;
 use crate::storage::{self, Contents, Flipped};
 use crate::tally::Phase;
 
-/// Maximum time that a daemon may continue with a disk that fails.
+/// Maximum time to wait until the daemon has ended, or has judged all items, while its disk fails.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Number of batches. The log is never as far ahead of Redis, because fewer batches are in flight.
+/// More batches than are ever in flight. So the log is always fewer batches than this ahead of
+/// Redis.
 const IN_FLIGHT: u64 = 16;
 
 /// Copy of the storage folder at an earlier moment.
@@ -27,8 +28,8 @@ pub(crate) struct OldFolder {
 }
 
 impl Round {
-    /// Kills the daemon, damages its folder, and starts the daemon again. It must either continue,
-    /// and the oracle checks the result, or report the damage and stop.
+    /// Kills the daemon, damages its folder, and starts the daemon again. The daemon must continue,
+    /// or report the damage and stop. If it continues, the oracle checks the result.
     pub(super) fn damage(&mut self, step: &Step) -> Result<()> {
         self.kill_daemon(Kind::KillDaemon)?;
         let (folder, random) = (self.runner.state(), &mut self.random);
@@ -49,7 +50,7 @@ impl Round {
         };
         let is_named = damaged.is_some_and(|file| said.contains(&file));
         if !is_named && !said.contains(&*folder.to_string_lossy()) {
-            self.note_stop(&format!("damaged, and did not say what: {said}"))?;
+            self.note_stop(&format!("the folder is damaged, and the daemon named neither the folder nor the file: {said}"))?;
         }
         self.put_back_and_start(&right, &folder)
     }
@@ -82,7 +83,7 @@ impl Round {
                 let said = said.unwrap_or_else(|| "nothing".to_owned());
                 let lacking = seq - old.seq;
                 self.note_stop(&format!(
-                    "an old copy of the folder, {lacking} batches behind, and it said {said}"
+                    "an old copy of the folder lacks {lacking} batches, and the daemon said {said}"
                 ))?;
                 self.daemon.kill()?;
             }
@@ -130,7 +131,7 @@ impl Round {
             && !said.contains("cannot be written")
             && !said.contains("os error")
         {
-            self.note_stop(&format!("the disk failed, and it said {said}"))?;
+            self.note_stop(&format!("the disk failed, and the daemon said {said}"))?;
         }
         Ok(())
     }
@@ -141,7 +142,7 @@ impl Round {
     }
 }
 
-/// Returns the maximum number of bytes to cut off: those of one record, or of many.
+/// Returns the maximum number of bytes to cut off. They are a part of one record, or many records.
 fn most_torn(random: &mut Rng) -> u64 {
     1 << random.u32(3..14)
 }
