@@ -1,4 +1,4 @@
-//! Filters with their methods, for tasks.
+//! Trait of all filters and the methods of filters, for asynchronous tasks.
 
 use std::future::{Future, ready};
 use std::pin::Pin;
@@ -10,15 +10,15 @@ use urlseen_core::fingerprint::Fingerprint;
 /// Future of a call to an [`AsyncFilter`].
 pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
 
-/// Filter for tasks, which must not block. Each call returns a future.
+/// Filter for asynchronous tasks, which must not block a thread. Each call returns a future.
 ///
 /// The methods are those of [`Filter`]. [`AsyncFilterExt`] has methods for keys of any type. Tasks
 /// share a filter as `Arc<dyn AsyncFilter>`, and many calls may be under way at the same time.
 ///
-/// A [`LocalFilter`] answers without waiting, except that a filter with a folder writes to its log.
-/// Tests can use an [`ExactFilter`].
+/// The future of a [`LocalFilter`] is ready at once. If the filter has a folder, the call itself
+/// first writes to the log of the folder. Tests can use an [`ExactFilter`].
 ///
-/// If a future is dropped before it is ready, its keys may have been added.
+/// If a program drops a future before it is ready, the keys of the call may have been added.
 ///
 /// ```
 /// use urlseen::{AsyncFilter, AsyncFilterExt, Error, ExactFilter};
@@ -34,15 +34,15 @@ pub type FilterFuture<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + S
 /// # Ok::<(), Error>(())
 /// ```
 pub trait AsyncFilter: Send + Sync {
-    /// Adds keys. Returns true for each key that is new, in the order of `keys`: see
-    /// [`Filter::add_all`].
+    /// Adds keys. Returns one value for each key, in the order of `keys`: true if the key is new.
+    /// [`Filter::add_all`] describes the details.
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
     fn add_all<'a>(&'a self, keys: &'a [Fingerprint]) -> FilterFuture<'a, Vec<bool>>;
 
-    /// Tests keys without adding them. Returns true for each seen key, in the order of `keys`: see
-    /// [`Filter::test_all`].
+    /// Tests keys without adding them. Returns one value for each key, in the order of `keys`: true
+    /// if the key is seen.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -64,10 +64,11 @@ pub trait AsyncFilter: Send + Sync {
     fn delete(&self) -> FilterFuture<'_, ()>;
 }
 
-/// Methods of all [`AsyncFilter`]s for keys of any type. The methods are those of
-/// [`FilterExt`](crate::FilterExt).
+/// Methods that each [`AsyncFilter`] has for keys of any type, such as texts and fingerprints. The
+/// methods are those of [`FilterExt`](crate::FilterExt).
 pub trait AsyncFilterExt: AsyncFilter {
-    /// Adds keys of any type. Returns true for each key that is new: see [`Filter::add_all`].
+    /// Adds keys of any type. Returns one value for each key, in the order of `keys`: true if the
+    /// key is new. [`Filter::add_all`] describes the details.
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -79,7 +80,8 @@ pub trait AsyncFilterExt: AsyncFilter {
         async move { self.add_all(&keys).await }
     }
 
-    /// Tests keys of any type without adding them. Returns true for each seen key.
+    /// Tests keys of any type without adding them. Returns one value for each key, in the order of
+    /// `keys`: true if the key is seen.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -115,7 +117,7 @@ pub trait AsyncFilterExt: AsyncFilter {
 
 impl<F: AsyncFilter + ?Sized> AsyncFilterExt for F {}
 
-/// Implements [`AsyncFilter`] for filters whose calls never wait.
+/// Implements [`AsyncFilter`] for filters whose futures are ready at once.
 macro_rules! ready_at_once {
     ($($Filter:ident),+) => { $(
         impl AsyncFilter for $Filter {

@@ -23,9 +23,11 @@ pub enum ErrorKind {
     /// The filter does not fit into memory, or the system cannot start a thread for heartbeats.
     Memory,
     /// The folder or the key in Redis has a filter with another spec, or the record of the crawl
-    /// has another version. Also a delivery that another consumer popped.
+    /// has another version. A consumer also returns this kind if the program passes a delivery that
+    /// another consumer popped.
     Mismatch,
-    /// The filter's [`Kind`](crate::Kind) cannot place a key.
+    /// The filter's [`Kind`](crate::Kind) has no bit positions for a key. For example, some kinds
+    /// accept only keys that begin with hex digits.
     Placement,
     /// No daemon has run for the source of a consumer yet.
     NoCrawl,

@@ -7,8 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use super::{Error, ErrorKind, Filter};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Filter for tests. It stores every key, so its answers are never wrong. A test can make its calls
-/// fail.
+/// Filter for tests. It stores every key, so its answers are never wrong. A test can make calls to
+/// the filter fail.
 ///
 /// ```
 /// use urlseen::{ErrorKind, ExactFilter, FilterExt};
@@ -52,7 +52,7 @@ impl ExactFilter {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the keys, unless a test has made this call fail.
+    /// Returns the keys, or an error if the test has requested one with `fail_next`.
     fn called(&self) -> Result<MutexGuard<'_, HashSet<Fingerprint>>, Error> {
         let fail = |left: u32| left.checked_sub(1);
         match self.failing.fetch_update(Ordering::SeqCst, Ordering::SeqCst, fail) {

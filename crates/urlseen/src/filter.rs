@@ -35,7 +35,7 @@ use urlseen_core::fingerprint::Fingerprint;
 /// # Ok::<(), Error>(())
 /// ```
 pub trait Filter: Send + Sync {
-    /// Adds keys. Returns true for each key that is new, in the order of `keys`.
+    /// Adds keys. Returns one value for each key, in the order of `keys`: true if the key is new.
     ///
     /// A key is new if the filter has not seen the key before, and no earlier element of `keys`
     /// equals the key. One call for many keys is much faster than one call for each key.
@@ -43,14 +43,15 @@ pub trait Filter: Send + Sync {
     /// # Errors
     /// The filter is full, its storage failed, or Redis failed. Some of the new keys may have been
     /// added. A second call would return false for the added keys. A
-    /// [`RedisFilter`](crate::RedisFilter) repeats a failed call itself. The repeated call returns
-    /// the answer of the first try.
+    /// [`RedisFilter`](crate::RedisFilter) repeats a failed call itself, before it returns an
+    /// error. If an earlier try has added the keys, the repeated call still returns true for them.
     fn add_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
-    /// Tests keys without adding them. Returns true for each seen key, in the order of `keys`.
+    /// Tests keys without adding them. Returns one value for each key, in the order of `keys`: true
+    /// if the key is seen.
     ///
     /// # Errors
-    /// Redis failed, or the filter's kind cannot place a key.
+    /// Redis failed, or the filter's kind has no bit positions for a key.
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error>;
 
     /// Returns the names of all Redis keys of the filter, including keys that the filter uses only
@@ -70,7 +71,7 @@ pub trait Filter: Send + Sync {
     fn delete(&self) -> Result<(), Error>;
 }
 
-/// Methods of all [`Filter`]s for keys of any type.
+/// Methods that each [`Filter`] has for keys of any type, such as texts and fingerprints.
 ///
 /// The methods have the names that pyreBloom and luw2007's `bloomfilter` use.
 ///
@@ -89,7 +90,8 @@ pub trait Filter: Send + Sync {
 /// # Ok::<(), Error>(())
 /// ```
 pub trait FilterExt: Filter {
-    /// Adds keys of any type. Returns true for each key that is new: see [`Filter::add_all`].
+    /// Adds keys of any type. Returns one value for each key, in the order of `keys`: true if the
+    /// key is new. [`Filter::add_all`] describes the details.
     ///
     /// # Errors
     /// The same errors as [`Filter::add_all`].
@@ -100,7 +102,8 @@ pub trait FilterExt: Filter {
         self.add_all(&fingerprints(keys))
     }
 
-    /// Tests keys of any type without adding them. Returns true for each seen key.
+    /// Tests keys of any type without adding them. Returns one value for each key, in the order of
+    /// `keys`: true if the key is seen.
     ///
     /// # Errors
     /// The same errors as [`Filter::test_all`].
@@ -130,7 +133,7 @@ pub trait FilterExt: Filter {
 
 impl<F: Filter + ?Sized> FilterExt for F {}
 
-/// Makes fingerprints of keys of any type.
+/// Converts keys of any type to fingerprints.
 pub(crate) fn fingerprints<K: Into<Fingerprint>>(
     keys: impl IntoIterator<Item = K>,
 ) -> Vec<Fingerprint> {

@@ -16,15 +16,15 @@
 //!
 //! | topic | items |
 //! |---|---|
-//! | any filter, for threads | [`Filter`], and its verbs in [`FilterExt`] |
-//! | any filter, for tasks | [`AsyncFilter`], and its verbs in [`AsyncFilterExt`] |
+//! | any filter, for threads | [`Filter`]; [`FilterExt`] adds methods for keys of any type |
+//! | any filter, for tasks | [`AsyncFilter`]; [`AsyncFilterExt`] adds the same methods |
 //! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
 //! | a filter in this process's memory | [`LocalFilter::new`] |
 //! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
-//! | requests that the daemon found unseen, held until a program finishes them | [`Consumer`] |
+//! | unseen requests from the daemon, which Redis holds until they are finished | [`Consumer`] |
 //! | a filter for tests | [`ExactFilter`] |
-//! | keys | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
+//! | keys of a filter | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |
 //!
 //! # Features

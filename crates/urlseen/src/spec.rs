@@ -1,4 +1,4 @@
-//! Spec of a filter, which a program passes to open the filter.
+//! Spec of a filter: a program passes the spec when it opens the filter.
 
 use std::collections::BTreeMap;
 
@@ -8,9 +8,10 @@ use urlseen_core::fingerprint::Algorithm;
 
 /// Spec of a filter: its kind, its size, and the algorithm of its fingerprints.
 ///
-/// The methods have the names of the keys in the daemon's configuration. A [`Kind`] needs exactly
-/// the values of its [`keys`](Kind::keys). A spec is checked when a program opens a filter. An
-/// invalid spec fails with [`ErrorKind::Spec`].
+/// The methods set values that have the same names in the daemon's configuration, such as
+/// `filter.capacity`. A spec needs exactly the values that [`keys`](Kind::keys) lists for its
+/// [`Kind`]. A spec is checked when a program opens a filter. An invalid spec fails with
+/// [`ErrorKind::Spec`].
 ///
 /// A filter in a folder or in Redis records its spec. A call that opens the filter with another
 /// spec fails with [`ErrorKind::Mismatch`].
@@ -43,8 +44,8 @@ impl FilterSpec {
         Self::new(Kind::NATIVE).capacity(capacity).error_rate(error_rate)
     }
 
-    /// Creates the spec of a filter of this kind, for the fingerprints of Scrapy. The spec has no
-    /// size yet.
+    /// Creates a spec without a size, for a filter of this kind with the fingerprints of Scrapy.
+    /// The other methods set the size.
     pub fn new(kind: Kind) -> Self {
         let algorithm = Algorithm::default();
         Self { kind, values: BTreeMap::new(), algorithm, keep_fragments: false }
@@ -55,8 +56,8 @@ impl FilterSpec {
         self.kind
     }
 
-    /// Sets the number of keys that the filter is made for. If the kind grows, this number is only
-    /// the initial capacity.
+    /// Sets the number of keys that the filter is made for. If filters of the kind can grow, this
+    /// number is only the initial capacity.
     #[must_use]
     pub fn capacity(self, keys: u64) -> Self {
         self.set("filter.capacity", &keys)
@@ -68,28 +69,31 @@ impl FilterSpec {
         self.set("filter.error_rate", &share)
     }
 
-    /// Sets the factor between the capacities of a layer and of the layer before, for
-    /// [`Kind::REDISBLOOM`]. With the factor 0, the filter does not grow.
+    /// Sets the growth factor of a filter of the kind [`Kind::REDISBLOOM`]. When such a filter is
+    /// full, it adds a layer with `factor` times the capacity of the layer before. With the factor
+    /// 0, the filter does not grow.
     #[must_use]
     pub fn expansion(self, factor: u32) -> Self {
         self.set("filter.expansion", &factor)
     }
 
-    /// Sets the `BLOOMFILTER_BIT` of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and
-    /// [`Kind::BLOCK_CLUSTER`]: the binary logarithm of the number of bits.
+    /// Sets the binary logarithm of the number of bits in a Redis string: 30 stands for 2^30 bits,
+    /// or 128 MiB. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and [`Kind::BLOCK_CLUSTER`]
+    /// call this setting `BLOOMFILTER_BIT`.
     #[must_use]
     pub fn bit(self, logarithm: u32) -> Self {
         self.set("filter.bit", &logarithm)
     }
 
-    /// Sets the `BLOOMFILTER_HASH_NUMBER` of [`Kind::SCRAPY_REDIS_BLOOMFILTER`] and
-    /// [`Kind::BLOCK_CLUSTER`]: the number of bits that a key sets.
+    /// Sets the number of bits that a key sets. The projects of [`Kind::SCRAPY_REDIS_BLOOMFILTER`]
+    /// and [`Kind::BLOCK_CLUSTER`] call this setting `BLOOMFILTER_HASH_NUMBER`.
     #[must_use]
     pub fn hash_number(self, bits: u32) -> Self {
         self.set("filter.hash_number", &bits)
     }
 
-    /// Sets the `BLOOMFILTER_BLOCK_NUM` of [`Kind::BLOCK_CLUSTER`]: the number of strings.
+    /// Sets the number of Redis strings that hold the bits of the filter. The project of
+    /// [`Kind::BLOCK_CLUSTER`] calls this setting `BLOOMFILTER_BLOCK_NUM`.
     #[must_use]
     pub fn block_num(self, strings: u32) -> Self {
         self.set("filter.block_num", &strings)
@@ -102,7 +106,7 @@ impl FilterSpec {
     }
 
     /// Sets whether the fingerprint depends on the part of a URL after the `#`. The default is
-    /// false: URLs that differ only in that part are the same.
+    /// false: URLs that differ only in that part have the same fingerprint.
     #[must_use]
     pub fn keep_fragments(self, keep_fragments: bool) -> Self {
         Self { keep_fragments, ..self }
@@ -113,7 +117,8 @@ impl FilterSpec {
         self
     }
 
-    /// Checks the spec by the rules of the daemon's configuration.
+    /// Checks the spec by the rules of the daemon's configuration, and converts it for the core
+    /// crate.
     pub(crate) fn read(&self) -> Result<CoreSpec, Error> {
         let kind = self.kind;
         let invalid = |error: SpecError| Error::new(ErrorKind::Spec, error);

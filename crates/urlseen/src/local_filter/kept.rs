@@ -13,16 +13,16 @@ use urlseen_core::storage::{
     StoragePolicy, StorageSpec, Target,
 };
 
-/// Name of the crawl of a new folder: the default of `crawl.name`, so that the daemon accepts the
-/// folder.
+/// Crawl name in a new folder. It is the default of `crawl.name`, so that a daemon with the default
+/// configuration accepts the folder.
 const CRAWL: &str = "demo";
 
-/// Storage of a filter, with the filter itself.
+/// Filter that is stored in a folder, with its storage.
 #[derive(Debug)]
 pub(super) struct Kept {
     pub(super) storage: FilterStorage<SharedFilter>,
     pub(super) filter: SharedFilter,
-    /// Error of the last snapshot, if it failed.
+    /// Error of the last failed snapshot, until `sync` returns the error.
     trouble: Option<io::Error>,
 }
 
@@ -113,7 +113,7 @@ impl Kept {
 
 impl Drop for Kept {
     fn drop(&mut self) {
-        // All keys are already in the log. No caller could read an error of the last sync.
+        // All keys are already in the log. No caller could receive an error of this last sync.
         let _ = self.storage.close(None);
     }
 }
@@ -169,7 +169,7 @@ mod tests {
     use crate::local_filter::tests::specs;
     use crate::{Filter, FilterExt, FilterSpec, LocalFilter};
 
-    /// Returns the number of records that the newest snapshot covers.
+    /// Returns the number of the last log record whose keys are in the newest snapshot.
     fn covered(dir: &TempDir) -> u64 {
         let look = urlseen_core::storage::look(dir.path()).unwrap();
         look.snapshots.iter().map(|snapshot| snapshot.last.number).max().unwrap()
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_of_every_kind_are_kept_until_they_are_deleted() {
+    fn a_reopened_filter_of_any_kind_has_all_keys_except_deleted_ones() {
         for spec in specs() {
             let dir = TempDir::new().unwrap();
             let filter = LocalFilter::open(&dir, &spec).unwrap();
@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn another_filter_is_refused_and_left_alone() {
+    fn a_folder_with_another_spec_or_in_use_is_refused_unchanged() {
         let (dir, spec) = (TempDir::new().unwrap(), FilterSpec::native(1000, 1e-6));
         LocalFilter::open(&dir, &spec).unwrap().add("a").unwrap();
         for (other, part) in [

@@ -21,7 +21,7 @@ use urlseen_core::storage::StoragePolicy;
 /// Filter in this process's memory. [`LocalFilter::open`] also stores the filter in a folder.
 ///
 /// A `LocalFilter` can have any [`Kind`](crate::Kind) that the daemon can hold in memory. If the
-/// kind has a seed, a random seed is drawn for a new filter.
+/// kind has a seed, each new filter gets a random seed.
 ///
 /// ```
 /// use urlseen::{FilterExt, FilterSpec, Fingerprinter, LocalFilter, Request};
@@ -41,7 +41,8 @@ use urlseen_core::storage::StoragePolicy;
 #[derive(Debug)]
 pub struct LocalFilter {
     filter: SharedFilter,
-    /// Storage of the filter. Code that locks storage and filter locks the storage first.
+    /// Storage folder of the filter, if it has one. Code that needs both locks takes the lock of
+    /// the storage first, then the lock of the filter.
     #[cfg(feature = "storage")]
     kept: Option<Mutex<Kept>>,
 }
@@ -132,7 +133,8 @@ impl LocalFilter {
 
     #[cfg(feature = "storage")]
     fn kept(&self) -> Option<MutexGuard<'_, Kept>> {
-        // After a partial write, the log refuses further writes.
+        // A panic of another thread does no harm: after a partial write, the log refuses further
+        // writes.
         Some(self.kept.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -200,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_verbs_do_the_same_in_every_kind() {
+    fn filters_of_every_kind_add_test_and_delete_alike() {
         for spec in specs() {
             let filter = LocalFilter::new(&spec).unwrap();
             assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false], "{spec:?}");
@@ -234,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn of_those_who_add_a_key_at_once_one_is_told_that_it_is_new() {
+    fn a_key_that_several_threads_add_at_once_is_new_to_exactly_one() {
         let filter = native(100_000, 1e-12);
         let add = || {
             let keys = (0..10_000).map(|number: u32| number.to_string());
@@ -248,7 +250,7 @@ mod tests {
     }
 
     #[test]
-    fn it_says_how_wrong_it_is_by_now() {
+    fn the_reported_error_rate_equals_the_measured_one() {
         let filter = native(10_000, 1e-3);
         assert!(filter.error_rate() < 1e-12);
         filter.extend((0..20_000).map(|number: u32| number.to_string())).unwrap();

@@ -28,12 +28,12 @@ pub(super) struct State {
     /// Position of the last record of the log whose keys are in the filter.
     #[cfg(feature = "storage")]
     pub(super) at: Position,
-    /// Error of a key of the log for which the filter had no room.
+    /// First error of a recovery from the log: the filter had no room for a key.
     #[cfg(feature = "storage")]
     pub(super) full: Option<Full>,
 }
 
-/// Result of the test of keys before new keys are inserted.
+/// Result of `State::judge`: the keys that are new. The filter does not contain them yet.
 pub(super) struct Judged {
     /// True for each key that is new.
     pub(super) is_new: Vec<bool>,
@@ -62,7 +62,7 @@ impl SharedFilter {
     }
 
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        // After a panic, each key is either set completely or not at all.
+        // A panic of another thread does no harm: each key is either set completely or not at all.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -96,7 +96,7 @@ impl SharedFilter {
 }
 
 impl State {
-    /// Tests keys, and makes room for the new keys.
+    /// Tests keys, and reserves memory for the new keys. Does not insert the new keys.
     pub(super) fn judge(&mut self, key_hashes: &[KeyHash]) -> Result<Judged, Error> {
         let (mut verdicts, mut new) = (Vec::new(), Vec::new());
         self.filter.test(key_hashes, &mut verdicts);

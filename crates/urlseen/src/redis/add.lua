@@ -1,9 +1,9 @@
--- Adds keys to a filter.
--- KEYS: the filter's definition; the last answer of this client; the filter's own
--- ARGV: the filter's id; the number of this call; the number of keys; their places; their numbers
--- from 1; further arguments that say where they are
--- Answers 'ok' and the numbers of those that were unseen, or 'filter' and the id of the filter that
--- is there instead.
+-- Adds keys to a filter, and tells which of them were unseen.
+-- KEYS: definition of the filter; last answer to this client; Redis keys of the filter
+-- ARGV: id of the filter; number of this call; number of the keys to add; their encoded positions
+--       in the filter; their numbers, which count from 1; further arguments of the filter's kind
+-- Returns 'ok' and the numbers of the unseen keys, with commas between. If Redis has another filter
+-- or none, returns 'filter' and the id of the other filter ('' for none), and adds nothing.
 
 local definition, answer = KEYS[1], KEYS[2]
 local call, count = ARGV[2] .. ':', tonumber(ARGV[3])
@@ -12,7 +12,7 @@ local found = redis.call('HGET', definition, 'id')
 if found ~= ARGV[1] then
     return {'filter', found or ''}
 end
--- Asked again, as the answer was lost on its way: the keys were unseen then.
+-- The client lost the answer to this call and repeats it: return the same answer again.
 local before = redis.call('GET', answer)
 if before and string.sub(before, 1, #call) == call then
     return {'ok', string.sub(before, #call + 1)}

@@ -32,7 +32,7 @@ use urlseen_core::fingerprint::Fingerprint;
 pub struct AsyncRedisFilter {
     calls: Calls,
     link: AsyncLink,
-    /// Number of additions so far.
+    /// Number of calls so far that added keys.
     number: AtomicU64,
     slots: Slots,
 }

@@ -72,8 +72,8 @@ impl AsyncLink {
         }
     }
 
-    /// Returns the connection with its number. If none is open, opens one; other tasks wait until
-    /// then.
+    /// Returns the open connection and its number. If no connection is open, opens one, while other
+    /// tasks wait for it.
     async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut shared = self.connection.lock().await;
         let (which, connection) = &mut *shared;

@@ -20,13 +20,13 @@ const ASKED: usize = 200;
 #[derive(Debug)]
 pub(super) struct Calls {
     key: String,
-    /// Definition of the filter, with its id and seed. If Redis lost the definition, it is sent
-    /// again.
+    /// Definition of the filter, with its id and seed. If Redis has lost the definition, the client
+    /// sends it again.
     definition: Definition,
     judge: Judge,
     add: Script,
-    /// Redis key with the last answers to this client. A repeated call reads its answer from the
-    /// key.
+    /// Start of the Redis keys that hold the last answers to this client, one key for each slot. A
+    /// repeated call gets its answer from such a key.
     answers: String,
 }
 
@@ -48,8 +48,8 @@ impl Wanted {
         Ok(Self { key: key.to_owned(), definition, spec })
     }
 
-    /// Returns the command that defines the filter, unless it already exists. Redis replies with
-    /// the definition of the existing filter.
+    /// Returns a command that defines the filter if it does not exist yet. Redis always replies
+    /// with the definition that exists after the command.
     pub(super) fn define(&self) -> Cmd {
         define(&self.key, &self.definition)
     }
@@ -89,7 +89,7 @@ impl Calls {
         })
     }
 
-    /// Splits keys into parts, one for each call.
+    /// Splits keys into parts, so that no call blocks Redis for long.
     pub(super) fn parts<'a>(
         &self,
         keys: &'a [Fingerprint],
@@ -170,7 +170,7 @@ impl Calls {
             [defined, rest @ ..] => (defined.clone()?, rest.iter()),
             [] => (Value::Nil, [].iter()),
         };
-        // A filter without a definition is empty.
+        // If Redis has no definition of the filter, the filter is empty, and no key is seen.
         let id = Option::<String>::from_redis_value(defined)?;
         if id.is_some_and(|id| id != self.definition.id.to_string()) {
             return Ok(Err(self.replaced()));
@@ -189,12 +189,13 @@ impl Calls {
         command
     }
 
-    /// Returns the size of an empty filter.
+    /// Returns the size and the error rate of the empty filter.
     pub(super) fn outlook(&self) -> Outlook {
         self.filter().kind().outlook(0)
     }
 
-    /// Makes the error for a filter that another program has deleted after each of the definitions.
+    /// Makes the error for a filter that another program deletes again each time after the client
+    /// has defined it.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
         let text = format!(
@@ -213,8 +214,8 @@ impl Calls {
     }
 }
 
-/// Removes repetitions from keys. Returns the remaining keys, and for each of `keys` true if no
-/// earlier key equals it.
+/// Removes repeated keys. Returns the remaining keys, and one value for each element of `keys`:
+/// true if no earlier element equals it.
 pub(super) fn firsts(keys: &[Fingerprint]) -> (Vec<Fingerprint>, Vec<bool>) {
     let mut known = HashSet::with_capacity(keys.len());
     let is_first: Vec<bool> = keys.iter().map(|key| known.insert(key)).collect();

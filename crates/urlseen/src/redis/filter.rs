@@ -41,7 +41,7 @@ pub struct RedisFilter {
 /// Maximum number of times that a call defines the filter again after another program deleted it.
 pub(super) const DEFINED: usize = 5;
 
-/// Connection, and the number of additions so far.
+/// Connection, and the number of calls so far that added keys.
 struct Asking {
     link: Link,
     calls: u64,
@@ -52,8 +52,8 @@ impl RedisFilter {
     /// creates the filter.
     ///
     /// `url` begins with `redis://` or `unix://`, or with `rediss://` if the crate has the feature
-    /// `tls`. `key` is the Redis key, or the start of the Redis keys, of the filter. Timeouts
-    /// and retries are those of [`RedisOptions::default`].
+    /// `tls`. `key` is the name of the filter: its only Redis key, or the start of all its Redis
+    /// keys. Timeouts and retries are those of [`RedisOptions::default`].
     ///
     /// # Errors
     /// `url` or `spec` is not valid, Redis has a filter `key` with another spec, or Redis is
@@ -82,7 +82,8 @@ impl RedisFilter {
     }
 
     fn asking(&self) -> MutexGuard<'_, Asking> {
-        // A connection that was interrupted during a call is not used again: see `Link::ask`.
+        // A panic of another thread does no harm: a connection that was interrupted during a call
+        // is never used again (`Link::ask`).
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

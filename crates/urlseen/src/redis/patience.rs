@@ -48,14 +48,14 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// An error reply of a server.
+    /// Returns the error that the `redis` crate makes of a server's error reply.
     fn reply(line: &str) -> RedisError {
         let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
         value.extract_error().unwrap_err()
     }
 
     #[test]
-    fn what_passes_is_tried_again() {
+    fn only_errors_that_may_pass_are_retried() {
         let in_script = "ERR Error running script (call to f_a94ea23bc16b): @user_script:1: \
                          @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.";
         for line in [

@@ -11,7 +11,7 @@ use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeued};
 
-/// Crawl with its record, and the deliveries of the consumer.
+/// Crawl as a consumer sees it: the crawl record, and the deliveries of the consumer.
 pub(super) struct Crawl {
     source: String,
     /// Name of the consumer, with a random suffix.
@@ -27,7 +27,7 @@ pub(super) struct Crawl {
 }
 
 impl Crawl {
-    /// Reads the record of the crawl whose source is `source`.
+    /// Reads the crawl record for the source with the key `source`.
     pub(super) fn open(link: &mut Link, source: &str, consumer: String) -> Result<Self, Error> {
         let record = read(link, source)?.ok_or_else(|| no_record(source))?;
         let record = record.map_err(|error| refused(source, &error))?;
@@ -50,7 +50,7 @@ impl Crawl {
         calls.map_err(|error| refused(&self.source, &error))
     }
 
-    /// Reads the record again, because a restarted daemon may have other settings.
+    /// Reads the crawl record again, because a restarted daemon may have other settings.
     pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
         let Some(found) = read(link, &self.source)? else { return Ok(()) };
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
@@ -106,7 +106,7 @@ impl Crawl {
     }
 }
 
-/// Reads the record, if a daemon has written one.
+/// Reads the crawl record, if a daemon has written one.
 fn read(link: &mut Link, source: &str) -> Result<Option<Result<HeldRecord, RecordError>>, Error> {
     let mut command = cmd("HGETALL");
     command.arg(HeldKeys::of_source(source).record);

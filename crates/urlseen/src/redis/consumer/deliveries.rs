@@ -1,4 +1,4 @@
-//! Deliveries of a consumer, in this process and in Redis.
+//! Comparison of a consumer's deliveries in this process with those in Redis.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -118,8 +118,8 @@ impl Deliveries {
 mod tests {
     use super::*;
 
-    /// Rule H1: the consumer requeues deliveries that it does not know, except a pop that is under
-    /// way.
+    /// Rule H1 of the protocol: the consumer requeues deliveries that only Redis knows. The
+    /// delivery of a pop that is still under way is no such delivery.
     #[test]
     fn a_delivery_of_a_late_pop_is_unknown() {
         let deliveries = Deliveries::new();
@@ -137,7 +137,7 @@ mod tests {
         let deliveries = Deliveries::new();
         deliveries.popped();
         let before = deliveries.open();
-        // Popped while the request to Redis was under way.
+        // A thread pops this delivery while the call to Redis is under way.
         deliveries.popped();
         assert_eq!(deliveries.compare(&before, &[]), Differences::default());
         assert!(!deliveries.is_held(1));
@@ -145,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn a_dropped_delivery_is_requeued_until_redis_has_it_no_more() {
+    fn a_dropped_delivery_is_requeued_until_redis_no_longer_holds_it() {
         let deliveries = Deliveries::new();
         deliveries.popped();
         deliveries.dropped(1);
@@ -155,7 +155,7 @@ mod tests {
         }
         deliveries.compare(&[1], &[]);
         assert_eq!(deliveries.open(), [0; 0]);
-        // A delivery that has ended does not become a dropped one.
+        // A drop of a delivery that has already ended changes nothing.
         deliveries.popped();
         deliveries.ended(2);
         deliveries.dropped(2);

@@ -9,8 +9,8 @@ use super::crawl::Crawl;
 /// program finishes, rejects or requeues the delivery.
 ///
 /// If the program drops a delivery before that, the next heartbeat requeues the request. The
-/// request then counts as delivered and not finished. So a page that repeatedly makes programs fail
-/// is finally moved to the rejects.
+/// delivery then counts as not finished. A request with too many such deliveries is moved to the
+/// rejects, because its page may be what makes programs fail.
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,

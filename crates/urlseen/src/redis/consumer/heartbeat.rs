@@ -38,11 +38,11 @@ struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
     looks: Looks,
-    /// Maximum time to requeue the requests of the consumer when it stops.
+    /// Maximum time that the stopping consumer takes to requeue its requests.
     stop_timeout: Duration,
 }
 
-/// Observed heartbeats of other consumers.
+/// Watch over the heartbeats of other consumers, to find those that have stopped.
 struct Looks {
     reclaimer: Reclaimer,
     timeout: Duration,
@@ -169,8 +169,8 @@ impl Looks {
         Self { reclaimer: Reclaimer::new(timeout), timeout, connects, last: Instant::now() }
     }
 
-    /// Returns the consumers that have stopped. The time starts again with each connection and
-    /// after each pause, because no heartbeat changes while Redis is unreachable or suspended.
+    /// Returns the consumers that have stopped. The timeout starts again with each new connection
+    /// and after each long pause: no heartbeat changes while Redis is unreachable or suspended.
     fn look(
         &mut self,
         heartbeats: Vec<(String, String)>,
@@ -199,14 +199,15 @@ mod tests {
 
     const TIMEOUT: Duration = Duration::from_mins(1);
 
-    /// Rule H6: the timeout is measured on one unbroken connection, without a pause between two
-    /// looks.
+    /// Rule H6 of the protocol: the timeout is measured on one unbroken connection, without a long
+    /// pause between two looks at the heartbeats.
     #[test]
-    fn time_counts_anew_after_a_pause_and_with_a_connection() {
+    fn the_timeout_starts_again_after_a_pause_or_a_new_connection() {
         let start = Instant::now();
         let at = |seconds| start + Duration::from_secs(seconds);
         let beats = || vec![("a#1".to_owned(), "7".to_owned())];
-        // (the looks, as seconds and connections; the look that finds the consumer stopped)
+        // (time in seconds and number of connections at each look; time of the look that finds the
+        // consumer stopped)
         for (looks, found) in [
             ([(0, 1), (20, 1), (40, 1), (60, 1), (80, 1)], Some(60)),
             ([(0, 1), (20, 2), (40, 2), (60, 2), (80, 2)], Some(80)),

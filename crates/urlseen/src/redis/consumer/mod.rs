@@ -35,8 +35,9 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 
 /// Consumer of the requests that the `urlseen` daemon found unseen.
 ///
-/// A consumer pops requests from the sink of a crawl. Redis holds each popped request until its
-/// page is processed. So a crawler that is killed loses no request.
+/// A consumer pops requests from the sink of a crawl: the Redis key to which the daemon pushes
+/// unseen requests. Redis holds each popped request until its page is processed. So a crawler that
+/// is killed loses no request.
 ///
 /// Threads may share one consumer. Each call waits for Redis, so an asynchronous program must call
 /// the consumer in blocking tasks. A thread of the consumer sends heartbeats over a second
@@ -46,7 +47,8 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 /// A request is delivered *at least once*: if its consumer is killed, another consumer fetches the
 /// page again. When a program drops a consumer, the consumer requeues the requests that it holds.
 /// If the program panics, the requests are not requeued at once. Other consumers requeue them after
-/// `held.timeout`, and count a delivery that was not finished.
+/// `held.timeout`, a setting of the daemon. Each of these requests then counts as delivered once
+/// more without being finished.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -71,7 +73,7 @@ pub struct Consumer {
     heartbeat: Heartbeat,
 }
 
-/// Connection, and the consumers that existed when requests were last counted.
+/// Connection, and the names of the consumers that existed at the last count of requests.
 struct Asking {
     link: Link,
     consumers: Vec<String>,
@@ -85,13 +87,14 @@ impl Consumer {
     ///
     /// # Errors
     /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]). The record of the crawl has
-    /// another version ([`ErrorKind::Mismatch`]). `url` is not valid ([`ErrorKind::Spec`]). Redis
-    /// is unreachable ([`ErrorKind::Redis`]).
+    /// another version ([`ErrorKind::Mismatch`]). `url` is not valid ([`ErrorKind::Spec`]). The
+    /// system cannot start a thread ([`ErrorKind::Memory`]). Redis is unreachable
+    /// ([`ErrorKind::Redis`]).
     pub fn open(url: &str, source: &str) -> Result<Self, Error> {
         Self::open_with(url, source, ConsumerOptions::default())
     }
 
-    /// Opens a consumer with these limits, timeouts and retries: see [`Consumer::open`].
+    /// Opens a consumer with the limits, timeouts and retries of `options`: see [`Consumer::open`].
     ///
     /// # Errors
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
@@ -108,7 +111,7 @@ impl Consumer {
         Ok(Self { crawl, options, asking, heartbeat })
     }
 
-    /// Returns the name of the consumer with its random suffix, as in `urlseen held list`.
+    /// Returns the name of the consumer with its random suffix, as `urlseen held list` shows it.
     pub fn name(&self) -> &str {
         &self.crawl.consumer
     }
@@ -161,10 +164,10 @@ impl Consumer {
     ///
     /// Returns false, and pushes nothing, if the consumer no longer holds the request. Then another
     /// consumer has the request, and pushes the links. After a broken connection, false can also
-    /// mean that Redis executed the first try.
+    /// mean that Redis executed the first try of this call.
     ///
-    /// If a page failed permanently, finish it without links: `[""; 0]`. If the item itself cannot
-    /// be read, use [`Consumer::reject`].
+    /// If a page failed permanently, finish its delivery with an empty list of links, such as `["";
+    /// 0]`. If the item itself cannot be read, use [`Consumer::reject`].
     ///
     /// # Errors
     /// The links are larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
@@ -183,8 +186,8 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.finish(name, delivery.id, links))
     }
 
-    /// Moves a request to the rejects with a reason. `urlseen rejects` lists the rejects. Returns
-    /// false if the consumer no longer holds the request.
+    /// Moves a request to the crawl's list of rejects, with a reason for people. `urlseen rejects`
+    /// shows the list. Returns false if the consumer no longer holds the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -193,8 +196,9 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
     }
 
-    /// Requeues a request, so that a consumer can pop the request again. This delivery is not
-    /// counted. Returns false if the consumer no longer holds the request.
+    /// Requeues a request, so that a consumer can pop the request again.
+    /// [`Delivery::deliveries_before`] does not count this delivery later. Returns false if the
+    /// consumer no longer holds the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -207,8 +211,8 @@ impl Consumer {
         Ok(put_back > 0)
     }
 
-    /// Pushes items to the source that are not links of a held page, such as the first items of a
-    /// crawl.
+    /// Pushes items to the source of the crawl, such as its first URLs. For the links of a held
+    /// page, call [`Consumer::finish`] instead.
     ///
     /// A second call pushes the items again. A broken connection can have the same effect. The
     /// daemon drops the second copy of an item, unless the item passes unfiltered (`dont_filter`).
@@ -235,8 +239,8 @@ impl Consumer {
     }
 
     /// Returns the number of requests of the crawl that are not finished: they wait in the source
-    /// or the sink, the daemon judges them, or a consumer holds them. If the number is 0, the crawl
-    /// is complete.
+    /// or the sink, the daemon processes them, or a consumer holds them. If the number is 0, the
+    /// crawl is complete.
     ///
     /// # Errors
     /// Redis is unreachable.
@@ -281,8 +285,8 @@ impl Consumer {
         self.watch(asking, |link| link.call(call))
     }
 
-    /// Makes a call. If that opened a new connection, sends a heartbeat immediately, because Redis
-    /// may hold deliveries that this consumer does not know.
+    /// Makes a call. If the call opens a new connection, wakes the heartbeat thread: Redis may now
+    /// hold deliveries that this consumer does not know.
     fn watch<T>(
         &self,
         asking: &mut Asking,
@@ -297,7 +301,8 @@ impl Consumer {
     }
 
     fn asking(&self) -> MutexGuard<'_, Asking> {
-        // A connection that was interrupted during a call is not used again: see `Link::ask`.
+        // A panic of another thread does no harm: a connection that was interrupted during a call
+        // is never used again (`Link::ask`).
         self.asking.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

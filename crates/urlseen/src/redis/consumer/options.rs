@@ -5,10 +5,10 @@ use std::time::Duration;
 use crate::{Error, ErrorKind, RedisOptions};
 use urlseen_core::filter::id;
 
-/// Maximum number of requests that a consumer may hold. A heartbeat lists all of them.
+/// Largest allowed `max_held`. Each heartbeat lists all requests that the consumer holds.
 const MOST_HELD: usize = 2000;
 
-/// Maximum size of one push in bytes. It is below every default limit of Redis.
+/// Largest allowed `max_push_bytes`. A push of this size is below every default limit of Redis.
 const MOST_PUSHED: usize = 128 << 20;
 
 /// Maximum length of a name in bytes. The name is a part of Redis keys.
@@ -41,8 +41,9 @@ pub struct ConsumerOptions {
     pub connect_timeout: Duration,
     /// Maximum time to wait for an answer. The default is 10 s.
     pub response_timeout: Duration,
-    /// Maximum time to wait, when a consumer is dropped, until its requests are requeued. Other
-    /// consumers requeue the remaining requests after `held.timeout`. The default is 10 s.
+    /// Maximum time that the drop of a consumer takes to requeue the requests that the consumer
+    /// holds. Other consumers requeue the remaining requests after `held.timeout`, a setting of the
+    /// daemon. The default is 10 s.
     pub stop_timeout: Duration,
 }
 
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_incarnations_are_equal() {
+    fn each_consumer_gets_a_suffix_of_its_own() {
         let options = ConsumerOptions::default();
         assert_ne!(options.incarnation(), options.incarnation());
     }
