@@ -10,7 +10,7 @@ use urlseen_core::filter::number::{parse_number, whole};
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Amount(f64);
 
-/// Largest number that a plan accepts. Numbers up to it are exact.
+/// Largest number that a plan accepts. A float represents all whole numbers up to it exactly.
 const MOST: f64 = 1e15;
 
 impl Amount {
@@ -94,7 +94,7 @@ impl FromStr for Share {
 
 impl fmt::Display for Share {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Rounded, because a float cannot represent 0.07 exactly.
+        // The percentage is rounded, because a float cannot represent 0.07 exactly.
         write!(formatter, "{} %", (self.0 * 1e8).round() / 1e6)
     }
 }

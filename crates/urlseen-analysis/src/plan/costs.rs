@@ -1,6 +1,6 @@
 //! Costs of an item, measured on one machine. All figures of the plan are in this file.
-//! `scripts/bench` measures them again. Each figure is the median of a row of `docs/benchmarks.md`,
-//! which the comment names.
+//! `scripts/bench` measures them again. Each measured figure is the median of a row in
+//! `docs/benchmarks.md`. Its comment ends with the section and the row, as "(pipe: urlseen, peak)".
 
 /// Cost of an item in nanoseconds, by the share of items that are unseen.
 #[derive(Debug, Clone, Copy)]
@@ -13,8 +13,8 @@ pub(super) struct Cost {
 
 impl Cost {
     /// Returns the cost for a share of unseen items, on the line through both measured costs. Each
-    /// item must be read; an unseen item must also be pushed, logged and set. The result is never
-    /// negative, even if the measured costs are noisy.
+    /// item must be read; an unseen item must also be pushed, logged and added to the filter. The
+    /// result is never negative, even if the measured costs are noisy.
     pub(super) fn at(self, unseen: f64) -> f64 {
         let slope = (self.at_30 - self.at_5).max(0.0) / 0.25;
         (self.at_5 + slope * (unseen - 0.05)).max(0.0)
@@ -24,38 +24,38 @@ impl Cost {
 /// Costs of items of one form for the daemon and its Redis.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemCosts {
-    /// Cost for all filter threads together. pipe: urlseen, threads filter, client ns/item
+    /// Cost for all filter threads together (pipe: urlseen, threads filter, client ns/item).
     pub(super) filter: Cost,
-    /// Cost for the thread that talks to Redis. pipe: urlseen, threads urlseen, client ns/item
+    /// Cost for the thread that talks to Redis (pipe: urlseen, threads urlseen, client ns/item).
     pub(super) link: Cost,
-    /// Cost for the one thread of Redis. pipe: urlseen, server ns/item
+    /// Cost for the one thread of Redis (pipe: urlseen, server ns/item).
     pub(super) redis: Cost,
 }
 
-/// Costs of a URL, whose fingerprint must be computed. pipe: url, 5 and 30 % unseen
+/// Costs of a URL, whose fingerprint must be computed (pipe: url, 5 and 30 % unseen).
 pub(super) const URL: ItemCosts = ItemCosts {
     filter: Cost { at_5: 647.0, at_30: 727.0 },
     link: Cost { at_5: 94.0, at_30: 132.0 },
     redis: Cost { at_5: 209.0, at_30: 274.0 },
 };
 
-/// Costs of an item that contains its fingerprint. pipe: tab, 5 and 30 % unseen
+/// Costs of an item that contains its fingerprint (pipe: tab, 5 and 30 % unseen).
 pub(super) const TAB: ItemCosts = ItemCosts {
     filter: Cost { at_5: 223.0, at_30: 306.0 },
     link: Cost { at_5: 102.0, at_30: 139.0 },
     redis: Cost { at_5: 195.0, at_30: 278.0 },
 };
 
-/// Cost of a push by a crawler, for the one thread of Redis. queues: RPUSH of 100, server ns/item
+/// Cost of a push by a crawler, for the one thread of Redis (queues: RPUSH of 100, server ns/item).
 pub(super) const PUSH_NS: f64 = 349.0;
-/// Cost of a pop by a crawler, for the one thread of Redis. queues: LPOP of 100, server ns/item
+/// Cost of a pop by a crawler, for the one thread of Redis (queues: LPOP of 100, server ns/item).
 pub(super) const POP_NS: f64 = 531.0;
-/// Bytes of Redis's memory that a waiting item takes in addition to its length. queues: an item
-/// that waits
+/// Bytes of Redis's memory that a waiting item takes in addition to its length (queues: an item
+/// that waits).
 pub(super) const WAITING_BYTES: f64 = 4.3;
 
-/// Maximum memory of the daemon in addition to the filter's bits: the bound of its buffers, not a
-/// measurement. pipe: urlseen, peak, bytes beyond the filter
+/// Maximum memory of the daemon in addition to the filter's bits, in bytes. This is the bound of
+/// its buffers, not a measurement (pipe: urlseen, peak, bytes beyond the filter).
 pub const DAEMON_BYTES: f64 = 67_108_864.0;
 
 /// Bytes that Redis's protocol adds to an element of a reply, or to an argument: `$94\r\n` before

@@ -6,17 +6,17 @@ use super::text::grouped;
 use super::{parameters, variants};
 use crate::plot::{Axis, Plot, Scale, Series, Stroke};
 
-/// First point and last point of the lines, and the distance between points, in percent of
-/// capacity.
+/// Fill at the first point and at the last point of each line, and the distance between two points,
+/// in percent of capacity.
 const FROM: u64 = 10;
 const TO: u64 = 300;
 const STEP: usize = 5;
 
-/// Error rate up to which points are not drawn.
+/// Largest error rate that is too small to be drawn.
 const LEAST: f64 = 1e-16;
 
 /// Makes the plot of error rates by fill, with a line for each kind or for each variant of a kind.
-/// A kind that has no such filter has no line.
+/// A kind that cannot have this capacity and error rate has no line.
 pub fn error_rate_plot(capacity: Capacity, error_rate: ErrorRate) -> Plot {
     let keys = capacity.get();
     let mut series = Vec::new();

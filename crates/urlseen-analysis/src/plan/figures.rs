@@ -1,4 +1,4 @@
-//! Figures of a filter by kind: bits, hashes, memory, and error rates.
+//! Figures of a filter, for each kind: bits, hashes, memory and error rates.
 
 use std::io::{self, Write};
 
@@ -9,10 +9,10 @@ use urlseen_core::filter::{Capacity, ErrorRate, Geometry, Kind, Outlook, Paramet
 use super::text::{grouped, rate_text, size};
 use super::{parameters, variants};
 
-/// Fill levels of the error rates of each kind, in percent of capacity.
+/// Fill levels at which the error rate of each kind is shown, in percent of capacity.
 const PERCENT: [u64; 4] = [50, 100, 150, 200];
 
-/// Fill levels of the error rates of urlseen's own kind, in percent of capacity.
+/// Fill levels at which the error rate of urlseen's own kind is shown, in percent of capacity.
 const GROWTH_PERCENT: [u64; 7] = [50, 80, 100, 125, 150, 200, 300];
 
 /// Figures of all kinds for one capacity and error rate.
@@ -37,19 +37,19 @@ struct Optimum {
 #[derive(Debug, Serialize)]
 struct Row {
     kind: &'static str,
-    /// Name of the variant, if the kind has several divisions of the bits.
+    /// Name of the variant, if the kind can divide its bits in several ways.
     #[serde(skip_serializing_if = "Option::is_none")]
     variant: Option<String>,
-    /// True if a filter of this kind is built with this division.
+    /// True if a filter of this kind is built in this variant.
     chosen: bool,
     #[serde(flatten)]
     filled: Option<Filled>,
-    /// Reason why no such filter exists.
+    /// Reason why the kind cannot have this capacity and error rate.
     #[serde(skip_serializing_if = "Option::is_none")]
     refused: Option<String>,
 }
 
-/// Figures of a filter whose number of keys is its capacity.
+/// Figures of a full filter: it holds as many keys as its capacity.
 #[derive(Debug, Serialize)]
 struct Filled {
     strings: usize,
@@ -61,9 +61,9 @@ struct Filled {
     /// The requested error rate, for kinds that accept one.
     asked: Option<f64>,
     error_rates: Vec<RateRow>,
-    /// Error rate at capacity of a filter of urlseen's own kind with the same number of bits. The
-    /// rate is at least the smallest one that such a filter accepts. `None` if the bits are too
-    /// few.
+    /// For comparison, the error rate of a full filter of urlseen's own kind with the same number
+    /// of bits. If this rate is below the smallest one that urlseen accepts, the field has the
+    /// smallest one. `None` if the bits are too few.
     native_error_rate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,
@@ -155,7 +155,7 @@ impl Figures {
     }
 }
 
-/// Rows of a kind, one for each of its variants.
+/// Returns the rows of a kind, one for each of its variants.
 fn rows(kind: Kind, keys: u64, rate: f64) -> Vec<Row> {
     let row = |variant, chosen, found: Result<Filled, SpecError>| {
         let refused = found.as_ref().err().map(ToString::to_string);

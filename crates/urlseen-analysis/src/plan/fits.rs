@@ -12,11 +12,12 @@ use super::text::{grouped, rate_text, size};
 /// Allowed values of `filter.bit`.
 const BITS: std::ops::RangeInclusive<u32> = 1..=32;
 
-/// Number of error rates that are tried. They have two digits each, in ascending order.
+/// Index of the largest error rate that is tried. The tried rates ascend from 1e-12, at index 0, to
+/// 0.1, and have two digits each.
 const RATES: u64 = 11 * PER_DECADE;
 const PER_DECADE: u64 = 90;
 
-/// Question about a given memory.
+/// Question of a user who has a given amount of memory.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum FitQuestion {
     /// Asks for the number of keys that fit at this error rate.
@@ -25,14 +26,14 @@ pub enum FitQuestion {
     ErrorRate(Capacity),
 }
 
-/// Largest filters of all kinds.
+/// Answer to a [`FitQuestion`]: for each kind, the largest filter that fits.
 #[derive(Debug, Serialize)]
 pub struct Fits {
     bytes: u64,
     rows: Vec<FitRow>,
 }
 
-/// Largest filter of a kind.
+/// Kind, with the largest filter of this kind.
 #[derive(Debug, Serialize)]
 struct FitRow {
     kind: &'static str,
@@ -47,7 +48,7 @@ struct FitAnswer {
     capacity: u64,
     /// Value for `filter.error_rate`, if the kind has this key.
     error_rate: Option<f64>,
-    /// Real error rate with this number of keys.
+    /// Error rate that the filter really has when it holds `capacity` keys.
     true_error_rate: f64,
     /// Value for `filter.bit`, if the kind has this key.
     bit: Option<u32>,
@@ -56,7 +57,7 @@ struct FitAnswer {
 }
 
 impl Fits {
-    /// Finds the largest filter of each kind.
+    /// Finds the largest filter of each kind that fits into `bytes` bytes.
     pub fn of(bytes: u64, question: FitQuestion) -> Self {
         let row = |kind: Kind| {
             let answer = FitAnswer::find(kind, bytes, question);
@@ -148,7 +149,8 @@ impl FitAnswer {
     }
 }
 
-/// Returns the largest capacity that fits, provided that every smaller one fits.
+/// Returns the largest capacity for which `fits` is true, provided that all smaller capacities fit,
+/// too.
 fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     let (mut good, mut bad) = (0, 1);
     // The search starts from below, because a much too large filter takes long to compute.
@@ -159,8 +161,9 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
     (bad > 1).then_some(bad - 1)
 }
 
-/// Returns the smallest error rate that fits. Within one variant, a larger error rate takes less
-/// memory. From one variant to the next, the memory increases. So each variant is searched.
+/// Returns the smallest error rate for which `fits` is true. Within one variant, such as two blocks
+/// for each key, a larger error rate takes less memory. From one variant to the next, the memory
+/// increases. So each variant is searched.
 fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) -> Option<f64> {
     let mut from = 0;
     while from <= RATES {
@@ -196,7 +199,7 @@ fn rate(number: u64) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp)] // The rate to configure is the rate that was found, to the bit.
+#[allow(clippy::float_cmp)] // The tests compare rates that must be equal to the last bit.
 mod tests {
     use super::*;
 
@@ -206,7 +209,8 @@ mod tests {
         Kind::all().find(|kind| kind.short() == name).unwrap()
     }
 
-    /// Checks that an answer fits into the memory, and that the next one would not.
+    /// Checks that each answer fits into the memory, and that a capacity larger by 1 or the next
+    /// smaller error rate would not fit.
     fn check(bytes: u64, question: FitQuestion) {
         for FitRow { kind: name, answer } in Fits::of(bytes, question).rows {
             let Some(answer) = answer else {
@@ -248,7 +252,7 @@ mod tests {
     }
 
     #[test]
-    fn the_answer_fits_and_one_step_more_does_not() {
+    fn an_answer_fits_and_the_next_larger_filter_does_not() {
         for bytes in [100 * KIB, 3 << 20, 700 << 20, 8 << 30] {
             for rate in [0.01, 1e-9] {
                 check(bytes, FitQuestion::Capacity(ErrorRate::new(rate).unwrap()));
@@ -259,10 +263,10 @@ mod tests {
         }
     }
 
-    /// From some error rate on, a filter gets more blocks and takes fewer bits. So an error rate
-    /// can fit although a higher error rate does not fit.
+    /// Below some error rate, a filter uses more blocks for each key, and takes fewer bits. So an
+    /// error rate can fit although a higher error rate does not fit.
     #[test]
-    fn the_least_rate_is_found_after_a_dip() {
+    fn the_smallest_rate_is_found_although_a_larger_one_does_not_fit() {
         let bytes = |rate| {
             let outlook = parameters(kind("native"), 10_000_000, rate, None).unwrap().outlook(1);
             outlook.unwrap().bytes[1]
@@ -275,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_have_two_digits() {
+    fn tried_rates_have_two_digits() {
         assert_eq!([0, 1, 89, 90, RATES].map(rate), [1e-12, 1.1e-12, 9.9e-12, 1e-11, 0.1]);
     }
 }

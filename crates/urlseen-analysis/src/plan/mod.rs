@@ -42,7 +42,8 @@ fn parameters(
     })
 }
 
-/// Returns the parameters of all variants of a filter, for the same keys.
+/// Returns the parameters of all variants of a filter, with the same capacity. If the kind has no
+/// variants, returns only `made` itself.
 fn variants(made: &Parameters) -> Vec<Parameters> {
     let variants = made.variants();
     if variants.is_empty() { vec![made.clone()] } else { variants }

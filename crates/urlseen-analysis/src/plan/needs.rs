@@ -1,4 +1,5 @@
-//! Needs of a crawl: the resources of the daemon and of Redis, and the first one that runs out.
+//! Needs of a crawl: the resources of the daemon and of Redis, and the resource that runs out
+//! first.
 
 use serde::Serialize;
 
@@ -13,7 +14,7 @@ use super::costs::{
 };
 use super::parameters;
 
-/// Nanoseconds of a second, the time that a busy thread uses.
+/// Number of nanoseconds in a second.
 const SECOND: f64 = 1e9;
 
 /// Form of the items of a crawl.
@@ -35,18 +36,18 @@ impl TrafficItem {
     }
 }
 
-/// Items that a crawl moves.
+/// Flow of items in a crawl.
 #[derive(Debug, Clone, Serialize)]
 pub struct Traffic {
     /// Number of items per second.
     pub rate: Amount,
     /// Form of the discovered items.
     pub item: TrafficItem,
-    /// Mean bytes of an item.
+    /// Mean length of an item in bytes.
     pub item_bytes: Amount,
     /// Share of items that are unseen.
     pub unseen: Share,
-    /// Unseen items that wait in Redis for crawlers.
+    /// Number of unseen items that wait in Redis for crawlers.
     pub waiting: Amount,
 }
 
@@ -79,7 +80,7 @@ pub(super) enum Unit {
     Threads,
 }
 
-/// Number that grows until a resource is used up.
+/// Quantity that grows until a resource is used up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub(super) enum Growth {
@@ -100,8 +101,9 @@ pub(super) struct Resource {
     pub(super) has: f64,
     /// Needed amount divided by the amount of one machine.
     pub(super) share: f64,
-    /// Number that grows with the use of the resource. One machine serves a limited number.
+    /// Quantity, such as items per second, whose growth uses up the resource.
     pub(super) grows_with: Growth,
+    /// Value of this quantity at which the resource of one machine is used up.
     pub(super) full_at: f64,
     /// True if this resource runs out before all others.
     pub(super) first: bool,
@@ -129,7 +131,7 @@ impl Needs {
     /// kind.
     ///
     /// # Errors
-    /// No such filter exists.
+    /// urlseen's own kind cannot have this capacity and error rate.
     pub fn of(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -151,7 +153,7 @@ impl Needs {
         let kept = (SNAPSHOTS * (part + snapshot_after)).min(HORIZON_BYTES.max(part));
         let unseen = traffic.rate.get() * traffic.unseen.get();
         Ok(Self {
-            // Includes a snapshot under way, and the log that triggered it.
+            // Includes a snapshot that is being written, and the log that triggered the snapshot.
             folder_bytes: daemons as f64 * (kept + snapshot_after + part),
             written_bytes_per_second: unseen * LOG_BYTES * (1.0 + part / snapshot_after),
             full_after_seconds: capacity.get() as f64 / unseen,
@@ -164,7 +166,7 @@ impl Needs {
     }
 }
 
-/// Returns all resources. The first limit is marked.
+/// Returns all resources, and marks the resource that runs out first.
 fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Vec<Resource> {
     let (rate, unseen) = (traffic.rate.get(), traffic.unseen.get());
     let (costs, waiting) = (traffic.item.costs(), traffic.waiting.get());
@@ -174,7 +176,7 @@ fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Ve
     let busy = |nanoseconds: f64| rate * nanoseconds / SECOND;
     let redis = costs.redis.at(unseen) + PUSH_NS + unseen * POP_NS;
     let queued = waiting * (traffic.item_bytes.get() + WAITING_BYTES);
-    // All threads except the one that talks to Redis.
+    // One core is for the thread that talks to Redis; all other cores run filter threads.
     let filter_threads = (machine.cores.get() - 1.0).max(1.0);
 
     let by_rate = |side, name, unit, asked, has| {
@@ -192,7 +194,8 @@ fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Ve
         flow(Side::Daemon, "network out", sent * unseen),
         held(Side::Redis, queued, (Growth::ItemsWaiting, waiting)),
         threads(Side::Redis, "its thread", redis, 1.0),
-        // From the crawlers and back from the daemon; to the daemon and then to the crawlers.
+        // Redis receives all items from the crawlers, and receives the unseen ones again from the
+        // daemon. Redis sends all items to the daemon, and sends the unseen ones to the crawlers.
         flow(Side::Redis, "network in", sent * (1.0 + unseen)),
         flow(Side::Redis, "network out", sent * (1.0 + unseen)),
     ];
@@ -237,13 +240,13 @@ mod tests {
             let capacity = Capacity::new(10_000_000_000).unwrap();
             Needs::of(capacity, ErrorRate::new(1e-8).unwrap(), traffic, machine).unwrap()
         };
-        // 10 billion at 1e-8 take 51 GiB.
+        // A filter for 10 billion keys at error rate 1e-8 takes 51 GiB.
         let small = needs("1k", TrafficItem::Url, "0.1", "16");
         assert_eq!((small.daemons, small.redis_servers), (4, 1));
         assert!(small.resources[0].first);
         let large = needs("1k", TrafficItem::Url, "0.1", "64");
         assert_eq!((large.daemons, large.redis_servers), (1, 1));
-        // Each server has its own source, and therefore its own daemon.
+        // Each Redis server has its own source, and therefore its own daemon.
         let fast = needs("20M", TrafficItem::Tab, "0.1", "256");
         assert!(fast.redis_servers > 1 && fast.daemons >= fast.redis_servers);
         // Seen items are not pushed, popped or logged.

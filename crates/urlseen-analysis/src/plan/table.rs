@@ -1,4 +1,4 @@
-//! Needs of a crawl, printed as a table.
+//! Table of the resources that a crawl needs.
 
 use std::io::{self, Write};
 use std::time::Duration;

@@ -2,15 +2,16 @@
 
 use urlseen_core::filter::number;
 
-/// Error rates below this value look the same to a reader of the output.
+/// Error rates below this value are shown as `<1e-99`.
 const NEGLIGIBLE: f64 = 1e-99;
 
-/// Returns a number with commas between groups of three digits.
+/// Returns a number with commas between groups of three digits, such as `1,000,000`.
 pub fn grouped(number: u64) -> String {
     number::grouped(number).replace('_', ",")
 }
 
-/// Returns bytes in the largest binary unit that leaves a number of 1 or more.
+/// Returns an amount of memory in the largest binary unit that leaves a number of 1 or more, such
+/// as `1.5 GiB`.
 pub fn size(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let (mut number, mut unit) = (bytes, units.next().unwrap_or_default());
