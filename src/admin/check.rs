@@ -1,4 +1,4 @@
-//! Messages of a check: a client asks if items were seen.
+//! Body and answer of `POST /check`, with which a client asks if the filter has seen some items.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -64,7 +64,8 @@ pub enum Checked {
         /// Fingerprint of the item, as text.
         fingerprint: String,
     },
-    /// Item that would pass unchecked, because it has `dont_filter` or matches a rule.
+    /// Item that the daemon would emit without asking the filter, because the item has
+    /// `dont_filter` or matches a rule of `[[pass]]`.
     Unfiltered,
     /// Item that would be rejected.
     Unreadable {

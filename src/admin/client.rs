@@ -12,16 +12,16 @@ use serde::de::DeserializeOwned;
 use super::socket::{SOCKET, address};
 use super::{CheckQuery, Checked, ItemText, Limits, Verdicts};
 
-/// Time limit for an answer. A daemon that works needs less time for any answer.
+/// Time limit for an answer. A healthy daemon answers every request in less time.
 const TIMEOUT: Duration = Duration::from_secs(30);
 
-/// Upper estimate of the bytes that a request holds for an item, beside the text of the item.
+/// Upper bound of the bytes that JSON adds to the text of each item, such as quotes and a comma.
 const OVERHEAD: usize = 32;
 
-/// Maximum number of bytes that JSON uses for one byte: a control character becomes `\u0000`.
+/// Maximum number of bytes in JSON for one byte of an item: the byte 0 becomes `\u0000`.
 const ESCAPED: usize = 6;
 
-/// Reason why there is no answer.
+/// Reason why the client got no usable answer.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ClientError {
@@ -30,7 +30,7 @@ pub enum ClientError {
     NoDaemon { folder: PathBuf },
     /// Socket that another user owns.
     #[error(
-        "may not use {}: permission denied; run this as the user that the daemon runs as",
+        "cannot use {}: permission denied; run this as the user that the daemon runs as",
         socket.display()
     )]
     Forbidden { socket: PathBuf },
@@ -57,7 +57,7 @@ pub struct AdminClient {
 }
 
 impl AdminClient {
-    /// Prepares requests to the daemon on this folder, and sends nothing yet.
+    /// Prepares requests to the daemon that uses this folder. Sends nothing yet.
     pub fn new(folder: &Path) -> Result<Self, ClientError> {
         let (path, descriptor) = address(folder).map_err(|error| of_io(folder, &error))?;
         let http = reqwest::Client::builder()

@@ -1,7 +1,8 @@
 //! Allowed hosts of requests at `admin.listen`.
 //!
-//! The name server of a hostile page can lead the page's own name to this machine (DNS rebinding).
-//! A browser then lets the page read the answers, but sends the page's name as the host.
+//! An attacker can let the host name of a web page resolve to this machine (DNS rebinding). Then
+//! the browser of a visitor lets the page read the endpoint's answers. But its requests carry the
+//! host name of the page, so the endpoint recognises and refuses them.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
@@ -14,7 +15,7 @@ use axum::response::{IntoResponse, Response};
 
 use crate::admin::printable::printable;
 
-/// Number of columns of a refused host that the answer repeats.
+/// Maximum width of a refused host name in the answer, in columns.
 const SHOWN: usize = 100;
 
 /// Allowed host names in addition to `localhost` and IP addresses, in lower case and without a
@@ -48,7 +49,7 @@ impl Hosts {
         // 3.2.2).
         let authority = request.uri().authority().map(Authority::as_str);
         match authority.or(field) {
-            // Browsers always send a host, so no page can make such a request.
+            // The request names no host. Browsers always send a host, so no web page made it.
             None => Ok(()),
             Some(authority) => match host_of(authority) {
                 None => Err(bad("the host of the request cannot be read: it is host or host:port")),

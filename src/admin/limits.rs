@@ -1,12 +1,12 @@
-//! Limits of the endpoint for its clients.
+//! Limits that the admin endpoint sets to its clients.
 
 use std::time::Duration;
 
-/// Bounds on connections, requests and time. A connection has one request.
+/// Bounds on connections, requests and time. Each connection serves one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum number of connections at each address at the same time. A new connection replaces
-    /// the oldest one that waits for its client.
+    /// Maximum number of connections at each address at the same time. If one more client connects,
+    /// the oldest connection that waits for its client is closed.
     pub connections: usize,
     /// Maximum size of a request's head in bytes. Values under 8 KiB count as 8 KiB.
     pub head_bytes: usize,
@@ -18,7 +18,7 @@ pub struct Limits {
     pub body: Duration,
     /// Maximum number of items in one request.
     pub items: usize,
-    /// Time limit for a check, including the wait for the end of the check before it.
+    /// Time limit for a check. This includes the wait until an earlier check has ended.
     pub check: Duration,
     /// Time limit for a whole connection, from its start to its end.
     pub connection: Duration,

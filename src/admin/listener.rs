@@ -14,8 +14,8 @@ use super::Limits;
 use super::places::{Busy, Places};
 use urlseen_core::storage::descriptors;
 
-/// Pause after a connection could not be accepted. The usual reason is that the process has no file
-/// descriptor left.
+/// Pause after a failed attempt to accept a connection. The usual reason is that the process has no
+/// file descriptor left.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Maximum number of headers in a request.
@@ -48,8 +48,8 @@ where
             }
         });
         places.take(task.abort_handle(), busy);
-        // A request that came with its connection is answered before a newer connection can take
-        // its place.
+        // Lets the new task run. So if its request has already arrived, the task answers it before
+        // a newer connection can end the task.
         tokio::task::yield_now().await;
     }
 }

@@ -37,7 +37,7 @@ struct Snapshot {
 impl Collector for Snapshot {
     fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
         let mut metrics = Metrics { encoder };
-        // All fields are named, so that a new one cannot be left out here.
+        // The pattern names all fields, so the compiler reports a new field without a metric.
         let Status {
             crawl,
             version,
@@ -61,14 +61,14 @@ impl Collector for Snapshot {
         metrics.gauge("start_time_seconds", help, started)?;
         metrics.gauge(
             "ready",
-            "1 while the daemon is recovered, connected and holds the lease",
+            "1 while the filter is recovered and the daemon is connected and holds the lease",
             u64::from(phase.is_ready()),
         )?;
         let phases =
             Phase::NAMES.map(|name| (name, ConstGauge::new(u64::from(name == phase.name()))));
         metrics.family("phase", "1 for the daemon's current phase", "phase", phases)?;
         if let Some(head) = head {
-            metrics.gauge("seq", "Number of the last batch committed", head.seq)?;
+            metrics.gauge("seq", "Number of the last committed batch", head.seq)?;
         }
         if let Some(seconds) = *lease_seconds {
             let help = "Time until the lease ends, unless the daemon renews the lease";
@@ -77,7 +77,7 @@ impl Collector for Snapshot {
         metrics.counts(counts)?;
         if !passed.is_empty() {
             let passed = passed.iter().map(|it| counted((it.rule.as_str(), it.items)));
-            metrics.family("passed", "Items that passed by a rule", "rule", passed)?;
+            metrics.family("passed", "Items that a rule let pass unfiltered", "rule", passed)?;
         }
         metrics.asked(asked)?;
         metrics.lists(lists)?;
@@ -105,7 +105,7 @@ impl Metrics<'_> {
             ("unfiltered", unfiltered),
             ("rejected", rejected),
         ];
-        self.family("items", "Items committed, by fate", "fate", fates.map(counted))?;
+        self.family("items", "Committed items, by fate", "fate", fates.map(counted))?;
         for (name, help, value) in counts.metrics() {
             self.counter(name, help, value)?;
         }
@@ -130,7 +130,7 @@ impl Metrics<'_> {
         ];
         let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
         let lengths = known.map(|(list, items)| (list, ConstGauge::new(items)));
-        self.family("list_items", "Items in a list in Redis at the last look", "list", lengths)
+        self.family("list_items", "Length of a list when last read", "list", lengths)
     }
 
     fn filter(&mut self, filter: &FilterStatus) -> fmt::Result {
@@ -153,7 +153,7 @@ impl Metrics<'_> {
         let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
         self.counter("log_written_bytes", "Bytes written to the log", *written_bytes)?;
         self.gauge("storage_snapshots", "Snapshots in the storage folder", *snapshots)?;
-        // After the clock was set back, the age would be negative.
+        // If the clock was set back after the snapshot, the age counts as 0.
         if let Some(finished) = *last_snapshot {
             let age = now.duration_since(finished).unwrap_or_default().as_secs_f64();
             self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;

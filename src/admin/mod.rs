@@ -4,7 +4,7 @@
 //! |---|---|
 //! | `GET /` | a list of the requests |
 //! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
-//! | `GET /readyz` | 200 while the daemon is recovered, connected and holds the lease; else 503 |
+//! | `GET /readyz` | 200 while the filter is recovered and the lease is held; else 503 |
 //! | `GET /status` | a [`Status`] as JSON |
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |

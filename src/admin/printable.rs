@@ -1,5 +1,5 @@
-//! Functions that escape text that people read. So text from outside cannot move the cursor or hide
-//! itself.
+//! Functions that escape text for people. So text from outside, such as a URL in a log line, cannot
+//! move the cursor or hide itself.
 //!
 //! Items, keys, file names and the texts of servers can hold any bytes. All text for people passes
 //! through this module. Rows of data for programs do not.
@@ -25,7 +25,7 @@ pub(crate) fn columns() -> Option<usize> {
 /// escapes like `\xff`.
 pub(crate) fn printable(bytes: &[u8], columns: Option<usize>) -> String {
     let columns = columns.unwrap_or(usize::MAX);
-    // `cut` is the length of the text that leaves room for the mark of a cut.
+    // `cut` is the length of the longest start of the text that leaves a column free for `CUT`.
     let (mut text, mut width, mut cut) = (String::new(), 0, 0);
     for c in bytes.utf8_chunks().flat_map(|chunk| escaped(&chunk)) {
         width += c.width().unwrap_or(0);
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn a_writer_keeps_lines_and_tabs_alone() {
+    fn a_writer_escapes_all_but_line_feeds_and_tabs() {
         let mut plain = Plain(Vec::new());
         plain.write_all("a\tb\x1b[2J\r\n\u{9b}\u{202e}c\n".as_bytes()).unwrap();
         plain.write_all(b"\xff\n").unwrap();

@@ -20,10 +20,10 @@ use crate::admin::printable::{json_text, printable};
 /// Text that answers `GET /`.
 const INDEX: &str = "\
 GET  /healthz   200 while the daemon works
-GET  /readyz    200 while the daemon is recovered, connected and holds the lease
+GET  /readyz    200 while the filter is recovered and the daemon is connected and holds the lease
 GET  /status    state of the daemon as JSON
 GET  /metrics   state of the daemon as metrics for Prometheus
-POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen, without setting
+POST /check     {\"items\": [\"https://example.com/\"]}: seen or unseen; adds nothing
 ";
 
 /// State that the answers to all requests share.

@@ -17,7 +17,7 @@ use super::socket::{self, SOCKET, SocketFile};
 use super::{Limits, View, routes};
 use urlseen_engine::config::HostPort;
 
-/// Maximum number of threads that wait for the threads of the filter.
+/// Maximum number of threads that wait for an answer of the filter's threads.
 const BLOCKING_THREADS: usize = 2;
 
 /// Reason why the endpoint could not start.
@@ -50,7 +50,7 @@ pub struct AdminServer {
     limits: Limits,
     /// Tasks that accept connections.
     listeners: JoinSet<()>,
-    /// Ends the thread when it is dropped.
+    /// Sender whose drop ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
     socket: Option<SocketFile>,
@@ -68,7 +68,7 @@ impl AdminServer {
         let handle = runtime.handle().clone();
         let (stop, stopped) = oneshot::channel();
         let life = move || {
-            // The wait ends when `stop` is dropped, which is reported as an error.
+            // The wait ends when `stop` is dropped. The channel reports this as an error.
             let _ = runtime.block_on(stopped);
             // The process must be able to end while a check hangs.
             runtime.shutdown_background();
@@ -105,8 +105,8 @@ impl AdminServer {
         Ok(())
     }
 
-    /// Listens at an address as well, and returns the address; the system chooses a port in place
-    /// of port 0. Only requests for IP addresses, `localhost`, the host of the address and the
+    /// Listens also at an address, and returns this address. If its port is 0, the system chooses a
+    /// port. Only requests for IP addresses, `localhost`, the host of the address and the
     /// names in `hosts` are answered.
     pub fn listen_at(
         &mut self,

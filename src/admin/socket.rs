@@ -32,14 +32,14 @@ pub(super) struct SocketFile {
     id: (u64, u64),
 }
 
-/// Creates the socket in `folder` and listens on it, within a runtime. A socket of an ended process
-/// is replaced, so only the holder of the folder's lock may call this function.
+/// Creates the socket in `folder` and listens on it. Replaces a socket that an ended process has
+/// left. Only the holder of the folder's lock may call this function, and only within a runtime.
 pub(super) fn listen(folder: &Path) -> io::Result<(UnixListener, SocketFile)> {
     let descriptor = open(folder)?;
     remove(&descriptor, NEW)?;
     let socket = UnixSocket::new_stream()?;
     socket.bind(reach(&descriptor, folder, NEW))?;
-    // No client can connect before the socket listens. Then only the owner can connect.
+    // No client can connect until `listen` below. From then on, only the owner can connect.
     rustix::fs::chmodat(&descriptor, NEW, Mode::RUSR | Mode::WUSR, AtFlags::empty())?;
     let listener = socket.listen(BACKLOG)?;
     rustix::fs::renameat(&descriptor, NEW, &descriptor, SOCKET)?;
