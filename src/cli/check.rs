@@ -88,7 +88,7 @@ struct CheckRun<W> {
     outcome: Outcome,
 }
 
-/// Access to the filter that answers.
+/// Way to ask the filter: through a daemon, in a folder or in Redis.
 pub enum FilterAccess {
     /// Daemon that uses the folder.
     Running(Box<AdminClient>),
@@ -99,8 +99,8 @@ pub enum FilterAccess {
 }
 
 impl FilterAccess {
-    /// Returns the access to the filter at a place. For a folder it assumes a daemon until the
-    /// first question finds none.
+    /// Returns the way to ask the filter at a place. For a folder, this is at first a daemon. If no
+    /// daemon runs, [`FilterAccess::check`] reads the folder itself.
     pub(super) fn of(config: &Config, place: &Place) -> anyhow::Result<Self> {
         Ok(match place {
             Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(folder)?)),

@@ -135,7 +135,7 @@ fn print(a: &Operand, b: &Operand, overlap: &Overlap, out: impl Write) -> io::Re
 
 /// Formats a number of fingerprints, with its bounds.
 pub(super) fn size(interval: Interval) -> String {
-    // Not negative, and far below 2^64.
+    // The number is not negative, and far below 2^64.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     bounded(interval, |number| HumanCount(number as u64).to_string(), "   exactly")
 }

@@ -11,7 +11,7 @@ use urlseen_engine::config::Config;
 
 use super::settings::Settings;
 
-/// Builds a runtime that works on the calling thread while the thread blocks on it.
+/// Builds a runtime that runs its tasks on the calling thread, while the thread waits for it.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }

@@ -96,7 +96,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let result = runtime()?.block_on(flow.run());
     teller.console.clear();
     let (count, ended) = match result {
-        // The reader of the output needs no more.
+        // The program that reads the output has closed it, so it needs no more lines.
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
             return Ok(Outcome::Done);
         }
@@ -114,8 +114,8 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// Prints the lines of each batch, unchanged and in order. Flushes each block, so that a reader
-/// does not wait for it.
+/// Prints the lines of each batch, unchanged and in order. Flushes the output after each batch, so
+/// that the program that reads it gets the lines at once.
 struct Printed<W> {
     /// True if the command prints the seen lines in place of the unseen lines.
     seen: bool,
@@ -189,7 +189,7 @@ impl Audience for FilterTeller {
     }
 
     fn progress(&mut self, Progress { count, .. }: &Progress) {
-        // A line of progress between printed lines would be in the way.
+        // If standard output is a terminal too, a line of progress would disturb the lines there.
         if !self.console.is_terminal() || io::stdout().is_terminal() {
             return;
         }

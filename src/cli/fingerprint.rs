@@ -90,7 +90,8 @@ impl FingerprintRows {
         Ok(&self.row)
     }
 
-    /// Formats the row for a ready fingerprint, or for the fingerprint of a request.
+    /// Formats the row for `ready`, the fingerprint that the line contains. If there is none,
+    /// computes the fingerprint of the request.
     fn make_for(
         &mut self,
         ready: Option<Fingerprint>,
@@ -104,7 +105,7 @@ impl FingerprintRows {
         self.row.clear();
         push_in_line(&fingerprint.to_string(), &mut self.row);
         if self.canonical {
-            // With a ready fingerprint, the URL may be missing or invalid.
+            // If the line contains its fingerprint, the URL may be missing or invalid.
             let url = request.and_then(|request| self.fingerprinter.canonical(request).ok());
             self.row.push('\t');
             push_in_line(url.unwrap_or("-"), &mut self.row);
@@ -114,8 +115,8 @@ impl FingerprintRows {
     }
 }
 
-/// Appends text with JSON's escapes for tabs and line ends, which verbatim URLs and ready
-/// fingerprints can contain.
+/// Appends text. Tabs and line ends in it become JSON's escapes, such as `\t`. A URL with
+/// `meta.verbatim_url` and a fingerprint from a line can contain these characters.
 fn push_in_line(text: &str, row: &mut String) {
     for part in text.split_inclusive(['\t', '\n', '\r']) {
         let plain = part.trim_end_matches(['\t', '\n', '\r']);

@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn check_foot(command: &mut clap::Command) {
-        // Rendering adds a command `help`, which has no foot.
+        // Rendering adds a command `help`, which has no exit statuses and no examples.
         command.get_subcommands_mut().for_each(check_foot);
         let help = command.render_long_help().to_string();
         let (before, examples) = help.split_once("\n\nExamples:\n").expect("examples");
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn every_error_has_its_status() {
+    fn every_error_has_its_exit_status() {
         let env = [("URLSEEN_FILTER__CAPACITY", "0")];
         let problems = Config::load(Sources { file: None, env, set: Vec::new() }).unwrap_err();
         assert_eq!(report(&problems.into()), exit::WRONG_USE);

@@ -108,7 +108,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(head)?;
     drop(store);
-    // The check above has opened the folder, and so made this file.
+    // `Folder::open` above has created this lock file. `finish` below needs an empty folder.
     removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
     new.finish()?;
     runtime.block_on(upkeep.tie(opened.id, head))?;

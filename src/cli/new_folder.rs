@@ -15,13 +15,13 @@ pub(super) struct NewFolder {
 }
 
 impl NewFolder {
-    /// Begins an empty folder at `place` with `ending` after its name. Replaces the folder of a
-    /// killed command.
+    /// Creates an empty folder beside `place`, whose name is that of `place` and `ending`. Replaces
+    /// a folder that a killed command has left there.
     pub(super) fn begin(place: &Path, ending: &str) -> anyhow::Result<(Self, Folder)> {
         let mut aside = place.as_os_str().to_owned();
         aside.push(ending);
         let aside = PathBuf::from(aside);
-        // A running command has the folder locked, so this line fails.
+        // If another command still uses the folder, it holds the lock, and this line fails.
         drop(Folder::open(&aside)?);
         removed(fs::remove_dir_all(&aside))
             .with_context(|| format!("{} cannot be removed", aside.display()))?;
@@ -29,8 +29,8 @@ impl NewFolder {
         Ok((Self { aside, place: place.to_owned() }, folder))
     }
 
-    /// Renames the folder to its final path, where no folder with files may be. The folder must be
-    /// closed.
+    /// Renames the folder to its final path. Fails if a file, or a folder with files, is at that
+    /// path. The caller must have closed the folder.
     pub(super) fn finish(self) -> anyhow::Result<()> {
         let Self { aside, place } = self;
         let failed = || format!("{} cannot be renamed to {}", aside.display(), place.display());
@@ -43,7 +43,7 @@ impl NewFolder {
     }
 }
 
-/// Returns success for the removal of a file or folder that does not exist.
+/// Turns the error of a removal into success if the file or folder did not exist.
 pub(super) fn removed(result: io::Result<()>) -> io::Result<()> {
     match result {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),

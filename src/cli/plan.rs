@@ -1,5 +1,5 @@
-//! `urlseen plan`: computes the memory of a filter, and the load of a crawl on machine, Redis and
-//! network.
+//! `urlseen plan`: computes the memory of a filter, and the load that a crawl puts on the machine,
+//! on Redis and on the network.
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
@@ -142,7 +142,8 @@ impl Plan {
         self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("a valid error rate"))
     }
 
-    /// Question that --fits answers: the number that the user did not give.
+    /// Returns the question that `--fits` answers. If the capacity is given, it asks for the error
+    /// rate, and otherwise for the capacity.
     fn question(&self) -> FitQuestion {
         match self.capacity {
             Some(capacity) => FitQuestion::ErrorRate(capacity),

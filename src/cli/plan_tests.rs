@@ -67,12 +67,13 @@ fn the_smallest_and_the_largest_sizes_are_planned() {
 }
 const FILTER: [&str; 4] = ["--capacity", "10G", "--error-rate", "1e-8"];
 
-/// On the page, each command has its output below it. `scripts/scale` writes the output.
+/// Compares each command on the page docs/design/scale.md with the output below it. `scripts/scale`
+/// writes this output.
 #[test]
 fn the_page_on_scale_shows_the_current_output() {
     let page = include_str!("../../docs/design/scale.md");
     let blocks: Vec<_> = page.split("\n    $ urlseen plan ").skip(1).collect();
-    assert!(blocks.len() >= 3, "1, 10 and 100 billion URLs");
+    assert!(blocks.len() >= 3, "the page has commands for 1, 10 and 100 billion URLs");
     for block in blocks {
         let mut lines = block.lines();
         let command = lines.next().unwrap();
@@ -118,7 +119,7 @@ fn invalid_options_are_refused() {
     assert!(Command::try_parse_from(["plan", "--cores", "8"]).is_err(), "cores of what?");
 }
 
-/// Row of a kind in `--json`.
+/// Returns the row of a kind in the output of `--json`.
 fn other(filter: &str, capacity: &str, error_rate: &str) -> serde_json::Value {
     let text = printed(&["--capacity", capacity, "--error-rate", error_rate, "--json"]);
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -132,7 +133,7 @@ fn rates(other: &serde_json::Value) -> Vec<f64> {
     rows.iter().map(|row| row["error_rate"].as_f64().unwrap()).collect()
 }
 
-/// Error rate of a Bloom filter in textbooks: `(1 - e^(-k n / m))^k`.
+/// Computes the error rate of a Bloom filter as in textbooks: `(1 - e^(-k n / m))^k`.
 fn textbook(k: i32, n: f64, m: f64) -> f64 {
     (1.0 - (-f64::from(k) * n / m).exp()).powi(k)
 }
@@ -140,18 +141,18 @@ fn textbook(k: i32, n: f64, m: f64) -> f64 {
 #[test]
 fn error_rates_of_other_projects_follow_from_their_hashes() {
     let string = 2.0_f64.powi(32);
-    // One block has all bits of a string, and more hashes than the best number.
+    // The only block is a whole string. The filter has more hashes than the best number.
     let found = rates(&other("imooc", "100M", "1e-6"));
     for (rate, n) in found.iter().zip([0.5e8, 1e8, 1.5e8, 2e8]) {
         assert!((rate / textbook(32, n, string) - 1.0).abs() < 1e-4, "{n}: {rate:e}");
     }
-    // Of nine blocks, one has three of sixteen keys, five have two keys, and three have one key.
+    // The filter has nine blocks. One has 3 of every 16 keys, five have 2, and three have 1.
     let full = rates(&other("imooc", "1e9", "1e-8"))[1];
     let blocks = [(3.0, 1.0), (2.0, 5.0), (1.0, 3.0)];
     let expected = blocks.map(|(of, blocks)| of * blocks * textbook(43, of * 1e9 / 16.0, string));
     assert!((full / (expected.iter().sum::<f64>() / 16.0) - 1.0).abs() < 1e-4, "{full:e}");
 
-    // These filters are those of textbooks, except that their number of hashes is a whole number.
+    // These filters are as in textbooks, except that they round the number of hashes.
     let port = rates(&other("luw2007-bloomfilter", "100M", "1e-6"))[1];
     assert!((0.99e-6..1.01e-6).contains(&port), "{port:e}");
     let pyrebloom = other("pyrebloom", "100M", "1e-6");
@@ -161,7 +162,7 @@ fn error_rates_of_other_projects_follow_from_their_hashes() {
     let native = pyrebloom["native_error_rate"].as_f64().unwrap();
     assert!((2e-6..4e-6).contains(&native), "{native:e}");
 
-    // The filter has five hashes in place of six.
+    // The filter has five hashes instead of six.
     let full = rates(&other("scrapy-redis-bloomfilter", "100M", "1e-6"))[1];
     assert!((full / textbook(5, 1e8, string / 4.0) - 1.0).abs() < 0.01, "{full:e}");
     let full = rates(&other("block-cluster", "100M", "1e-6"))[1];

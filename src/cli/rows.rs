@@ -11,7 +11,7 @@ pub(super) const CRAWL: [usize; 2] = [12, 15];
 /// Widths of a name and of a number in the summaries of commands, in columns.
 pub(super) const SUMMARY: [usize; 2] = [10, 12];
 
-/// Widths of a name and of a number in the tables on items and on two filters, in columns.
+/// Widths of a name and of a number in the tables of `explain`, `compare` and `union`, in columns.
 pub(super) const COMPARED: [usize; 2] = [14, 15];
 
 /// Table with a name and a text in each row.
@@ -65,7 +65,7 @@ pub(super) fn filled(fill: f64, error_rate: f64) -> String {
     format!("fingerprints, {:.1} % full, error rate now {error_rate:.1e}", 100.0 * fill)
 }
 
-/// Describes the time that a number of entries took.
+/// Describes a number of entries: the time that they took, and the entries a second.
 pub(super) fn paced(count: u64, seconds: f64) -> String {
     format!("{seconds:.2} s, {:.0} a second", count as f64 / seconds.max(1e-9))
 }

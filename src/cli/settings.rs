@@ -21,8 +21,9 @@ impl Settings {
         self.load_for(&[], |_| None)
     }
 
-    /// Reads and checks the configuration, with additional settings `KEY=VALUE` and a check of the
-    /// machine: see [`Config::load_for`].
+    /// Reads the configuration with the additional settings `KEY=VALUE` in `more`, and checks it.
+    /// `machine` can report that this machine does not permit the configuration: see
+    /// [`Config::load_for`].
     pub(super) fn load_for(
         &self,
         more: &[String],
@@ -43,7 +44,7 @@ pub(super) struct Folder {
     storage: Option<PathBuf>,
 }
 
-/// Place where a filter is.
+/// Place of a filter: a storage folder or Redis.
 #[derive(Debug)]
 pub(super) enum Place {
     /// A storage folder with this path.

@@ -12,8 +12,8 @@ use urlseen_engine::engine::store::Keeping;
 use super::fingerprint::parse_algorithm;
 use super::start::usage;
 
-/// Kind and parameters of a filter. Missing options come from the storage folder. Given options
-/// must agree with the folder.
+/// Kind and parameters of a filter. If an option is missing, its value comes from the storage
+/// folder. If an option is given, its value must agree with the folder.
 #[derive(Debug, clap::Args)]
 pub(super) struct Shape {
     /// Kind of the filter. Default: the kind that the storage folder records, or native
@@ -40,7 +40,7 @@ pub(super) struct Shape {
     seed: Option<u32>,
 }
 
-/// Ids of the options of a filter, as clap names them.
+/// Names in clap of the options that describe a filter.
 pub(super) const IDS: [&str; 6] =
     ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
 

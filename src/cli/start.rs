@@ -1,4 +1,5 @@
-//! Start of a filter, and its settings from the configuration, for several commands.
+//! Functions for several commands: they start a filter, or read its settings from the
+//! configuration.
 
 use std::io;
 use std::num::NonZeroUsize;
@@ -53,8 +54,8 @@ pub(super) fn threads(config: &Config) -> usize {
     config.filter.owners(cores).get()
 }
 
-/// Opens or makes the filter in Redis. Retries while Redis is unavailable. Returns `None` if the
-/// process was told to stop before Redis answered.
+/// Opens the filter in Redis, or creates it. Retries while Redis is unavailable. Returns `None` if
+/// the process was told to stop before Redis answered.
 pub(super) async fn shared(
     config: &Config,
     wanted: &Wanted,
@@ -84,7 +85,9 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     let opened = wanted.open(&mut link).await?;
     let (key, growth) = (&config.filter.key, BinaryBytes(opened.growth));
     if opened.filter.kind().is_exact() {
-        info!("the filter is the set {key} in Redis: it takes 60 to 90 bytes for each fingerprint");
+        info!(
+            "the filter is the set {key} in Redis: it takes 88 to 104 bytes for each fingerprint"
+        );
     } else if opened.growth == 0 {
         info!("the filter {key} is in Redis, and already has its full size");
     } else {
@@ -93,8 +96,8 @@ async fn open(config: &Config, wanted: &Wanted) -> Result<Opened, RunError> {
     Ok(opened)
 }
 
-/// Takes the lease of the crawl. With a folder, takes the lease also from the runs that the folder
-/// records. The lock of the folder proves that those runs have ended.
+/// Takes the lease of the crawl. If a run that `folder` records still has the lease, takes it from
+/// that run. The lock of the folder proves that the recorded runs have ended.
 pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyhow::Result<Upkeep> {
     let (run, mut dead) = (RandomId::random(), Vec::new());
     if let Some(folder) = folder {
@@ -262,7 +265,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
     }
 }
 
-/// Refusal of a command because of its options, the configuration or the state of the filter.
+/// Error for a command that the options, the configuration or the state of the filter forbid.
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(super) struct UsageError(String);

@@ -8,14 +8,13 @@ use urlseen_engine::flow::feed::Bad;
 
 use super::bar::Bar;
 
-/// Maximum number of malformed entries that the command prints. The command only counts all further
-/// malformed entries.
+/// Maximum number of malformed entries that the command prints. It only counts all further ones.
 const NAMED: usize = 10;
 
 /// Shows the progress of a flow as a bar. Above the bar, it prints the first malformed entries.
 pub(super) struct Teller {
     bar: Bar,
-    /// Draws the bar at each step of progress.
+    /// Function that draws the bar at each step of progress.
     draw: fn(&Bar, &Progress),
     /// Number of items that the flow had read at the last step of progress.
     pub(super) read: u64,
@@ -28,8 +27,8 @@ impl Teller {
         Self { bar, draw, read: 0, named: Vec::new() }
     }
 
-    /// Clears the bar, and prints the number of malformed entries that were only counted. Returns
-    /// the malformed entries that were named.
+    /// Clears the bar, and prints the number of malformed entries that it has not printed. Returns
+    /// the entries that it has printed.
     pub(super) fn end(self, bad: u64, are: &str) -> Vec<Bad> {
         drop(self.bar);
         let named = self.named.len() as u64;

@@ -13,7 +13,7 @@ use urlseen_engine::item::{Identity, Options, Reader};
 
 use super::start;
 
-/// Running daemon, for the admin endpoint.
+/// Running daemon, as the admin endpoint sees it.
 pub(super) struct Daemon {
     items: Options,
     /// True if the filter is in Redis.
@@ -23,8 +23,8 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Returns the view of a daemon. Its pipeline publishes `live`, and its engine answers
-    /// `filter`.
+    /// Returns the view of a daemon. The pipeline publishes its status in `live`, and the engine
+    /// answers the questions to `filter`.
     pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, live, filter }

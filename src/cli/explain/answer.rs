@@ -128,7 +128,8 @@ impl AnswerShown {
         let is_seen = match checked {
             Some(Checked::Seen { .. }) => true,
             Some(Checked::Unseen { .. }) => false,
-            // The item has a fingerprint here, so the daemon has another configuration.
+            // This command has found a fingerprint in the item. So the answer comes from another
+            // configuration.
             Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
                 let says = format!(
                     "{says} reads the item differently: its configuration differs from this one"
@@ -174,7 +175,7 @@ fn believed(wrong: &Wrong) -> String {
     };
     let most = if wrong.at_most { "at most " } else { "" };
     let share = if rate > 0.0 && rate < 1.0 {
-        // Between 1 and 1e18.
+        // The number is between 1 and 1e18.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let one_in = (1.0 / rate).round().min(1e18) as u64;
         format!("the filter reports {most}one in {} unseen items as seen", HumanCount(one_in))

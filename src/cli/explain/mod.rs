@@ -76,7 +76,7 @@ impl Subject {
             header = storage::header_of(dir)?;
         }
         if let Some(header) = &header {
-            // The fingerprints in the folder were computed in this way.
+            // Computes the fingerprint in the same way as those in the folder.
             config.fingerprint.algorithm = header.spec().filter.algorithm;
             config.fingerprint.keep_fragments = header.spec().filter.keep_fragments;
         }
@@ -143,7 +143,7 @@ fn bytes(item: &OsString) -> io::Result<Vec<u8>> {
     }
     let mut bytes = Vec::new();
     io::stdin().lock().read_to_end(&mut bytes)?;
-    // A pickle can end in a line feed that belongs to it.
+    // A pickle begins with 0x80, and a line feed at its end can belong to it.
     if bytes.last() == Some(&b'\n') && bytes.first() != Some(&0x80) {
         bytes.pop();
     }

@@ -1,4 +1,4 @@
-//! Place of a fingerprint in each kind of filter.
+//! Place of a fingerprint in each kind of filter: its shard, its bits or its set.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +15,7 @@ use super::super::context::Context;
 use super::super::settings::Place;
 use super::Subject;
 
-/// Place of a fingerprint in one kind of filter.
+/// Place of a fingerprint in one kind of filter: its shard, its bits or its set.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct PlaceShown {
     /// Name of the kind, as in `filter.kind`.
@@ -28,7 +28,7 @@ pub(super) struct PlaceShown {
     /// Bits of the fingerprint in the filter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(super) bits: Vec<Bits>,
-    /// Remark on the place, or the reason that it is unknown.
+    /// Remark on the place, or the reason why the place is unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) note: Option<String>,
 }

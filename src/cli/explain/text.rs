@@ -9,7 +9,7 @@ use super::ExplainReport;
 use super::places::PlaceShown;
 use crate::admin::printable::printable;
 
-/// Prints a report on each item, and the comparison of two.
+/// Prints a report on each item. If there are two items, also prints their comparison.
 pub(super) fn print(
     reports: &[ExplainReport],
     between: Option<&Pair>,

@@ -72,7 +72,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         )
     };
     if args.archive {
-        // Standard output has the fingerprints.
+        // Standard output has the fingerprints, so the summary goes to standard error.
         say(line);
     } else {
         writeln!(stdout(), "{line}")?;
@@ -128,7 +128,7 @@ struct ArchiveCount {
     text: u64,
 }
 
-/// Passes each fingerprint to `take`. Returns the counts.
+/// Passes each fingerprint to `take`. Returns the numbers of exported and omitted keys.
 fn each(
     archive: Archive<'_>,
     mut take: impl FnMut(&Fingerprint) -> anyhow::Result<()>,

@@ -35,7 +35,7 @@ use super::{Outcome, moving, operand};
 /// default, the export ends with the last batch that Redis records. With --storage, the command
 /// does not ask Redis, and exports all batches in the storage folder. The command omits
 /// fingerprints that are text, because Scrapy has no such fingerprints. If it omits some, the exit
-/// status is 1. During the export, all fingerprints that were ever forgotten are in memory.
+/// status is 1. The export needs memory for all fingerprints that were ever forgotten.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -147,7 +147,7 @@ fn set(args: &ExportArgs, key: &str) -> anyhow::Result<Outcome> {
     let members = migrate::set::members(&config.redis.url, key, form, &mut output, &bar);
     let Written { fingerprints, bad } = runtime()?.block_on(members)?;
     drop(bar);
-    // Standard output has the fingerprints.
+    // Standard output has the fingerprints, so the summary goes to standard error.
     if args.json {
         say(format_args!("{}", json!({ "fingerprints": fingerprints, "bad": bad })));
     } else {

@@ -92,8 +92,8 @@ pub(super) struct ImportArgs {
     files: Vec<PathBuf>,
 }
 
-/// Makes the options of a filter require `--storage`. Without `--storage`, the configuration has
-/// these settings.
+/// Makes the options that describe a filter, such as `--capacity`, require `--storage`. Without
+/// `--storage`, the configuration describes the filter.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {
         command = command.mut_arg(id, |argument| argument.requires("storage"));
@@ -169,7 +169,8 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
     Ok(if count.bad > 0 { Outcome::BadInput } else { Outcome::Done })
 }
 
-/// Opens the filter without its recovery, and returns it with its parameters and the input.
+/// Opens the filter, which the caller must still recover. Returns the filter, its parameters and
+/// the input.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };

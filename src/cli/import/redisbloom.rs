@@ -38,7 +38,7 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
              urlseen storage drop"
         )));
     }
-    // An interrupted import has left a header.
+    // If an interrupted import has left a header, the header must match this import.
     if let Err(differences) = folder.check(&spec) {
         return Err(start::mismatch(folder.dir(), &differences));
     }
@@ -110,7 +110,7 @@ fn print(filter: &Filter, as_json: bool) -> io::Result<()> {
     rows.number("capacity", HumanCount(capacity), format_args!("in {layers} layers"))?;
     let growth = match expansion {
         0 => "it does not grow".to_owned(),
-        times => format!("it grows by layers of {times} times the last"),
+        times => format!("it grows: each new layer has {times} times the capacity of the last"),
     };
     rows.number("memory", BinaryBytes(bytes), growth)?;
     rows.number("error rate", format_args!("{error_rate:.1e}"), "now")

@@ -30,7 +30,8 @@ pub(in crate::cli) fn write(path: &Path, filter: &Filter, bar: &Bar) -> anyhow::
     let mut writer = BufWriter::new(bar.writing(&file, dump::len(filter)));
     let written = dump::write(filter, &mut writer).and_then(|()| writer.flush());
     let written = written.and_then(|()| file.sync_all()).inspect_err(|_| {
-        // The file was not there before. The first error is the one to report.
+        // This function has created the file. The caller gets the first error, so an error of the
+        // removal is ignored.
         let _ = std::fs::remove_file(path);
     });
     written.with_context(name)

@@ -1,6 +1,6 @@
-//! Transfers of fingerprints from and to other projects: filters of RedisBloom, in dump files and
-//! on servers with the module, and sets of scrapy-redis. A transfer needs memory for the filter and
-//! one chunk, or for one page of a set.
+//! Transfers of fingerprints from and to other projects. A filter of RedisBloom can be in a dump
+//! file or on a server with the module RedisBloom. Its transfer needs memory for the filter and one
+//! chunk. A set of scrapy-redis is on a Redis server. Its transfer needs memory for one page.
 
 mod file;
 mod server;
@@ -21,7 +21,7 @@ pub(in crate::cli) async fn type_of(link: &mut Link, key: &str) -> Result<String
     Ok(cmd("TYPE").arg(key).query_async(link).await?)
 }
 
-/// Connects to the server of a key, which must be of the type `wanted`.
+/// Connects to a server, and checks that the key exists there and has the type `wanted`.
 async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> anyhow::Result<Link> {
     let mut link = connect(address, Timeouts::default()).await?;
     match type_of(&mut link, key).await?.as_str() {

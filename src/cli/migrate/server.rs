@@ -1,4 +1,5 @@
-//! Servers with the module: `BF.SCANDUMP` and `BF.LOADCHUNK`, chunk by chunk.
+//! Transfer of filters from and to servers with the module RedisBloom, chunk by chunk:
+//! `BF.SCANDUMP` reads a chunk, and `BF.LOADCHUNK` writes one.
 
 use anyhow::{anyhow, bail};
 use redis::{Value, cmd};
@@ -13,10 +14,10 @@ use urlseen_core::redis::link::Link;
 const SCANDUMP: &str = "BF.SCANDUMP";
 const LOADCHUNK: &str = "BF.LOADCHUNK";
 
-/// Reply of `TYPE` for a filter.
+/// Reply of the command `TYPE` for a key that holds a filter of RedisBloom.
 pub(in crate::cli) const TYPE: &str = "MBbloom--";
 
-/// Reads the filter of a key. Refuses a filter whose layers take more than `limit` bytes.
+/// Reads the filter at a key. Refuses a filter whose layers take more than `limit` bytes.
 pub(in crate::cli) async fn dump(
     address: &RedisAddress,
     key: &str,
@@ -63,8 +64,8 @@ pub(in crate::cli) async fn load(
              delete it first"
         );
     }
-    // A server without the module quotes the unknown command in its error. So this command is
-    // short.
+    // This command only tests if the server has the module. It is short, because a server without
+    // the module repeats the unknown command in its error.
     match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
         Ok(_) | Err(LinkError::Refused { .. }) => {}
         Err(trouble) => return Err(named(trouble, address, SCANDUMP)),
@@ -81,7 +82,7 @@ pub(in crate::cli) async fn load(
                 done += data.len() as u64;
                 bar.show(done, all);
             }
-            // The key was not there before, and a refused first chunk does not make it.
+            // The key did not exist before, and a refused first chunk does not create it.
             Err(why) if is_first && !is_unknown(&why) => {
                 return Err(named(why, address, LOADCHUNK));
             }
@@ -113,8 +114,8 @@ pub(in crate::cli) async fn load(
     Ok(())
 }
 
-/// Removes a key that the load made, on `link` or a new connection. Returns true if the key is
-/// gone.
+/// Removes a key that the load has created. Uses `link`. If there is none or it fails, uses a new
+/// connection. Returns true if the key is gone.
 async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
     let mut unlink = cmd("UNLINK");
     unlink.arg(key);
@@ -153,7 +154,7 @@ async fn chunk(
     }
 }
 
-/// Turns an unknown command into the error that the module is missing.
+/// Replaces the error for an unknown command: the new error says that the module is missing.
 fn named(trouble: LinkError, address: &RedisAddress, command: &str) -> anyhow::Error {
     match trouble {
         LinkError::UnknownCommand { .. } => anyhow!(

@@ -1,4 +1,4 @@
-//! Sets of scrapy-redis: their export to files, and additions from an archive.
+//! Export of a set of scrapy-redis to a file, and additions from an archive to such a set.
 
 use std::io::{self, Write};
 
@@ -71,7 +71,7 @@ pub(in crate::cli) async fn members(
     }
 }
 
-/// Set that gets fingerprints, a page at a time.
+/// Set to which a command adds fingerprints, one page at a time.
 pub(in crate::cli) struct Filling {
     link: Link,
     key: String,
@@ -117,7 +117,7 @@ impl Filling {
     }
 }
 
-/// Writes a fingerprint in a form.
+/// Writes a fingerprint to `output` in the given form.
 ///
 /// # Errors
 /// The output fails.

@@ -19,7 +19,7 @@ pub(super) use shards::{Counted, Pair, Shards};
 /// Number of bytes of a filter that a command reads or writes at once.
 pub(super) const PAGE: usize = 4 << 20;
 
-/// Names of the rules of a filter that have no key in the configuration.
+/// Names of the rules that decide the bits of a filter and are not in the configuration.
 const RULES: [&str; 3] =
     ["the rule of positions", "the rule of shards", "the version of fingerprint.algorithm"];
 
@@ -32,7 +32,8 @@ urlseen made the filter in Redis, Redis also holds the parameters of the filter.
 project made the filter, set its parameters in the configuration. Set the password of Redis in \
 URLSEEN_REDIS_PASSWORD.";
 
-/// Adds the notation of filters to the long help of a command, before its exit statuses.
+/// Adds [`NOTATION`], the text on naming a filter, to the long help of a command. The text comes
+/// before the exit statuses.
 pub(super) fn grammar(command: clap::Command) -> clap::Command {
     let foot = command.get_after_help().map(ToString::to_string).unwrap_or_default();
     command.after_long_help(format!("{NOTATION}\n\n{foot}"))

@@ -1,4 +1,4 @@
-//! Filters in Redis, which commands read by pages.
+//! Filters in Redis, which commands read page by page.
 
 use std::collections::BTreeSet;
 
@@ -99,7 +99,8 @@ impl RedisOperand {
         Err(usage(words))
     }
 
-    /// Returns the shards of a filter whose strings are its shards, byte for byte.
+    /// Returns the shards of a filter. Each string of the filter in Redis is one shard, byte for
+    /// byte.
     fn into_shards(self, spec: &FilterSpec) -> anyhow::Result<Shards> {
         let Self { runtime, mut link, filter } = self;
         let parameters = spec.parameters.clone();
@@ -138,7 +139,8 @@ impl RedisOperand {
                 let length = (bytes - offset).min(PAGE as u64);
                 let (of_a, of_b) =
                     (a.page(number, offset, length)?, b.page(number, offset, length)?);
-                // The crowded bytes are within the first page.
+                // Bytes that the estimate must skip are at the start of the string, in its first
+                // page.
                 let crowded = if offset == 0 { cells.crowded_bytes().min(length) } else { 0 };
                 let from = usize::try_from(crowded)?;
                 ones.add(&of_a[from..], &of_b[from..]);

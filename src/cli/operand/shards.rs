@@ -16,7 +16,7 @@ type Read = dyn FnMut(ShardId) -> anyhow::Result<Box<dyn FilterKind>>;
 pub(in crate::cli) struct Shards {
     ids: Vec<ShardId>,
     read: Box<Read>,
-    /// Only shard of a filter with one shard.
+    /// The shard of a filter that has only one shard.
     whole: Option<Box<dyn FilterKind>>,
     /// Forgotten keys that have not passed again.
     tombstones: BTreeSet<(ShardId, u128)>,
@@ -34,7 +34,7 @@ impl Shards {
         let ids = ShardId::all().take(count).collect();
         let mut whole = if count == 1 { Some(read(ShardId::WHOLE)?) } else { None };
         if let Some(empty) = whole.as_mut().filter(|whole| whole.layers().is_empty()) {
-            // This makes the first layer.
+            // Reserving room for keys creates the first layer.
             empty.reserve(&[1; SHARDS])?;
         }
         let layers = whole.as_ref().map_or_else(Vec::new, |whole| whole.layers());
@@ -55,7 +55,7 @@ impl Shards {
     }
 }
 
-/// Same shard of two filters.
+/// Two shards with the same id, one of each filter.
 pub(in crate::cli) struct Pair {
     pub(in crate::cli) shard: ShardId,
     a: Box<dyn FilterKind>,
@@ -104,7 +104,7 @@ impl Pair {
 /// Counts of two filters.
 #[derive(Default)]
 pub(in crate::cli) struct Counted {
-    /// Numbers of keys, as the bits tell them.
+    /// Numbers of keys: exact for filters that can list their keys, else estimated from the bits.
     pub(in crate::cli) totals: Totals,
     /// Numbers of bits that are 1.
     pub(in crate::cli) ones: Ones,

@@ -16,10 +16,11 @@ use super::settings::Settings;
 
 mod table;
 
-/// Maximum number of foreign rejects that the command names.
+/// Maximum number of foreign rejects that the command prints. Foreign rejects are entries of the
+/// list that urlseen did not write.
 const NAMED: u64 = 20;
 
-/// Maximum width of a foreign reject in a message, in columns.
+/// Maximum width of such an entry in a message, in columns.
 const SHOWN: usize = 200;
 
 /// List, requeue or drop the items that the daemon failed to read.
@@ -143,7 +144,7 @@ async fn drop_rejects(
     Ok(Outcome::Done)
 }
 
-/// Requeues or drops the selected rejects, and names the foreign rejects.
+/// Requeues or drops the selected rejects. Prints the entries that urlseen did not write.
 async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow::Result<Sorted> {
     let bar = Bar::counting("rejects");
     let mut last = Sorted::default();
@@ -173,7 +174,7 @@ async fn sort(mut list: RejectsList, fate: Fate, reason: Option<&str>) -> anyhow
     Ok(sorted)
 }
 
-/// Names rejects that urlseen did not write. `total` is the number of such rejects so far,
+/// Prints entries that urlseen did not write. `total` is the number of such entries so far,
 /// including the given ones.
 fn name_foreign(total: u64, foreign: &[&[u8]]) {
     let before = total - foreign.len() as u64;

@@ -23,7 +23,7 @@ const LIMIT: u64 = 20;
 const TIME: usize = 24;
 const REASON: usize = 50;
 
-/// Text for a field that a foreign reject lacks.
+/// Text for the missing time of an entry that urlseen did not write.
 const NONE: &str = "-";
 
 /// Show rejects with time, reason and item, the newest last.
@@ -56,7 +56,7 @@ pub(super) async fn show(mut list: RejectsList, args: &RejectListArgs) -> anyhow
     let limit = args.limit.unwrap_or(if args.json { 0 } else { LIMIT });
     let limit = if limit == 0 { u64::MAX } else { limit };
     let mut scan = list.scan().await?;
-    // Without a reason all rejects count, so the command need not read older ones than the limit.
+    // Without `--reason`, the command shows the newest rejects, and need not read older ones.
     let skipped = match args.reason {
         None => scan.len().saturating_sub(limit),
         Some(_) => 0,

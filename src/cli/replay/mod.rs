@@ -105,7 +105,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let is_bad = tally.rejected + tally.given_bad + tally.without > 0;
     let is_nothing = tally.items == 0;
     let report = match report {
-        // Without items there is nothing to report.
+        // The replay failed before its first item, so there is nothing to report.
         Report { ending: Ending::Failed(error), .. } if is_nothing => return Err(error.into()),
         report => report,
     };
@@ -182,7 +182,7 @@ fn listen() -> anyhow::Result<Arc<AtomicBool>> {
     let mut signals = runtime.block_on(async { shutdown::listen() })?;
     std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
         runtime.block_on(async {
-            // Ends only with the process.
+            // Waits for the first signal, and afterwards until the process ends.
             let _ = signals.wait_for(|stop| *stop).await;
             asked.store(true, Ordering::Relaxed);
             std::future::pending::<()>().await;

@@ -24,7 +24,7 @@ const LEAST: f64 = 1e-13;
 /// Returns the memory that a crawl needs with a kind of filter: bytes in the daemon, and if the
 /// filter is in Redis, the minimum and maximum bytes in Redis.
 fn memory(lane: &LaneReport, config: &Config) -> (u64, Option<[u64; 2]>) {
-    // Below 2^53, and positive.
+    // The number is positive, and below 2^53.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let without_filter = DAEMON_BYTES as u64;
     // The configured place counts only for a kind that can be in both places.

@@ -6,12 +6,13 @@ use crate::admin::Limits;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 
-/// Maximum number of connections to Redis: for commands, for the wait on the source, and for the
-/// proof or release of the lease.
+/// Maximum number of connections to Redis. They are for commands, for the wait on the source, and
+/// for the proof or release of the lease.
 const REDIS: u64 = 4;
 
-/// Maximum number of open files and directories of the storage folder: lock, log, earlier logs
-/// before their sync, snapshot, imports, and files for recovery.
+/// Maximum number of files and directories of the storage folder that are open at the same time:
+/// the lock, the log, earlier logs until their sync, a snapshot, the file `imports`, and files that
+/// a recovery reads.
 const FILES: u64 = 16;
 
 /// Reserve for short uses (name servers, certificates, `/proc`) and for the async runtimes.
@@ -23,7 +24,7 @@ fn needs(config: &Config, open: u64) -> [(u64, &'static str); 6] {
     let is_local = config.filter.place == FilterPlace::Local;
     let has_redis = config.source.kind != SourceKind::None || !is_local;
     let connections = Limits::default().connections as u64;
-    // The connections of each listener, the listener, and for a socket its folder.
+    // Each listener needs its connections and itself. The Unix socket also needs its folder.
     let socket = if is_local { connections + 2 } else { 0 };
     let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };
     // The clients, the listener, and one client that is being refused.
@@ -42,12 +43,12 @@ fn total(needs: &[(u64, &str)]) -> u64 {
     needs.iter().map(|(count, _)| count).sum()
 }
 
-/// Returns the number of open file descriptors of this process, or 3 if the system does not tell.
+/// Returns the number of open file descriptors of this process, or 3 if the number is unknown.
 fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// Returns a key and its fault if the hard limit is too low for the configuration.
+/// Returns a configuration key and its fault if the hard limit is too low for the configuration.
 pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let needs = needs(config, open());
@@ -91,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn each_use_counts_where_it_is_configured() {
+    fn each_use_counts_only_if_it_is_configured() {
         let least = total(&[]);
         assert_eq!(least, 34 + 4 + 16 + 32 + 3);
         assert_eq!(total(&["admin.listen=127.0.0.1:0"]), least + 33);

@@ -203,8 +203,8 @@ async fn serve(
     Ok(tasks)
 }
 
-/// Opens the filter, and prepares the work of a run, its view and its tasks. Returns `None` if the
-/// process was told to stop during standby.
+/// Opens the filter. Returns the work of the run, the view for the admin endpoint, and the tasks
+/// that serve clients. Returns `None` if the process was told to stop during standby.
 async fn prepare(
     args: &RunArgs,
     config: &Config,

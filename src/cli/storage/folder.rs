@@ -26,7 +26,8 @@ pub(in crate::cli) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome>
     } else {
         print(&look, dir, out)?;
     }
-    // While a daemon writes, the last record of the log can be incomplete.
+    // While a daemon uses the folder, damage does not count: the last record of the log may just
+    // be incomplete.
     let is_whole = look.damages.is_empty() || look.is_held;
     Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
 }

@@ -43,7 +43,7 @@ impl Repair {
         Ok(Self { context, filter })
     }
 
-    /// Makes the crawl continue with the filter. Adds and removes no fingerprints.
+    /// Makes the crawl continue with the filter as it is. Neither adds nor removes fingerprints.
     pub(super) fn adopt(mut self) -> anyhow::Result<Outcome> {
         let (mut upkeep, name) = (self.lease()?, self.name());
         let theirs = upkeep.standing().head;
@@ -51,7 +51,7 @@ impl Repair {
         let (filter, head, line) = match filter {
             StoppedFilter::Local(folder) => {
                 let (keeping, items) = (start::keeping(&config)?, start::items(&config));
-                // One thread is enough: nothing is judged.
+                // One thread is enough, because this command tests no items.
                 let mut store = start::kept(*folder, keeping, items, 1)?;
                 let head = store.adopt(theirs)?;
                 let keys = HumanCount(store.engine.gauges().keys().iter().sum());
@@ -140,7 +140,7 @@ impl Repair {
         }
     }
 
-    /// Returns a warning for questions, if other crawls may use the filter.
+    /// Returns the part of a question that warns of other crawls, if they may use the filter.
     fn shared(&self) -> &'static str {
         match &self.filter {
             StoppedFilter::Local(_) => "",

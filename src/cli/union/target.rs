@@ -1,4 +1,4 @@
-//! New filter in Redis, which gets its key only when it is complete.
+//! New filter in Redis. It has temporary keys until it is complete.
 
 use std::any::Any;
 
@@ -23,7 +23,7 @@ pub(super) struct RedisTarget {
 }
 
 impl RedisTarget {
-    /// Begins a filter with the settings of `like`. `text` is its place: a URL, `#` and a key.
+    /// Begins a filter with the settings of `like`. `text` names its place as a URL, `#` and a key.
     pub(super) fn begin(text: &str, settings: &Settings, like: &Config) -> anyhow::Result<Self> {
         let Address { config, key } = Address::parse(text, settings)?;
         let mut wanted = like.clone();

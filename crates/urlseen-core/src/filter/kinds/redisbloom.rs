@@ -81,7 +81,9 @@ impl KindParameters for RedisBloomParameters {
         match self.0.map(|reservation| reservation.expansion) {
             None => "imported".to_owned(),
             Some(0) => "it does not grow".to_owned(),
-            Some(times) => format!("it grows by layers of {times} times the last"),
+            Some(times) => {
+                format!("it grows: each new layer has {times} times the capacity of the last")
+            }
         }
     }
 
