@@ -18,7 +18,8 @@ pub(crate) struct Upkeep {
 }
 
 impl Upkeep {
-    /// Takes the lease as `run`. The lease may still belong to one of the `dead` runs.
+    /// Takes the lease for the run with the id `run`. The lease may still belong to one of the runs
+    /// in `dead`, which have ended.
     pub(crate) async fn begin(
         address: &RedisAddress,
         protocol: Protocol,

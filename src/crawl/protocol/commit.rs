@@ -18,9 +18,9 @@ use urlseen_engine::item::batch::{Batch, Ready};
 pub struct Order<'a> {
     /// Token of the lease under which the daemon commits.
     pub token: &'a Token,
-    /// Judged or sifted batch to commit.
+    /// Batch to commit. With a filter in Redis, Redis tests its items during the commit.
     pub batch: &'a Batch<Ready>,
-    /// Rejects of the batch's items that could not be read.
+    /// Rejects for those items of the batch that the daemon could not read.
     pub rejects: &'a Rejects,
     /// Cursor before the first item of the batch.
     pub before: Cursor,
@@ -41,13 +41,13 @@ const SMALL_BYTES: usize = 64 << 10;
 pub struct Rejects {
     /// Rejects that contain the rejected items.
     pub(crate) whole: Vec<Vec<u8>>,
-    /// Rejects without the rejected item, because the item is too large. Each has the place of the
-    /// item in the batch; the places ascend.
+    /// Rejects without the rejected item, because the item is too large. Each has the place of its
+    /// item in the batch, in ascending order.
     pub(crate) oversize: Vec<(usize, Vec<u8>)>,
 }
 
 impl Rejects {
-    /// Adds the reject of the item at a place. Places ascend.
+    /// Adds the reject of the item at `place` in the batch. Places must come in ascending order.
     pub(crate) fn push(&mut self, place: usize, reject: Written) {
         if reject.is_oversize {
             self.oversize.push((place, reject.json));
@@ -70,8 +70,9 @@ impl Rejects {
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Appends the rejects to the arguments of a script's call. An earlier argument of the call is
-    /// the number of whole rejects. `mark` names an item by its place.
+    /// Appends the rejects to the arguments of a script. From an earlier argument, the script knows
+    /// the number of rejects in `whole`. For an oversize item, `mark` makes the argument that names
+    /// the item, from its place in the batch.
     pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
@@ -80,7 +81,7 @@ impl Rejects {
     }
 }
 
-/// Commands that commit a batch.
+/// Commands that commit a batch, as one script or as a transaction.
 #[derive(Debug)]
 pub enum Commit {
     /// One script that checks everything, and then pushes.
@@ -88,7 +89,7 @@ pub enum Commit {
     /// A plain push and a script, in one transaction. The script completes the commit, or takes the
     /// push back.
     Transaction {
-        /// Probes that prove the permission to take the push back, and then the push.
+        /// Probes that fail if Redis would not permit to take the push back, and then the push.
         push: Vec<Packed>,
         /// Script that checks the push and completes the commit.
         script: Cmd,
@@ -107,7 +108,7 @@ impl Protocol {
         }
     }
 
-    /// Commits a batch whose items have been judged, by a plain push and a script.
+    /// Builds the commit of a batch by a plain push and a script. The daemon has tested the items.
     fn commit_pushed(&self, order: Order<'_>, plain: &dyn PlainSink) -> Commit {
         let Order { batch, rejects, rejects_max, .. } = order;
         let sink = &self.keys.sink;
@@ -121,7 +122,8 @@ impl Protocol {
             push.push(plain.push(sink, count, bytes, &mut items));
         }
         drop(items);
-        // The script is sent as text. An unknown hash would fail only after the push.
+        // The script is sent as text. If its hash were sent, and Redis did not know it, the script
+        // would fail after the push.
         let mut script = self.eval("commit", &self.own_keys(&[]));
         script.arg(order.token.as_str());
         self.begin_commit(order, &mut script);
@@ -130,7 +132,7 @@ impl Protocol {
         Commit::Transaction { push, script }
     }
 
-    /// Commits a batch by a script that pushes the items, which are among its arguments.
+    /// Builds the commit of a batch by one script. It gets the items as arguments and pushes them.
     fn commit_pushing(&self, order: Order<'_>) -> Cmd {
         let Order { token, batch, rejects, rejects_max, .. } = order;
         let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);
@@ -148,8 +150,8 @@ impl Protocol {
         }
     }
 
-    /// Commits a batch to a filter in Redis. The call carries the items that may be unseen, and the
-    /// places in the filter by which the script judges them.
+    /// Builds the commit of a batch to a filter in Redis. The script gets the items that may be
+    /// unseen, and the places in the filter at which it tests them.
     fn commit_shared(&self, order: Order<'_>, judge: &Judge) -> Cmd {
         let Order { token, batch, rejects, rejects_max, .. } = order;
         let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
@@ -163,8 +165,8 @@ impl Protocol {
         command
     }
 
-    /// Returns the maximum number of items that Redis may judge in one commit; `None` if the daemon
-    /// judges.
+    /// Returns the maximum number of items that Redis may test in one commit. Returns `None` if the
+    /// daemon tests the items.
     pub(crate) fn most_judged(&self) -> Option<usize> {
         self.judge.as_ref().map(Judge::most)
     }

@@ -4,8 +4,7 @@ use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::redis_kind::Content;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Adds to `needs` the keys and commands that the server must permit for judging by a filter in
-/// Redis.
+/// Adds to `needs` the keys and commands of a filter in Redis, which the server must permit.
 pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let used = filter.used();
     for &number in &used {

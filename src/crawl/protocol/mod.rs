@@ -33,9 +33,9 @@ use urlseen_engine::config::Config;
 pub(crate) use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::flow::source::{List, Source, open};
 
-/// Maximum number of items that a clean exit moves to give the claimed items back. If the source or
-/// the list of claimed items is empty, one rename is enough. Otherwise Redis serves no other client
-/// for about a microsecond per item.
+/// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
+/// source or the list of claimed items is empty, one rename is enough. Otherwise Redis serves no
+/// other client for about a microsecond per item.
 pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
 /// Functions that all scripts share, in addition to [`COMMON`].
@@ -44,14 +44,15 @@ const SHARED: &str = include_str!("lua/shared.lua");
 /// Functions that all commits share.
 const COMMITTING: &str = include_str!("lua/committing.lua");
 
-/// Calls for one crawl's keys, source and sink.
+/// Builder of the commands to Redis for one crawl, and reader of their replies.
 pub struct Protocol {
     keys: Keys,
     source: Box<dyn Source>,
     sink: Box<dyn Sink>,
     /// Scripts by the names of their files.
     scripts: BTreeMap<&'static str, Script>,
-    /// True if a script can check the permissions of its user. Then a small batch needs no probes.
+    /// True if a script can check the permissions of its user. Then a small batch needs no plain
+    /// push with probes before it.
     has_acl_check: bool,
     /// Filter in Redis; `None` if the daemon has the filter.
     judge: Option<Judge>,
@@ -105,7 +106,7 @@ impl Protocol {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
     }
 
-    /// Names of the crawl's keys in Redis.
+    /// Returns the names of the crawl's keys in Redis.
     pub(crate) fn keys(&self) -> &Keys {
         &self.keys
     }

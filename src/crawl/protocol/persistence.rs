@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use urlseen_core::storage::Moment;
 
-/// Minimum age of the horizon. This age is enough, with a large reserve, for an append-only file
-/// that Redis flushes every second.
+/// Minimum age of the horizon, which is the moment of the oldest data with which Redis may come
+/// back. This age is enough, with a large reserve, for an append-only file that Redis flushes every
+/// second.
 const LEAST: Duration = Duration::from_mins(1);
 
 /// Maximum number of seconds that rounding adds to the start and the end of a save.
@@ -72,8 +73,8 @@ impl Persistence {
         let at = Duration::from_secs(info.number("rdb_last_save_time")?);
         let before = self.ahead.replace(ahead).unwrap_or(ahead);
         if self.save.as_ref().is_none_or(|save| save.at != at) {
-            // Redis saved after the last answer. Its clock then had the lead of the last answer, of
-            // this answer, or one in between.
+            // Redis has saved since the last answer. At the save, its clock had the lead of the
+            // last answer, the lead of this answer, or a lead in between.
             let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
             self.save = Some(Save { at, ahead });
         }
@@ -81,7 +82,7 @@ impl Persistence {
             return Some(Duration::ZERO);
         }
         let clock = now + self.save.as_ref()?.ahead?;
-        // -1 if the server has made no save in the background.
+        // Redis reports -1 if it has made no save in the background.
         let took = Duration::from_secs(info.number("rdb_last_bgsave_time_sec").unwrap_or(0));
         Some((clock + SLACK).checked_sub(at)? + took)
     }
@@ -106,10 +107,10 @@ impl Persistence {
         self.offsets.push((offset, now));
         let lowest = self.replicas.values().map(|&(offset, _)| offset).min().unwrap_or(offset);
         let reached = self.offsets.iter().rposition(|&(offset, _)| offset <= lowest);
-        // Only an unknown replica could come back with older data.
+        // All known replicas have reached this offset, so earlier entries are not needed.
         self.offsets.drain(..reached.unwrap_or(0));
         if self.offsets.len() > OFFSETS_MAX {
-            // Drops the newest offset. The next offset proves the same a little later.
+            // Drops the newest entry. The next answer adds a similar one, a little later.
             self.offsets.pop();
         }
         let (_, at) = self.offsets.first().filter(|_| reached.is_some() && is_known)?;
@@ -149,14 +150,15 @@ mod tests {
 
     use super::*;
 
-    /// Returns how many seconds the horizon lies before `asked`, in seconds since boot.
+    /// Returns the number of seconds from the horizon to `asked`, a time in seconds since boot.
     fn reach(persistence: &mut Persistence, asked: u64, info: &str) -> Option<u64> {
         let asked = Moment::new("this boot", Duration::from_secs(asked));
         let horizon = persistence.horizon(info, asked)?;
         Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
     }
 
-    /// Builds the answer at this second of Redis's clock.
+    /// Builds an answer to `INFO`. On Redis's clock, the answer is from the second `now`, and the
+    /// last save from the second `saved`.
     fn saves(now: u64, aof: u8, saved: u64, took: &str) -> String {
         format!(
             "# Server\r\nrun_id:aa\r\nserver_time_usec:{now}000000\r\n# Persistence\r\n\
@@ -205,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn a_replica_takes_the_horizon_back_to_where_its_primary_was_as_far() {
+    fn with_a_lagging_replica_the_horizon_is_when_the_primary_had_its_offset() {
         let info = |offset: u64, replicas: &[(&str, u64)]| {
             let mut info = saves(10_000, 1, 9999, "0") + "# Replication\r\nrole:master\r\n";
             for (number, (state, offset)) in replicas.iter().enumerate() {
@@ -224,12 +226,12 @@ mod tests {
         assert_eq!(ask(1000, 500, &[]), Some(60));
         assert_eq!(ask(1100, 600, &[("online", 600), ("online", 600)]), Some(60));
         assert_eq!(ask(1200, 700, &[("online", 700), ("online", 650)]), Some(100));
-        // The second is stopped, and later on it is not connected any more.
+        // The second replica stops, and later it is no longer connected.
         assert_eq!(ask(1300, 800, &[("online", 800), ("online", 650)]), Some(200));
         assert_eq!(ask(1400, 900, &[("online", 900)]), Some(300));
         assert_eq!(ask(1500, 950, &[("online", 940)]), Some(400));
         assert_eq!(ask(1600, 990, &[("online", 980), ("wait_bgsave", 0)]), None);
-        // It is not heard of for an hour.
+        // An hour after its last report, the second replica no longer counts.
         assert_eq!(ask(1300 + 3600, 2000, &[("online", 1999)]), Some(3300));
         assert_eq!(ask(5000, 2100, &[("online", 2100)]), Some(60));
 

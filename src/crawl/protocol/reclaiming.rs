@@ -1,9 +1,10 @@
-//! Keys and commands that a server must permit for reclaiming held requests.
+//! Keys and commands that a server must permit, so that the daemon can requeue the held requests of
+//! stopped consumers.
 
 use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::preflight::{KeyKind, KeyOwner, Needs};
 
-/// Adds the keys and commands that the server must permit for reclaiming held requests.
+/// Adds to `needs` the keys and commands for requeuing held requests.
 pub(super) fn add(calls: &Calls, needs: &mut Needs) {
     let (keys, record) = (calls.keys(), calls.record());
     let (consumers, requeues) = (keys.consumers.as_str(), keys.requeues.as_str());

@@ -48,7 +48,7 @@ pub(crate) struct GivenBack {
     pub(crate) source: u64,
 }
 
-/// Reason why a script changed nothing, for which a new session can continue.
+/// Reason why a script changed nothing. After any of these reasons, a new session can continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ScriptError {
@@ -68,7 +68,7 @@ pub enum ScriptError {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ProtocolError {
-    /// Redis failed, or the connection to it.
+    /// Redis or the connection to Redis failed.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// A script changed nothing, and a new session can continue.

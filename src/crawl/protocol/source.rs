@@ -23,9 +23,10 @@ impl Protocol {
         [lease, state, source, processing, earlier_processing]
     }
 
-    /// Reads a cursor of the source. `left` is the number of items after the place.
+    /// Makes a cursor from the text of a place in the source. `left` is the number of items after
+    /// the place.
     pub(super) fn cursor(&self, place: &str, left: u64) -> Result<Cursor, ProtocolError> {
-        let unknown = || nonsense("where the source stands", &place);
+        let unknown = || nonsense("the question for the source's place", &place);
         Ok(Cursor { place: self.source.place(place).ok_or_else(unknown)?, left })
     }
 
@@ -35,7 +36,7 @@ impl Protocol {
     }
 
     /// Reads the reply to [`Protocol::claim`]. Returns the place after the last commit with the
-    /// number of items after the place, and the number of items that disappeared unread.
+    /// number of items after the place, and the number of items that were deleted unread.
     pub(crate) fn claimed(&self, reply: Value) -> Result<(Cursor, u64), ProtocolError> {
         let (place, left, lost): (String, _, _) = values("claim", reply)?;
         Ok((self.cursor(&place, left)?, lost))

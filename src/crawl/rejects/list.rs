@@ -27,10 +27,11 @@ pub struct RejectsList {
     window: usize,
 }
 
-/// Pass over the rejects, from the oldest to the newest. Rejects of oversize items come last.
+/// One pass over the rejects, from the oldest to the newest. Rejects of oversize items come last.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Scan {
-    /// Number of rejects to read of each kind: aside, on the list, of oversize items.
+    /// Numbers of rejects to read: those that an interrupted sort has set aside, those on the list,
+    /// and those of oversize items.
     lengths: [u64; 3],
     at: u64,
 }

@@ -3,8 +3,8 @@
 //! The daemon appends at the right end of the list. With `rejects.when_full = "drop-oldest"` the
 //! daemon also drops from the left end. [`RejectsList::sort`] first sets the list aside under a key
 //! of urlseen's own. So it sorts exactly the rejects of that moment, even if the daemon adds more
-//! meanwhile. Then it puts the rejects that stay back, before those on the list. A process that is
-//! killed leaves rejects aside, and the next process puts them back.
+//! meanwhile. Then it puts the kept rejects on the list again, before newer ones. If the process is
+//! killed, rejects are still aside, and the next sort puts them on the list again.
 //!
 //! An item that is too large for a reject is kept in another list, after its reject. The scripts
 //! move and drop both together, and the item does not leave Redis. The rejects of oversize items

@@ -50,9 +50,9 @@ struct Chunk<'a> {
 }
 
 impl RejectsList {
-    /// Sorts all rejects that are in Redis now, the oldest first. A reject for which `wanted` is
-    /// true meets `fate`. `watch` receives the counts at the start and after each step, with the
-    /// foreign rejects of that step.
+    /// Sorts all rejects that are in Redis now, the oldest first. `fate` applies to the rejects for
+    /// which `wanted` returns true. `watch` gets the counts at the start and after each step. It
+    /// also gets the rejects of that step that urlseen did not write.
     ///
     /// Each step is one script. If the process is killed or loses the connection between two steps,
     /// no item is lost or repeated: the next process finds the unsorted rejects. In that case, the
@@ -70,7 +70,7 @@ impl RejectsList {
         watch(&sorted, &[]);
         while sorted.seen() < listed {
             let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
-            // Another process has put the rejects back.
+            // No rejects are aside any more, because another process has put them on the list.
             if rejects.is_empty() {
                 break;
             }
@@ -88,7 +88,7 @@ impl RejectsList {
         self.give_back().await?;
         let mut left = oversize;
         while left > 0 {
-            // Another process has sorted the other rejects.
+            // If there is no such reject, another process has sorted them.
             let Some(json) = self.oversize(0).await? else { break };
             let reject = Reject::from_json(&json);
             let (fate, count) = match &reject {
@@ -126,7 +126,8 @@ impl RejectsList {
         Ok(())
     }
 
-    /// Carries out one step, unless another process has changed the rejects aside.
+    /// Carries out one step. Does nothing and returns false if another process has changed the
+    /// rejects that are aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
         let script = self.script(include_str!("lua/sort.lua"));

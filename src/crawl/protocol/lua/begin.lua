@@ -1,8 +1,8 @@
 -- Ties the crawl's state to a filter, and sets the crawl's head if Redis has none.
 -- Publishes the crawl record.
 -- KEYS: lease, state, crawl record
--- ARGV: token, filter id, format, seq, commit_id, then the fields and values of the record,
---       the protocol first
+-- ARGV: token, filter id, format, seq, commit_id, then the fields and values of the record.
+--       The first field is the protocol.
 local lease, state, record = unpack(KEYS)
 local token, filter, format, seq, commit_id = unpack(ARGV)
 

@@ -2,7 +2,7 @@
 -- KEYS: lease, state, the keys of the source
 -- ARGV: token
 -- Answers 'ok', the source's place, the number of items to read after the place, the number of
---         items that disappeared unread.
+--         items that were deleted from the source before urlseen read them.
 local lease, state = unpack(KEYS, 1, 2)
 
 local refusal = lease_refusal(lease, ARGV[1])

@@ -41,7 +41,7 @@ local function commit()
     return {'ok', sink_len, rejected_len, dropped}
 end
 
--- A transaction continues after a command that failed. Then the push may be missing.
+-- Redis executes a transaction to its end even if a command fails. So the push may be missing.
 if onward > 0 then
     local refusal = sink_refusal(sink, last_onward)
     if refusal then

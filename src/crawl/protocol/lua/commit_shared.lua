@@ -8,7 +8,7 @@
 --       maximum number of rejects (0: no limit), numbers of items to judge, of extras and of
 --       rejects, the places, the items, the extras, the rejects, then mark and reject of each
 --       oversize item
--- `judge` uses the places and the extras.
+-- The function `judge`, which belongs to the kind of filter, reads the places and the extras.
 -- Answers 'ok', length of the sink, number of rejects, number of dropped rejects, number of unseen
 --         items.
 local lease, state, claimed, sink, rejected, oversize = unpack(KEYS, 1, 6)

@@ -1,4 +1,5 @@
--- Removes forgotten items after the log has them. Stores rejects for the unreadable items.
+-- Removes items to forget from their list after the daemon's log has them. Stores rejects for the
+-- unreadable items.
 -- KEYS: lease, forgetting, rejected, oversize
 -- ARGV: token, number of items to remove, number of rejects, the rejects, then number and reject of
 --       each oversize item

@@ -1,5 +1,5 @@
 -- Drops the oldest rejects.
--- KEYS: aside, rejected, oversize
+-- KEYS: aside (rejects that an interrupted sort has set aside), rejected, oversize
 -- ARGV: number of rejects to drop, number of rejects of oversize items to drop
 -- Answers the number of dropped rejects.
 local aside, rejected, oversize = unpack(KEYS)

@@ -1,7 +1,8 @@
--- Puts some of the rejects aside back before the rejects on the list, in their order.
+-- Moves some of the rejects that were set aside back to the list. They come before its other
+-- rejects, in their old order.
 -- KEYS: aside, rejected
 -- ARGV: maximum number of rejects to move
--- Answers the number of rejects still aside.
+-- Answers the number of rejects that are still aside.
 local aside, rejected = unpack(KEYS)
 
 local refusal = type_refusal(aside, 'list')

@@ -1,6 +1,7 @@
--- Sets all rejects aside, if no rejects are aside yet.
+-- Sets all rejects aside by a rename of their list, if no rejects are aside yet.
 -- KEYS: aside, rejected
--- Answers the number of rejects aside; -1 if rejects were aside before. Then nothing was done.
+-- Answers the number of rejects that are aside now; -1 if the script did nothing, because rejects
+--         were already aside.
 local aside, rejected = unpack(KEYS)
 
 local refusal = type_refusal(aside, 'list')

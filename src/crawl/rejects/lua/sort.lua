@@ -1,9 +1,9 @@
--- Sorts the first rejects aside. Some are removed, and the others move to the other end. After a
--- whole sort the others are in their order again.
+-- Sorts the first of the rejects that were set aside. Removes some of them, and moves the others to
+-- the other end of the list. After all rejects are sorted, the kept ones are in their old order.
 -- KEYS: aside, source
--- ARGV: number of rejects, the SHA-1 of all with a line feed after each, a digit for each ('1' to
---       remove the reject, '0' to keep it), items to push
--- Answers 1; 0 if the first rejects are others. Then nothing was done.
+-- ARGV: number of rejects to sort, the SHA-1 of these rejects with a line feed after each, a digit
+--       for each ('1' to remove the reject, '0' to keep it), items to push
+-- Answers 1; 0 if the script did nothing, because the first rejects have another SHA-1.
 local aside, source = unpack(KEYS)
 local count, fates = tonumber(ARGV[1]), ARGV[3]
 local first = 4

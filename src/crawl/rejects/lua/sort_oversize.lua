@@ -2,7 +2,7 @@
 -- its other end.
 -- KEYS: oversize, source
 -- ARGV: the reject, its fate ('requeue', 'drop' or 'keep')
--- Answers 1; 0 if another reject is the oldest. Then nothing was done.
+-- Answers 1; 0 if the script did nothing, because another reject is the oldest.
 local oversize, source = unpack(KEYS)
 local reject, fate = unpack(ARGV)
 
