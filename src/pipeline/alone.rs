@@ -39,7 +39,7 @@ impl Alone {
         Self { works, limit, when_full, board, stop }
     }
 
-    /// State of the run for watchers.
+    /// Returns the state of the run, which watchers can follow.
     pub(crate) fn live(&self) -> watch::Receiver<Live> {
         self.board.watch()
     }

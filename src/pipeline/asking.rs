@@ -1,4 +1,4 @@
-//! Events of the filter, and answers to queries during all phases of a run.
+//! Processing of the filter's events, so that clients get answers in all phases of a run.
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,7 +21,7 @@ impl Pipeline {
             Event::Sifted(batch) => self.queue_parts(batch),
             Event::Full(why) => {
                 error!(
-                    "{why}. The batches that are already judged are committed. Then the run \
+                    "{why}. The daemon still commits the batches that it has tested. Then the run \
                      ends"
                 );
             }

@@ -22,7 +22,7 @@ pub struct Report {
     pub(crate) asked: Asked,
     /// Seconds since the start.
     pub seconds: f64,
-    /// Items that wait in the source, as last seen.
+    /// Items that waited in the source when the daemon last read its length.
     pub(crate) source: u64,
     /// Items that are claimed and not committed.
     pub(crate) processing: u64,
@@ -63,7 +63,7 @@ impl Board {
         &mut self.now.status.counts
     }
 
-    /// Counts committed batches. If Redis has judged them, `unseen` is the number of their unseen
+    /// Counts committed batches. If the filter is in Redis, `unseen` is the number of their unseen
     /// items.
     pub(super) fn count<'a>(
         &mut self,

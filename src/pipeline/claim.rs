@@ -11,11 +11,12 @@ use urlseen_engine::engine::store::Storage;
 #[derive(Debug)]
 pub(super) struct Claim {
     run: RandomId,
-    /// Earlier runs that the folder lists, after this run was announced. All of them have ended.
+    /// Earlier runs that the folder lists. All of them have ended. `None` until the folder also
+    /// lists this run.
     dead: Option<Vec<RandomId>>,
     /// True if the run has asked for the lease. The run may then hold the lease.
     pub(super) is_made: bool,
-    /// Holder of the lease that the last message named.
+    /// Name of the lease's holder in the last log line.
     told: Option<String>,
 }
 

@@ -10,11 +10,11 @@ macro_rules! counters {
         /// Counts since the daemon was started. They never decrease.
         #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         pub struct Counts {
-            /// Committed items that were unseen, and were passed on.
+            /// Committed items that were unseen. They are in the sink.
             pub unseen: u64,
             /// Committed items that had been seen before.
             pub seen: u64,
-            /// Items that were passed on without a check, because of their `dont_filter` or a rule.
+            /// Items that went to the sink without a check, because of `dont_filter` or a rule.
             pub unfiltered: u64,
             /// Items that could not be read.
             pub rejected: u64,
@@ -27,8 +27,8 @@ macro_rules! counters {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Returns the events that have happened and that do not happen in a healthy run, with
-            /// their numbers.
+            /// Returns the number and name of each event that has happened, and that does not
+            /// happen in a healthy run.
             pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
                 let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
                 all.into_iter().filter(|&(count, _)| count > 0)
@@ -57,7 +57,7 @@ impl Counts {
         self.unseen + self.seen + self.unfiltered + self.rejected
     }
 
-    /// Adds committed batches. If Redis has judged them, `unseen` is the number of their unseen
+    /// Adds committed batches. If the filter is in Redis, `unseen` is the number of their unseen
     /// items.
     pub(crate) fn add<'a>(
         &mut self,

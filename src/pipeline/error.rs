@@ -37,7 +37,7 @@ pub enum RunError {
     /// The storage thread panicked.
     #[error(transparent)]
     Storage(#[from] StorageDied),
-    /// A part of the daemon ended before the daemon.
+    /// A task of the daemon, such as the admin endpoint, ended before the daemon.
     #[error("{0} ended, so the daemon ends too. See the messages above, and start again")]
     Ended(&'static str),
     /// The system could not start a thread.
@@ -152,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn want_of_descriptors_passes_and_a_full_disk_does_not() {
+    fn a_lack_of_descriptors_is_retried_and_a_full_disk_is_not() {
         // ENFILE, EMFILE, ENOSPC, EIO
         for (number, is_mendable) in [(23, true), (24, true), (28, false), (5, false)] {
             let unreadable = Box::new(RecoveryError::Io(error(number)));

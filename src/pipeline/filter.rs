@@ -18,7 +18,7 @@ use urlseen_core::storage::{Finished, Head, Moment};
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::{Footprint, MismatchError, Reach};
 
-/// Filter at work in a run.
+/// Filter that a run uses.
 pub(super) struct RunFilter {
     pub(super) works: Works,
     /// The filter in Redis, if there is one.
@@ -190,7 +190,7 @@ impl Snapshots {
     /// Logs that a snapshot is finished.
     pub(super) fn tell(&mut self, finished: Finished) {
         let Finished { name, bytes, cut_by_bytes, .. } = finished;
-        info!("{name} is on the disk ({})", BinaryBytes(bytes));
+        info!("a snapshot of the filter is saved: {name} ({})", BinaryBytes(bytes));
         if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
             warn!(
                 "storage.horizon_bytes is too small for all snapshots that urlseen should keep. If \

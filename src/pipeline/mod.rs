@@ -201,7 +201,7 @@ impl Pipeline {
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
-                // A standby has no batches to finish.
+                // A process that waits for the lease has no batches, so it ends without an error.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }
         }
@@ -271,7 +271,7 @@ impl Pipeline {
         self.board.report(self.filter.status())
     }
 
-    /// Returns the number of items that passed by each rule.
+    /// Returns the number of items that each rule let pass.
     pub(crate) fn passed(&self) -> &[Passed] {
         &self.board.now.status.passed
     }

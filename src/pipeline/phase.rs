@@ -29,7 +29,7 @@ pub enum Phase {
         /// List that commits wait for.
         by: Backpressure,
     },
-    /// The connection is lost. The daemon continues once Redis answers again.
+    /// The connection to Redis is lost. The daemon continues once Redis answers again.
     RedisAway {
         /// Last error of the connection.
         trouble: String,
@@ -89,7 +89,7 @@ impl Phase {
         }]
     }
 
-    /// Returns true if the daemon is recovered, connected and holds the lease.
+    /// Returns true if the filter is recovered, and the daemon is connected and holds the lease.
     pub(crate) fn is_ready(&self) -> bool {
         matches!(self, Self::Working | Self::Backpressure { .. })
     }
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_name_is_the_one_in_json() {
+    fn each_phase_has_the_same_name_in_json() {
         let text = String::new;
         let all = [
             Phase::Starting,

@@ -1,4 +1,5 @@
-//! Ready batches. This process does not know yet if Redis has committed them.
+//! Batches that are ready for their commit. This process does not know yet if Redis has committed
+//! them.
 
 use std::collections::VecDeque;
 use std::time::SystemTime;
@@ -16,12 +17,13 @@ pub(crate) struct Prepared {
     pub(crate) rejects: Rejects,
     /// Position of the source after the commit.
     pub(crate) end: Cursor,
-    /// True for the last part of a batch that was judged together.
+    /// True for a complete batch, and for the last part of a batch that was split.
     pub(crate) is_last: bool,
 }
 
 impl Prepared {
-    /// Prepares a batch. `is_last` is true for the last part of a batch that was judged together.
+    /// Prepares a batch. `is_last` is true for a complete batch, and for the last part of a batch
+    /// that was split.
     pub(crate) fn new(protocol: &Protocol, batch: Batch<Ready>, is_last: bool) -> Self {
         let (rejects, end) = (rejects(protocol, &batch), protocol.source().end(batch.items()));
         Self { batch, rejects, end, is_last }
@@ -33,7 +35,8 @@ impl Prepared {
     }
 }
 
-/// Ready batches in the order of their commits, and the position of the crawl before the first.
+/// Ready batches in the order of their commits, and the position of the crawl before the first
+/// batch.
 #[derive(Debug)]
 pub(crate) struct Queue {
     head: Head,
@@ -121,7 +124,7 @@ impl Queue {
         self.batches.iter()
     }
 
-    /// Removes the oldest batch, which is committed.
+    /// Removes and returns the oldest batch, which Redis has committed.
     pub(crate) fn committed(&mut self) -> Option<Prepared> {
         let prepared = self.batches.pop_front()?;
         self.head = prepared.batch.head();
@@ -177,7 +180,8 @@ mod tests {
     use urlseen_engine::item::Items;
     use urlseen_engine::item::batch::Findings;
 
-    /// A queue of three batches of two items, at the start of a crawl with ten items claimed.
+    /// Returns a queue of three batches with two items each, and the heads before and after each
+    /// batch. Ten items are claimed, and no batch is committed.
     fn queue() -> (Queue, Vec<Head>) {
         let mut queue = Queue::new(Head::START, cursor(10));
         let mut heads = vec![Head::START];
@@ -201,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn settling_commits_what_redis_knows_and_keeps_the_rest() {
+    fn settling_removes_the_batches_that_redis_knows_and_keeps_the_rest() {
         for known in 0..=3 {
             let (mut queue, heads) = queue();
             let processing = 10 - 2 * known as u64;
@@ -224,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn another_history_is_told() {
+    fn an_unknown_position_of_redis_is_an_error() {
         for theirs in [None, Some(Head::START.next()), Some(Head { seq: 7, ..Head::START })] {
             let (mut queue, heads) = queue();
             queue.committed();

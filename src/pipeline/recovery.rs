@@ -1,4 +1,4 @@
-//! Start of a session: settles the queued batches, and recovers the filter.
+//! Start of a session: finds out which queued batches Redis has committed, and recovers the filter.
 
 use std::pin::pin;
 
@@ -25,20 +25,20 @@ impl Pipeline {
         self.limits = Limits::ask(link).await?;
         if !self.limits.is_told && !self.is_recovered {
             info!(
-                "urlseen's Redis user may not ask for proto-max-bulk-len (CONFIG GET): urlseen \
-                 assumes that Redis accepts items of at most {}",
+                "Redis does not let urlseen read the setting proto-max-bulk-len (CONFIG GET): \
+                 urlseen assumes that Redis accepts items of at most {}",
                 BinaryBytes(self.limits.word as u64)
             );
         }
         Ok(())
     }
 
-    /// Settles the queued batches. If Redis is at an unknown position, recovers the filter to that
-    /// position.
+    /// Removes the batches from the queue that Redis has committed. If Redis is at a position that
+    /// the queue does not have, recovers the filter to that position.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let is_recovered = std::mem::take(&mut self.is_recovered);
-        // A cut of the log may fail later. All queries are answered before, so that none is half
-        // answered.
+        // Answers all queries first. A cut of the log below may fail, and must not leave a query
+        // half answered.
         self.answer_all().await?;
         let settled = is_recovered.then(|| self.queue.settle(owned.standing));
         match settled {

@@ -39,14 +39,15 @@ impl Shared {
         self.opened.id
     }
 
-    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`.
+    /// Checks that the filter can belong to the crawl. In Redis, the crawl is at the head `theirs`,
+    /// and the id of its filter is `filter`.
     pub(super) fn check_fit(
         &self,
         theirs: Option<Head>,
         filter: Option<RandomId>,
     ) -> Result<(), MismatchError> {
         let ours = self.id();
-        // At batch 0 there is no state yet that could be lost.
+        // At batch 0, the crawl has committed nothing, so it may begin with another filter.
         let is_tied = theirs.is_some_and(|head| head.seq > 0);
         match filter.filter(|&theirs| is_tied && theirs != ours) {
             Some(theirs) => Err(MismatchError::OtherFilterInRedis { ours, theirs }),

@@ -37,7 +37,7 @@ pub struct Status {
     pub lease_seconds: Option<f64>,
     /// Counts since the start of the daemon.
     pub counts: Counts,
-    /// Number of items that passed by each rule; empty if there are no rules.
+    /// Number of items that each rule let pass; empty if there are no rules.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed: Vec<Passed>,
     /// Counts of queries since the start, from `serve.listen` and from `forget.key`.
@@ -102,7 +102,7 @@ pub struct Passed {
     pub items: u64,
 }
 
-/// Lengths of the lists in Redis, as last seen.
+/// Lengths of the lists in Redis when the daemon last read them.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lists {
     /// Items that wait to be claimed.
@@ -115,7 +115,7 @@ pub struct Lists {
     pub rejected: Option<u64>,
 }
 
-/// State of the filter, as last seen.
+/// State of the filter at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilterStatus {
     /// Number of fingerprints in the filter.

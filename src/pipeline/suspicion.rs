@@ -1,4 +1,4 @@
-//! Finds the item whose commit breaks each connection on which the commit is sent.
+//! Finds an item whose commit breaks every connection on which the daemon sends the commit.
 //!
 //! A server closes the connection if a request is larger than the server's limit. Usually the
 //! limits are known ([`Limits`]). They are unknown in three cases: the server does not report them,
@@ -36,10 +36,11 @@ const BREAKS_BEFORE_CONTROL: u32 = 2;
 /// Time for which a new connection is observed.
 const CONTROL: Duration = Duration::from_millis(250);
 
-/// Signs that the oldest commit breaks connections, and the consequences for its items.
+/// Counts the connections that the oldest commit broke, and decides what happens to its items.
 #[derive(Debug, Default)]
 pub(super) struct Suspicion {
-    /// Head of the commit that was under way when connections were lost, and their number.
+    /// Head of the commit that was under way when connections were lost, and the number of these
+    /// connections.
     broke: Option<(Head, u32)>,
     /// Number of items that must still be judged and committed one by one.
     alone: u64,
@@ -82,7 +83,8 @@ impl Suspicion {
         *self = Self { alone, ..Self::default() };
     }
 
-    /// Returns the number of items after the queue that must be judged one by one.
+    /// Returns the number of items that must still be judged one by one. The first `queued` of them
+    /// are already in the queue, and do not count.
     pub(super) fn alone(&self, queued: u64) -> u64 {
         self.alone.saturating_sub(queued)
     }
@@ -97,7 +99,7 @@ impl Suspicion {
     /// removed from the queue before.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
         let exceeds = |prepared: &Prepared| prepared.lengths().any(|length| length > limits.word);
-        // The batch fits if it was made for limits that were as low as the present ones.
+        // A batch that was made for limits as low as the present ones does not exceed them.
         let outgrown = |it: &Prepared| it.batch.most() > limits.word && exceeds(it);
         self.doubts(queue) || queue.iter().any(outgrown)
     }

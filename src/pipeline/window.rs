@@ -1,4 +1,4 @@
-//! Window: the items that are read together.
+//! Window: a number of items that the daemon reads from the source together.
 
 use urlseen_engine::item::Items;
 
@@ -8,10 +8,10 @@ const FIRST_WINDOW: usize = 16;
 
 /// Limits the items that are read together, by count and by bytes.
 ///
-/// The sizes of a list's items are known only after the items are read. So a window has as many
-/// items as fit if each is as large as the largest recent item. The first window is small. Windows
-/// double as long as the items are small. If items are larger than all recent ones, a window can
-/// exceed its bytes. Then the window is split into several batches.
+/// The sizes of a list's items are known only after the items are read. So a window has only as
+/// many items as would fit if each were as large as the largest recent item. The first window is
+/// small, and windows double as long as the items are small. If items are larger than all recent
+/// ones, a window can exceed the limit in bytes. Then it is split into several batches.
 #[derive(Debug)]
 pub(crate) struct Window {
     items_max: usize,
@@ -46,8 +46,8 @@ impl Window {
         if self.is_blind { 1 } else { most }
     }
 
-    /// Returns the number of items to request next: at least one, even if a single item exceeds the
-    /// bytes.
+    /// Returns the number of items to request next. It is at least one, even if a single item
+    /// exceeds the limit in bytes.
     pub(crate) fn items(&self) -> u64 {
         if self.alone > 0 {
             return 1;
@@ -55,14 +55,14 @@ impl Window {
         (self.bytes_max / self.item).clamp(1, self.items_max) as u64
     }
 
-    /// Adapts to the sizes of the items that were read. Splits the items if they exceed the bytes
-    /// of a batch. An item that alone exceeds the bytes is a batch of one item.
+    /// Adapts to the sizes of the items that were read. Splits the items if they exceed the limit
+    /// in bytes. An item that exceeds this limit alone becomes a batch of one item.
     pub(crate) fn split(&mut self, items: Items) -> Vec<Items> {
         self.is_blind = false;
         self.alone = self.alone.saturating_sub(items.len() as u64);
         let largest = items.largest();
         self.is_starting &= self.items() < self.items_max as u64;
-        // The size of a large item fades slowly, because large items seldom come alone.
+        // The window grows slowly again after a large item, because large items seldom come alone.
         let faded = self.item - self.item / if self.is_starting { 2 } else { 8 };
         self.is_starting &= largest < faded;
         self.item = largest.max(faded).max(1);
@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn windows_double_from_few_items_until_a_bound_is_met() {
+    fn windows_start_small_and_double_until_they_reach_a_limit() {
         let mut window = Window::new(1000, 1 << 20);
         let sizes = |window: &mut Window, item| {
             (0..8).map(|_| (window.items(), window.split(items(&[item]))).0).collect::<Vec<_>>()
@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn as_many_items_as_are_told_are_read_one_by_one() {
+    fn the_given_number_of_items_is_read_one_by_one() {
         let mut window = Window::new(1000, 1 << 20).with_alone(2);
         for expected in [1, 1, 64] {
             assert_eq!(window.items(), expected);
@@ -134,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn no_part_is_over_the_bound_but_a_single_item_may_be() {
+    fn a_part_exceeds_the_limit_only_if_it_is_a_single_item() {
         let mut window = Window::new(10, 100);
         let parts = window.split(items(&[60, 40, 1, 250, 100, 0]));
         let sizes: Vec<Vec<_>> =

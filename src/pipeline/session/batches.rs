@@ -62,7 +62,8 @@ impl Pipeline {
         }
     }
 
-    /// Queues a batch that Redis judges. If Redis would take too long, splits the batch into parts.
+    /// Queues a batch whose items Redis tests. If Redis would take too long for the batch, splits
+    /// it into parts.
     pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
         let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
         let mut parts = batch.parts(most).into_iter();
@@ -117,8 +118,8 @@ impl Session<'_> {
 
 /// Batches that are committed or not committed.
 impl Pipeline {
-    /// Notes committed batches, whose fingerprints count as seen after this call. If Redis has
-    /// judged them, `unseen` is the number of their unseen items.
+    /// Notes committed batches, whose fingerprints count as seen after this call. If the filter is
+    /// in Redis, `unseen` is the number of their unseen items.
     pub(in crate::pipeline) fn committed(&mut self, all: &[Prepared], unseen: Option<u64>) {
         for Prepared { batch, .. } in all {
             self.suspicion.committed(batch.items().len());
@@ -132,8 +133,8 @@ impl Pipeline {
         }
     }
 
-    /// If a connection was lost before the oldest commit was sent, clears this commit of suspicion.
-    /// The connection broke for another reason.
+    /// If a connection was lost before the oldest commit was sent, the commit is not the reason. So
+    /// the run no longer suspects this commit of breaking connections.
     pub(in crate::pipeline) fn acquit(&mut self, failure: &RunError) {
         if failure.is_lost_connection() {
             self.suspicion.lost_otherwise();

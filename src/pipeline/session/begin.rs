@@ -55,7 +55,7 @@ impl Connected {
     /// Takes the lease under a new token, and then reads the position of the crawl.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
-        // All batches of the last session must be queued before the queue is settled.
+        // All batches of the last session must be queued before the queue is compared with Redis.
         pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
         let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));
@@ -72,7 +72,8 @@ impl Connected {
 }
 
 impl Owned {
-    /// Settles the queued batches, and recovers the filter to the position of Redis.
+    /// Removes the batches from the queue that Redis has committed, and recovers the filter to the
+    /// position of Redis.
     pub(super) async fn recover(mut self, pipeline: &mut Pipeline) -> Result<Recovered, RunError> {
         pipeline.ask_limits(&mut self.link).await?;
         pipeline.filter.reopen(&mut self.link).await?;

@@ -22,13 +22,13 @@ pub(super) const FORGETS: Duration = Duration::from_secs(4);
 /// Number of entries of the list that are read together.
 const AT_ONCE: usize = 1000;
 
-/// Time to wait if there is no room for more tombstones.
+/// Time to wait if the filter has no room for more tombstones, which mark forgotten keys.
 const FULL: Duration = Duration::from_secs(5);
 
 /// State of the work on the list.
 #[derive(Debug, Default)]
 pub(super) enum Forgetting {
-    /// No request is under way.
+    /// The session has asked neither Redis nor the threads.
     #[default]
     Idle,
     /// Redis was asked for entries of the list.

@@ -36,8 +36,8 @@ pub(super) struct Intake {
     /// Collects items before a claim.
     linger: Linger,
     window: Window,
-    /// Cursor after the items that were requested; `None` while only the pending reply can show the
-    /// cursor.
+    /// Cursor after the requested items; `None` if only the reply to the request will show it, as
+    /// in a stream.
     read_to: Option<Cursor>,
     /// Number of requested windows that were not received yet.
     windows: usize,
@@ -46,8 +46,8 @@ pub(super) struct Intake {
 }
 
 impl Intake {
-    /// Starts at the cursor `read_to`. `waiter` is a second connection, because a wait blocks its
-    /// connection.
+    /// Starts to read at the cursor `read_to`. `waiter` is a connection only for waits, because a
+    /// wait blocks its connection.
     pub(super) fn new(waiter: Link, linger: Linger, window: Window, read_to: Cursor) -> Self {
         Self {
             waiter: Some(waiter),
@@ -75,7 +75,7 @@ impl Intake {
         self.supply == Supply::Empty
     }
 
-    /// Counts the batches between the source and the engine.
+    /// Counts the windows and batches between the source and the engine.
     pub(super) fn on_their_way(&self) -> usize {
         self.windows + self.backlog.len()
     }
@@ -115,7 +115,7 @@ impl Intake {
         self.backlog.pop_front()
     }
 
-    /// Decides if the source is to be claimed now. May be called only when the commits of all
+    /// Decides if the session claims the items of the source now. May be called only when the commits of all
     /// claimed items are sent. If the result is true, the caller must send the claim. A run that
     /// `drains` claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
@@ -140,7 +140,7 @@ impl Intake {
         self.supply = if cursor.left > 0 { Supply::Claimed } else { Supply::Empty };
     }
 
-    /// Begins to wait for the source if it is idle and no wait is under way.
+    /// Begins to wait for items if the source is empty and no wait is under way.
     pub(super) fn wait_if_idle(&mut self, protocol: &Protocol) {
         if self.supply == Supply::Empty
             && let (Some(waiter), Some(after)) = (&mut self.waiter, self.read_to)

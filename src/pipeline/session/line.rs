@@ -54,8 +54,8 @@ impl Line {
         self.link.send_transaction(push, script);
     }
 
-    /// Returns the next reply, and the request that it answers. Nothing is lost when the future is
-    /// dropped.
+    /// Returns the next reply, and the request that it answers. If the future is dropped, the next
+    /// call returns the same reply.
     pub(super) async fn answer(&mut self) -> Result<(Pending, Reply), LinkError> {
         loop {
             let reply = self.link.receive().await?;

@@ -1,10 +1,10 @@
-//! The short wait before a claim, so that items that arrive one by one form a batch.
+//! Short wait before a claim, so that items that arrive one by one become one batch.
 
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Minimum number of items in a claim after which the next claim comes without a wait.
+/// Number of items from which a claim is large enough: the next claim comes without a wait.
 const ENOUGH: u64 = 64;
 
 /// Delays claims while each claim finds only few items.
@@ -17,7 +17,8 @@ pub(super) struct Linger {
 }
 
 impl Linger {
-    /// Waits for `span` before each claim while claims find only few items.
+    /// Returns a linger that waits for `span` before each claim, as long as claims find only few
+    /// items.
     pub(super) fn new(span: Duration) -> Self {
         Self { span, is_trickle: true, until: None }
     }
@@ -53,9 +54,9 @@ impl Linger {
 mod tests {
     use super::*;
 
-    /// Rule C4. Catches a wait for more items although the source has enough for a batch.
+    /// Fails if the daemon waits for more items although the last claim found many.
     #[test]
-    fn only_a_trickle_is_waited_for() {
+    fn a_claim_waits_only_if_the_last_claim_found_few_items() {
         let mut linger = Linger::new(Duration::from_secs(1));
         for (items, waits) in [(1, true), (ENOUGH, false), (1000, false), (ENOUGH - 1, true)] {
             linger.note(items);

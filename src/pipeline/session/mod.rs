@@ -47,7 +47,7 @@ const LENGTHS: Duration = Duration::from_secs(15);
 /// Time between two checks of the lists' lengths while a terminal shows the progress.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Number of keys of a filter in Redis whose fill is requested together.
+/// Number of keys of a filter in Redis whose fill the session requests at the same time.
 const FILLS: usize = 8;
 
 /// Work on one connection.
@@ -146,7 +146,7 @@ impl<'a> Session<'a> {
         let mut forgets = ticks(FORGETS);
         let mut consumers = ticks(Reclaimer::interval(self.pipeline.parts.config.held.timeout));
         let mut report = report_every.map(ticks);
-        // Keys that are already on the list are forgotten before the first item is judged.
+        // The session forgets the keys that are already on the list before it reads the first item.
         self.ask_for_forgets();
         self.ask_for_persistence();
         let mut is_first = true;
@@ -246,7 +246,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Asks for the lengths of the lists that other programs push to and pop from.
+    /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
     fn ask_lengths(&mut self) {
         if !self.line.is_asking(&Pending::SourceLength) {
             let protocol = &self.pipeline.parts.protocol;
@@ -282,7 +282,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Counts the batches that are requested or read, and not known to be committed.
+    /// Counts the batches that are requested or read, and whose commit Redis has not confirmed.
     fn on_their_way(&self) -> usize {
         let Pipeline { filter, queue, .. } = &*self.pipeline;
         self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
@@ -301,7 +301,7 @@ impl<'a> Session<'a> {
     fn ending(&self) -> Option<Ending> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
         let is_full = if filter.works.full().is_some() {
-            // The batches that were judged before are committed first.
+            // The run first commits the batches that were tested before.
             filter.works.in_progress() == 0 && queue.batches() == 0
         } else {
             parts.config.filter.when_full == WhenFull::Stop && filter.is_past_capacity()

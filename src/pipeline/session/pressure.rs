@@ -19,14 +19,16 @@ const QUIET: Duration = Duration::from_secs(10);
 /// Lists from which other programs pop, and the wait for them.
 #[derive(Debug)]
 pub(super) struct Pressure {
-    /// Number of items in the sink, when last seen.
+    /// Number of items in the sink, as Redis last reported it.
     pub(super) sink: u64,
-    /// Number of items on the rejects list, when last seen.
+    /// Number of items on the rejects list, as Redis last reported it.
     pub(super) rejected: u64,
     /// List that the next commit waits for.
     pub(super) by: Option<Backpressure>,
-    /// List that the last message named, and the time of the last message that commits wait.
+    /// List that the last log line named. `None` at the start, and if the last line said that the
+    /// work continues.
     told: Option<Backpressure>,
+    /// Time of the last log line that commits wait.
     told_at: Option<Instant>,
 }
 

@@ -34,7 +34,8 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// Moves requests that were delivered too often to the rejects.
+    /// Processes the reply to a requeue. Moves requests that were delivered too often to the
+    /// rejects.
     pub(super) fn requeued(&mut self, stopped: &Stopped, reply: Value) -> Result<(), RunError> {
         let Requeued::Done { put_back, too_often } =
             Calls::requeued(reply).map_err(LinkError::from)?

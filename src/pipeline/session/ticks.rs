@@ -12,7 +12,7 @@ pub(super) async fn tick(ticks: Option<&mut Interval>) {
     }
 }
 
-/// Returns an interval whose first tick is one interval from now. Missed ticks are not made up for.
+/// Returns an interval whose first tick is one interval from now. Missed ticks are skipped.
 pub(super) fn ticks(every: Duration) -> Interval {
     let mut ticks = interval_at(Instant::now() + every, every);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,5 +1,5 @@
-//! Commits on the simulated Redis: a push and a script, a script that pushes, and a script that
-//! judges by a filter in Redis as well.
+//! Commits on the simulated Redis, of three sorts: a push and a script, a script that pushes, and a
+//! script that tests the items against a filter in Redis and then pushes.
 
 use super::state::{Args, Refusal, State, answer, done};
 use super::wire::{Word, Words};
@@ -36,7 +36,7 @@ impl State {
         Ok(done(&[self.sink_length(), self.rejected.len(), 0]))
     }
 
-    /// Judges by a set of fingerprints, as scrapy-redis keeps it.
+    /// Commits a batch with a filter in Redis, which is a set of fingerprints as in scrapy-redis.
     pub(super) fn commit_shared(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
@@ -72,7 +72,7 @@ impl State {
         Ok(())
     }
 
-    /// Pushes items from within a script. For a sorted set, each begins with its score.
+    /// Pushes items from within a script. For a sorted set, each item begins with its score.
     fn push(&mut self, items: &[Word]) {
         if !self.is_scored {
             return self.sink.extend_from_slice(items);

@@ -1,5 +1,5 @@
-//! Crawls of the simulation. Source, sink and place of the filter differ, and stay as they are in
-//! all runs of a seed.
+//! Crawls of the simulation. They differ in their sink and in the place of the filter. All daemons
+//! of one seed run the same crawl.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -67,14 +67,15 @@ impl Crawl {
         Self { config, filter, fsync: Fsync::Never, scripts: Arc::new(scripts), is_shared }
     }
 
-    /// Sets the number of items in a batch, and whether each batch is synced.
+    /// Returns the crawl with the given number of items in a batch, and the given rule for syncing
+    /// the log.
     pub(super) fn with(&self, batch: usize, fsync: Fsync) -> Self {
         let mut crawl = Self { fsync, ..self.clone() };
         crawl.config.source.batch = batch;
         crawl
     }
 
-    /// Options for reading items.
+    /// Returns the options for reading items.
     pub(super) fn items(&self) -> Options {
         let config::Fingerprint { algorithm, keep_fragments } = self.config.fingerprint;
         Options {

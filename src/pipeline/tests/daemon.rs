@@ -16,13 +16,13 @@ use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{self, Engine, query};
 
-/// Time between two checks of the folder, as on its thread.
+/// Time between two checks of the folder, as on the storage thread of a real daemon.
 const LOOK: Duration = Duration::from_millis(200);
 
 /// Maximum number of items that are forgotten and have not passed again.
 const TOMBSTONES: usize = 1000;
 
-/// Result of a daemon. `Err` holds the reason why it did not start.
+/// Result of a daemon. The outer `Err` holds the reason why the daemon did not start.
 type Ended = Result<Result<Ending, RunError>, String>;
 
 /// Opens the filter, and the connection to it if it is in Redis.
@@ -74,7 +74,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     Ok(daemon.run(None, show).await)
 }
 
-/// Has the folder checked several times a second.
+/// Makes the daemon check its folder several times a second. Never returns.
 async fn look() {
     loop {
         sleep(LOOK).await;

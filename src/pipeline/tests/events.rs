@@ -1,4 +1,4 @@
-//! Events of a run: items arrive, and everything happens to the server, the disk and the daemon.
+//! Events of a run: items arrive, and faults happen to the server, the disk and the daemon.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -19,15 +19,15 @@ pub(super) enum Kind {
     Break,
     /// The server refuses commands for a while.
     Refuse,
-    /// The server is slow, up to a lease that lapses.
+    /// The server is slow. It can be so slow that the lease lapses.
     Slow,
     /// All connections break.
     Cut,
     /// The server returns with older data.
     RollBack,
-    /// The server returns with data of a history that it has left.
+    /// The server returns with any earlier data, even if a rollback had discarded this data.
     OtherHistory,
-    /// Claimed items return to the source.
+    /// Another program moves a claimed item back to the source.
     Meddle,
     /// Another program holds the lease for a while.
     Usurp,
@@ -138,11 +138,12 @@ impl World {
         }
     }
 
-    /// Feeds some items, has half of them forgotten, and feeds them again. Checks that the
-    /// forgotten ones pass once more, and that no others do. Returns false if the server returned
-    /// with other data meanwhile.
+    /// Feeds some items, lets the daemon forget half of them, and feeds them again. Checks that the
+    /// forgotten items pass once more, and that no other items do. Returns false if the server
+    /// returned with other data meanwhile.
     async fn ask_again(&self) -> bool {
-        // What is still to be forgotten must not be forgotten later.
+        // Waits until the list to forget is empty, so that no item of it is forgotten during the
+        // check.
         self.all_done().await;
         let loads = self.data().loads;
         let start = self.any_item();
@@ -220,7 +221,8 @@ impl World {
         }
     }
 
-    /// Makes the server return with a save.
+    /// Makes the server return with an earlier state. With `any`, this can be a state to which the
+    /// folder of the daemon does not lead.
     fn roll_back(&self, any: bool) {
         {
             let data = &mut *self.data();
@@ -235,8 +237,8 @@ impl World {
         self.cut();
     }
 
-    /// The daemon refused to continue with the server's data. Checks that there is a reason. Then
-    /// the server returns with data that the folder leads to.
+    /// Handles a daemon that refused to continue with the server's data. Checks that the folder
+    /// does not lead to this data. Then the server returns with data to which the folder leads.
     pub(super) fn refused(&self, why: &str) {
         {
             let data = &mut *self.data();

@@ -1,8 +1,9 @@
-//! Commits that the storage folder of the simulated daemon leads to.
+//! Commits to which the simulated daemon can recover its filter from the storage folder.
 
 use super::state::Head;
 
-/// Commits that the folder leads to, oldest first, and how many of them are certain.
+/// Commits to which the folder leads, oldest first. The folder leads to a commit if the daemon can
+/// recover the filter to it. Only the first `certain` commits are sure, because the log may be cut.
 #[derive(Debug, Default)]
 pub(super) struct History {
     heads: Vec<Head>,

@@ -1,4 +1,4 @@
-//! Items that the simulation feeds: most are URLs, and some pass unchecked or cannot be read.
+//! Items that the simulation feeds. Most are URLs, some pass unchecked, and some cannot be read.
 
 use super::wire::Word;
 

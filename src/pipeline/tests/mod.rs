@@ -1,5 +1,5 @@
-//! The pipeline on a simulated server and disk, by a seed: refused commits, lost answers, lapsed
-//! leases, rollbacks, failing disks, kills and restarts.
+//! Tests of the pipeline on a simulated server and disk. A seed decides which faults happen:
+//! refused commits, lost answers, lapsed leases, rollbacks, failing disks, kills and restarts.
 //!
 //! `SIM_SEED` runs one seed and prints what happened; `SIM_COUNT` sets how many seeds run.
 
@@ -35,7 +35,8 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|number| number.parse().expect("a whole number"))
 }
 
-/// Runs a seed to its end. Returns the number of its interleavings.
+/// Runs a seed to its end. Returns the number of its interleavings, which are points at which the
+/// seed decides what happens next.
 fn run(crawls: &[Crawl], seed: u64) -> u64 {
     let world = World::new(seed);
     let crawl = &crawls[world.number(crawls.len())];

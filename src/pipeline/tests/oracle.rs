@@ -1,4 +1,5 @@
-//! Oracle of the simulation: the treatment that each item got, compared with the one it must get.
+//! Oracle of the simulation. It compares the treatment that each item got with the treatment that
+//! the item must get.
 
 use std::collections::HashMap;
 
@@ -25,8 +26,9 @@ impl Tally {
         Self { emitted: counts(state.sink.iter().cloned()), rejected: counts(rejected) }
     }
 
-    /// Compares with the fed items. `allowed` has for each item how often it was read from the list
-    /// of items to forget. Each time permits a further emission, because a reply can get lost.
+    /// Compares the tally with the fed items. `allowed` has for each item the number of times that
+    /// the daemon read it from the list of items to forget. Each time permits one more emission.
+    /// Lost replies can make the daemon read an entry several times.
     pub(super) fn check(&self, state: &State, allowed: &[usize]) {
         let fed = counts(state.fed.iter().cloned());
         let to_forget = counts(state.told.iter().cloned());

@@ -1,4 +1,4 @@
-//! Simulated server: connections, and the events that a command on them may meet.
+//! Simulated server: its connections, and the faults that can happen to a command.
 
 use std::future::ready;
 use std::io;

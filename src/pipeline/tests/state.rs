@@ -1,4 +1,4 @@
-//! State of the simulated Redis, and the meaning of urlseen's scripts on it.
+//! State of the simulated Redis, and the effects of urlseen's scripts on this state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
@@ -19,9 +19,9 @@ pub(super) struct State {
     pub(super) told: Vec<Word>,
     pub(super) source: VecDeque<Word>,
     pub(super) processing: VecDeque<Word>,
-    /// Items that were ever pushed in this history: no consumer pops any.
+    /// Items that were ever pushed in this history. No consumer pops an item.
     pub(super) sink: Vec<Word>,
-    /// True if the sink is a sorted set, which has these scores.
+    /// True if the sink is a sorted set. Then `scores` has its members.
     pub(super) is_scored: bool,
     pub(super) scores: BTreeMap<Word, f64>,
     pub(super) rejected: Vec<Word>,
@@ -30,7 +30,8 @@ pub(super) struct State {
     pub(super) head: Option<Head>,
     filter: String,
     format: String,
-    /// Fields of the definition of a filter in Redis, its members, and the items found unseen.
+    /// Definition of a filter in Redis. `members` has its fingerprints, and `unseen` counts the
+    /// items that commits found unseen.
     definition: Words,
     pub(super) members: BTreeSet<Word>,
     pub(super) unseen: usize,
@@ -220,14 +221,14 @@ impl State {
     }
 }
 
-/// Renames a list that is not empty, if no claimed item is left.
+/// Claims the items of a list, if no claimed item is left.
 fn claim(list: &mut VecDeque<Word>, claimed: &mut VecDeque<Word>) {
     if claimed.is_empty() {
         std::mem::swap(list, claimed);
     }
 }
 
-/// End of a lease that is granted now.
+/// Returns the end of a lease that is granted now.
 fn end(args: &mut Args<'_>) -> Instant {
     Instant::now() + Duration::from_millis(args.number() as u64)
 }

@@ -1,7 +1,7 @@
-//! Threads of the daemon, which have their jobs done in an order that the seed decides.
+//! Threads of the simulated daemon. The seed decides the order of their jobs.
 //!
-//! As soon as the runtime has nothing to do, tokio moves a paused clock to the next timer. Before
-//! that, the jobs of the threads are done, or some of them wait until after that timer.
+//! As soon as the runtime has nothing to do, tokio moves the paused clock to the next timer. Before
+//! that, [`work`] does the jobs of the threads. It can leave some of them until after that timer.
 
 use std::cell::RefCell;
 
@@ -25,7 +25,7 @@ thread_local! {
     static THREADS: RefCell<Option<Threads>> = const { RefCell::new(None) };
 }
 
-/// Takes the jobs of a daemon that starts.
+/// Takes over the threads of a daemon that starts.
 pub(super) fn start(steps: Steps, requests: Option<Requests>, world: World) {
     THREADS.set(Some(Threads { steps, world, requests, hanging: None }));
 }
@@ -57,7 +57,7 @@ pub(super) fn work() {
     });
 }
 
-/// Checks the folder, as its thread does several times a second.
+/// Checks the folder, as the storage thread of a real daemon does several times a second.
 pub(super) fn look() {
     THREADS.with_borrow_mut(|threads| {
         if let Some(threads) = threads
@@ -69,7 +69,7 @@ pub(super) fn look() {
 }
 
 impl Threads {
-    /// Returns true unless the disk hangs. Notes the request that it does not answer.
+    /// Returns true unless the disk hangs. Records the request that a hanging disk does not answer.
     fn has_disk(&mut self) -> bool {
         let has_disk = self.world.has_disk();
         let Some(requests) = &self.requests else { return has_disk };

@@ -1,4 +1,4 @@
-//! Redis protocol, as far as the simulated server supports it.
+//! The part of the Redis protocol that the simulated server supports.
 
 use std::io;
 

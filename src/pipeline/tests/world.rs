@@ -1,4 +1,4 @@
-//! World of the daemon: the data of the simulated server, its disk, and the answers to commands.
+//! World of the simulated daemon: the data and answers of the server, and the disk.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub(super) struct Data {
     /// Number of times that the server returned with other data.
     pub(super) loads: usize,
     pub(super) history: History,
-    /// How often each item was read from the list of items to forget.
+    /// Number of times that each item was read from the list of items to forget.
     forgets: Vec<usize>,
     pub(super) disk: Disk,
     pub(super) random: Rng,
@@ -77,7 +77,7 @@ impl Data {
         self.log.push(what());
     }
 
-    /// Returns true if a daemon can certainly continue from a state.
+    /// Returns true if it is certain that a daemon can continue from a state.
     pub(super) fn is_certain(&self, state: &State) -> bool {
         self.is_shared || state.head.as_ref().is_some_and(|head| self.history.has(head))
     }
@@ -162,13 +162,13 @@ impl World {
         data.state.is_scored = crawl.items().scored;
         data.scripts = Arc::clone(&crawl.scripts);
         if crawl.fsync != Fsync::Always {
-            // The log of a machine without power would lack batches.
+            // Without a sync of each batch, a power loss would remove batches from the log.
             data.kinds.retain(|&kind| kind != Kind::LosePower);
         }
     }
 
     pub(super) fn data(&self) -> MutexGuard<'_, Data> {
-        // The lock is taken also after a failed assertion.
+        // The lock can be poisoned by a failed assertion. The log must be readable even then.
         self.0.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -238,8 +238,8 @@ impl World {
         hangs_until.is_none_or(|until| until <= Instant::now())
     }
 
-    /// Mends the disk after a daemon has ended. Returns true if it may have ended because of the
-    /// disk.
+    /// Repairs the disk after a daemon has ended. Returns true if the daemon may have ended because
+    /// of the disk.
     pub(super) fn renew_disk(&self) -> bool {
         let data = &mut *self.data();
         let Disk { disk, is_faulty, loses_power, .. } = &mut data.disk;
@@ -260,7 +260,7 @@ impl World {
         (!data.may(Kind::Lag, 4)).then(|| data.random.bool())
     }
 
-    /// Version of the server; before 7.0 all commits to a list are transactions.
+    /// Draws the version of the server. Before 7.0, all commits to a list are transactions.
     pub(super) fn version(&self) -> ServerVersion {
         if self.draw(2) == 0 { ServerVersion(6, 2, 0) } else { ServerVersion(7, 0, 0) }
     }
@@ -271,7 +271,7 @@ impl World {
         data.may(Kind::Break, 10)
     }
 
-    /// Time that the server takes for a command.
+    /// Draws the time that the server takes for a command.
     pub(super) fn delay(&self) -> Duration {
         let data = &mut *self.data();
         let longest = if data.may(Kind::Slow, 40) {
@@ -348,7 +348,7 @@ impl World {
 }
 
 impl Data {
-    /// Name of the script in a command or a transaction; empty for other commands.
+    /// Returns the name of the script in a command or a transaction; empty for other commands.
     fn script(&self, commands: &[Words]) -> &'static str {
         let text: Option<&Word> = commands.last().and_then(|words| words.get(1));
         text.and_then(|text| self.scripts.get(text)).copied().unwrap_or_default()

@@ -179,7 +179,7 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
         push(&crawl, from_left, &[bytes(urls(0, 2)), vec![text()], bytes(urls(2, 2))].concat());
         crawl.server.cli(&["config", "set", "proto-max-bulk-len", LEAST]);
         let mut daemon = crawl.start();
-        daemon.wait_for_line("may not ask for proto-max-bulk-len", SOON);
+        daemon.wait_for_line("read the setting proto-max-bulk-len", SOON);
         crawl.wait_for_sink(4);
         crawl.wait_until_idle();
         let summary = stop(daemon);
