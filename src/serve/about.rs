@@ -77,7 +77,7 @@ fn described(spec: &Spec) -> Reply {
     ])
 }
 
-/// Error of Redis for an unknown subcommand.
+/// Builds the error that Redis sends for an unknown subcommand.
 pub(super) fn unknown_subcommand(command: &str, subcommand: &[u8]) -> Reply {
     let found = shown(subcommand);
     Reply::error(format!("ERR unknown subcommand '{found}'. Try {command} HELP."))

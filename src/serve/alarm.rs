@@ -16,7 +16,7 @@ pub(super) struct Alarm(Mutex<AlarmCount>);
 #[derive(Debug, Default)]
 struct AlarmCount {
     last: Option<Instant>,
-    /// Number of clients after the last warning. None of them caused a warning.
+    /// Number of clients since the last warning. None of them caused a warning.
     silent: u64,
 }
 
@@ -36,8 +36,8 @@ impl Alarm {
 }
 
 impl AlarmCount {
-    /// Records one client. If a warning is due, returns the number of earlier clients after the
-    /// last warning.
+    /// Counts one client. If a warning is due, returns the number of earlier clients since the last
+    /// warning.
     fn turn(&mut self, now: Instant) -> Option<u64> {
         if self.last.is_some_and(|last| now.duration_since(last) < PAUSE) {
             self.silent += 1;

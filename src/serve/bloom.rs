@@ -1,5 +1,5 @@
-//! Options of RedisBloom's commands. The options change nothing, because the configuration defines
-//! the filter. Options that RedisBloom refuses are refused with the same messages.
+//! Options of RedisBloom's commands. The options have no effect, because the configuration defines
+//! the filter. If RedisBloom would refuse an option, the server refuses it with the same message.
 
 use std::str::FromStr;
 
@@ -7,8 +7,8 @@ use super::command::wrong_arity;
 use super::reply::{Reply, Version};
 use urlseen_core::filter::Fill;
 
-/// Bytes that RedisBloom adds to the size of the bits in a report: for the filter, and for each
-/// layer.
+/// Bytes that RedisBloom adds to the size of the bits when it reports the size of a filter: first
+/// the number for the filter, then the number for each layer.
 const OVERHEAD: [u64; 2] = [32, 64];
 
 /// Field of `BF.INFO`: its word in the command, its name in the reply, and a function that computes
@@ -26,7 +26,7 @@ const FIELDS: [Field; 5] = [
     }),
 ];
 
-/// Memory of the filter, as RedisBloom counts it.
+/// Returns the memory of the filter, as RedisBloom counts it.
 fn size(fill: &Fill) -> Reply {
     let [filter, layer] = OVERHEAD;
     let overhead = if fill.layers == 0 { 0 } else { filter + layer * fill.layers as u64 };
@@ -71,7 +71,7 @@ pub(super) fn reserve(words: &[&[u8]]) -> Result<(), Reply> {
             let value = options.next().ok_or_else(|| Reply::error("ERR no expansion"))?;
             expansion(value)?;
         }
-        // RedisBloom ignores unknown options here. NONSCALING has no value.
+        // RedisBloom ignores unknown options here. NONSCALING is an option without a value.
     }
     Ok(())
 }

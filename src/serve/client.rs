@@ -20,7 +20,8 @@ use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Form, Identity, Reader};
 
-/// Maximum number of a client's commands in one batch, and approximate maximum of its questions.
+/// Maximum number of a client's commands in one batch. The number of their questions can exceed it
+/// only by the questions of the last command.
 const AT_ONCE: usize = 4096;
 
 /// Connected client, with the state of its session and of its transaction.
@@ -40,10 +41,11 @@ pub struct Client {
 
 /// Reply that the client waits for.
 enum Due {
-    /// Finished reply: number of its bytes, which come next in `said` of the batch.
+    /// Finished reply. Its bytes come next in `said` of the batch, and this is their number.
     Said(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
-    /// `passing` lists the positions of members that pass without a question.
+    /// `passing` lists the positions of members that count as unseen without a question, because
+    /// they are unfiltered.
     Answers {
         version: Version,
         shape: ReplyShape,
@@ -62,7 +64,7 @@ enum Due {
 struct Batch {
     due: Vec<Due>,
     questions: Vec<Question>,
-    /// Replies that depend on no answer. They are encoded at once, which takes less memory.
+    /// Encoded replies that do not depend on an answer. Encoded replies take less memory.
     said: BytesMut,
 }
 
@@ -121,7 +123,7 @@ impl Client {
             if !is_all && self.session.is_known {
                 self.connection.greeted();
             }
-            // Bounds the bytes that a client can make the daemon keep by not reading replies.
+            // Limits the memory for the replies to a client that does not read its replies.
             if self.connection.replies.len() >= BUFFER
                 || is_all && !self.connection.replies.is_empty()
             {
@@ -153,7 +155,7 @@ impl Client {
         true
     }
 
-    /// Appends received commands to a batch, as long as the batch can answer all of them together.
+    /// Appends received commands to a batch, until the batch has enough or no command is complete.
     fn gather(&mut self, batch: &mut Batch) {
         while !batch.is_enough() && !self.is_leaving {
             let was_pending = self.pending.pop_front();
@@ -173,8 +175,8 @@ impl Client {
                     if let Some(transaction) = &mut self.transaction {
                         transaction.commands = None;
                     }
-                    // An unknown command in a line is probably another protocol. An attacker could
-                    // hope that a later line is a command.
+                    // An unknown command in a line is probably another protocol, such as HTTP. Its
+                    // later lines could be commands of an attacker, so the connection ends.
                     self.is_leaving |= words.are_inline() && spec.is_none();
                     continue;
                 }
@@ -270,7 +272,7 @@ impl Client {
                 return batch.due.push(Due::Emptied);
             }
             Command::Delete => Reply::error(
-                "NOPERM the filter is not to be emptied: serve.allow_delete is false. Set \
+                "NOPERM urlseen does not empty the filter: serve.allow_delete is false. Set \
                  SCHEDULER_PERSIST = True if this is scrapy-redis closing a spider",
             ),
             Command::Reserve => Reply::error("ERR item exists"),
@@ -312,8 +314,8 @@ impl Client {
                     questions.push(Question { wanted, fingerprint });
                 }
                 Ok(Identity::Unfiltered) => passing.push(place),
-                // Sets and RedisBloom have members of any kind. With the form `auto`, a member that
-                // is not a readable item is used as a fingerprint.
+                // Members of sets and of RedisBloom can be any text. With the form `auto`, a member
+                // that is not a readable item is used as a fingerprint.
                 Err(_) if self.house.items.form == Form::Item(ItemForm::Auto) => {
                     let fingerprint = Fingerprint::from_text(bytes);
                     questions.push(Question { wanted, fingerprint });

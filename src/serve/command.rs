@@ -1,7 +1,7 @@
 //! Commands that the server knows: names, numbers of words, and arguments.
 //!
-//! Replies and errors are those of Redis 7.0 and RedisBloom 2.8, byte for byte if the same event
-//! can happen here. `docs/reference/serve.md` lists the differences and the reasons.
+//! If Redis 7.0 or RedisBloom 2.8 can send the same reply or error, the server sends it byte for
+//! byte. `docs/reference/serve.md` lists the differences and the reasons.
 
 use std::fmt::Write;
 
@@ -12,7 +12,8 @@ use urlseen_engine::engine::Wanted;
 /// Facts about a command, as the reply to `COMMAND` has them.
 pub(super) struct Spec {
     pub(super) name: &'static str,
-    /// Number of words of a command with its name. A negative number stands for a minimum.
+    /// Number of words of the command, including its name. A negative number stands for a minimum:
+    /// -3 means at least three words.
     pub(super) arity: i64,
     /// Flags in the reply to `COMMAND`.
     pub(super) flags: &'static [&'static str],
@@ -21,7 +22,7 @@ pub(super) struct Spec {
 }
 
 impl Spec {
-    /// Returns the keys among the words of a command that was parsed.
+    /// Returns the keys among the words of a parsed command.
     pub(super) fn keys_of<'w, 'a>(&self, words: &'w [&'a [u8]]) -> &'w [&'a [u8]] {
         match self.keys {
             (1, 1) => &words[1..2],
@@ -74,7 +75,7 @@ pub(super) const SPECS: &[Spec] = &[
     spec("srem", -3, &["write", "fast"], (1, 1)),
 ];
 
-/// Shape of a reply that is made of answers.
+/// Form of a reply to a command with members. Each member has an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReplyShape {
     /// One answer, as RedisBloom replies.
@@ -212,12 +213,12 @@ fn hello<'a>(words: &[&'a [u8]]) -> Result<Hello<'a>, Reply> {
     Ok(hello)
 }
 
-/// Error of Redis for a command with too few or too many words.
+/// Builds the error that Redis sends for a command with too few or too many words.
 pub(super) fn wrong_arity(name: &str) -> Reply {
     Reply::error(format!("ERR wrong number of arguments for '{name}' command"))
 }
 
-/// Error of Redis for an unknown command.
+/// Builds the error that Redis sends for an unknown command.
 fn unknown(words: &[&[u8]]) -> Reply {
     /// Approximate maximum number of bytes that the error shows of the arguments.
     const SHOWN: usize = 128;

@@ -25,7 +25,7 @@ pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
-    /// Time limit for the greeting; `None` after the greeting.
+    /// Time at which the limit for the greeting ends; `None` after the greeting.
     greeting_end: Option<Instant>,
 }
 
@@ -40,8 +40,8 @@ impl Connection {
         }
     }
 
-    /// Ends the time limit for the greeting. The client has sent a command, and the password if one
-    /// is set. After that, the client may be silent between commands.
+    /// Ends the time limit for the greeting, because the client has sent a command (and the
+    /// password, if one is set). After the greeting, the client may be silent between commands.
     pub(super) fn greeted(&mut self) {
         self.greeting_end = None;
     }
@@ -56,7 +56,7 @@ impl Connection {
 
     /// Receives more bytes. Returns 0 at the end of the stream.
     pub(super) async fn receive(&mut self) -> io::Result<usize> {
-        // Without this check, a client that always sends more bytes would never reach the limit.
+        // Without this check, a client that never stops sending bytes could exceed the limit.
         if self.greeting_end.is_some_and(|end| end <= Instant::now()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -70,7 +70,7 @@ impl Connection {
     }
 
     async fn read(&mut self) -> io::Result<usize> {
-        // Without this, a connection that is always readable would block all other connections.
+        // Without this line, a connection that is always readable would block all others.
         tokio::task::coop::consume_budget().await;
         loop {
             if self.received.is_empty() {
@@ -92,7 +92,8 @@ impl Connection {
         self.stream.shutdown().await
     }
 
-    /// Returns the moment after `time`, or the end of the greeting if that comes earlier.
+    /// Returns the time after the duration `time` from now, or the end of the greeting if that is
+    /// earlier.
     fn end_of(&self, time: Duration) -> Instant {
         let end = Instant::now() + time;
         self.greeting_end.map_or(end, |greeting| greeting.min(end))

@@ -1,8 +1,8 @@
 //! Framing: finds the start and the end of each command in the bytes of a client.
 //!
-//! Both versions of the protocol have the same commands: an array of bulk strings, or a line of
-//! words ("inline"). Other bytes, and commands that are too large, are refused as early as possible
-//! with the errors of Redis. So no client can make the daemon keep bytes of an invalid command.
+//! In both versions of the protocol, a command is an array of bulk strings, or a line of words
+//! ("inline"). Other bytes, and commands that are too large, are refused as early as possible with
+//! the errors of Redis. So no client can make the daemon store bytes of an invalid command.
 
 use std::ops::Range;
 
@@ -25,12 +25,12 @@ pub struct FramingLimits {
 }
 
 impl FramingLimits {
-    /// Limits for a client before the password, as in Redis.
+    /// Limits for a client that has not sent the password yet, as in Redis.
     pub(super) const STRANGER: Self = Self { bytes: 16 << 10, words: 10 };
 }
 
-/// Words of a command, and the length of the command in bytes. An empty line has no words; Redis
-/// ignores such a line.
+/// Words of a command, and the length of the command in bytes. An empty line is a command without
+/// words, which Redis ignores.
 pub(super) type Framed = (Words, usize);
 
 /// Words that make up a command.
@@ -60,13 +60,14 @@ fn broken(words: impl Into<String>) -> FramingError {
 /// Finder of commands, which remembers its position in an incomplete command.
 #[derive(Debug, Default)]
 pub(super) struct Framing {
-    /// Number of missing words of an incomplete array, and the position of the next word.
+    /// For an incomplete array: the number of words that have not arrived, and the position of the
+    /// next word.
     begun: Option<(usize, usize)>,
 }
 
 impl Framing {
     /// Returns the command at the start of `bytes`; `None` if the command is not complete. Then the
-    /// caller calls again with the same bytes and more.
+    /// caller must call again with the same bytes and the bytes after them.
     pub(super) fn next(
         &mut self,
         bytes: &[u8],
@@ -170,7 +171,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
         return if begin.len() == most { Err(too_big()) } else { Ok(None) };
     };
     let line = &bytes[..end];
-    // HTTP comes before the check of quotes, because a URL may contain a single quote.
+    // HTTP is recognised before quotes are checked, because a URL may contain a single quote.
     if http::is_http(line) {
         return Err(FramingError::Http);
     }
@@ -183,7 +184,7 @@ fn line(bytes: &[u8], limits: FramingLimits) -> Result<Option<Framed>, FramingEr
 }
 
 impl Words {
-    /// Number of words in the command.
+    /// Returns the number of words in the command.
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Here(words) => words.len(),
@@ -239,7 +240,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_that_are_no_command_are_refused_as_early_as_possible() {
+    fn bytes_that_are_not_a_command_are_refused_as_early_as_possible() {
         let nested = "*1\r\n".repeat(100);
         let long = format!("*1\r\n${}\r\n", 990);
         for (bytes, wanted) in [

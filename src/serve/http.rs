@@ -1,7 +1,8 @@
-//! Detection of HTTP on the port of the Redis protocol. No client of Redis speaks HTTP. But any web
-//! page can make a browser send HTTP to this machine, with commands as the body.
+//! Detection of HTTP at `serve.listen`, the address for the Redis protocol. No client of Redis
+//! speaks HTTP. But any web page can make a browser send HTTP to this machine, with commands in the
+//! body.
 
-/// Methods of HTTP, and the first word of HTTP/2.
+/// Methods of HTTP/1.1, and `PRI`, the first word of HTTP/2.
 const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "PRI"];
 
@@ -20,7 +21,7 @@ fn is_version(word: &[u8]) -> bool {
     after(word, b"http/").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Removes a prefix from a word, and ignores the case of the prefix.
+/// Returns the rest of a word after a prefix. Ignores the case of the prefix.
 fn after<'a>(word: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (begin, rest) = word.split_at_checked(prefix.len())?;
     begin.eq_ignore_ascii_case(prefix).then_some(rest)
@@ -31,7 +32,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn http_is_told_from_commands() {
+    fn http_is_distinguished_from_commands() {
         for line in [
             "GET / HTTP/1.1",
             "get /",

@@ -1,6 +1,7 @@
 //! Inline commands, as people type them: words separated by blanks, with the quotes of Redis.
 
-/// Splits a line into words. Returns `None` if a quote is not closed, or not followed by a blank.
+/// Splits a line into words. Returns `None` if a quote is not closed, or if a closing quote is
+/// followed by a byte other than a blank.
 pub(super) fn words(line: &[u8]) -> Option<Vec<Vec<u8>>> {
     let mut rest = line.trim_ascii_start();
     let mut words = Vec::new();

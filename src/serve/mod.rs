@@ -1,4 +1,4 @@
-//! Server for the Redis protocol, which answers clients such as spiders.
+//! Server that answers clients, such as spiders, in the Redis protocol.
 //!
 //! Clients use commands of Redis sets and of RedisBloom with the keys in `serve.keys`. All these
 //! keys stand for the filter of the crawl. A client gets its reply after the log has the

@@ -7,7 +7,7 @@ use bytes::BytesMut;
 /// Version of the Redis protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Version {
-    /// Version that every client speaks.
+    /// Version that every client can read.
     Resp2,
     /// Version that a client requests with `HELLO 3`.
     Resp3,
@@ -36,7 +36,8 @@ impl Reply {
         Self::Bulk(text.into())
     }
 
-    /// Makes a number of a count. A count above the range of a number becomes the maximum.
+    /// Converts a count to the reply of a number. A count above the range of `i64` becomes its
+    /// maximum.
     pub(super) fn count(count: u64) -> Self {
         Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
     }

@@ -17,8 +17,8 @@ use urlseen_engine::config::{Config, HostPort};
 use urlseen_engine::engine::query::Asker;
 use urlseen_engine::item::Options;
 
-/// Pause after a connection could not be accepted. The usual reason is that the process has no file
-/// descriptor left.
+/// Pause after a failed attempt to accept a connection. The usual reason is that the process has no
+/// file descriptor left.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// Time without bytes from a client after which the system tests the connection.
@@ -56,7 +56,8 @@ impl Server {
         Ok(Self { listener, house: Arc::new(House::new(config, items, expansion)), asker })
     }
 
-    /// Address of the listener, with the port that the system chose for port 0.
+    /// Returns the address of the listener. If the configured port is 0, the system has chosen the
+    /// port.
     pub(crate) fn address(&self) -> io::Result<SocketAddr> {
         self.listener.local_addr()
     }

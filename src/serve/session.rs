@@ -104,17 +104,17 @@ pub(super) fn select(database: &[u8]) -> Reply {
     let number = std::str::from_utf8(database).ok().and_then(|text| text.parse::<i64>().ok());
     match number {
         Some(0) => Reply::OK,
-        Some(1..DATABASES) => Reply::error("ERR urlseen serves database 0 alone"),
+        Some(1..DATABASES) => Reply::error("ERR urlseen serves only database 0"),
         Some(_) => Reply::error("ERR DB index is out of range"),
         None => Reply::error("ERR value is not an integer or out of range"),
     }
 }
 
-/// Error for a key that is not in `serve.keys`.
+/// Builds the error for a key that is not in `serve.keys`.
 pub(super) fn unserved(key: &[u8]) -> Reply {
     Reply::error(format!(
-        "NOPERM urlseen answers for the keys in serve.keys alone, and '{}' is none of them: a \
-         filter must not take one crawl's URLs for another's",
+        "NOPERM urlseen answers only for the keys in serve.keys, and '{}' is not one of them: a \
+         filter must not take the URLs of one crawl for those of another",
         shown(key)
     ))
 }

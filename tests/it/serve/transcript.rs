@@ -14,8 +14,9 @@ struct Line {
     reply: String,
 }
 
-const REFUSED: &str = "-NOPERM urlseen answers for the keys in serve.keys alone, and 'KEY' is none \
-                       of them: a filter must not take one crawl's URLs for another's\r\n";
+const REFUSED: &str = "-NOPERM urlseen answers only for the keys in serve.keys, and 'KEY' is not \
+                       one of them: a filter must not take the URLs of one crawl for those of \
+                       another\r\n";
 
 /// Returns the reply of urlseen to a command if it differs. `docs/reference/serve.md` has the
 /// reasons.
