@@ -4,10 +4,10 @@
 //! bits of A and B, page by page -> Ones -> Totals (by the Cells of each part) -> Overlap
 //! ```
 //!
-//! The OR of the bits of A and B is a filter in which all keys of A and of B were set. So its
-//! number of keys is estimated in the same way as those of A and of B. The number of common keys is
-//! then |A| + |B| - |A or B| (Swamidass and Baldi, "Mathematical correction for fingerprint
-//! similarity measures to improve chemical retrieval", J. Chem. Inf. Model. 47, 2007).
+//! The OR of the bits of A and B equals a filter to which all keys of A and of B were added. So the
+//! number of keys in this filter is estimated in the same way as for A and for B. The number of
+//! common keys is then |A| + |B| - |A or B| (Swamidass and Baldi, "Mathematical correction for
+//! fingerprint similarity measures to improve chemical retrieval", J. Chem. Inf. Model. 47, 2007).
 //!
 //! This module uses no files and no network.
 

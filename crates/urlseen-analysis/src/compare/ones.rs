@@ -1,4 +1,4 @@
-//! Counts of the bits that are 1.
+//! Numbers of the bits that are 1 in two filters.
 
 /// Numbers of bits that are 1 in two filters A and B, and in A or B at the same position.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -12,8 +12,8 @@ pub struct Ones {
 }
 
 impl Ones {
-    /// Adds the bits of two pages at the same position. The shorter page counts as filled up with
-    /// zeros.
+    /// Counts the bits of two pages: one page of A, and the page of B at the same position. The
+    /// missing bytes of a shorter page count as zeros.
     pub fn add(&mut self, a: &[u8], b: &[u8]) {
         let both = a.len().min(b.len());
         let (words_a, rest_a) = a[..both].as_chunks::<8>();

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::Ones;
 use urlseen_core::filter::Cells;
 
-/// Number of standard deviations to each side that contains 95 % of a normal distribution.
+/// Number of standard deviations. 95 % of a normal distribution lie within this distance of the
+/// mean.
 const WITHIN_95: f64 = 1.959_964;
 
 /// Estimate, with bounds that contain the true value in 95 of 100 cases.
@@ -35,13 +36,13 @@ impl Interval {
 /// Keys of two filters A and B, and their common keys: numbers and shares.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overlap {
-    /// Number of keys of A, estimated.
+    /// Estimated number of keys in A.
     pub a: Interval,
-    /// Number of keys of B, estimated.
+    /// Estimated number of keys in B.
     pub b: Interval,
-    /// Number of keys of A or B, estimated.
+    /// Estimated number of keys in A, in B or in both.
     pub union: Interval,
-    /// Number of keys of A and B, estimated.
+    /// Estimated number of keys that A and B have in common.
     pub intersection: Interval,
     /// Share of the keys of A that are in B; `None` if A is empty.
     pub a_in_b: Option<Interval>,
@@ -54,12 +55,12 @@ pub struct Overlap {
     pub is_full: bool,
 }
 
-/// Sums over the parts of two filters.
+/// Sums of the estimates for all parts of two filters, such as their shards.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Totals {
-    /// Keys of A, of B, and of A or B.
+    /// Estimated numbers of keys in A, in B, and in their union.
     keys: [f64; 3],
-    /// Variances of these estimates.
+    /// Variances of the three estimates in `keys`.
     variances: [f64; 3],
     /// Covariance of the estimates of A and of B.
     common: f64,
@@ -73,7 +74,8 @@ impl Totals {
         for (sum, keys) in self.keys.iter_mut().zip([a, b, union]) {
             *sum += keys;
         }
-        // Limited to possible values: for impossible values, the variances would have no meaning.
+        // The estimate is limited to possible values: for impossible values, the variances would
+        // have no meaning.
         let common = (a + b - union).clamp(0.0, a.min(b));
         for (sum, keys) in self.variances.iter_mut().zip([a, b, a + b - common]) {
             *sum += cells.covariance(keys);
@@ -82,7 +84,7 @@ impl Totals {
         self.is_full |= cells.is_full(ones.union);
     }
 
-    /// Adds a part with known numbers of keys: of A, of B, and common keys.
+    /// Adds a part whose numbers of keys are known: of keys in A, of keys in B, and of common keys.
     pub fn add_exact(&mut self, a: u64, b: u64, common: u64) {
         for (sum, keys) in self.keys.iter_mut().zip([a, b, a + b - common]) {
             *sum += keys as f64;
@@ -98,7 +100,8 @@ impl Totals {
         let least = a.min(b);
         let whole_of = |place: usize| whole(self.keys[place], self.variances[place], f64::INFINITY);
         let [of_a, of_b, of_union] = [0, 1, 2].map(whole_of);
-        // At most the upper bound of the smaller set, which may be more than its estimate.
+        // The common keys are at most the upper bound of the smaller set. This bound may exceed the
+        // estimate.
         let most = of_a.high.min(of_b.high);
         let common = whole(intersection, self.variance([1.0, 1.0, -1.0]), most);
         let in_other = |size: f64, slopes: [f64; 3]| {
@@ -119,8 +122,9 @@ impl Totals {
         }
     }
 
-    /// Returns the variance of a value by its slopes: by the estimates of A, of B, and of A or B.
-    /// The common keys of a set and the union are the set itself.
+    /// Returns the variance of a value that is computed from the estimates of A, of B and of their
+    /// union. The arguments are the derivatives of the value by these estimates. The covariance of
+    /// A and the union is the variance of A, because the union contains all keys of A.
     fn variance(&self, [by_a, by_b, by_union]: [f64; 3]) -> f64 {
         let [a, b, union] = self.variances;
         by_a * by_a * a

@@ -9,7 +9,7 @@ use urlseen_core::filter::redisbloom::Filter;
 use urlseen_core::filter::{Capacity, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Keys of a trial: of A alone, of B alone, and of both.
+/// Numbers of keys in a trial: keys only in A, keys only in B, and common keys.
 #[derive(Debug, Clone, Copy)]
 struct Sets {
     a: u64,
@@ -17,7 +17,7 @@ struct Sets {
     common: u64,
 }
 
-/// Returns a fingerprint that no other number of any trial has.
+/// Returns a fingerprint that is different for each trial and each number.
 fn key(trial: u64, number: u64) -> Fingerprint {
     let mut raw = [0; 20];
     for (place, chunk) in raw.chunks_mut(4).enumerate() {
@@ -30,7 +30,7 @@ fn key(trial: u64, number: u64) -> Fingerprint {
     Fingerprint::Raw20(raw)
 }
 
-/// Filter that a trial fills.
+/// Kind of the filters that a trial fills.
 enum Filled {
     Native(Sizing),
     Strings(Box<dyn BitStrings>),
@@ -119,8 +119,8 @@ fn strings(strings: &dyn BitStrings, a: &[Fingerprint], b: &[Fingerprint]) -> To
     totals
 }
 
-/// Statistics of many trials: the distance of estimates from the true values, in units of their
-/// stated deviation.
+/// Statistics of many trials: the distances of the estimates from the true values, in units of the
+/// deviation that the bounds state.
 #[derive(Default)]
 struct Score {
     sum: f64,
@@ -156,8 +156,8 @@ impl Score {
 const TRIALS: u64 = 60;
 
 /// Fills filters repeatedly with sets of known overlap, and compares the estimates with the true
-/// values. They must have no bias, deviate as much as stated, and lie within the bounds as often as
-/// stated.
+/// values. The estimates must have no bias, and deviate as much as stated. The true values must lie
+/// within the bounds as often as stated.
 #[track_caller]
 fn check(name: &str, filled: &Filled, size: u64) {
     let mut all = Score::default();
@@ -188,7 +188,8 @@ fn check(name: &str, filled: &Filled, size: u64) {
                  {deviation:.2}, within {within:.2}"
             );
             assert!(within >= 0.85, "{said}");
-            // A value that cannot be below 0 has no lower side.
+            // If there are no common keys, no estimate can be too low, so the estimates have a
+            // bias.
             if share == 0 && *what == "A and B" {
                 continue;
             }
@@ -229,10 +230,10 @@ fn filters_of_redisbloom_are_estimated_within_their_bounds() {
     check("redisbloom", &Filled::RedisBloom, 8000);
 }
 
-/// The hashes of this kind are not evenly spread, so the bounds do not hold. Without the bits that
-/// carry no information the estimates are still close; with these bits they are not.
+/// The hashes of this kind are not evenly spread, so the bounds do not hold. If the crowded bits at
+/// the start are left out, the estimates are still close to the true values.
 #[test]
-fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
+fn filters_with_uneven_hashes_are_estimated_within_one_percent() {
     let theirs = ScrapyRedisBloomFilter::new(17, 6).unwrap();
     let theirs = Filled::Strings(Box::new(theirs));
     for (trial, size) in [(1, 1000), (2, 5000), (3, 15_000)] {
@@ -248,10 +249,10 @@ fn a_layout_that_spreads_unevenly_is_estimated_to_a_hundredth() {
     }
 }
 
-/// The formula of Swamidass and Baldi is equally good if there are no blocks, and too low if there
-/// are blocks.
+/// Without blocks, the formula of Swamidass and Baldi gives the same estimates. With blocks, its
+/// estimates are too low.
 #[test]
-fn the_textbook_is_right_without_blocks() {
+fn the_textbook_formula_is_right_only_without_blocks() {
     let textbook = |bits: f64, k: f64, ones: f64| -(bits / k) * (-(ones / bits)).ln_1p();
     let plain = Cells::string(1 << 20, 7.0);
     assert!((plain.keys(400_000) / textbook(f64::from(1 << 20), 7.0, 4e5) - 1.0).abs() < 1e-5);
@@ -265,7 +266,7 @@ fn the_textbook_is_right_without_blocks() {
 }
 
 #[test]
-fn bits_are_counted_wherever_they_are() {
+fn ones_are_counted_in_pages_of_any_length() {
     let mut random = 1_u64;
     for (first, second) in [(0, 0), (1, 0), (7, 9), (16, 24), (100, 33)] {
         let mut bytes = |length: usize| -> Vec<u8> {
@@ -309,7 +310,7 @@ fn shares_follow_from_the_sizes() {
 }
 
 #[test]
-fn a_full_part_is_said_to_be_full() {
+fn an_overlap_with_a_full_part_is_marked_as_full() {
     let cells = Cells::string(1 << 10, 4.0);
     let mut totals = Totals::default();
     totals.add(&cells, Ones { a: 500, b: 1020, union: 1020 });
@@ -373,9 +374,9 @@ fn assert_is_sound(overlap: &Overlap) {
 }
 
 proptest::proptest! {
-    /// All possible counts, in any number of parts.
+    /// Draws all possible counts of bits, for any number of parts.
     #[test]
-    fn no_counts_make_an_estimate_that_is_no_number(
+    fn any_counts_give_finite_estimates_within_their_bounds(
         power in 0..45_u32,
         draws in 1..1100_u32,
         shares in proptest::collection::vec((0.0..=1.0_f64, 0.0..=1.0_f64, 0.0..=1.0_f64), 1..20),
@@ -385,7 +386,7 @@ proptest::proptest! {
             Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry()),
             None => Cells::string(1 << power, draws.into()),
         };
-        // Not negative, and at most the bits.
+        // The result is not negative, and at most `of`.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let part = |share: f64, of: u64| (share * of as f64) as u64;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -22,7 +22,8 @@ pub(super) fn find(
     outline: &Outline,
     options: Options,
 ) -> (Vec<Spelling>, Vec<Spelling>) {
-    // With a rule or a score, the reader would return no fingerprint for some items.
+    // The reader gets no pass rules and computes no scores: with them, it would return no
+    // fingerprint for some items.
     let mut reader = Reader::new(Options { pass: &[], scored: false, ..options });
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
     let (own, candidates, mut others) = match (&outline.given, &outline.request) {
@@ -79,7 +80,8 @@ fn cut(url: &str) -> (&str, &str, Option<&str>, &str) {
     (&url[..path], &url[path..query], fields, &url[fragment..])
 }
 
-/// Returns spellings that may have the fingerprint of a request whose canonical URL is `url`.
+/// Returns spellings that may have the same fingerprint as a request whose canonical URL is `url`.
+/// The caller computes their fingerprints to make sure.
 fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
@@ -115,7 +117,8 @@ fn same(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     spelled(request, urls).chain(rest).collect()
 }
 
-/// Returns spellings that only look like a request whose canonical URL is `url`.
+/// Returns spellings that look like a request whose canonical URL is `url`, but usually have
+/// another fingerprint. The caller computes their fingerprints to make sure.
 fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     let (origin, path, query, fragment) = cut(url);
     let (scheme, authority) = origin.split_once("://").unwrap_or((origin, ""));
@@ -152,7 +155,7 @@ fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     spelled(request, urls).chain([spell(request, method, url, "the method")]).collect()
 }
 
-/// Returns the request with each of these URLs, and the difference of each.
+/// Returns the request once for each of these URLs, with the difference from the explained item.
 fn spelled<const URLS: usize>(
     request: &OwnedRequest,
     urls: [(Option<String>, &'static str); URLS],
@@ -176,7 +179,8 @@ fn spell(request: &OwnedRequest, method: &str, url: &str, differs: &'static str)
     Spelling { item: object(request, method, url).to_string(), differs }
 }
 
-/// Returns an item for the request with parts that do not affect its fingerprint.
+/// Returns an item for the request with additional parts that do not affect its fingerprint, such
+/// as headers.
 fn dressed(request: &OwnedRequest, url: &str) -> Spelling {
     let mut object = object(request, &request.method, url);
     object["headers"] = json!({ "Cookie": "a=b", "User-Agent": "any" });

@@ -1,4 +1,4 @@
-//! Explanation of the way from an item to its fingerprint, for people.
+//! Explanation, for people, of the steps from an item to its fingerprint.
 //!
 //! Batches never run this code. The fingerprints of other spellings are computed, not guessed.
 
@@ -24,7 +24,7 @@ pub struct Explained {
     pub request: Option<RequestShown>,
     /// Reason why the daemon would reject the item.
     pub unreadable: Option<String>,
-    /// Reason why the item would pass without a test and without a record.
+    /// Reason why the daemon would emit the item without testing or adding its fingerprint.
     pub passes: Option<String>,
     /// Changes that make the URL canonical, in order.
     pub steps: Vec<StepShown>,
@@ -152,7 +152,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
 }
 
 impl Explained {
-    /// Adds the request, the steps to its canonical URL, and its fingerprints.
+    /// Adds to the explanation: the request, the steps to its canonical URL, and its fingerprints.
     fn follow(&mut self, request: &OwnedRequest, options: Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
         self.request = Some(RequestShown {

@@ -1,4 +1,4 @@
-//! Comparison of two items: do they stand for the same request, and why?
+//! Comparison of two items: tells whether they stand for the same request, and the reason.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +16,7 @@ pub struct Pair {
     pub verdicts: Vec<Verdict>,
     /// Rules that were applied to those parts of the URLs that differ.
     pub rules: Vec<RuleShown>,
-    /// Other differences of the items, which do not affect the fingerprint.
+    /// Other differences between the two items, which do not affect the fingerprint.
     pub also: Vec<&'static str>,
 }
 
@@ -131,7 +131,7 @@ impl ItemKey<'_> {
     }
 }
 
-/// Returns the first fields of two sorted queries that differ.
+/// Returns the first pair of fields in which two sorted queries differ.
 fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
     let (one, other): (Vec<_>, Vec<_>) = (one.split('&').collect(), other.split('&').collect());
     let same = one.iter().zip(&other).take_while(|(a, b)| a == b).count();

@@ -49,7 +49,7 @@ fn a_url_is_followed_to_its_fingerprints() {
 }
 
 #[test]
-fn other_spellings_are_as_they_are_said_to_be() {
+fn listed_spellings_have_equal_or_other_fingerprints_as_stated() {
     for item in [
         "https://example.com/",
         "https://u@example.com:8443/a/b?x=&b=1&a=2;#f",
@@ -84,7 +84,7 @@ fn other_spellings_are_as_they_are_said_to_be() {
 }
 
 #[test]
-fn fragments_that_are_kept_are_no_other_spelling() {
+fn a_fragment_makes_another_spelling_only_if_fragments_are_dropped() {
     let kept = Options { keep_fragments: true, ..options() };
     let explained = explain(b"http://h/", kept);
     assert!(explained.same.iter().all(|spelling| spelling.differs != "a fragment"));
@@ -93,7 +93,7 @@ fn fragments_that_are_kept_are_no_other_spelling() {
 }
 
 #[test]
-fn what_is_refused_is_followed_as_far_as_it_goes() {
+fn the_steps_of_a_refused_url_end_at_the_refusal() {
     let explained = of("HTTP://h:99999/");
     assert_eq!(explained.unreadable.as_deref(), Some("the port is over 65535"));
     assert_eq!(explained.steps.len(), 1);
@@ -105,7 +105,7 @@ fn what_is_refused_is_followed_as_far_as_it_goes() {
 }
 
 #[test]
-fn verbatim_urls_go_through_one_function_or_none() {
+fn verbatim_urls_are_converted_by_one_function_of_w3lib_or_none() {
     let item = r#"{"url":"HTTP://h?b&a#f","meta":{"verbatim_url":true}}"#;
     let explained = of(item);
     assert_eq!(explained.canonical.as_deref(), Some("HTTP://h?b&a#f"));
@@ -117,7 +117,7 @@ fn verbatim_urls_go_through_one_function_or_none() {
 }
 
 #[test]
-fn what_passes_says_by_what() {
+fn an_item_that_passes_unchecked_has_a_reason() {
     let explained = of(r#"{"url":"http://h/","dont_filter":true}"#);
     assert_eq!(explained.passes.as_deref(), Some("the item has dont_filter"));
     assert_eq!((explained.key, explained.fingerprints.len()), (None, 3));
@@ -128,7 +128,7 @@ fn two(one: &str, other: &str) -> Pair {
 }
 
 #[test]
-fn two_items_differ_in_the_first_thing_that_does() {
+fn the_first_difference_between_two_items_is_reported() {
     for (one, other, what, first, second) in [
         ("http://h/", "https://h/", "scheme", Some("http"), Some("https")),
         ("http://h/", "http://h:80/", "port", None, Some("80")),
@@ -161,7 +161,7 @@ fn two_items_differ_in_the_first_thing_that_does() {
 }
 
 #[test]
-fn two_items_are_the_same_by_the_rules_that_made_them_so() {
+fn the_rules_that_make_two_items_equal_are_reported() {
     let found = two("HTTP://h/?b&a=", "http://h/?a=&b=#f");
     assert!(found.verdicts.iter().all(|verdict| verdict.same == Some(true)));
     let rules: Vec<_> = found.rules.iter().map(|rule| rule.rule).collect();
@@ -177,7 +177,7 @@ fn two_items_are_the_same_by_the_rules_that_made_them_so() {
 }
 
 #[test]
-fn algorithms_need_not_agree() {
+fn algorithms_can_disagree_about_verbatim_urls() {
     let verbatim = r#"{"url":"http://h/#a","meta":{"verbatim_url":true}}"#;
     let same: Vec<_> = two(verbatim, "http://h/").verdicts.iter().map(|it| it.same).collect();
     assert_eq!(same, [Some(false), Some(true), Some(true)]);

@@ -1,4 +1,5 @@
-//! Axis of a plot: the values that the axis can show, their places, and the ticks.
+//! Axis of a plot: the values that the axis can show, the places of these values on the axis, and
+//! the ticks.
 
 use std::ops::Range;
 
@@ -21,12 +22,13 @@ pub enum Scale {
     Linear,
     /// Scale by powers of ten.
     Log {
-        /// Limit above 0. Values up to it are left out.
+        /// Positive limit. The plot leaves out values up to this limit.
         least: f64,
     },
 }
 
-/// Axis with a range that includes some values.
+/// Axis with a range that fits the shown values. A place on the axis is a value, or its decimal
+/// logarithm if the scale is logarithmic.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ruler {
     /// Range of places on the axis.
@@ -47,7 +49,7 @@ impl Scale {
 }
 
 impl Ruler {
-    /// Returns an axis range that includes these places.
+    /// Returns an axis with a range that includes these places.
     pub(super) fn new(scale: Scale, places: impl Iterator<Item = f64>) -> Self {
         let none = (f64::INFINITY, f64::NEG_INFINITY);
         let (least, most) =
@@ -103,10 +105,11 @@ impl Ruler {
     }
 }
 
-/// Returns multiples of `each` from `first` up to `last`, or up to the first multiple after `last`.
+/// Returns numbers at the distance `each`, from `first` up to the first number that is at least
+/// `last`.
 fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
     let all = ((last - first) / each).ceil();
-    // The number of ticks is small.
+    // The number of ticks is small, so it fits into 32 bits.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let all = all as u32;
     (0..=all).map(move |number| first + f64::from(number) * each)

@@ -1,4 +1,4 @@
-//! Drawing of plots, by the crate `plotters`.
+//! Functions that draw a plot with the crate `plotters`.
 
 use std::ops::Range;
 
@@ -23,7 +23,8 @@ pub(super) const PALETTE: [RGBColor; 8] = [
     RGBColor(176, 166, 20),
 ];
 
-/// Size in pixels of the plot with its axes, and of the legend beside it.
+/// Width and height of the plot with its axes, in pixels. `LEGEND` is the width of the legend
+/// beside it.
 const SIZE: (u32, u32) = (860, 540);
 const LEGEND: u32 = 320;
 
@@ -89,14 +90,14 @@ impl Ranged for Ruler {
 
     fn map(&self, place: &f64, (from, to): (i32, i32)) -> i32 {
         let share = (place - self.range.start) / (self.range.end - self.range.start);
-        // A pixel of the picture.
+        // The offset is a number of pixels, so it fits into 32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let offset = (share * f64::from(to - from)).round() as i32;
         from + offset
     }
 
     fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
-        // The first request is for the lines between ticks.
+        // The crate also asks for the places of lines between the ticks; there are none.
         if hint.weight().allow_light_points() { Vec::new() } else { self.ticks.clone() }
     }
 

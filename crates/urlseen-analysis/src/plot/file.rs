@@ -1,4 +1,4 @@
-//! Writing of a file, completely or not at all.
+//! Functions that write a file completely or not at all.
 
 use std::ffi::OsString;
 use std::fs::{self, File};
@@ -47,7 +47,8 @@ fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.sync_all()
 }
 
-/// Returns a path in the same folder that no other process uses.
+/// Returns the path of a temporary file in the same folder. Its name contains the process id, so no
+/// other process uses it.
 fn beside(path: &Path) -> Option<PathBuf> {
     let mut name = OsString::from(".");
     name.push(path.file_name()?);

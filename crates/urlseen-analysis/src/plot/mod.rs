@@ -1,4 +1,5 @@
-//! Line plots as SVG files: several series over one pair of axes, each linear or logarithmic.
+//! Line plots as SVG files. A plot has several lines over two axes. Each axis is linear or
+//! logarithmic.
 //!
 //! The program that shows the file draws the text, so no font is needed here. Equal plots give
 //! equal bytes.
@@ -38,7 +39,7 @@ pub struct Series {
     /// Width of the drawn line.
     pub stroke: Stroke,
     /// Points of the line, in the order in which they are joined. On a logarithmic axis, values up
-    /// to its `least` are left out.
+    /// to the axis's `least` are left out.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -59,9 +60,9 @@ pub enum PlotError {
     NotFinite {
         /// Name of the line with the point.
         series: String,
-        /// Coordinate of the point.
+        /// Horizontal coordinate of the point.
         x: f64,
-        /// Coordinate of the point.
+        /// Vertical coordinate of the point.
         y: f64,
     },
     /// The drawing itself failed.

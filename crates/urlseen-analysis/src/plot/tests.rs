@@ -57,7 +57,8 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
     let svg = plot.svg().unwrap();
     check_xml(&svg);
     let [one, two] = &lines(&svg)[..] else { panic!("two lines: {svg}") };
-    // The point is on the middle power of ten, equally far from both ends.
+    // The second point of line one is 1e-6. On the logarithmic axis, it is equally far from 1e-8
+    // and 1e-4.
     assert_eq!((one.len(), two.len()), (3, 1));
     assert!((2 * one[1].1 - one[0].1 - one[2].1).abs() <= 1, "{one:?}");
     assert!(one[0].0 < one[1].0 && one[0].1 > one[1].1, "{one:?}");
@@ -90,7 +91,7 @@ fn long_texts_are_cut() {
 }
 
 #[test]
-fn what_is_no_number_is_refused() {
+fn points_that_are_not_finite_are_refused() {
     for bad in [(f64::NAN, 1.0), (1.0, f64::INFINITY)] {
         let refused = plot(vec![series("odd", &[(1.0, 1.0), bad])]).svg().unwrap_err();
         assert!(refused.to_string().contains("of odd"), "{refused}");

@@ -1,4 +1,4 @@
-//! Errors of a filter, over the number of items that it has judged.
+//! Curve of the errors that a filter makes, by the number of items that it has judged.
 
 use serde::Serialize;
 
@@ -10,11 +10,11 @@ const MOST: usize = 400;
 pub struct Point {
     /// Number of items so far.
     pub items: u64,
-    /// Fingerprints among them that were not seen before.
+    /// Number of new fingerprints so far: fingerprints that were not seen before.
     pub(crate) new: u64,
     /// Number of these new fingerprints that the filter reported as seen.
     pub(crate) wrong: u64,
-    /// Expected number of new fingerprints reported as seen, by the computed error rate.
+    /// Expected value of `wrong`, from the computed error rates.
     pub(crate) expected: f64,
     /// Computed error rate at this point.
     pub(crate) error_rate_now: f64,
@@ -50,7 +50,7 @@ impl Curve {
         items >= self.last().items + self.step
     }
 
-    /// Returns the last point, or the start of an empty curve.
+    /// Returns the last point; for an empty curve, a point with all values 0.
     pub(super) fn last(&self) -> Point {
         self.points.last().copied().unwrap_or_default()
     }
@@ -78,7 +78,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn points_stay_evenly_apart() {
+    fn points_are_evenly_spaced_for_any_number_of_items() {
         for (batch, items) in [(1, 1000), (1000, 150_000), (1000, 10_000_000), (777, 3_000_000)] {
             let mut curve = Curve::new();
             for items in (batch..=items).step_by(batch) {

@@ -59,10 +59,10 @@ pub enum ReplayError {
         /// Available memory of the process.
         available: Available,
     },
-    /// The filter or the effect failed.
+    /// The exact filter failed, or the counting of the judged items failed.
     #[error(transparent)]
     Flow(#[from] FlowError),
-    /// No such filter exists.
+    /// A filter cannot have the requested kind and size.
     #[error(transparent)]
     Spec(#[from] SpecError),
     /// The engine cannot start.

@@ -1,4 +1,4 @@
-//! Effect of a replay: the judged items go to the lanes, and are counted.
+//! Effect of a replay: passes the judged items to the lanes, and counts them.
 
 use std::io;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use super::report::{LaneReport, Tally};
 /// Maximum number of batches that wait for a lane.
 const WAITING: usize = 16;
 
-/// Lanes at work, and the counts of all items.
+/// Running lanes, and the counts of all items.
 pub(super) struct Judging {
     lanes: Vec<Running>,
     tally: Tally,
@@ -41,7 +41,7 @@ impl Judging {
         self.lanes.iter().any(|lane| lane.needs_seen)
     }
 
-    /// Waits until each lane has ended.
+    /// Waits until all lanes have ended. Returns the counts and the lanes' reports.
     pub(super) fn end(self) -> (Tally, Vec<LaneReport>) {
         (self.tally, self.lanes.into_iter().map(Running::end).collect())
     }
@@ -62,14 +62,15 @@ impl Effect for Judging {
             is_given: self.is_given,
         });
         for lane in &self.lanes {
-            // A lane that panicked is noticed at the end.
+            // Sending fails only if the lane has panicked. `Running::end` then raises the panic
+            // again.
             let _ = lane.hand_in.send(Arc::clone(&judgable));
         }
         Ok(())
     }
 }
 
-/// A lane on a thread of its own.
+/// Lane that runs on a thread of its own.
 struct Running {
     hand_in: Sender<Arc<Judgable>>,
     thread: JoinHandle<LaneReport>,
@@ -94,9 +95,9 @@ impl Running {
     }
 }
 
-/// Audience of one feed of the replay. It passes on malformed fingerprints, but only of the
-/// fingerprints that count as seen, and the progress of the items. Malformed items are in the
-/// report.
+/// Audience of one feed of the replay. For a feed of fingerprints that count as seen, the audience
+/// is told of malformed ones. For a feed of items, it is told of the progress; the report has the
+/// malformed items.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,

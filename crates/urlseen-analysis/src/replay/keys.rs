@@ -1,5 +1,5 @@
-//! Redis keys that hold items. The replay reads and never changes them: a user with read permission
-//! is enough.
+//! Redis keys whose items a replay reads. The replay never changes the keys: a Redis user with read
+//! permission is enough.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,20 +17,21 @@ use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::flow::source::List;
 use urlseen_engine::item::Items;
 
-/// Approximate size of a page in bytes, and its maximum number of items. Redis serves no other
-/// client while it reads a page.
+/// Approximate size in bytes, and maximum number of items, of a page: the items that one command
+/// reads. While Redis reads a page, it serves no other client.
 const PAGE_BYTES: u64 = 1 << 20;
 const PAGE_ITEMS: u64 = 10_000;
 
-/// Number of items of the first page, because their lengths are still unknown.
+/// Number of items in the first page of a key. The page is small, because the lengths of the items
+/// are not known yet.
 const FIRST: u64 = 100;
 
-/// Keys that were read, for the report.
+/// Rows of the report, one for each key that the replay has reached. All clones share the rows.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Rows(Arc<Mutex<Vec<KeyRead>>>);
 
 impl Rows {
-    /// Takes the rows of the keys that the replay has reached.
+    /// Takes all rows out.
     pub(super) fn take(&self) -> Vec<KeyRead> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
@@ -42,7 +43,7 @@ impl Rows {
     }
 }
 
-/// Keys of a server, as a feed of their items.
+/// Feed of the items that some keys of a Redis server hold.
 pub(super) struct Keys {
     runtime: Runtime,
     redis: Redis,
@@ -56,7 +57,7 @@ pub(super) struct Keys {
     read: u64,
 }
 
-/// A server, with the options for reading its keys.
+/// Connection to a server, with the options for reading its keys.
 struct Redis {
     link: Link,
     list: List,
@@ -96,9 +97,9 @@ const KINDS: [(&str, Kind, &str); 4] = [
 enum Position {
     /// Number of items that were read.
     At(u64),
-    /// Cursor of a set that is scanned.
+    /// Cursor of `SSCAN` for the next page of a set.
     Cursor(u64),
-    /// Id of the entry of a stream that was read last.
+    /// Start of the next page of a stream: `-`, or `(` and the id of the entry that was read last.
     Behind(String),
     End,
 }
@@ -107,7 +108,7 @@ enum Position {
 type Entry = (String, HashMap<String, Vec<u8>>);
 
 impl Keys {
-    /// Connects, and checks the contents of the keys. The replay reads at most `most` items.
+    /// Connects, and checks the types of the keys. The replay reads at most `most` items.
     pub(super) fn open(
         config: &Config,
         names: Vec<String>,
@@ -193,8 +194,9 @@ impl Iterator for Keys {
 }
 
 impl Redis {
-    /// Returns the next items, in the order in which crawlers would pop them. Returns `None` after
-    /// the items that existed when the replay began, or if there are no more.
+    /// Returns the next items of a key, in the order in which crawlers would pop them. Returns
+    /// `None` at the end of the key. For a list or a sorted set, items that were added during the
+    /// replay are not read.
     async fn page(&mut self, key: &mut Key, wanted: u64) -> Result<Option<Page>, LinkError> {
         let count = (PAGE_BYTES / key.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
         let page = match &key.place {
@@ -214,8 +216,9 @@ impl Redis {
         Ok((!is_end).then_some(page))
     }
 
-    /// Returns `count` items after the first `from`. If other programs change a list or queue
-    /// meanwhile, some items are skipped or read twice, because reading does not lock the list.
+    /// Returns up to `count` items of a list or a sorted set, after the first `from` items. Reading
+    /// does not lock the key: if other programs change it meanwhile, some items are skipped or read
+    /// twice.
     async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
         let count = count.min(key.row.before - from);
         if count == 0 {
@@ -237,7 +240,7 @@ impl Redis {
         Ok(Page { items, ..Page::default() })
     }
 
-    /// Reads a page of members of a set.
+    /// Returns a page of the members of a set.
     async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("SSCAN");
         command.arg(&key.row.key).arg(cursor).arg("COUNT").arg(count);
@@ -247,7 +250,7 @@ impl Redis {
         Ok(Page { items: Items::new(bytes, members), ..Page::default() })
     }
 
-    /// Reads entries of a stream.
+    /// Returns a page of the items in a stream. `after` is the start of the range for `XRANGE`.
     async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("XRANGE");
         command.arg(&key.row.key).arg(after).arg("+").arg("COUNT").arg(count);

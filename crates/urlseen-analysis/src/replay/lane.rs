@@ -11,7 +11,7 @@ use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
 
-/// Filter of a lane before it is created.
+/// Spec of a lane's filter, which is not created yet.
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
@@ -20,7 +20,7 @@ pub struct LaneSpec {
 }
 
 impl LaneSpec {
-    /// Checks that such a filter exists.
+    /// Checks that a filter can have this spec.
     ///
     /// # Errors
     /// The kind cannot have this size.
@@ -32,28 +32,28 @@ impl LaneSpec {
         Ok(Self { parameters, scripted, bytes })
     }
 
-    /// Memory that the filter takes at the start.
+    /// Returns the memory that the filter takes at the start, in bytes.
     pub(super) fn bytes(&self) -> u64 {
         self.bytes
     }
 }
 
-/// Fingerprints of a batch.
+/// Fingerprints of a batch, which the lanes judge.
 #[derive(Debug)]
 pub(super) struct Judgable {
     /// Number of items up to the end of this batch.
     pub(super) items: u64,
-    /// Fingerprints that never came before, in order.
+    /// New fingerprints, in order: fingerprints that were not seen before.
     pub(super) new: Vec<Fingerprint>,
-    /// Number of fingerprints that came before.
+    /// Number of fingerprints that were seen before.
     pub(super) again: u64,
-    /// Fingerprints that came before, if a lane needs them.
+    /// Fingerprints that were seen before, if a lane needs them.
     pub(super) seen: Vec<Fingerprint>,
     /// True if the fingerprints count as seen from the start.
     pub(super) is_given: bool,
 }
 
-/// Filter that judges, and its counts.
+/// Filter that judges fingerprints, with the counts of its verdicts.
 #[derive(Debug)]
 pub(super) struct Lane {
     parameters: Parameters,
@@ -67,8 +67,8 @@ pub(super) struct Lane {
     stopped: Option<String>,
     full_after: Option<u64>,
     items: u64,
-    /// Number of different fingerprints that the filter was given and can place. A fingerprint that
-    /// was reported as seen would have set no further bit.
+    /// Number of different fingerprints that the filter was given and can place. This includes new
+    /// fingerprints that the filter wrongly reported as seen, because all of their bits are set.
     members: u64,
     /// Number of fingerprints that the filter was given and judged unseen.
     added: u64,
@@ -79,9 +79,11 @@ pub(super) struct Lane {
 enum Filter {
     /// Filter in the memory of this process.
     Local(Box<dyn FilterKind>, KeyHasher),
-    /// Filter in Redis, where scripts judge.
+    /// Filter of a kind in Redis, simulated in memory. It judges in the same way as the scripts in
+    /// Redis.
     Scripted(Box<dyn ScriptFilter>),
-    /// Exact filter in Redis. Its verdicts are those of the exact filter of the replay.
+    /// Exact filter in Redis. Its verdicts equal those of the replay's own exact filter, so the
+    /// lane has no filter.
     Exact,
 }
 
@@ -124,13 +126,13 @@ impl Lane {
         self.parameters.kind()
     }
 
-    /// Returns true if the filter may be unable to place a fingerprint. It then needs the
-    /// fingerprints that came before.
+    /// Returns true if the filter may be unable to place a fingerprint. The lane then also needs
+    /// the fingerprints that were seen before.
     pub(super) fn needs_seen(&self) -> bool {
         matches!(self.filter, Filter::Scripted(_))
     }
 
-    /// Judges a batch, and sets its unseen fingerprints.
+    /// Judges a batch, and adds its unseen fingerprints to the filter.
     pub(super) fn judge(&mut self, batch: &Judgable) {
         if self.stopped.is_some() {
             return;
@@ -168,7 +170,7 @@ impl Lane {
     fn mark(&mut self) {
         let before = self.curve.last();
         let error_rate_now = self.error_rate();
-        // The rate grows between the two points, so their mean is used.
+        // The rate grows between the two points, so the mean of both rates is used.
         let rate = f64::midpoint(before.error_rate_now, error_rate_now);
         self.curve.push(Point {
             items: self.items,
@@ -179,7 +181,7 @@ impl Lane {
         });
     }
 
-    /// Ends the lane with its report.
+    /// Ends the lane, and returns its report.
     pub(super) fn end(mut self) -> LaneReport {
         if self.items > self.curve.last().items {
             self.mark();
@@ -213,7 +215,7 @@ impl Lane {
         }
     }
 
-    /// Share of unseen fingerprints that the filter reports as seen now.
+    /// Returns the share of unseen fingerprints that the filter reports as seen now.
     fn error_rate(&self) -> f64 {
         match &self.filter {
             Filter::Local(filter, _) => filter.gauge().error_rate(),
@@ -232,8 +234,9 @@ impl Lane {
 }
 
 impl Filter {
-    /// Judges new fingerprints, and sets the unseen ones. A filter in memory first tests all of
-    /// them, as a daemon does with a batch. A script tests and sets them one by one.
+    /// Judges new fingerprints, and adds the unseen ones to the filter. A filter in memory first
+    /// tests all fingerprints, as a daemon does with a batch. A script tests and adds the
+    /// fingerprints one by one.
     fn judge_new(&mut self, fingerprints: &[Fingerprint]) -> Result<Counts, Full> {
         let all = fingerprints.len() as u64;
         Ok(match self {
@@ -255,8 +258,8 @@ impl Filter {
         })
     }
 
-    /// Judges fingerprints that were judged before. A filter that was able to place a fingerprint
-    /// still has it.
+    /// Judges fingerprints that were judged before. The filter reports each of them as seen, unless
+    /// it cannot place the fingerprint.
     fn judge_again(&mut self, batch: &Judgable) -> Counts {
         match self {
             Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),
@@ -267,7 +270,7 @@ impl Filter {
 
 /// Judges fingerprints in the same way as the scripts of a filter in Redis.
 fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Counts {
-    // Digits of all fingerprints in sequence, and the end of each fingerprint's digits.
+    // Texts of all fingerprints in sequence, and the end of each text.
     let (mut digits, mut ends, mut room) = (Vec::new(), Vec::new(), [0; 64]);
     for fingerprint in fingerprints {
         digits.extend_from_slice(fingerprint.text(&mut room));

@@ -1,5 +1,5 @@
-//! Replay: shows the effect of urlseen on a source, a file or a recorded stream, without changing
-//! it.
+//! Replay: shows the effect that urlseen would have on the items of files or Redis keys, without
+//! changing them.
 //!
 //! ```text
 //! feed -> engine with an exact filter -> a lane for each kind
@@ -51,7 +51,7 @@ pub struct Setup<'a> {
     pub items: Options,
     /// Seed of the exact filter, and of every kind that has one.
     pub seed: Seed,
-    /// Filters of the kinds that judge.
+    /// Specs of the compared filters, one for each lane.
     pub specs: Vec<LaneSpec>,
     /// Number of threads that read items.
     pub threads: usize,
@@ -90,7 +90,8 @@ pub enum Seen {
 /// read.
 ///
 /// # Errors
-/// The replay could not start. If it ends early later, the report states the reason.
+/// The replay could not start. If the replay fails after its start, the report states the reason
+/// instead.
 pub fn run(
     setup: Setup<'_>,
     stop: &Arc<AtomicBool>,
@@ -101,7 +102,7 @@ pub fn run(
     let (feed, count) = match input {
         Input::Files(files) => {
             let feed = input::lines(files);
-            // The size in bytes of `most` items is unknown.
+            // The expected size is in bytes, and the size of the first `most` items is unknown.
             let expected = if most.is_none() { feed.expected } else { 0 };
             (Feed { expected, ..feed }, 0)
         }
@@ -158,7 +159,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Takes the fingerprints that count as seen from the start.
+    /// Adds the fingerprints that count as seen from the start to all filters.
     fn given(
         &mut self,
         seen: Vec<Seen>,
@@ -176,7 +177,7 @@ impl Replay<'_> {
         Ok(())
     }
 
-    /// Drives a feed through the engine to the lanes.
+    /// Passes all items of a feed through the engine to the lanes.
     fn flow(
         &mut self,
         feed: Feed,
@@ -186,7 +187,7 @@ impl Replay<'_> {
         self.works.engine.read_as(options);
         self.judging.is_given = is_given;
         let (Feed { expected, mut pages }, stop) = (feed, Arc::clone(self.stop));
-        // The page that is being read is counted, too.
+        // When `stop` is set, the page that is being read is still counted.
         let pages =
             std::iter::from_fn(
                 move || {

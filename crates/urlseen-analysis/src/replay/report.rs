@@ -25,9 +25,9 @@ pub struct Report {
     pub tally: Tally,
     /// Results of each kind, in the order in which the user named the kinds.
     pub kinds: Vec<LaneReport>,
-    /// The keys that were read, if the input was keys.
+    /// Redis keys that were read, if the input was Redis keys.
     pub keys: Vec<KeyRead>,
-    /// Fingerprints in the exact set.
+    /// Number of fingerprints in the exact set.
     pub exact_keys: u64,
     /// Memory of the exact set, in bytes.
     pub exact_bytes: u64,
@@ -55,26 +55,26 @@ pub enum Ending {
 pub struct Tally {
     /// Number of items that were read.
     pub items: u64,
-    /// Number of items of each form; an empty item has none.
+    /// Number of items of each form; an empty item has no form.
     pub forms: BTreeMap<&'static str, u64>,
     /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
     /// Number of unchecked items that each rule lets pass, by the index of the rule.
     pub passed: Vec<u64>,
-    /// Number of items whose fingerprint came before.
+    /// Number of items whose fingerprint was already seen.
     pub again: u64,
-    /// Number of items whose fingerprint did not come before.
+    /// Number of items whose fingerprint was not seen before.
     pub new: u64,
     /// Number of items that cannot be read.
     pub rejected: u64,
-    /// Reasons, with the number of items of each.
+    /// Reasons why items cannot be read, each with its number of items.
     pub rejects: BTreeMap<String, Reason>,
     /// Number of stream entries without the field that contains the item. No other count includes
     /// them.
     pub without: u64,
     /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
-    /// Number of malformed entries in that input.
+    /// Number of malformed entries in the input of these fingerprints.
     pub given_bad: u64,
 }
 
@@ -83,9 +83,9 @@ pub struct Tally {
 pub struct Reason {
     /// Number of items with this reason.
     pub items: u64,
-    /// Place of the first such item.
+    /// Place of the first item with this reason, such as a file and a line.
     pub place: String,
-    /// Beginning of that item.
+    /// First bytes of this first item.
     #[serde(skip)]
     pub item: Vec<u8>,
 }
@@ -121,7 +121,7 @@ pub struct LaneReport {
     pub unseen: u64,
     /// Number of items that the filter judged seen.
     pub seen: u64,
-    /// Number of items judged seen that never came before. The crawl would lose them.
+    /// Number of new items that the filter wrongly judged seen. The crawl would lose them.
     pub wrong: u64,
     /// Number of items that the filter cannot place. They are rejected.
     pub no_place: u64,
@@ -131,7 +131,7 @@ pub struct LaneReport {
     pub error_rate_now: f64,
     /// Number of fingerprints in the filter, including those given at the start.
     pub keys: u64,
-    /// Number of fingerprints that the filter is made for, if it has such a number.
+    /// Number of fingerprints that the filter is made for, if its kind has a capacity.
     pub capacity: Option<u64>,
     /// Number of items after which the filter reached its capacity.
     pub full_after: Option<u64>,
@@ -142,25 +142,26 @@ pub struct LaneReport {
     pub stopped: Option<String>,
     /// Reason why the filter cannot have the requested error rate.
     pub warning: Option<String>,
-    /// Points of the curve that leads to these results.
+    /// Points of the curve that shows the results over time.
     pub curve: Vec<Point>,
 }
 
 impl LaneReport {
-    /// Returns the share of fingerprints that never came before and were reported as seen.
+    /// Returns the measured error rate: the share of new fingerprints that the filter reported as
+    /// seen.
     pub fn error_rate(&self) -> f64 {
         self.curve.last().map_or(0.0, Point::measured)
     }
 }
 
 impl Tally {
-    /// Adds a batch that counts as seen from the start.
+    /// Adds a batch of fingerprints that count as seen from the start.
     pub(super) fn add_given(&mut self, page: &Page, batch: &Batch<Judged>) {
         self.given += batch.added().len() as u64;
         self.given_bad += page.bad_count;
     }
 
-    /// Adds a batch of items of this form.
+    /// Adds a batch of items. `form` is the configured form of items.
     pub(super) fn add(&mut self, page: &Page, batch: &Batch<Judged>, form: Form) {
         self.items += batch.items().len() as u64;
         self.without += page.bad_count;
@@ -195,7 +196,7 @@ impl Tally {
     }
 }
 
-/// Returns a reason without the parts that differ from item to item.
+/// Returns the text of a reason without the parts that differ from item to item.
 fn words(reason: &Unreadable) -> String {
     match reason {
         Unreadable::NotUtf8 { .. } => "the URL is not UTF-8".to_owned(),

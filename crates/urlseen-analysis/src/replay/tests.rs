@@ -32,7 +32,7 @@ fn config(set: &[&str]) -> Config {
     Config::load(Sources { file: None, env, set }).unwrap()
 }
 
-/// Replays these lines with this number of threads.
+/// Replays these lines with a filter of each of these kinds and this number of threads.
 fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report {
     let mut file = NamedTempFile::new().unwrap();
     file.write_all(lines).unwrap();
@@ -56,7 +56,7 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report 
 }
 
 #[test]
-fn however_many_threads_read_the_order_is_that_of_the_items() {
+fn the_number_of_threads_does_not_change_the_results() {
     let lines = (0..5000).map(|number| format!("http://a/{}", number % 3000));
     let lines = lines.collect::<Vec<_>>().join("\n");
     let kinds = ["native", "pyrebloom", "scrapy-redis"].map(|it| it.parse().unwrap());
@@ -74,14 +74,14 @@ fn however_many_threads_read_the_order_is_that_of_the_items() {
         assert_eq!((items, new, wrong), (5000, 3000, lane.wrong));
         assert!(lane.full_after.is_some_and(|items| (300..400).contains(&items)));
     }
-    // Such a small native filter has far more bits than requested.
+    // Such a small native filter has far more bits than its error rate requires.
     assert!(pyrebloom.wrong > 500, "{}", pyrebloom.wrong);
     assert_eq!((set.unseen, set.seen, set.wrong, set.keys), (3000, 2000, 0, 3000));
     assert_eq!((one.exact_keys, matches!(one.ending, Ending::Whole)), (3000, true));
 }
 
 #[test]
-fn reasons_are_counted_and_the_first_of_each_is_named() {
+fn reasons_are_counted_and_their_first_items_are_located() {
     let lines = b"http://a/\n\n/a\nhttp://a/\xff\n/b\nhttp://a/b\xffc\n";
     let report = replay(lines, &[], &[NATIVE], 2);
     let tally = &report.tally;
@@ -97,7 +97,7 @@ fn reasons_are_counted_and_the_first_of_each_is_named() {
 }
 
 #[test]
-fn what_does_not_fit_is_refused_before_anything_is_taken() {
+fn a_replay_that_exceeds_the_memory_is_refused() {
     let refused = check_memory(u64::MAX, 1 << 30).unwrap_err().to_string();
     assert!(refused.contains("the exact set 1.00 GiB"), "{refused}");
     assert!(check_memory(0, 0).is_ok());
