@@ -1,9 +1,9 @@
-"""Measures `request_seen` of this package's dupefilter and of scrapy-redis's, in turns.
+"""Measures `request_seen` of the dupefilters of this package and of scrapy-redis, in turns.
 
     python benchmarks/overhead.py [--urlseen URL] [--redis URL] [--requests N] [--rounds N]
 
 In each round, both dupefilters get the same N new requests, and then the same N requests again. The
-dupefilters take turns, in changing order. A time is that of one call, with the fingerprint. The
+dupefilters take turns, in changing order. The time of a call includes that of the fingerprint. The
 benchmark uses its own keys, and deletes them at the end if the server permits that.
 """
 
@@ -90,7 +90,7 @@ def ask(request_seen: Callable[[Request], bool], urls: list[str], expected: bool
 
 
 def forget(url: str, key: str) -> None:
-    """Deletes the key. Redis permits that, urlseen refuses it."""
+    """Deletes the key. Redis permits this, and urlseen refuses it."""
     with redis.Redis.from_url(url, protocol=2) as client:
         try:
             client.delete(key)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: Seconds between two questions for the length of the source.
+#: Minimum number of seconds between two reads of the length of the source.
 LOOK_S = 0.1
 #: Minimum number of seconds between two pops while the source is too long. Pops never stop
 #: completely, because they make room in the sink, and the daemon may wait for this room.
@@ -19,9 +19,10 @@ SLOW_POP_S = 1.0
 
 
 class Brake:
-    """Slows a spider to one page at a time while more than `most` items wait in the source.
+    """Slows a spider while more than `most` items wait in the source.
 
-    With `most` 0, the brake never slows a spider.
+    The slowed spider fetches one page at a time, and at most one a second. If `most` is 0, the
+    brake never slows a spider.
     """
 
     def __init__(self, most: int) -> None:
@@ -34,7 +35,7 @@ class Brake:
     def holds(self, consumer: Consumer, *, is_busy: bool) -> bool:
         """Returns `True` if the spider must not pop a request now.
 
-        `is_busy` tells that the spider has requests in work. The method reads the length of the
+        `is_busy` is true if the spider has unfinished requests. The method reads the length of the
         source from Redis, at most every `LOOK_S` seconds. Raises `Away` or `Refused` if that fails.
         """
         if not self._most:

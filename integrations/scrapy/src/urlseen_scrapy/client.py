@@ -55,7 +55,7 @@ class Client:
         self._is_ending = False
 
     def open(self) -> None:
-        """Checks that urlseen answers for the key. Call it before the first question.
+        """Checks that urlseen answers and serves the key. Call this before the first question.
 
         With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
         seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
@@ -79,10 +79,10 @@ class Client:
                         raise RuntimeError(f"{self._whom} is away: {away}") from None
 
     def is_new(self, fingerprint: str) -> bool:
-        """Adds a fingerprint of hex digits. Returns `True` if it was new, or may have been new.
+        """Adds a fingerprint (hex digits). Returns `True` if it was new, or may have been new.
 
-        If urlseen does not answer, the method does as `URLSEEN_WHEN_AWAY` says: it waits, closes
-        the spider, or returns `True` at once. It raises no error of the connection.
+        If urlseen does not answer, `URLSEEN_WHEN_AWAY` decides: the method waits, closes the
+        spider, or returns `True` at once. It never raises an error of the connection.
         """
         if self._next_try and time.monotonic() < self._next_try:
             return self._pass()
@@ -98,10 +98,9 @@ class Client:
         return is_new
 
     def forget(self, fingerprint: str) -> bool:
-        """Lets a fingerprint of hex digits count as unseen.
+        """Makes urlseen forget a fingerprint (hex digits), so that it counts as unseen.
 
-        Returns `True` if urlseen has confirmed that. Otherwise it logs a warning and returns
-        `False`.
+        Returns `True` if urlseen has confirmed this. Otherwise logs a warning and returns `False`.
         """
         try:
             try:

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from urlseen_scrapy.record import Record
     from urlseen_scrapy.wire import Wire
 
-#: Maximum number of attempts to count requests. An attempt fails if the consumers have changed.
+#: Maximum number of attempts to count requests. An attempt fails if a consumer has joined or left.
 COUNT_TRIES = 5
 
 
 def consumer_name(settings: BaseSettings) -> str:
-    """Returns the name of this process among the consumers: `URLSEEN_CONSUMER#RANDOM`.
+    """Returns the name of this process among the consumers of the crawl: `NAME#RANDOM`.
 
-    Without that setting, the name begins with the host name and the process id. The random part
-    makes the name unique. Raises `ValueError` if the setting has a space or a `#`.
+    NAME is the setting `URLSEEN_CONSUMER`, or else the host name and the process id. RANDOM makes
+    the name unique. Raises `ValueError` if the setting has a space or a `#`.
     """
     name = str(settings.get("URLSEEN_CONSUMER") or f"{socket.gethostname()}-{os.getpid()}")
     if not re.fullmatch(r"[^\s#]+", name):
@@ -77,10 +77,11 @@ class Consumer(Producer):
     def pop(self, number: int) -> bytes | None:
         """Pops the next request, and holds it as delivery `number`.
 
-        Returns `SCORE COUNT ITEM`: the score in a sorted set, the number of earlier deliveries
-        whose consumer stopped, and the item itself. Returns `None` if the sink is empty, and
-        `b"full"` if this consumer holds `held_max` deliveries. A repeated call with the same number
-        returns the same request until the delivery is finished.
+        Returns `SCORE COUNT ITEM`. SCORE is the score of the item in a sorted set, and 0 in a list.
+        COUNT is the number of earlier deliveries whose consumer stopped before the page was done.
+        Returns `None` if the sink is empty, and `b"full"` if this consumer holds `held_max`
+        deliveries. A repeated call with the same number returns the same request until the delivery
+        is finished.
         """
         record = self.record
         answer: bytes | None = POP.run(
@@ -101,8 +102,8 @@ class Consumer(Producer):
     def finish(self, number: int, items: list[bytes]) -> bool:
         """Acknowledges a delivery, and pushes the links of its page to the source, in one step.
 
-        Returns `False` and pushes nothing if this consumer no longer holds the delivery: it was
-        requeued meanwhile, or acknowledged by an earlier call.
+        Returns `False` and pushes nothing if this consumer no longer holds the delivery. Then the
+        delivery was requeued meanwhile, or an earlier call has acknowledged it.
         """
         keys = [self.record.source, self._held, self._keys.requeues]
         return bool(FINISH.run(self._wire, keys, self.record.push, number, *items))
@@ -112,7 +113,7 @@ class Consumer(Producer):
         return self._reject(self._held, str(number), item, reason)
 
     def give_back(self, numbers: list[int]) -> None:
-        """Requeues deliveries of this consumer, by their numbers."""
+        """Requeues the deliveries of this consumer that have these numbers."""
         self._requeue(self.name, "", *numbers)
 
     def leave(self) -> int:
@@ -126,7 +127,7 @@ class Consumer(Producer):
     def beat(self, wire: Wire | None = None) -> list[int]:
         """Increments the heartbeat. Returns the deliveries that Redis holds for this consumer.
 
-        A thread of its own passes its own connection as `wire`.
+        A thread other than the reactor's must pass its own connection as `wire`.
         """
         found = BEAT.run(wire or self._wire, [self._keys.consumers, self._held], self.name)
         return [int(number) for number in found]
@@ -139,9 +140,9 @@ class Consumer(Producer):
     def reclaim(self, other: str, heartbeat: str) -> tuple[int, int]:
         """Requeues the deliveries of the consumer `other`, which has stopped.
 
-        Does nothing if its heartbeat is no longer `heartbeat`. A request that was delivered too
-        often (`held.deliveries`) goes to the rejects instead. Returns the numbers of requeued and
-        of rejected deliveries.
+        Does nothing if the heartbeat of `other` is no longer `heartbeat`, because then `other` is
+        alive. A request that was delivered `held.deliveries` times goes to the rejects instead.
+        Returns two numbers: requeued deliveries, and rejected deliveries.
         """
         answer = self._requeue(other, heartbeat)
         if answer == b"alive":
@@ -161,9 +162,10 @@ class Consumer(Producer):
         return int(done), len(too_often) // 3
 
     def count(self) -> int:
-        """Returns the number of requests in source, urlseen and sink, or held by any consumer.
+        """Returns the number of requests in source, urlseen and sink, plus all held requests.
 
-        The number is of one moment. Returns 1 if the consumers change all the time.
+        A script in Redis counts all of them at one moment. Returns 1 if consumers joined or left
+        during every attempt.
         """
         record = self.record
         for _ in range(COUNT_TRIES):
@@ -173,11 +175,11 @@ class Consumer(Producer):
             if not isinstance(answer, list):
                 return int(answer)
             self._known = answer
-        # A crawl with new or leaving consumers is not idle.
+        # A crawl that consumers join or leave is not idle.
         return 1
 
     def forget(self, fingerprints: list[bytes]) -> None:
-        """Asks urlseen to let fingerprints of hex digits pass once more.
+        """Asks urlseen to let fingerprints (hex digits) pass once more.
 
         A repeated call does no harm.
         """

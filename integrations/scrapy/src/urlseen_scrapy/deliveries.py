@@ -34,7 +34,7 @@ logger = logging.getLogger("urlseen_scrapy")
 
 T = TypeVar("T")
 
-#: Maximum number of bytes of unsent items. With more, the crawl ends.
+#: Maximum number of bytes of unsent items. If there are more, the spider closes.
 KEPT_BYTES = 64 << 20
 #: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
@@ -52,10 +52,10 @@ def deliveries_of(crawler: Crawler) -> Deliveries | None:
 class Deliveries:
     """Pops requests, tracks them until they are finished, and sends the links of their pages.
 
-    All methods run in the thread of the reactor; only the heartbeat has a thread of its own. After
-    the constructor, no method raises an error of Redis. While Redis is away, the object keeps the
-    items that it could not send, and pops nothing. If a page cannot be acknowledged, another spider
-    fetches it again.
+    All methods run in the thread of the reactor; only the heartbeat has a thread of its own. Only
+    the constructor raises errors of Redis. While Redis is away, this class keeps the items that it
+    could not send, and pops nothing. If a page cannot be acknowledged, another spider fetches the
+    page again.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Deliveries:
     ) -> None:
         """Reads the crawl record, and compares it with the settings and with `fit`.
 
-        Set `keeps_children` if the scheduler keeps requests in the memory of this process. Raises
-        `ValueError` if a setting is wrong, and `RuntimeError` if Redis does not answer or Scrapy's
-        engine lacks a method.
+        `fit` has the values that the caller needs in the record. Set `keeps_children` if the
+        scheduler keeps requests in the memory of this process. Raises `ValueError` if a setting is
+        wrong, and `RuntimeError` if Redis does not answer or Scrapy's engine lacks a method.
         """
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
@@ -86,7 +86,7 @@ class Deliveries:
         self._poke = Poke(crawler)
         self._open: dict[int, Delivery] = {}
         self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
-        #: The number of the next delivery. After a lost reply, the pop is repeated with it.
+        #: Number of the next delivery. After a lost reply, the pop is repeated with this number.
         self._number = 1
         self._last: tuple[Delivery, Request] | None = None
         self._reconciled = 0
@@ -102,9 +102,10 @@ class Deliveries:
         _deliveries[crawler] = self
 
     def pop(self) -> Delivery | None:
-        """Pops the next unseen request and holds it. Returns `None` if there is none now.
+        """Pops the next unseen request and holds it. Returns `None` if it cannot pop one now.
 
-        In this case it also sends the collected links, and makes the engine ask again soon.
+        If Redis has no request now, the method also sends the collected links, and makes the engine
+        ask again soon.
         """
         self._check_identity()
         if self._is_ended or self._poke.is_waiting:
@@ -144,8 +145,9 @@ class Deliveries:
     def collect(self, request: Request, item: bytes, *, page: Request | None = None) -> None:
         """Keeps `item` until its page is finished, or until there are enough items for a push.
 
-        The page is that of the request `page`. Without `page`, it is the page that led to
-        `request`. An item that belongs to no page is pushed when the scheduler next asks for work.
+        `item` is the request `request` in the form for Redis. It was found on the page of the
+        request `page`, or if this is `None`, on the page that led to `request`. An item that
+        belongs to no page is pushed when the scheduler next asks for work.
         """
         delivery = self._owners.get(request if page is None else page)
         if delivery is None or delivery.is_finished:
@@ -159,7 +161,7 @@ class Deliveries:
             self.flush()
 
     def forget(self, fingerprint: str) -> bool:
-        """Asks urlseen to let a fingerprint of hex digits pass once more.
+        """Asks urlseen to let a fingerprint (hex digits) pass once more.
 
         Returns `False` if the filter of the crawl cannot forget.
         """
@@ -181,14 +183,14 @@ class Deliveries:
         return is_sent
 
     def count(self) -> int:
-        """Returns the number of requests in source, urlseen and sink, or held by any spider.
+        """Returns the number of requests in source, urlseen and sink, plus all held requests.
 
         Returns 1 if Redis does not answer, so that the spider does not end.
         """
         return 0 if self._is_ended else self._attempt(self._count, 1)
 
     def led_to(self, request: Request, child: Request) -> None:
-        """Notes that the page of `request` led to `child`."""
+        """Notes that the page or the failure of `request` led to the request `child`."""
         delivery = self._owners.get(request)
         if delivery is not None and not delivery.is_finished:
             self._owners[child] = delivery
@@ -286,9 +288,10 @@ class Deliveries:
         return self._consumer.count()
 
     def _reconcile(self, consumer: Consumer) -> None:
-        """Gives back the deliveries that Redis holds for this consumer and this process lacks.
+        """Requeues deliveries that Redis holds for this consumer, but that this process lacks.
 
-        This happens if Redis executed a pop late, or if a failover lost an acknowledgement.
+        There are such deliveries if Redis executed a pop late, or if a failover lost an
+        acknowledgement.
         """
         held = None if self._heartbeat is None else self._heartbeat.take_held()
         if self._reconciled != self._wire.connects:
@@ -330,7 +333,7 @@ class Deliveries:
         self.flush()
 
     def _check_identity(self) -> None:
-        """Ends the crawl if the engine did not get the request object that this class popped."""
+        """Ends the crawl if the engine did not get the request object of the last delivery."""
         if self._last is None:
             return
         (delivery, request), self._last = self._last, None
@@ -345,7 +348,8 @@ class Deliveries:
     def _attempt(self, action: Callable[[], T], otherwise: T) -> T:
         """Runs `action` and returns its result. Returns `otherwise` if Redis is away or refuses.
 
-        A refusal ends the crawl. After a lost connection, it runs no action during a pause.
+        A refusal ends the crawl. During a pause after a lost connection, the method returns
+        `otherwise` without a call of `action`.
         """
         if time.monotonic() < self._next_try:
             return otherwise

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 class Delivery:
-    """Request of the sink, from its pop until Redis has all links of its page.
+    """Popped request, tracked until Redis has all links of its page.
 
     `number` is the number of the delivery in Redis, and `item` has the bytes of the request.
     """
@@ -19,21 +19,22 @@ class Delivery:
         self.number = number
         self.item = item
         self.is_finished = False
-        #: Items that the filter judges. They may be pushed before the page is finished.
+        #: Links that the filter may drop. They may be pushed before the page is finished.
         self.filtered: list[bytes] = []
-        #: Items that pass the filter in any case (`dont_filter`). They wait for the
+        #: Links that the filter always lets pass (`dont_filter`). They wait for the
         #: acknowledgement, so that a page that is fetched twice does not push them twice.
         self.unfiltered: list[bytes] = []
-        #: The size of all these items in bytes.
+        #: Size of all links in both lists, in bytes.
         self.size = 0
-        # Unfinished requests that were made from the item. This list keeps them alive.
+        # Unfinished requests that were made from the item. This list keeps these objects alive.
         self._requests: list[Request] = []
-        # Links of the page in a scheduler in memory. A dead reference is a dropped request.
+        # Links of the page that are in a scheduler in memory. If the scheduler drops a request,
+        # the weak reference makes its entry disappear.
         self._children: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
 
     @property
     def items(self) -> list[bytes]:
-        """Links of the page that were not pushed yet."""
+        """Links of the page that are not pushed yet."""
         return self.filtered + self.unfiltered
 
     @property
@@ -46,7 +47,7 @@ class Delivery:
         self._requests.append(request)
 
     def add_child(self, request: Request) -> None:
-        """Notes a request that the page led to and that stays in this process."""
+        """Notes a request that was found on the page, and that stays in this process."""
         self._children[request] = self._children.get(request, 0) + 1
 
     def remove(self, request: Request) -> None:
@@ -65,7 +66,7 @@ class Delivery:
         self.size += len(item)
 
     def take_filtered(self) -> list[bytes]:
-        """Returns the items that may be pushed early, and removes them from this delivery."""
+        """Returns the links that may be pushed early, and removes them from this delivery."""
         items, self.filtered = self.filtered, []
         self.size = sum(map(len, self.unfiltered))
         return items

@@ -37,11 +37,12 @@ class SendDiscovered:
         SPIDER_MIDDLEWARES = {"urlseen_scrapy.SendDiscovered": 50}
         REDIS_START_URLS_KEY = "%(name)s:unseen"
 
-    Such an item has URL, method and meta. A request with other parts goes to the scheduler, as
-    without this middleware: with a body, cookies, headers other than `Referer`, a callback other
-    than `parse`, or a meta that JSON would change. The header `Referer` is lost.
+    An item in this form has URL, method and meta. A request with any other part goes to the
+    scheduler, as it does without this middleware. Other parts are a body, cookies, headers other
+    than `Referer`, a callback other than `parse`, an errback, flags, `cb_kwargs`, and a meta that
+    JSON would change. The header `Referer` is lost.
 
-    The spider holds each item until all requests that it led to are sent or fetched.
+    The spider holds each item until all requests that the item led to are sent or fetched.
 
     The constructor raises `ValueError` if a setting does not fit this middleware or the daemon's
     config, and `RuntimeError` if Redis does not answer.
@@ -98,7 +99,7 @@ class SendDiscovered:
     def item(self, request: Request) -> bytes | None:
         """Returns the JSON item of a request, or `None` if the item would lose a part of it.
 
-        In the second case, the method counts the request, and logs the first one.
+        The method counts the requests for which it returns `None`, and logs the first one.
         """
         why_not = self._why_not(request)
         if why_not is not None:

@@ -29,8 +29,8 @@ class DupeFilter(BaseDupeFilter):
         URLSEEN_URL = "redis://127.0.0.1:6390"
 
     The scheduler waits for each answer, so the reactor is blocked for the time of a round trip.
-    `URLSEEN_WHEN_AWAY` sets the behaviour without an answer. `from_crawler` raises `ValueError` if
-    a setting is wrong.
+    `URLSEEN_WHEN_AWAY` decides what happens if urlseen does not answer. `from_crawler` raises
+    `ValueError` if a setting is wrong.
     """
 
     def __init__(
@@ -60,8 +60,8 @@ class DupeFilter(BaseDupeFilter):
     def open(self) -> None:
         """Connects to urlseen.
 
-        Raises `RuntimeError` if urlseen refuses the key, or if urlseen does not answer and
-        `URLSEEN_WHEN_AWAY` does not permit that.
+        Raises `RuntimeError` if urlseen refuses the key. Also raises it if urlseen does not answer,
+        unless `URLSEEN_WHEN_AWAY` is `"pass"`.
         """
         self._client.open()
 
@@ -104,14 +104,14 @@ class DupeFilter(BaseDupeFilter):
 
 
 class NoDupeFilter(BaseDupeFilter):
-    """Dupefilter that passes every request, because urlseen judges after the queue.
+    """Dupefilter that passes every request. urlseen drops the seen requests later.
 
-    Use it together with a queue of this package:
+    Use it together with a queue of this package, which sends all requests to urlseen:
 
         DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"
         SCHEDULER_QUEUE_CLASS = "urlseen_scrapy.PriorityQueue"
 
-    `scrapy.dupefilters.BaseDupeFilter` lacks a method that the scheduler of scrapy-redis calls.
+    The scheduler of scrapy-redis calls a method that Scrapy's own `BaseDupeFilter` lacks.
     """
 
     @classmethod

@@ -1,4 +1,4 @@
-"""Private parts of Scrapy's engine by which this package knows when a request is finished."""
+"""Hooks into private parts of Scrapy's engine. They show when a request is finished."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scrapy import Request
 from scrapy.core import engine
 from scrapy.core.scraper import Scraper
 
-#: The methods, with their parameters.
+#: Methods of Scrapy that `watch_engine` replaces, with their parameters.
 RELIED_ON = (
     (engine, "_Slot.remove_request", ["self", "request"]),
     (engine, "ExecutionEngine._handle_downloader_output", ["self", "result", "request"]),
@@ -23,7 +23,7 @@ class Watcher(Protocol):
     """Object that `watch_engine` tells about each request."""
 
     def led_to(self, request: Request, child: Request) -> None:
-        """Notes that `request`, its page or its failure led to `child`."""
+        """Notes that the page or the failure of `request` led to the request `child`."""
 
     def left(self, request: Request) -> None:
         """Notes that the engine is done with `request`, with any outcome."""
@@ -55,7 +55,7 @@ def watch_engine(running: Any, watcher: Watcher) -> None:
     handle_spider_output = running.scraper.handle_spider_output_async
 
     def remove(request: Request) -> None:
-        # This call comes before `remove_request`, which may close the spider.
+        # The watcher comes first, because `remove_request` may close the spider.
         watcher.left(request)
         remove_request(request)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def forget(request: Request, crawler: Crawler) -> bool:
     """Makes urlseen forget `request`, so that the next link to it passes again.
 
-    urlseen also forgets each request that was redirected to it. For example, in an errback:
+    urlseen also forgets each request that was redirected to `request`. Example of an errback:
 
         def failed(self, failure):
             urlseen_scrapy.forget(failure.request, self.crawler)

@@ -19,8 +19,9 @@ logger = logging.getLogger("urlseen_scrapy")
 class Heartbeat:
     """Thread that increments the heartbeat of a consumer every `period_s` seconds.
 
-    It uses its own connection, `wire`. A timer of the reactor would not suffice: it does not run
-    while a callback computes for a minute, and the consumer would lose its requests.
+    The thread uses its own connection, `wire`. A timer of the reactor would not suffice: it does
+    not run while a callback computes for a minute. Then the consumer would seem to have stopped,
+    and its requests would be requeued.
     """
 
     def __init__(self, consumer: Consumer, wire: Wire, period_s: float) -> None:
@@ -41,9 +42,9 @@ class Heartbeat:
         return held
 
     def stop(self) -> None:
-        """Ends the thread, so that no beat makes the consumer's entry in Redis again.
+        """Ends the thread. A later beat would create the consumer's entry in Redis again.
 
-        It waits for the thread for at most `LONGEST_PAUSE_S` seconds.
+        The method waits for the end of the thread, for at most `LONGEST_PAUSE_S` seconds.
         """
         self._stop.set()
         self._thread.join(LONGEST_PAUSE_S)

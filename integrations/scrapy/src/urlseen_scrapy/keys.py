@@ -37,7 +37,7 @@ class CrawlKeys:
 
     @classmethod
     def of_source(cls, source: str) -> CrawlKeys:
-        """Returns the keys of the crawl that reads `source`. All have its hash tag."""
+        """Returns the keys of the crawl that reads `source`. All have the hash tag of `source`."""
         _, _, rest = source.partition("{")
         tag, brace, _ = rest.partition("}")
         tagged = source if tag and brace else f"{{{source}}}"

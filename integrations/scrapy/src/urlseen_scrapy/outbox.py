@@ -18,10 +18,10 @@ class Outbox:
     """Queue of pushes and acknowledgements, in the order in which Redis must execute them.
 
     If a call fails, it stays in the outbox and is repeated later. A repeated acknowledgement or
-    rejection has no effect. A repeated push is safe, because the filter drops the second copy. An
-    unfiltered item can be pushed twice, and is never lost.
+    rejection has no effect. A repeated push is safe for filtered items, because the filter drops
+    the second copies. An unfiltered item can be pushed twice, but is never lost.
 
-    `count` adds a number to a counter of the crawl, by its name.
+    `count` gets the name of a stat of the crawl, and a number to add to it.
     """
 
     def __init__(self, count: Callable[..., None]) -> None:
@@ -63,7 +63,7 @@ class Outbox:
         self._forgotten.append(fingerprint)
 
     def push_early(self, delivery: Delivery) -> None:
-        """Adds the links of an unfinished page that the filter judges."""
+        """Adds a push of links of an unfinished page. Unfiltered links wait for the page's end."""
         size = delivery.size
         items = delivery.take_filtered()
 
@@ -94,7 +94,7 @@ class Outbox:
         self._call(len(delivery.item), call)
 
     def give_up_pages(self) -> None:
-        """Drops all links and acknowledgements of pages, which are held and fetched again."""
+        """Drops all links and acknowledgements of pages. Other spiders fetch these pages again."""
         self._calls.clear()
         self._calls_size = 0
 
@@ -115,8 +115,8 @@ class Outbox:
 
         Raises `Away` or `Refused` if a call fails. The unsent part stays in the outbox.
         """
-        # These go first: a callback may have passed such a request to the engine, and its page must
-        # not be acknowledged before Redis has the request.
+        # These items go first: a callback may have passed such a request to the engine, and the
+        # page of the callback must not be acknowledged before Redis has the request.
         self.send_loose(consumer)
         if self._forgotten:
             consumer.forget(self._forgotten)

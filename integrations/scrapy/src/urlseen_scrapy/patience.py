@@ -22,9 +22,9 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM)
 class Patience:
     """Wait for a server, with growing pauses and a log line every `REMINDER_S` seconds.
 
-    `whom` names the server in log lines. The wait ends after `wait_s` seconds, or never if that is
-    0. It blocks the reactor, so Scrapy's handlers of SIGINT and SIGTERM would have no effect until
-    its end. Inside `interruptible`, these signals end the wait.
+    `whom` names the server in log lines. The wait ends after `wait_s` seconds. If `wait_s` is 0,
+    it has no time limit. The wait blocks the reactor, so Scrapy's handlers of SIGINT and SIGTERM
+    would have no effect until its end. Inside `interruptible`, these signals end the wait.
     """
 
     def __init__(self, whom: str, wait_s: float) -> None:
@@ -69,7 +69,7 @@ class Patience:
                 before[number](number, frame)
 
         for number, handler in before.items():
-            # `None` is a handler that was not set by Python, so Python could not restore it.
+            # `None` means that the handler was not set by Python, so Python could not restore it.
             if handler is not None:
                 signal.signal(number, stop)
         try:

@@ -1,4 +1,4 @@
-"""Timer that makes Scrapy's engine ask its scheduler for a request."""
+"""Timer that makes Scrapy's engine ask its scheduler for the next request."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ REMINDER_S = 60.0
 
 
 class Poke:
-    """Timer that makes the engine ask for a request soon, while urlseen has some.
+    """Timer that makes the engine ask for a request soon, while urlseen has requests.
 
-    By itself, an idle engine asks every five seconds, but a request passes urlseen in a
-    millisecond. A busy engine asks after each link that it schedules, which is too often.
+    By itself, an idle engine asks only every five seconds, but urlseen passes a request on in
+    milliseconds. A busy engine asks after each link that it schedules, which is too often.
     """
 
     def __init__(self, crawler: Crawler) -> None:
@@ -39,8 +39,8 @@ class Poke:
     def later(self) -> float:
         """Makes the engine ask again after a delay, which doubles with each call.
 
-        If it is time for a warning, it returns the number of seconds since the last request came,
-        otherwise 0.
+        Returns 0, unless a warning is due. Then returns the number of seconds for which the spider
+        has waited for a request.
         """
         now = time.monotonic()
         self._schedule(now)

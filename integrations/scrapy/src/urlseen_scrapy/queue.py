@@ -29,10 +29,10 @@ class Serializer(Protocol):
     """Interface of a module or object that `SCHEDULER_SERIALIZER` names."""
 
     def dumps(self, obj: dict[str, Any], /) -> bytes | str:
-        """Returns the item that stands for a request in Redis."""
+        """Returns the item for Redis that has the fields of a request."""
 
     def loads(self, data: bytes, /) -> dict[str, Any]:
-        """Returns the fields of the request that an item stands for."""
+        """Returns the fields of a request, read from an item."""
 
 
 class Pickle:
@@ -88,8 +88,8 @@ class _Queue:
     def push(self, request: Request) -> None:
         """Pushes a request to urlseen's source, with the fingerprint that this spider computes.
 
-        The request waits for the other links of its page. It is sent at the latest when the page is
-        finished. Raises `ValueError` if the serializer makes an item that urlseen cannot read.
+        The links of a page are sent together, at the latest when the page is finished. Raises
+        `ValueError` if the serializer makes an item that urlseen cannot read.
         """
         fields = request.to_dict(spider=self.spider)
         fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
@@ -106,7 +106,7 @@ class _Queue:
         """Pops the next unseen request. Returns `None` if there is none now.
 
         Redis holds the request until the engine is done with it. If this spider stops before that,
-        the request is requeued. The method never waits, because it would block the reactor, so it
+        the request is requeued. A wait would block the reactor, so the method never waits, and
         ignores `timeout`. If there is no request, it makes the engine ask again soon.
         """
         while (delivery := self.deliveries.pop()) is not None:
@@ -125,13 +125,14 @@ class _Queue:
         return None
 
     def __len__(self) -> int:
-        """Returns the number of requests in source, urlseen and sink, or held by any spider."""
+        """Returns the number of requests in source, urlseen and sink, plus all held requests."""
         return self.deliveries.count()
 
     def clear(self) -> None:
         """Logs that the waiting requests stay. scrapy-redis calls this method.
 
-        Without them, their pages would never be fetched, because urlseen has seen them.
+        urlseen counts these requests as seen. If they were deleted, their pages would never be
+        fetched.
         """
         logger.info(
             "%d requests stay in %s and %s; SCHEDULER_PERSIST and SCHEDULER_FLUSH_ON_START have no"
@@ -151,14 +152,14 @@ class _Queue:
         if not text.startswith(b"{"):
             return Request(item.decode())
         fields = json.loads(text)
-        # A class that JSON names is never imported.
+        # `_class` could name any class, so it is never imported.
         fields.pop("_class", None)
         if "body_base64" in fields:
             fields["body"] = base64.b64decode(fields["body_base64"])
         return request_from_dict(fields, spider=self.spider)
 
     def _check_filter(self) -> None:
-        """Raises `ValueError` for a dupefilter that judges requests, because some would be lost."""
+        """Raises `ValueError` for a dupefilter that drops requests, because pages would be lost."""
         name = self.spider.settings["DUPEFILTER_CLASS"]
         if load_object(name).request_seen is not BaseDupeFilter.request_seen:
             raise ValueError(

@@ -1,4 +1,4 @@
-"""Requeuing of the requests of stopped consumers."""
+"""Requeues the requests of consumers that have stopped."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: Number of looks during the time-out of a consumer, and the minimum number. With fewer looks, the
-#: time of all consumers starts again.
+#: Number of looks at the heartbeats during one time-out, and its minimum. After fewer looks, the
+#: time-outs of all consumers start again.
 LOOKS, LEAST_LOOKS = 8, 2
 
 
 class Reclaimer:
-    """Requeues the requests of consumers that have stopped.
+    """Detects stopped consumers by their heartbeats, and requeues their requests.
 
     A consumer has stopped if its heartbeat does not change during the time-out of the crawl record,
-    by the clock of this process. The time starts again with each connection and after each long
-    pause between two looks, because no heartbeat changes while Redis is away.
+    by the clock of this process. While Redis is away, no heartbeat changes. So the time-out starts
+    again with each connection, and after each long pause between two looks.
     """
 
     def __init__(self, consumer: Consumer, wire: Wire) -> None:
@@ -32,7 +32,7 @@ class Reclaimer:
         self._connects = wire.connects
         self._next_look = 0.0
         self._last_look = 0.0
-        #: For each consumer: its heartbeat, and the time at which it was first seen.
+        #: For each consumer: its heartbeat, and the time at which this heartbeat was first seen.
         self._since: dict[str, tuple[str, float]] = {}
 
     def look(self) -> None:

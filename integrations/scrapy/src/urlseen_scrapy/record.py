@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger("urlseen_scrapy")
 
-#: The version of the record and the scripts that this package supports.
+#: Version of the record and of the scripts that this package supports.
 PROTOCOL = "1"
-#: The URL of the request whose fingerprint is in the record.
+#: URL of the request whose fingerprint is the field `probe` of the record.
 PROBE = "https://example.com/?b=2&a=1"
-#: For algorithms of the daemon, the class that computes the same fingerprints.
+#: For values of `fingerprint.algorithm`: the class that computes the same fingerprints.
 FINGERPRINTERS = {
     "scrapy": "scrapy.utils.request.RequestFingerprinter",
     "scrapy-redis": "urlseen_scrapy.ScrapyRedisFingerprinter",
@@ -39,7 +39,7 @@ class Fit:
     #: Required value of `sink.kind` in urlseen's config.
     sink_kind: str
     sink: str
-    #: The setting of the spider that names the sink.
+    #: Setting of the spider that names the sink.
     sink_setting: str
 
 
@@ -67,7 +67,8 @@ class Record:
         """Reads the record of the crawl that reads `source`.
 
         Returns `None` if no daemon has run for this source. Raises `ValueError` if the record has
-        another protocol or lacks a field, and `Away` or `Refused` if Redis gives no record.
+        another protocol or lacks a field. Raises `Away` or `Refused` if Redis does not answer or
+        refuses the command.
         """
         key = CrawlKeys.of_source(source).crawl
         flat = [part.decode() for part in wire.ask("HGETALL", key)]

@@ -1,4 +1,4 @@
-"""Rejects as JSON objects, in the same form as those of the daemon."""
+"""Rejects: JSON objects for items that cannot be read, in the form that the daemon writes."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ import json
 from datetime import datetime, timezone
 from hashlib import sha1
 
-#: Maximum number of bytes of an item that is part of its reject. A larger item follows its reject.
+#: Maximum size in bytes of an item that its reject contains. A larger (oversize) item is stored
+#: after its reject.
 MOST = 1 << 20
-#: Maximum number of bytes that a reject has of an oversize item, and of a reason.
+#: Maximum number of bytes of an oversize item that its reject shows, and of a reason.
 BEGINNING, REASON = 512, 2048
 
 
@@ -37,7 +38,7 @@ def write_reject(item: bytes, reason: str) -> tuple[str, bool]:
 
 
 def _beginning(text: bytes, most: int) -> bytes:
-    """Returns at most `most` first bytes of a text, and cuts no UTF-8 character."""
+    """Returns the first bytes of a text, at most `most`. Cuts no UTF-8 character in two."""
     end = min(most, len(text))
     for cut in range(end, max(end - 4, 0), -1):
         try:

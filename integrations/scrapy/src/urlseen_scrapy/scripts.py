@@ -12,7 +12,7 @@ from urlseen_scrapy.wire import Refused, Wire
 
 
 class Script:
-    """Lua script that is called by its hash, or by its text if the server does not know it.
+    """Lua script that is called by its hash, or by its text if the server does not have it.
 
     `name` is the name of a file in `lua`. Set `uses_sink` if the script calls functions of
     `sink.lua`.

@@ -45,15 +45,15 @@ class Server:
         self._remove = self._begin(b"SREM")
 
     def add(self, fingerprint: str) -> bool:
-        """Adds a fingerprint of hex digits. Returns `True` if it was unseen."""
+        """Adds a fingerprint (hex digits). Returns `True` if it was unseen."""
         return bool(self._wire.ask_packed(self._add + _bulk(fingerprint.encode())))
 
     def remove(self, fingerprint: str) -> bool:
-        """Forgets a fingerprint of hex digits. Returns `True` if it was seen."""
+        """Makes urlseen forget a fingerprint (hex digits). Returns `True` if it was seen."""
         return bool(self._wire.ask_packed(self._remove + _bulk(fingerprint.encode())))
 
     def check(self) -> None:
-        """Checks that urlseen answers for the key."""
+        """Checks that urlseen answers, and that it serves the key."""
         self._wire.ask_packed(b"*2\r\n" + _bulk(b"SCARD") + _bulk(self._key))
 
     def close(self) -> None:

@@ -21,7 +21,7 @@ PASSING = (
 )
 #: Temporary errors for which redis-py has no class.
 PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
-#: Permanent errors, which are subclasses of redis-py's `ConnectionError`.
+#: Permanent errors. They are subclasses of redis-py's `ConnectionError`, so they are caught first.
 REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
 
@@ -43,9 +43,9 @@ class Refused(Exception):
 class Wire:
     """Connection that sends one command at a time, and never repeats a command.
 
-    After an error, the next command opens a new connection. redis-py's client repeats a command
-    whose reply was lost. Here the caller repeats it, because only the caller knows if that is safe.
-    A client with a pool also takes three times as long for each command.
+    After an error of the connection, the next command opens a new one. redis-py's client repeats a
+    command whose reply was lost. Here the caller repeats the command, because only the caller knows
+    if that is safe. A client with a pool also takes three times as long for each command.
 
     All commands raise `Away` or `Refused` if they fail.
     """
