@@ -48,7 +48,7 @@ pub fn between(sizing: Sizing) {
     let crawl = RefCell::new(Crawl::new(set));
     let limit = RefCell::new(Limit::new(sizing.geometry().bytes()));
     let lines = sizing.geometry().blocks().get() as usize;
-    let mut rounds = Rounds::new("lines between other work", "ns/key");
+    let mut rounds = Rounds::new("test-and-set between other work", "ns/key");
     for size in OTHERS {
         let (filter, crawl, limit) = (&filter, &crawl, &limit);
         let mut other = Other::new();

@@ -37,7 +37,7 @@ class Filter:
         reserve(server)
         self.fill(held)
         self.chunks = self.dump()
-        self.note = f"filter for {CAPACITY:,} at {ERROR_RATE:g}, NONSCALING, holding {held:,}"
+        self.note = f"filter for {CAPACITY:,} keys at {ERROR_RATE:g}, NONSCALING, with {held:,} keys"
 
     def fill(self, held):
         others = [programs.build_bench("items"), "other", str(held)]

@@ -71,7 +71,7 @@ class RedisBloom(Driver):
 
     def __init__(self, server, held):
         self.filter = bloom.Filter(server, held)
-        note = f"RedisBloom {bloom.version(server)}; ready fingerprints; {self.filter.note}"
+        note = f"RedisBloom {bloom.version(server)}; precomputed fingerprints; {self.filter.note}"
         super().__init__("redisbloom", self.case, note)
 
     def prepare(self, server):
@@ -80,7 +80,8 @@ class RedisBloom(Driver):
 
 def sets():
     """Returns the peers with Redis sets. The sets are empty at the start."""
+    note = "precomputed fingerprints; a SADD for each item"
     return [
-        Driver("set", "SADD pipelined, 40 hex digits", "ready fingerprints; a SADD an item"),
-        Driver("set-of-bytes", "SADD pipelined, 20 bytes", "ready fingerprints; a SADD an item"),
+        Driver("set", "SADD pipelined, 40 hex digits", note),
+        Driver("set-of-bytes", "SADD pipelined, 20 bytes", note),
     ]

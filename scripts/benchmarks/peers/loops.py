@@ -51,7 +51,7 @@ class ScrapyRedis(Loop):
     case = "scrapy-redis, its loop"
 
     def __init__(self):
-        self.note = f"{versions('scrapy-redis')}; RFPDupeFilter.request_seen, an item at a time"
+        self.note = f"{versions('scrapy-redis')}; RFPDupeFilter.request_seen, one item at a time"
 
     def prepare(self, connection):
         self.filter = RFPDupeFilter(connection, FILTER)
@@ -65,8 +65,8 @@ class ScrapyRedisBatched(ScrapyRedis):
 
     def __init__(self):
         self.note = (
-            f"{versions('scrapy-redis')}; its request_fingerprint; pop, SADD and push of"
-            f" {BATCH} items in one pipeline each"
+            f"{versions('scrapy-redis')}; its request_fingerprint; one LPOP, one pipeline"
+            f" of SADD and one RPUSH for {BATCH} items"
         )
 
     def run(self, connection, seconds):
@@ -100,8 +100,8 @@ class ScrapyRedisBloomfilter(Loop):
         self.make = RFPDupeFilter
         name, number = packages.BLOOMFILTER
         self.note = (
-            f"{name} {number}, {versions('scrapy-redis')}; its RFPDupeFilter.request_seen, as it"
-            f" comes: 2^{self.bits} bits, {self.hashes} hashes"
+            f"{name} {number}, {versions('scrapy-redis')}; its RFPDupeFilter.request_seen, with"
+            f" its defaults: 2^{self.bits} bits, {self.hashes} hashes"
         )
 
     def prepare(self, connection):
@@ -117,8 +117,8 @@ class Imooc(Loop):
     case = "imooc's formulas in Python"
     kind = "tab"
     note = (
-        f"ready fingerprints; a GETBIT a hash, then a SETBIT a hash, for {CAPACITY:,} at"
-        f" {ERROR_RATE:g}; mmh3 {version('mmh3')}"
+        f"precomputed fingerprints; GETBIT for each hash, then SETBIT for each hash; for"
+        f" {CAPACITY:,} keys at {ERROR_RATE:g}; mmh3 {version('mmh3')}"
     )
 
     def prepare(self, connection):

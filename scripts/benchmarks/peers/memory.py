@@ -56,9 +56,9 @@ def redisbloom(module):
         taken = server.settled_memory() - before
         size = server.client.execute_command("BF.INFO", FILTER, "SIZE")[0]
         note = (
-            f"RedisBloom {bloom.version(server)}, for {CAPACITY:,} at {ERROR_RATE:g};"
+            f"RedisBloom {bloom.version(server)}, for {CAPACITY:,} keys at {ERROR_RATE:g};"
             f" {size / CAPACITY:.2f} by BF.INFO, the rest is the allocator's rounding;"
-            " its default is 0.01, for 100 and growing"
+            " its default filter has 100 keys at 0.01, and grows"
         )
     return line(GROUP, "RedisBloom", UNIT, [taken / CAPACITY]) | {"note": note}
 
@@ -87,7 +87,7 @@ def imooc(_module):
         filter.grow()
         taken = server.settled_memory() - before
     note = (
-        f"for {CAPACITY:,} at {ERROR_RATE:g}; {filter.hashes} hashes; a string grows to 512 MiB"
-        " with any capacity, and the allocator rounds up; its default is 1e-8 for 1,000,000,000"
+        f"for {CAPACITY:,} keys at {ERROR_RATE:g}; {filter.hashes} hashes; a string grows to 512 MiB"
+        " with any capacity, and the allocator rounds up; its default is 1,000,000,000 keys at 1e-8"
     )
     return line(GROUP, "imooc's formulas in Python", UNIT, [taken / CAPACITY]) | {"note": note}

@@ -24,7 +24,7 @@ def tables(lines, group):
     for way in ways(lines, group):
         rows.append(row(way, *(cell(values(lines, group, way, unit)) for unit in units)))
     names = (name_of(unit) for unit in COMPARED)
-    rows += ["", row(f"of {BASE}", *names), "|---" * (1 + len(COMPARED)) + "|"]
+    rows += ["", row(f"ratio to {BASE}", *names), "|---" * (1 + len(COMPARED)) + "|"]
     for way in ways(lines, group):
         if way != BASE:
             rows.append(row(way, *(cell(compared(lines, group, way, it)) for it in COMPARED)))

@@ -34,7 +34,7 @@ class Goal:
 
 
 def table(data):
-    rows = [row("what", "goal", "measured", "holds"), "|---|---|---|---|"]
+    rows = [row("measurement", "goal", "measured", "is met"), "|---|---|---|---|"]
     return [*rows, *(goal.row() for goal in goals(data))]
 
 
@@ -54,7 +54,7 @@ def throughput(data, group, what, share, times):
     lines = data.lines("pipe")
     reached = shares(lines, group) if limit(lines, group) else {}
     for case, how in CASES.items():
-        words = f"{share} of the fastest mover"
+        words = f"at least {share} times the rate of the fastest mover"
         yield Goal(what + how, words, share, False, reached.get(case, []))
         yield over_peer(data, group, what + how, "RedisBloom, BF.MADD", times, case)
 
@@ -64,7 +64,7 @@ def over_peer(data, group, what, peer, times, case="urlseen"):
     theirs = pick(data.lines("peers"), "peers", peer, "items/s")
     # The values are from different rounds, so only their medians can be compared.
     found = [median(ours) / median(theirs)] if ours and theirs else []
-    return Goal(what, f"{times} times {peer}", times, False, found)
+    return Goal(what, f"at least {times} times the rate of {peer}", times, False, found)
 
 
 def crawls(data):
@@ -81,7 +81,7 @@ def crawls(data):
             ours, asking = (
                 crawl.compared(lines, group, way, unit) for way in (crawl.PASS_THROUGH, crawl.ASK)
             )
-            words = f"at most {bound} of scrapy-redis's {crawl.name_of(unit)}"
+            words = f"at most {bound} times scrapy-redis's {crawl.name_of(unit)}"
             yield Goal(what, words, bound, True, ours, beside(asking))
 
 
@@ -94,8 +94,8 @@ def fingerprints(data):
     ours = pick(lines, "real links", "fingerprint, scrapy", "ns/link")
     scrapy = pick(lines, "real links", "Scrapy", "ns/link")
     what = "URL to fingerprint, real links"
-    yield Goal(what, "300 ns on one core", 300, True, ours)
-    yield Goal(what, "100 times Scrapy", 100, False, ratios(scrapy, ours))
+    yield Goal(what, "at most 300 ns on one core", 300, True, ours)
+    yield Goal(what, "at least 100 times as fast as Scrapy", 100, False, ratios(scrapy, ours))
 
 
 def test_and_set(data):
@@ -108,12 +108,12 @@ def test_and_set(data):
         )
     )
     what = "test-and-set, 100 million keys at 1e-8, 70 % seen"
-    yield Goal(what, "6 times fastbloom", 6, False, ratios(theirs, ours))
+    yield Goal(what, "at least 6 times as fast as fastbloom", 6, False, ratios(theirs, ours))
     bits = ratios(ours_bits, theirs_bits)
-    yield Goal(what, "1.16 times fastbloom's bits a key", 1.16, True, bits)
-    words = "2 times the time of the machine's limit"
+    yield Goal(what, "at most 1.16 times fastbloom's bits a key", 1.16, True, bits)
+    words = "at most 2 times the time of the machine's limit"
     yield Goal(what, words, 2, True, ratios(ours, machine))
-    between, group = data.lines("between"), "lines between other work"
+    between, group = data.lines("between"), "test-and-set between other work"
     ours, machine = (
         pick(between, group, f"{case}, 4096 KiB between", "ns/key")
         for case in ("urlseen, hashed before", "the machine's limit")
@@ -127,13 +127,13 @@ def resident(data):
     unit = "peak, bytes beyond the filter"
     used = pick(pipe, TAB, "urlseen", unit) + pick(pipe, URL, "urlseen", unit)
     yield Goal(
-        "memory of the daemon beyond the filter's bits", "64 MB", 64, True,
+        "memory of the daemon beyond the filter's bits", "at most 64 MB", 64, True,
         [size / 1e6 for size in used],
     )
-    what = "an item pushed into an idle crawl"
-    yield Goal(what, "out in 5 ms at p99", 5, True, pick(latency, "idle", "p99", "ms"))
+    what = "time of an item through an idle daemon"
+    yield Goal(what, "at most 5 ms for 99 % of items", 5, True, pick(latency, "idle", "p99", "ms"))
     share = pick(latency, "idle", "daemon", "% of a core")
-    yield Goal("an idle daemon", "2 % of a core", 2, True, share)
+    yield Goal("processor time of an idle daemon", "at most 2 % of a core", 2, True, share)
 
 
 def pick(lines, group, case, unit):

@@ -4,14 +4,14 @@ from ..line import find, median
 from . import budget, crawl, goals, plots
 from .limit import SERVED, limit, shares, unseen
 from .table import groups, row, table
-from .words import BUDGET, INTRODUCTION, SECTIONS
+from .words import BUDGET, GOALS, INTRODUCTION, SECTIONS
 
 
 def write(data, folder):
     """Writes the page beside `folder`, and its plots into `folder`. Returns the page's path."""
     folder.mkdir(parents=True, exist_ok=True)
     drawn = plots.draw(data, folder)
-    rows = [INTRODUCTION, *first_section(data), "", "## Goals", *goals.table(data)]
+    rows = [INTRODUCTION, *first_section(data), "", GOALS, "", *goals.table(data)]
     if spent := budget.table(data):
         rows += ["", BUDGET, "", *spent]
     for name, (title, words) in SECTIONS.items():
@@ -97,7 +97,7 @@ def pipe(lines, group, found, facts):
     threads = [line for line in found if ", threads " in line["case"]]
     memory = [line for line in found if "bytes" in line.get("unit", "")]
     rest = [line for line in found if line not in threads and line not in memory]
-    rows += ["", *table(rest, {"of the limit": shares(lines, group)})]
+    rows += ["", *table(rest, {"share of the limit": shares(lines, group)})]
     for part in (threads, memory):
         if part:
             rows += ["", *table(part)]

@@ -31,7 +31,7 @@ def layouts(settings):
     bits = {"bit": 30, "hash_number": 6}
     pyrebloom = f"pyrebloom:{sized['capacity']}:{sized['error_rate']}"
     batched = "pyreBloom's formulas, SETBIT pipelined"
-    note = "ready fingerprints; a SETBIT a hash; its own package cannot be installed"
+    note = "precomputed fingerprints; a SETBIT for each hash; its own package cannot be installed"
     return [
         ("native", sized, TAB, []),
         ("imooc", sized, TAB, [loops.Imooc]),
