@@ -17,14 +17,14 @@ pub(crate) enum Phase {
     Idle,
 }
 
-/// Effect of a fault, in addition to its kind.
+/// Effect of a fault. The counts of effects decide if a run has had enough faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
     /// Kill of the daemon (SIGKILL).
     DaemonKilled,
     /// Kill of the Redis server.
     RedisKilled,
-    /// Return of Redis with fewer batches than it had acknowledged.
+    /// Return of Redis with older data than before the fault.
     RolledBack,
     /// Cut of one connection.
     Cut,

@@ -76,7 +76,7 @@ fn all_errors_of_a_configuration_are_shown_at_once_with_status_2() {
     let said = said(&output);
     assert_eq!(said.len(), starts.len(), "{}", output.stderr);
     for (line, start) in said.iter().zip(starts) {
-        assert!(line.starts_with(start), "{line}\nbegins not with\n{start}");
+        assert!(line.starts_with(start), "{line}\ndoes not begin with\n{start}");
     }
 }
 

@@ -1,4 +1,4 @@
-//! `urlseen explain` without a filter, and with filters in every place.
+//! `urlseen explain` without a filter, and with a filter in a daemon, in a folder and in Redis.
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -6,7 +6,7 @@ use tempfile::TempDir;
 use crate::daemon::Crawl;
 use crate::util::binary::{Output, urlseen};
 
-/// Runs `urlseen explain`, and returns its output as JSON.
+/// Parses the output of `urlseen explain --json`.
 #[track_caller]
 fn json(output: &Output) -> Value {
     let read = serde_json::from_slice(&output.stdout);
@@ -234,7 +234,7 @@ fn the_explained_bits_of_other_kinds_are_the_set_bits() {
 }
 
 #[test]
-fn only_a_ready_fingerprint_counts() {
+fn an_item_with_its_fingerprint_is_explained_by_this_fingerprint() {
     let output = urlseen(["explain", "--json", &format!("{FINGERPRINT}\tpayload")]).output();
     let explained = json(&output);
     assert_eq!((&explained["form"], &explained["given"]), (&"tab".into(), &FINGERPRINT.into()));

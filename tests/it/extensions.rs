@@ -1,5 +1,6 @@
-//! Cost of an extension: the number of files that name an existing example. CONTRIBUTING.md tells
-//! how to add such extensions. Tests, pages and config.toml do not count.
+//! Cost of an extension, such as a new kind of filter. For each existing example, the tests limit
+//! the number of source files that name it. CONTRIBUTING.md tells how to add an extension. Tests,
+//! pages and config.toml do not count.
 
 use crate::tidy::report;
 use crate::util::sources::{Source, rust_files};

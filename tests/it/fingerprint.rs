@@ -45,7 +45,7 @@ fn get() -> String {
 }
 
 #[test]
-fn every_vector_agrees() {
+fn each_fingerprint_equals_the_recorded_one_of_python() {
     let path = Path::new(ROOT).join("tests/vectors/fingerprints.jsonl.gz");
     let file = File::open(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let mut lines = BufReader::new(GzDecoder::new(file)).lines();
@@ -84,8 +84,8 @@ fn check(vector: &Vector, line: &str) {
     }
 }
 
-/// Checks that the explained steps lead from the URL to the canonical URL, and stop at the same
-/// error.
+/// Checks that the explained steps lead from the URL to the canonical URL, or stop at the same
+/// error as the computation.
 fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line: &str) {
     let fragments = if vector.keep_fragments { Fragments::Keep } else { Fragments::Drop };
     let Trace { steps, outcome } = trace(&vector.url, fragments);
@@ -100,9 +100,10 @@ fn check_steps(vector: &Vector, canonical: Result<&str, CanonicalizeError>, line
     }
 }
 
-/// Uses the same requests each time, unless `FUZZ_SEED` is set. For longer runs, use the script.
+/// Uses the same requests each time, unless `FUZZ_SEED` is set. For longer runs, use
+/// `scripts/fuzz-fingerprints`.
 #[test]
-fn random_requests_agree() {
+fn random_requests_have_the_same_fingerprints_as_in_python() {
     let python = Path::new(ROOT).join(".venv/bin/python");
     assert!(
         python.exists(),

@@ -50,7 +50,9 @@ impl Round {
         };
         let is_named = damaged.is_some_and(|file| said.contains(&file));
         if !is_named && !said.contains(&*folder.to_string_lossy()) {
-            self.note_stop(&format!("the folder is damaged, and the daemon named neither the folder nor the file: {said}"))?;
+            self.note_stop(&format!(
+                "the folder is damaged, and the daemon named neither it nor the file: {said}"
+            ))?;
         }
         self.put_back_and_start(&right, &folder)
     }

@@ -17,7 +17,7 @@ use crate::round::Round;
 use crate::tally::{Effect, Phase};
 pub(crate) use folder::OldFolder;
 
-/// Maximum time that a fault waits for its moment after its start.
+/// Maximum time that a fault waits for its occasion, such as a snapshot that is being written.
 const PATIENCE: Duration = Duration::from_millis(500);
 
 impl Round {
@@ -85,7 +85,8 @@ impl Round {
         self.kill_and_start(kind)
     }
 
-    /// Sometimes kills the daemon when it has noticed that Redis has older data.
+    /// In one of four cases, kills the daemon soon after Redis has come back with older data, so
+    /// that the kill may come while the filter follows Redis.
     fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
         if !step.draw.is_multiple_of(4) {
             return Ok(());
@@ -130,7 +131,8 @@ impl Round {
         if has_forgotten_items || self.facts()?.seq() < before.seq() {
             effects.push(Effect::RolledBack);
             self.daemon.goes_back();
-            // The number of the batch does not show any more if the copy is older than Redis.
+            // Redis has lost batches. So the batch number of the folder's copy no longer shows if
+            // the copy is older than Redis.
             self.old_folder = None;
         }
         self.proxy.open(true);
@@ -156,7 +158,8 @@ impl Round {
     fn meddle(&mut self, step: &Step) -> Result<()> {
         let phase = self.phase(&self.facts()?);
         if self.runner.settings.is_stream() {
-            // Another daemon trims only committed items.
+            // Another daemon would trim only committed items off the stream. The fault does the
+            // same.
             let mut connection = self.server.connection()?;
             let cursor: Option<String> = connection.hget(STATE, "cursor")?;
             let cursor = cursor.unwrap_or_else(|| "0-0".to_owned());

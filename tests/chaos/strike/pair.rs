@@ -35,7 +35,7 @@ impl Round {
         self.wait_until_ready()?;
         let mut second = self.runner.start(&["--standby"])?;
         wait_for("daemon standing by", SOON, || {
-            ensure!(second.ended()?.is_none(), "it ended: {}", second.said());
+            ensure!(second.ended()?.is_none(), "the standby ended: {}", second.said());
             Ok(second.is_standing_by().then_some(()))
         })?;
         if step.draw.is_multiple_of(4) {
@@ -54,8 +54,8 @@ impl Round {
         Ok(())
     }
 
-    /// Pauses the daemon until its lease has ended, and then continues it. Meanwhile, another
-    /// daemon with a copy of its folder may have taken over the processing list.
+    /// Pauses the daemon until its lease has ended, and then lets it continue. In half of the
+    /// cases, another daemon with a copy of the folder takes over in between.
     pub(super) fn freeze(&mut self, step: &Step) -> Result<()> {
         self.wait_until_ready()?;
         self.daemon.signal(Signal::STOP)?;
@@ -82,13 +82,13 @@ impl Round {
         // The daemon stops, or waits if it was started as a standby. In both cases it names the
         // holder of the lease.
         let holder = format!("(process {} on ", self.daemon.id());
-        wait_for("word of a daemon behind another", SOON, || {
+        wait_for("message of the first daemon about the second", SOON, || {
             Ok((first.ended()?.is_some() || first.said().contains(&holder)).then_some(()))
         })
         .with_context(|| first.said())?;
         let said = first.said();
         if !said.contains(&holder) || first.ended()?.is_some_and(|it| it.code() != Some(3)) {
-            self.note_stop(&format!("woke up behind another: {said}"))?;
+            self.note_stop(&format!("the daemon continued after it had lost its lease: {said}"))?;
         }
         // The new folder is not on the small disk any more.
         self.disk = None;

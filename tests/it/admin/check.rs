@@ -1,4 +1,4 @@
-//! Checks of items through the admin endpoint.
+//! Requests to the admin endpoint that ask if the filter has seen some items.
 
 use urlseen_cli::admin::{AdminClient, CheckError, Checked, ClientError, Limits};
 
@@ -10,7 +10,7 @@ fn checked(endpoint: &Endpoint, items: &[Vec<u8>]) -> Result<Vec<Checked>, Clien
 }
 
 #[test]
-fn every_item_has_a_verdict_in_order() {
+fn each_item_gets_a_verdict_in_the_order_of_the_items() {
     let endpoint = Endpoint::new();
     let body = r#"{"items": ["s1", "u1", "d", {"base64": "/wA="}, "s2"]}"#;
     let answer = endpoint.post("/check", body);
@@ -24,7 +24,7 @@ fn every_item_has_a_verdict_in_order() {
 }
 
 #[test]
-fn an_invalid_question_is_refused() {
+fn an_invalid_check_request_is_refused() {
     let endpoint = Endpoint::new();
     for body in [
         "",
@@ -65,7 +65,7 @@ fn a_body_must_be_declared_as_json() {
         assert_eq!(answer.status, 415, "{header}: {answer:?}");
         assert!(answer.body.contains("Content-Type: application/json"), "{answer:?}");
     }
-    // A browser sends this request before it sends such a body for a page of another site.
+    // Before a browser sends such a body for a page of another site, it sends this request.
     let preflight = endpoint.request("OPTIONS /check HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(preflight.status, 405);
     assert!(!preflight.head.contains("access-control"), "{preflight:?}");
@@ -82,7 +82,7 @@ fn the_reason_for_a_missing_verdict_is_reported() {
 }
 
 #[test]
-fn a_check_that_panics_or_miscounts_gets_an_answer() {
+fn a_check_that_panics_or_lacks_verdicts_is_answered_with_an_error() {
     let endpoint = Endpoint::with(Limits::default(), |items| {
         assert!(items[0] != b"panic", "the test asked for a panic");
         Ok(Vec::new())
@@ -93,7 +93,8 @@ fn a_check_that_panics_or_miscounts_gets_an_answer() {
     }
 }
 
-/// Asks about more items and more bytes than fit into one request, with every kind of byte.
+/// Asks about so many items, with so many bytes, that they need several requests. Many items are
+/// not valid UTF-8.
 #[test]
 fn the_client_divides_many_items_into_requests() {
     let endpoint = Endpoint::new();

@@ -14,7 +14,7 @@ fn run(command: &str, endpoint: &Endpoint) -> Run {
 }
 
 #[test]
-fn status_is_a_table() {
+fn status_prints_a_table() {
     let endpoint = Endpoint::new();
     let trouble = "lost the connection: \u{1b}[2J gone".to_owned();
     endpoint.set(Phase::RedisAway { trouble });
@@ -72,7 +72,7 @@ fn status_as_json_is_the_daemons_answer() {
 }
 
 #[test]
-fn the_folder_is_that_of_the_configuration() {
+fn status_uses_the_storage_folder_of_the_configuration() {
     let endpoint = Endpoint::new();
     let config = TempDir::new().unwrap();
     let dir = endpoint.folder.path().display();

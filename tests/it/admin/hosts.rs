@@ -5,7 +5,9 @@ use urlseen_cli::admin::{Phase, Status};
 use super::{Endpoint, ask, connect_tcp, status};
 
 #[test]
-fn a_page_whose_host_name_resolves_to_this_address_reads_nothing() {
+fn a_request_for_an_unknown_host_name_is_refused() {
+    // Otherwise, a web page could read the answers by its own host name, if that name resolves to
+    // the address of this endpoint (DNS rebinding).
     let mut endpoint = Endpoint::new();
     let address = endpoint.listen_for(&["metrics.example"]);
     let get = |host: &str, path: &str| {

@@ -13,7 +13,7 @@ use crate::util::wait::SOON;
 const BRIEF: Duration = Duration::from_millis(200);
 const LONG: Duration = Duration::from_mins(10);
 
-/// Limits that no test reaches, except those that the test sets.
+/// Returns limits that no test reaches. A test replaces the limit that it is about.
 fn patient() -> Limits {
     Limits { head: LONG, body: LONG, check: LONG, connection: LONG, ..Limits::default() }
 }
@@ -76,7 +76,7 @@ fn a_too_large_request_is_refused() {
     assert_eq!(endpoint.post("/check", &items(900)).status, 200);
     let answer = endpoint.post("/check", &items(1000));
     assert_eq!((answer.status, answer.body.as_str()), (413, "a body has at most 1000 bytes\n"));
-    // This body has no length in its head.
+    // The head of this request does not give the length of the body.
     let chunked = format!(
         "POST /check HTTP/1.1\r\nHost: x\r\n{JSON}Transfer-Encoding: chunked\r\n\r\n7d0\r\n{}\r\n",
         "u".repeat(2000)
@@ -84,7 +84,7 @@ fn a_too_large_request_is_refused() {
     assert_eq!(endpoint.request(&chunked).status, 413);
     let long = format!("GET / HTTP/1.1\r\nHost: x\r\nX: {}\r\n\r\n", "x".repeat(1 << 20));
     let mut stream = endpoint.connect();
-    // The server refuses the start, and does not read the rest.
+    // The server refuses the request after its first bytes, and does not read the rest.
     let _ = stream.write_all(long.as_bytes());
     assert_eq!(super::answer(&read_to_end(stream)).status, 431);
     let many = format!("GET / HTTP/1.1\r\n{}\r\n", "X: x\r\n".repeat(100));
@@ -127,7 +127,7 @@ fn silent_connections_do_not_delay_a_probe() {
 }
 
 #[test]
-fn the_oldest_idle_connection_yields_to_a_new_one() {
+fn the_oldest_idle_connection_is_closed_for_a_new_one() {
     let mut endpoint = endpoint(Limits { connections: 3, ..patient() });
     let address = endpoint.listen();
     let [mut oldest, second, third] = [(); 3].map(|()| connect_tcp(address));
@@ -139,7 +139,7 @@ fn the_oldest_idle_connection_yields_to_a_new_one() {
 }
 
 #[test]
-fn a_running_check_keeps_its_place() {
+fn a_connection_with_a_running_check_is_not_closed_for_new_ones() {
     let (tell, begun) = mpsc::channel::<()>();
     let (let_go, hang) = mpsc::channel::<()>();
     let hang = std::sync::Mutex::new(hang);

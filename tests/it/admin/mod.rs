@@ -92,7 +92,7 @@ fn status(phase: Phase) -> Status {
     }
 }
 
-/// Returns verdicts: an item that begins with an s is seen.
+/// Returns a verdict for each item by its first byte: an item that begins with `s` is seen.
 fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     let fingerprint = |item: &[u8]| String::from_utf8_lossy(item).into_owned();
     let judge = |item: &Vec<u8>| match item.first() {
@@ -104,7 +104,7 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
     items.iter().map(judge).collect()
 }
 
-/// Endpoint in its own folder.
+/// Admin endpoint with its socket in its own folder.
 pub(crate) struct Endpoint {
     /// The server must be dropped before the folder.
     server: AdminServer,
@@ -146,7 +146,7 @@ impl Endpoint {
         self.listen_for(&[])
     }
 
-    /// Listens on loopback for these hosts.
+    /// Listens on loopback, and answers to requests for these host names.
     fn listen_for(&mut self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
         self.server.listen_at(&host_port("127.0.0.1:0"), &hosts).unwrap()
@@ -192,7 +192,7 @@ struct Answer {
     body: String,
 }
 
-/// Sends a request and reads the answer until the server ends it.
+/// Sends a request, and reads the answer until the server closes the connection.
 fn ask(mut stream: impl Read + Write, request: &str) -> Answer {
     stream.write_all(request.as_bytes()).unwrap();
     answer(&read_to_end(stream))

@@ -10,7 +10,7 @@ use crate::tidy::report;
 use crate::util::sources::root;
 
 #[test]
-fn only_a_failure_ends_health_and_each_pause_ends_readiness() {
+fn only_a_failed_daemon_is_unhealthy_and_a_daemon_that_cannot_work_is_not_ready() {
     let text = || "because".to_owned();
     let endpoint = Endpoint::new();
     for (phase, health, readiness) in [
@@ -36,7 +36,7 @@ fn only_a_failure_ends_health_and_each_pause_ends_readiness() {
 }
 
 #[test]
-fn a_status_is_the_same_after_json() {
+fn the_status_in_json_has_every_field_of_the_status() {
     let endpoint = Endpoint::new();
     for phase in [Phase::Working, Phase::RedisAway { trouble: "gone".to_owned() }] {
         endpoint.set(phase.clone());
@@ -72,7 +72,7 @@ fn other_paths_and_methods_get_different_errors() {
 }
 
 #[test]
-fn tcp_answers_the_same_if_configured() {
+fn a_configured_tcp_port_gives_the_same_answers_as_the_socket() {
     let mut endpoint = Endpoint::new();
     let address = endpoint.listen();
     assert!(address.ip().is_loopback());
@@ -80,7 +80,7 @@ fn tcp_answers_the_same_if_configured() {
     assert_eq!((answer.status, answer.body.as_str()), (200, "ok\n"));
 }
 
-/// Returns the samples, by name with labels.
+/// Returns the value of each metric. The key is the name with its labels.
 fn samples(metrics: &str) -> BTreeMap<&str, f64> {
     let samples = metrics.lines().filter(|line| !line.starts_with('#'));
     samples
@@ -92,7 +92,7 @@ fn samples(metrics: &str) -> BTreeMap<&str, f64> {
 }
 
 #[test]
-fn metrics_are_the_status_in_numbers() {
+fn metrics_have_the_numbers_of_the_status() {
     let endpoint = Endpoint::new();
     let answer = endpoint.get("/metrics");
     assert!(answer.head.contains("content-type: application/openmetrics-text"), "{answer:?}");

@@ -73,10 +73,10 @@ fn an_endpoint_does_not_remove_the_socket_of_a_later_one() {
 }
 
 #[test]
-fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
+fn server_and_client_support_a_folder_whose_path_is_too_long_for_a_socket() {
     let folder = TempDir::new().unwrap();
-    // Includes lengths near the limit of 107 bytes. With these, only the temporary name is too
-    // long.
+    // Some of these lengths are just below the limit of 107 bytes. With these, only the temporary
+    // name of the socket is too long.
     let base = folder.path().as_os_str().len() + 1 + SOCKET.len() + 1;
     for length in (100 - base..112 - base).chain([200]) {
         let long = folder.path().join("x".repeat(length));
@@ -89,7 +89,7 @@ fn a_folder_with_too_long_a_path_for_a_socket_works_on_both_sides() {
 }
 
 #[test]
-fn the_reason_for_a_missing_endpoint_is_reported() {
+fn an_endpoint_that_cannot_start_reports_the_reason() {
     let folder = TempDir::new().unwrap();
     let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
     let absent = folder.path().join("absent");

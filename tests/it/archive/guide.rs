@@ -1,4 +1,4 @@
-//! The configurations, commands and settings of `docs/guides/way-back.md`, word for word.
+//! Runs the configurations, commands and settings of `docs/guides/way-back.md`, word for word.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,7 @@ impl Section {
         let (_, text) = page.split_once(&format!("\n## {title}\n")).expect("such a section");
         let text = text.split("\n## ").next().unwrap();
         let mut section = Self::default();
-        // An empty line between two tables does not end a block.
+        // An empty line between two tables of the configuration does not end a block.
         for line in text.lines().filter_map(|line| line.strip_prefix("    ")) {
             let is_setting = line.split(' ').next().is_some_and(|name| name == name.to_uppercase());
             let is_config = line.starts_with('[') || line.contains(" = ");
@@ -41,7 +41,7 @@ impl Section {
     }
 }
 
-/// Crawl in its own folder that follows the guide.
+/// Crawl that leaves urlseen by the guide. It has its own folder.
 struct Leaver {
     server: RedisServer,
     folder: TempDir,

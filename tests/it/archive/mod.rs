@@ -18,7 +18,7 @@ use crate::util::wait::{SOON, wait_until};
 const SINK: &str = "demo:unseen";
 const SET: &str = "demo:dupefilter";
 
-/// Makes a crawl with a snapshot for each 100 KB of log. It keeps as few snapshots as possible.
+/// Makes a crawl that takes snapshots often, and keeps as few of them as possible.
 fn crawl() -> Crawl {
     on(RedisServer::start())
 }
@@ -55,7 +55,7 @@ fn lines(output: &Output) -> BTreeSet<String> {
     assert_eq!(output.code(), Some(0), "{output:?}");
     let lines: Vec<_> = output.text().lines().map(str::to_owned).collect();
     let all: BTreeSet<_> = lines.iter().cloned().collect();
-    assert_eq!(lines.len(), all.len(), "some came twice");
+    assert_eq!(lines.len(), all.len(), "a line was printed twice");
     all
 }
 
@@ -124,7 +124,7 @@ fn a_batch_that_redis_does_not_know_is_not_exported() {
     assert_eq!(exported(&crawl, &[]), fingerprints(&urls(0, 100)));
     let all = ["export", "--archive", "--storage"];
     let logged = lines(&urlseen(all).arg(crawl.storage_dir()).output());
-    assert_eq!(logged, fingerprints(&urls(0, 150)), "no Redis was asked");
+    assert_eq!(logged, fingerprints(&urls(0, 150)), "without Redis, the export has the whole log");
     crawl.push(&urls(120, 50));
     crawl.drain();
     let expected = [urls(0, 100), urls(120, 50)].concat();
@@ -147,7 +147,7 @@ fn import_in_parts(crawl: &Crawl, numbers: Range<usize>) {
 }
 
 #[test]
-fn forgotten_imported_and_text_keys_are_exported_differently() {
+fn an_export_has_imported_keys_but_no_forgotten_keys_and_no_text_keys() {
     let crawl = crawl().set("source.item=fingerprint");
     crawl.push(&["a key".to_owned(), hex(1), hex(2), format!("{:064x}", 3)]);
     crawl.drain();
@@ -180,7 +180,7 @@ fn forgotten_imported_and_text_keys_are_exported_differently() {
 fn an_archive_with_a_gap_is_exported_only_with_partial() {
     let crawl =
         Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
-    // Redis never goes back to before an import, so the log is pruned as soon as snapshots cover
+    // A rollback of Redis never undoes an import, so the log is pruned as soon as snapshots cover
     // it.
     import_in_parts(&crawl, 0..50_000);
     let crawl = crawl.set("storage.archive=true");

@@ -1,4 +1,4 @@
-//! TLS: certificates on both sides, and ports with or without TLS by mistake.
+//! TLS: certificates of server and client, and connections to a port of the wrong kind.
 
 use std::fs;
 use std::io::Read;
@@ -110,8 +110,8 @@ impl TlsServer {
     }
 }
 
-/// Environment variable that makes a test act as a client of this URL. The environment has the
-/// trusted authorities, so each client is a separate process.
+/// Environment variable with a URL. It makes a test act as a client of this URL. A client reads its
+/// trusted authorities from the environment, so each client is a separate process.
 const CLIENT_OF: &str = "URLSEEN_TEST_TLS_CLIENT_OF";
 
 /// Environment variable with the time limit for connecting, in milliseconds.
@@ -136,7 +136,7 @@ fn answer_within(milliseconds: &str, url: &str, authority: &Path) -> String {
     end.unwrap_or_else(|| panic!("{said}")).0.to_owned()
 }
 
-/// Acts as the client if the variable is set. Does nothing otherwise.
+/// Acts as a client if the variable `CLIENT_OF` is set. Does nothing otherwise.
 #[tokio::test]
 async fn a_client_runs_in_a_separate_process() {
     let Ok(url) = std::env::var(CLIENT_OF) else { return };
@@ -205,7 +205,7 @@ fn a_server_that_requires_client_certificates_is_not_tried_again() {
 }
 
 #[test]
-fn a_port_with_or_without_tls_by_mistake_is_reported() {
+fn a_plain_client_at_a_tls_port_and_the_reverse_are_reported() {
     let server = TlsServer::start();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let plain = format!("redis://127.0.0.1:{}", server.port);
@@ -215,7 +215,8 @@ fn a_port_with_or_without_tls_by_mistake_is_reported() {
     let port = free_port();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
     let url = format!("rediss://localhost:{port}");
-    // Redis takes the bytes for the start of a command, and waits for the rest.
+    // Redis takes the bytes of the TLS handshake for the start of a command, and waits for the
+    // rest.
     let cause = "no answer within 500ms (a port without TLS never gives one)";
     let said = answer_within("500", &url, &server.folder().join("ours.pem"));
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Bounds of the sink, the rejects, the filter, and the bytes of a batch.
+//! Upper limits: length of the sink and of the rejects list, fill of the filter, bytes of a batch.
 
 use redis::Commands;
 use rustix::process::Signal;

@@ -1,4 +1,4 @@
-//! Both ends of lists, as source and as sink.
+//! Lists as source and sink: the daemon takes from either end, and pushes to either end.
 
 use super::{Bytes, Crawl, SINK, urls};
 

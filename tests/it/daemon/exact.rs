@@ -91,9 +91,9 @@ fn a_forgotten_fingerprint_leaves_the_filter_and_passes_once_more() {
     assert!(sink(&crawl) == expected, "{}", crawl.len(SINK));
 }
 
-/// The commands explain, replay, compare, union and filter support the kind.
+/// The commands `explain`, `replay`, `compare`, `union` and `filter` support the kind `exact`.
 #[test]
-fn other_commands_support_the_kind() {
+fn other_commands_support_the_kind_exact() {
     let crawl = exact();
     crawl.push(&urls(0, 100));
     crawl.drain();

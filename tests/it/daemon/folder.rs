@@ -101,7 +101,7 @@ fn a_refused_command_makes_no_folder() {
     drop(daemon);
 }
 
-/// Changes the times of all snapshots to a day earlier, as if the clock had been set forward.
+/// Changes the times of all snapshots to a day earlier, as if the clock had been set forward since.
 fn set_back(dir: &Path) {
     const TRAILER: usize = 61;
     for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {
@@ -117,7 +117,7 @@ fn set_back(dir: &Path) {
     }
 }
 
-/// (7) The age of a snapshot does not depend on the time of day.
+/// Point 7 of ARCHITECTURE.md: the age of a snapshot does not depend on the time of day.
 #[test]
 fn a_clock_that_is_set_forward_prunes_no_necessary_snapshot() {
     let mut crawl = Crawl::new()
@@ -141,8 +141,8 @@ fn a_clock_that_is_set_forward_prunes_no_necessary_snapshot() {
     assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
 }
 
-/// Rule C5. The default folder had another name in earlier versions. A new daemon must not start
-/// with an empty filter beside the old one, because it would emit every URL again.
+/// The default folder had another name in earlier versions. A new daemon must not start with an
+/// empty filter beside the old one, because it would emit every URL again.
 #[test]
 fn the_default_folder_of_an_earlier_version_is_refused() {
     let server = RedisServer::start();

@@ -3,7 +3,8 @@
 use super::shared::{LAYOUTS, crawl};
 use super::{Crawl, SINK, urls};
 
-/// The last item crosses the level, so only the look at the end can notice it.
+/// The last item brings the fill to a level with a warning. So only the check at the end of the run
+/// can notice this level.
 #[test]
 fn a_drain_reports_the_fill_after_its_last_item() {
     for (items, percent) in [(799, None), (800, Some(80)), (1000, Some(100)), (1500, Some(150))] {
@@ -24,7 +25,8 @@ fn a_drain_reports_the_fill_after_its_last_item() {
     }
 }
 
-/// If the first look is late, the warning has the real fill, not the level below.
+/// If the daemon first checks the fill at 566 %, the warning says 566 %, not 150 % or another level
+/// below it.
 #[test]
 fn a_warning_has_the_real_fill() {
     let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");
@@ -38,11 +40,12 @@ fn a_warning_has_the_real_fill() {
 
 /// Follows the advice of the warning, and of the message that ends the run.
 #[test]
-fn the_advice_of_a_full_filter_works() {
+fn the_advice_in_messages_about_a_full_filter_works() {
     let full = |crawl: Crawl| crawl.set("filter.capacity=1000").set("filter.when_full=stop");
     for shared in [false, true] {
         let crawl = full(if shared { crawl(LAYOUTS[0]) } else { Crawl::new() });
-        // With this number of items, the estimate certainly reaches the capacity.
+        // With this number of items, the estimated number of fingerprints certainly reaches the
+        // capacity.
         crawl.push(&urls(0, 1200));
         let output = crawl.run(&[]).output();
         assert_eq!(output.code(), Some(3), "{output:?}");
@@ -56,7 +59,11 @@ fn the_advice_of_a_full_filter_works() {
         assert_eq!(going_on.len(SINK), 1300);
 
         let larger = going_on.set("filter.capacity=5000").set("filter.when_full=stop");
-        assert_eq!(larger.run(&["--drain"]).output().code(), Some(2), "it cannot be made larger");
+        assert_eq!(
+            larger.run(&["--drain"]).output().code(),
+            Some(2),
+            "the filter cannot be made larger"
+        );
         assert_eq!(larger.command("storage reset", &["--yes"]).output().code(), Some(0));
         larger.push(&urls(0, 1500));
         let summary = larger.drain();
@@ -88,7 +95,8 @@ fn a_full_filter_can_be_replaced_by_an_import_or_by_a_kind_that_grows() {
     assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
 }
 
-/// A warning at the start reports that the hashes of a filter, not its bits, limit its error rate.
+/// A warning at the start reports that RedisBloom's hash functions, not the number of bits, limit
+/// the error rate of this filter.
 #[test]
 fn a_warning_names_a_filter_of_redisbloom_that_cannot_keep_its_error_rate() {
     let crawl = Crawl::new().set("filter.kind=redisbloom").set("filter.capacity=300");

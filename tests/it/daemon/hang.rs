@@ -9,7 +9,8 @@ use super::{Crawl, READY, SINK, stop, urls};
 use crate::util::binary::{Daemon, Output, Run};
 use crate::util::wait::{SOON, wait_until};
 
-/// Ten minutes, in microseconds: longer than any test.
+/// Option of strace that delays each sync by ten minutes, longer than any test. The number is in
+/// microseconds.
 const DELAY: &str = "inject=fdatasync:delay_enter=600000000";
 
 /// Tracer that makes a daemon's disk hang. The disk answers again when the tracer is dropped.
@@ -36,11 +37,11 @@ impl Drop for Tracer {
 }
 
 /// Runs the daemon with a disk that hangs at the first sync of the log. In a new folder, this is
-/// the sync of the daemon's own records, otherwise that of the recovery.
+/// the sync of the first logged batches. In a folder with a log, it is a sync of the recovery.
 fn start_with_hanging_log(crawl: &Crawl) -> (Daemon, Tracer) {
     let log = crawl.storage_dir().join("log-00000000000000000001");
     let log = log.to_str().unwrap();
-    // The tracer is detached, so that the daemon is the child process.
+    // `-D` detaches the tracer, so that the daemon, and not strace, is the child process.
     let tracer = ["-D", "-f", "-qq", "-o", "/dev/null", "-P", log, "-e", "trace=fdatasync"];
     let program = ["-e", DELAY, env!("CARGO_BIN_EXE_urlseen"), "run"];
     let run = Run::of("strace", [&tracer[..], &program].concat());
@@ -62,8 +63,8 @@ fn copy(from: &Path, to: &str) -> PathBuf {
     to
 }
 
-/// Rule C2. If the disk hangs, the daemon must not renew its lease. Otherwise no other daemon could
-/// take over, although this one can log nothing.
+/// Checks that a standby takes over from a daemon whose disk hangs. Such a daemon can log nothing,
+/// so it must not renew its lease.
 #[track_caller]
 fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Output {
     first.wait_for_line("left a sync of the log unanswered for 5 s", SOON);
@@ -86,7 +87,7 @@ fn check_takeover(crawl: &Crawl, (mut first, tracer): (Daemon, Tracer)) -> Outpu
     output
 }
 
-/// Calls `case` with a disk that hangs at the first sync of logged batches.
+/// Checks the takeover with a new folder: the disk hangs at the first sync of logged batches.
 #[track_caller]
 fn check_takeover_with(fsync: &str) {
     let crawl = Crawl::new().set(&format!("storage.fsync={fsync}"));
@@ -98,19 +99,19 @@ fn check_takeover_with(fsync: &str) {
     assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
 }
 
-/// A thread does the sync, and the session continues without it.
+/// With `interval`, a thread does the sync, and the session does not wait for it.
 #[test]
 fn a_daemon_with_a_hanging_disk_loses_the_lease_to_a_standby() {
     check_takeover_with("interval");
 }
 
-/// The session itself waits for the sync, before the commit.
+/// With `always`, the session waits for the sync before each commit.
 #[test]
-fn a_daemon_that_waits_for_a_hanging_disk_commits_nothing_after_it() {
+fn a_daemon_that_waits_for_a_hanging_disk_commits_nothing_afterwards() {
     check_takeover_with("always");
 }
 
-/// The recovery does the sync, under the lease.
+/// The recovery waits for the sync, and the daemon has the lease meanwhile.
 #[test]
 fn a_disk_that_hangs_in_the_recovery_loses_the_lease() {
     let crawl = Crawl::new();

@@ -17,7 +17,7 @@ const POP: &str = include_str!("../../../crates/urlseen-core/src/redis/held/pop.
 const FINISH: &str = include_str!("../../../crates/urlseen-core/src/redis/held/finish.lua");
 const COUNT: &str = include_str!("../../../crates/urlseen-core/src/redis/held/count.lua");
 
-/// Consumer that uses the documented protocol, and sends no heartbeats of its own.
+/// Consumer that uses the documented protocol. It sends a heartbeat only when the test asks for it.
 struct Consumer {
     connection: Connection,
     name: &'static str,
@@ -56,8 +56,8 @@ impl Consumer {
     }
 }
 
-/// Makes crawls whose consumers count as stopped after a second: one with a list, one with a sorted
-/// set.
+/// Makes two crawls: one with a list as sink, and one with a sorted set. A consumer without a
+/// heartbeat for a second counts as stopped.
 fn crawls() -> [(Crawl, &'static str); 2] {
     ["list", "zset"].map(|kind| {
         let crawl = Crawl::new().set("held.timeout=1s").set(&format!("sink.kind={kind}"));
@@ -65,7 +65,7 @@ fn crawls() -> [(Crawl, &'static str); 2] {
     })
 }
 
-/// Rule C6: producers and consumers find the settings of the crawl in one record.
+/// Producers and consumers find the settings of the crawl in one record.
 #[test]
 fn the_daemon_publishes_the_crawl_record() {
     let crawl = Crawl::new().set("sink.kind=zset").set("fingerprint.algorithm=scrapy-redis");
@@ -96,8 +96,8 @@ fn the_daemon_publishes_the_crawl_record() {
     stop(daemon);
 }
 
-/// Rule C6. A daemon must not replace the record of a later protocol, because consumers of that
-/// protocol use it.
+/// A daemon must not replace the record of a later protocol, because consumers of that protocol use
+/// it.
 #[test]
 fn a_record_of_a_later_protocol_is_refused() {
     let crawl = Crawl::new();
@@ -114,8 +114,7 @@ fn a_record_of_a_later_protocol_is_refused() {
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (10, 0));
 }
 
-/// Rules H1 and H7: a pop that is repeated after a lost reply gets the same delivery. Equal items
-/// are separate deliveries.
+/// A consumer repeats a pop after a lost reply, with the same id. It gets the same delivery again.
 #[test]
 fn a_repeated_pop_gets_the_same_delivery() {
     for (crawl, kind) in crawls() {
@@ -135,7 +134,7 @@ fn a_repeated_pop_gets_the_same_delivery() {
     }
 }
 
-/// Rule H4: one count includes the source, the processing list, the sink and all held requests.
+/// One count includes the source, the processing list, the sink and all held requests.
 #[test]
 fn a_count_includes_the_held_requests_of_all_consumers() {
     let crawl = Crawl::new();
@@ -155,8 +154,8 @@ fn a_count_includes_the_held_requests_of_all_consumers() {
     assert_eq!(names, ["a#1", "b#2"]);
 }
 
-/// Rules H5 and H6: the daemon requeues requests of a stopped consumer, but not of a slow one. A
-/// request that three consumers did not finish goes to the rejects.
+/// The daemon requeues requests of a stopped consumer, but not of a slow one. A request that three
+/// consumers did not finish goes to the rejects.
 #[test]
 fn requests_of_stopped_consumers_are_requeued_and_finally_rejected() {
     for (crawl, kind) in crawls() {

@@ -33,7 +33,7 @@ fn an_item_pushed_into_an_idle_crawl_passes_at_once() {
 #[test]
 fn twenty_idle_crawls_send_fewer_than_thirty_commands_a_second() {
     let crawl = Crawl::new();
-    // The daemon's timers start now. The slowest one looks at the rejects after 15 s.
+    // The daemon's timers start now. The slowest one checks the rejects list after 15 s.
     let daemon = crawl.start();
     let started = Instant::now();
     crawl.wait_until_idle();
@@ -80,8 +80,8 @@ fn a_small_batch_needs_a_claim_a_read_and_one_commit_script() {
     stop(daemon);
 }
 
-/// Rule C1. If Redis forgets a script, a transaction would notice it only after its push. So the
-/// script of a small batch pushes the items itself.
+/// If Redis has forgotten a script, a transaction notices this only after its push. So the script
+/// of a small batch pushes the items itself.
 #[test]
 fn no_item_is_lost_or_repeated_if_redis_forgets_scripts() {
     let crawl = Crawl::new();
@@ -98,8 +98,8 @@ fn no_item_is_lost_or_repeated_if_redis_forgets_scripts() {
     stop(daemon);
 }
 
-/// Rule C1. If a permission is removed between the start and a commit, the script must not fail
-/// after its push.
+/// If a permission is removed between the start and a commit, the script must not fail after its
+/// push.
 #[test]
 fn no_item_is_lost_or_repeated_if_a_permission_is_removed() {
     for command in ["rpush", "hset", "ltrim"] {
@@ -121,7 +121,7 @@ fn no_item_is_lost_or_repeated_if_a_permission_is_removed() {
     }
 }
 
-/// Rule C4. A drain must not wait for items that never come.
+/// A run with `--drain` must not linger, that is, wait for further items before a claim.
 #[test]
 fn a_drain_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -132,7 +132,8 @@ fn a_drain_does_not_linger() {
     assert_eq!(commands(&crawl).get("blmove"), None);
 }
 
-/// Rule C4. While commits wait for the sink, the claim must not linger in addition.
+/// While commits wait for room in the sink, the daemon must not linger (wait for further items)
+/// before its next claim.
 #[test]
 fn a_daemon_with_waiting_commits_does_not_linger() {
     let crawl = Crawl::new().set("source.linger=1s").set("sink.max_len=5").set("source.batch=5");

@@ -4,7 +4,8 @@ use std::env;
 
 use super::Bytes;
 
-/// Returns the seeds of a random test: only `TEST_SEED`, if that variable is set.
+/// Returns the seeds of a random test: the environment variable `TEST_SEED` if it is set, otherwise
+/// `fixed`.
 pub(crate) fn seeds(fixed: &[u64]) -> Vec<u64> {
     match env::var("TEST_SEED") {
         Ok(seed) => vec![seed.parse().expect("TEST_SEED is a whole number")],
@@ -12,7 +13,7 @@ pub(crate) fn seeds(fixed: &[u64]) -> Vec<u64> {
     }
 }
 
-/// Random numbers by SplitMix64 (Steele, Lea and Flood, 2014).
+/// Generator of random numbers: SplitMix64 (Steele, Lea and Flood, 2014).
 pub(crate) struct Random(u64);
 
 impl Random {
@@ -58,8 +59,8 @@ pub(crate) struct Item {
     pub(crate) identity: Identity,
 }
 
-/// Makes a random item with one of `keys` keys for each form. One item in a thousand has a
-/// megabyte.
+/// Makes a random item of a random form. Each form has `keys` different keys. One item in a
+/// thousand has a size of a mebibyte.
 pub(crate) fn item(random: &mut Random, keys: usize) -> Item {
     let padding = if random.below(1000) == 0 { 1 << 20 } else { random.below(20) };
     let padding = "x".repeat(padding);

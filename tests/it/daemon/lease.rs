@@ -8,7 +8,8 @@ use rustix::process::Signal;
 use super::{Crawl, LEASE, READY, SINK, stop, stop_process, urls};
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Options of a drain with another storage folder, so that the lock of the folder does not stop it.
+/// Options of a run with another storage folder, so that the lock of the first daemon's folder does
+/// not stop the run.
 const ELSEWHERE: &[&str] = &["--drain", "--set", "storage.dir=elsewhere"];
 
 #[test]
@@ -59,7 +60,7 @@ fn without_its_folder_a_killed_daemon_keeps_its_lease_until_it_ends() {
     let output = crawl.run(ELSEWHERE).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(output.stderr.contains("if it is dead, its lease ends in 1"), "{output:?}");
-    // Time passes, as seen by Redis.
+    // The lease ends at once, as if its time had passed.
     let left: i64 = crawl.connection().pttl(LEASE).unwrap();
     assert!((1..=15_000).contains(&left), "{left}");
     let () = crawl.connection().pexpire(LEASE, 1).unwrap();
@@ -84,7 +85,7 @@ fn an_idle_daemon_takes_a_deleted_lease_again() {
 fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
-    // Until the lease is renewed, the daemon sends no more commands under this lease.
+    // An idle daemon sends its next command under the lease when it renews the lease.
     crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
     let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
@@ -109,7 +110,7 @@ fn a_lease_of_an_unknown_program_is_respected() {
     assert_eq!(crawl.connection().get::<_, String>(LEASE).unwrap(), "another program");
 }
 
-/// (3) Redis refuses commands under an old token.
+/// Point 3 of ARCHITECTURE.md: Redis refuses commands under an old token.
 #[test]
 fn a_daemon_that_was_paused_past_its_lease_commits_nothing_under_it() {
     for other in [None, Some("another program")] {
@@ -155,7 +156,8 @@ fn a_lease_that_cannot_be_renewed_stops_the_work_before_it_ends() {
     stop(daemon);
 }
 
-/// Also for rule C4: a daemon that lingers all the time must renew its lease.
+/// This daemon lingers: it waits for further items before each claim. Meanwhile it must renew its
+/// lease.
 #[test]
 fn a_lease_that_is_renewed_does_not_end() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -248,12 +250,13 @@ fn a_daemon_with_a_foreign_folder_does_not_stand_by() {
             assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
         }
     }
-    // This daemon would start with an empty filter.
+    // With `emit-again`, a daemon may stand by with any folder, because it would start with an
+    // empty filter.
     let mut empty = elsewhere("storage.on_rollback=emit-again");
     empty.wait_for_line("standing by: waiting for the lease", SOON);
     empty.signal(Signal::TERM);
     assert_eq!(empty.output(SOON).code(), Some(0));
-    // The folder of a crawl that was reset has another filter.
+    // A folder of the same crawl may belong to another filter, for example after a reset.
     stop(first);
     let other = Crawl::new();
     other.push(&urls(0, 10));

@@ -1,4 +1,4 @@
-//! `urlseen status` and `urlseen check` with a running daemon, and with its folder alone.
+//! `urlseen status` and `urlseen check`, with a running daemon, and without one from its folder.
 
 use rustix::process::Signal;
 use serde_json::Value;
@@ -85,10 +85,11 @@ fn status_and_check_write_nothing_with_and_without_a_daemon() {
     told(&crawl);
     let shown = ask(&crawl, "status", &[]);
     assert!(shown.text().contains("log-"), "{shown:?}");
-    assert_eq!(files(), before, "looking changes nothing");
+    assert_eq!(files(), before, "status and check change no file");
 }
 
-/// A clean exit leaves the folder at the state of Redis, without logged and uncommitted batches.
+/// After a clean exit, the folder has the same batches as Redis: batches that were logged and not
+/// committed are removed.
 #[test]
 fn uncommitted_items_are_unseen_without_a_daemon() {
     let crawl = Crawl::new().set("source.batch=5").set("sink.max_len=5");
@@ -103,7 +104,7 @@ fn uncommitted_items_are_unseen_without_a_daemon() {
     assert_eq!(shown["last"]["seq"], 1, "{shown}");
 }
 
-/// A killed daemon leaves its socket.
+/// A killed daemon leaves its socket in the folder.
 #[test]
 fn a_stale_socket_is_replaced() {
     let crawl = Crawl::new();

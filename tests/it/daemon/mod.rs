@@ -50,7 +50,7 @@ const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 const STATE: &str = "urlseen:{demo:discovered}:state";
 const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
-/// Part of the log line that the daemon writes when it works.
+/// Part of the log line that the daemon writes when it starts to work.
 const READY: &str = "the lease is taken";
 
 type Bytes = Vec<u8>;
@@ -116,7 +116,7 @@ impl Crawl {
         self.configured(urlseen(command.split(' ')), url, arguments)
     }
 
-    /// Adds all settings, and then these arguments.
+    /// Adds all settings of the crawl to a command, and then these arguments.
     fn configured(&self, run: Run, url: &str, arguments: &[&str]) -> Run {
         let run = run.arg("--set").arg(format!("redis.url={url}"));
         let dir = self.storage_dir();
@@ -148,7 +148,7 @@ impl Crawl {
         self.server.connection()
     }
 
-    /// Pushes to the right end of the source, in order.
+    /// Pushes items to the right end of the source, in order.
     pub(crate) fn push<T: ToRedisArgs + Send + Sync>(&self, items: &[T]) {
         let mut connection = self.connection();
         for items in items.chunks(1000) {
@@ -214,7 +214,7 @@ fn is_sorted(connection: &mut Connection, key: &str) -> bool {
 
 /// Returns the length of a list or a sorted set.
 fn len(connection: &mut Connection, key: &str) -> usize {
-    // Its type may change between the two commands.
+    // `LLEN` fails if the key holds a sorted set.
     connection.llen(key).or_else(|_| connection.zcard(key)).unwrap()
 }
 

@@ -1,7 +1,8 @@
-//! Random items, random faults, and an exact model of the expected output.
+//! Gives a daemon random items and random faults, and compares its output with an exact model.
 //!
 //! The model checks each run separately, because the summary of a run counts only its own work. A
-//! run must have judged the items that left its source, with the knowledge of all earlier runs.
+//! run must have judged exactly the items that left the source, and must know the items of all
+//! earlier runs.
 
 use std::collections::{HashMap, HashSet};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use super::{
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Time in which the daemon mostly meets a fault.
+/// Time in which the daemon usually notices a fault.
 const A_MOMENT: Duration = Duration::from_millis(30);
 
 /// Items by their bytes, each with its number of copies.
@@ -47,11 +48,11 @@ fn shown(item: &[u8]) -> String {
 #[derive(Default)]
 struct Model {
     identities: HashMap<Bytes, Identity>,
-    /// Identities that were emitted by their fingerprints.
+    /// Keys of the items that were emitted.
     met: HashSet<Identity>,
     /// Items that were pushed, and not judged by an earlier run.
     pending: Bag,
-    /// Length of the output of earlier runs in the lists.
+    /// Lengths of the sink and of the rejects list after the earlier runs.
     sink: usize,
     rejected: usize,
 }
@@ -88,10 +89,10 @@ impl Model {
         for item in sink {
             assert!(judged.contains_key(&item), "not judged by this run: {}", shown(&item));
             match &self.identities[&item] {
-                Identity::Unreadable => panic!("not to go on: {}", shown(&item)),
+                Identity::Unreadable => panic!("unreadable, and yet emitted: {}", shown(&item)),
                 Identity::Unfiltered => *unfiltered.entry(item).or_default() += 1,
                 key @ Identity::Key(_) => {
-                    assert!(expected.remove(key), "out twice: {}", shown(&item));
+                    assert!(expected.remove(key), "emitted twice: {}", shown(&item));
                     self.met.insert(key.clone());
                 }
             }
@@ -114,7 +115,7 @@ impl Model {
     }
 }
 
-/// Crawl that meets faults.
+/// Crawl with random faults, and the model of its expected output.
 struct Trial {
     crawl: Crawl,
     connection: Connection,
@@ -144,7 +145,8 @@ impl Trial {
         items
     }
 
-    /// Pushes items to one end of the source, in one transaction, because memory may run out.
+    /// Pushes each item to a random end of the source. All pushes are one transaction, because
+    /// Redis may run out of memory between two of them.
     fn push(&mut self, items: &[Item]) {
         let mut pushes = redis::pipe();
         pushes.atomic();
@@ -227,7 +229,7 @@ impl Trial {
     /// Waits until all items are judged, ends the daemon, and compares everything with the model.
     fn end(mut self) -> Summary {
         self.keep_running();
-        // The next claim finds all remaining claimed items.
+        // The daemon checks the claimed items at its next claim. This last item causes a claim.
         let last = item(&mut self.random, 300);
         self.model.push(std::slice::from_ref(&last));
         let () = self.connection.rpush(SOURCE, &last.bytes).unwrap();
@@ -246,7 +248,8 @@ impl Trial {
     }
 }
 
-/// (10) Every pushed item is emitted or rejected exactly as often as expected.
+/// Point 10 of ARCHITECTURE.md: every pushed item is emitted or rejected exactly as often as
+/// expected.
 #[test]
 fn no_item_is_lost_repeated_or_invented_with_any_fault_of_redis() {
     for seed in seeds(&[1, 2, 3]) {

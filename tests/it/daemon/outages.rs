@@ -19,7 +19,7 @@ const AGAIN: &str = "Trying again in";
 #[track_caller]
 fn wait_for_attempts(daemon: &mut Daemon, words: &str) {
     daemon.wait_for_line(words, SOON);
-    // The first pause has at most this length. One of the next pauses is longer.
+    // The first pause has at most this many milliseconds. One of the next pauses must be longer.
     let first = 50;
     wait_until(SOON, "longer wait", || waits(daemon).any(|wait| wait > first));
     let attempts = waits(daemon).count();
@@ -41,8 +41,8 @@ fn waits(daemon: &Daemon) -> impl Iterator<Item = u64> {
     waits.into_iter()
 }
 
-/// Begins a fault, waits until the daemon has met it, ends it, and checks that each item is emitted
-/// once.
+/// Begins a fault of Redis, and ends it when the daemon has noticed it. Then checks that each item
+/// is emitted once.
 fn outlast(crawl: Crawl, words: &str, begin: impl FnOnce(&Crawl), end: impl FnOnce(&Crawl)) {
     let crawl = crawl.set("source.batch=3");
     let mut daemon = crawl.start();
@@ -66,7 +66,7 @@ fn outlast(crawl: Crawl, words: &str, begin: impl FnOnce(&Crawl), end: impl FnOn
 }
 
 #[test]
-fn out_of_memory() {
+fn the_daemon_waits_while_redis_is_out_of_memory() {
     outlast(
         Crawl::new(),
         "Redis has reached its maxmemory",
@@ -76,7 +76,7 @@ fn out_of_memory() {
 }
 
 #[test]
-fn a_save_that_failed() {
+fn the_daemon_waits_while_the_last_save_of_redis_failed() {
     let saves = tempfile::tempdir().unwrap();
     let folder = saves.path().join("gone");
     fs::create_dir(&folder).unwrap();
@@ -112,7 +112,7 @@ fn a_save_that_failed() {
 }
 
 #[test]
-fn too_few_replicas() {
+fn the_daemon_waits_while_redis_has_too_few_replicas() {
     outlast(
         Crawl::new(),
         "fewer replicas are connected",
@@ -122,7 +122,7 @@ fn too_few_replicas() {
 }
 
 #[test]
-fn a_read_only_replica() {
+fn the_daemon_waits_while_redis_is_a_read_only_replica() {
     outlast(
         Crawl::new(),
         "has become a read-only replica",
@@ -132,7 +132,7 @@ fn a_read_only_replica() {
 }
 
 #[test]
-fn a_replica_without_its_primary() {
+fn the_daemon_waits_while_a_replica_has_no_primary() {
     outlast(
         Crawl::new(),
         "a replica that has lost its primary",
@@ -145,7 +145,7 @@ fn a_replica_without_its_primary() {
 }
 
 #[test]
-fn a_script_of_another_client() {
+fn the_daemon_waits_for_the_script_of_another_client() {
     let mut runner = None;
     outlast(
         Crawl::new(),
@@ -170,7 +170,7 @@ fn a_script_of_another_client() {
 }
 
 #[test]
-fn scripts_that_were_forgotten() {
+fn the_daemon_continues_after_redis_has_forgotten_its_scripts() {
     let crawl = Crawl::new();
     let mut daemon = crawl.start();
     crawl.server.cli(&["script", "flush"]);
@@ -183,7 +183,7 @@ fn scripts_that_were_forgotten() {
 }
 
 #[test]
-fn a_server_that_starts_late() {
+fn the_daemon_waits_for_a_server_that_starts_late() {
     let mut crawl = Crawl::new();
     crawl.server.kill();
     let mut daemon = crawl.run(&["--json"]).start();
@@ -220,7 +220,7 @@ fn a_server_that_crashes_and_keeps_all_loses_nothing() {
 }
 
 #[test]
-fn a_server_that_is_still_loading() {
+fn the_daemon_waits_while_redis_loads_its_data() {
     let mut crawl = Crawl::on(RedisServer::start_with(DURABLE));
     let mut daemon = crawl.start();
     crawl.push(&urls(0, 10));

@@ -18,7 +18,8 @@ use super::{Bytes, Crawl, LEASE, OVERSIZE, REJECTED, SINK, STATE, stop, stop_pro
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
 
-/// Lowest limit on the bytes of a request that Redis permits.
+/// Lowest value that Redis permits for `proto-max-bulk-len`, its limit on the bytes of one argument
+/// of a command.
 const LEAST: &str = "1048576";
 
 /// Makes an invalid item that is six times as long in JSON, too long for a server with [`LEAST`].
@@ -36,7 +37,8 @@ fn small_server() -> RedisServer {
     RedisServer::start_with(&["--proto-max-bulk-len", LEAST])
 }
 
-/// Runs a test with each kind of sink, each place of the filter, and both ends of the source.
+/// Runs a test with all combinations of the kind of sink, the place of the filter, and the end of
+/// the source.
 fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     for sink in ["list", "zset"] {
         for store in ["local", "redis"] {
@@ -47,7 +49,8 @@ fn each(server: impl Fn() -> RedisServer, test: impl Fn(Crawl, bool)) {
     }
 }
 
-/// Runs a test in all cases, two at a time. It is for tests that wait between connections.
+/// Runs a test in two cases. Together they have each kind of sink, each place of the filter, and
+/// both ends of the source. This is for tests that are slow because they wait between connections.
 fn each_pair(test: impl Fn(Crawl, bool)) {
     test(of_kind(RedisServer::start(), "list", "local", "left"), true);
     test(of_kind(RedisServer::start(), "zset", "redis", "right"), false);
@@ -60,7 +63,8 @@ fn of_kind(server: RedisServer, sink: &str, store: &str, from: &str) -> Crawl {
         .set(&format!("source.take_from={from}"))
 }
 
-/// Returns the oversize items and the reasons. Checks that each item follows its reject.
+/// Returns the oversize items, and the reasons of their rejects. Checks that each item comes
+/// directly after its reject.
 #[track_caller]
 fn oversize(crawl: &Crawl) -> (Vec<Bytes>, Vec<String>) {
     let list = crawl.list(OVERSIZE);
@@ -169,8 +173,8 @@ fn a_daemon_notices_a_lowered_limit() {
     });
 }
 
-/// The daemon's user has no permission to read the limit, so only broken connections show it. Rule
-/// C3: another batch with its own record sets the item aside.
+/// The daemon's user has no permission to read the limit, so only broken connections show it. The
+/// daemon sets the item aside in another batch, which has its own record in the log.
 #[test]
 fn an_item_that_breaks_connections_is_found_and_set_aside() {
     each_pair(|crawl, from_left| {
@@ -194,8 +198,8 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
 /// Number of connections that the commit of an item may break before the item is set aside.
 const CUTS: usize = 6;
 
-/// Rule C3. The last connection breaks after the commit. The head in Redis shows this commit, so no
-/// item may be judged again or set aside.
+/// The last connection breaks after the commit. The head in Redis shows this commit, so no item may
+/// be judged again or set aside.
 #[test]
 fn a_commit_before_a_broken_connection_is_not_repeated() {
     each_pair(|crawl, from_left| {
@@ -236,7 +240,7 @@ fn an_item_of_the_forget_list_that_is_too_large_is_kept() {
 }
 
 #[test]
-fn the_bound_on_rejects_counts_oversize_ones_and_drops_them_last() {
+fn oversize_items_count_as_rejects_and_are_dropped_last() {
     each(small_server, |crawl, from_left| {
         let crawl = crawl
             .set("source.batch=1")

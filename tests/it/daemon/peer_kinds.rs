@@ -1,5 +1,5 @@
-//! Filters that other programs share. `scripts/kind-oracle` has a second implementation of their
-//! formats, without code of urlseen.
+//! Filters in Redis that a daemon shares with programs of other projects. `scripts/kind-oracle` has
+//! a second implementation of their formats, without code of urlseen.
 
 use std::process::Command;
 
@@ -23,7 +23,8 @@ fn peer(kind: &str, capacity: u32) -> Crawl {
     crawl(&[&kind, &capacity, "filter.error_rate=1e-9", "source.item=fingerprint"])
 }
 
-/// Adds keys with the oracle, or asks for them. Returns the number of new or present keys.
+/// Adds keys with the script, or tests them. Returns the number of keys that were new, or that are
+/// present.
 fn oracle(crawl: &Crawl, kind: &str, capacity: &str, verb: &str, keys: &[String]) -> usize {
     let output = Command::new(root().join("scripts/kind-oracle"))
         .args([kind, "--socket"])
@@ -46,7 +47,7 @@ fn drain(crawl: &Crawl, keys: &[String]) -> [usize; 2] {
 }
 
 #[test]
-fn a_filter_of_another_project_is_joined_in_the_middle_of_a_crawl() {
+fn a_daemon_and_another_program_share_a_filter_during_a_crawl() {
     // With this small capacity, the kind that grows adds two layers.
     for (kind, size) in [("redisson", "2000"), ("redis-lua-scaling", "200")] {
         let crawl = peer(kind, size.parse().unwrap());
@@ -64,7 +65,7 @@ fn a_filter_of_another_project_is_joined_in_the_middle_of_a_crawl() {
 }
 
 #[test]
-fn a_filter_that_a_daemon_made_is_one_of_the_other_project() {
+fn another_program_can_use_a_filter_that_a_daemon_made() {
     for kind in ["redisson", "redis-lua-scaling"] {
         let crawl = peer(kind, 200);
         assert_eq!(drain(&crawl, &keys(0..190)), [190, 0]);
@@ -73,9 +74,10 @@ fn a_filter_that_a_daemon_made_is_one_of_the_other_project() {
     }
 }
 
-/// Tests growth within a batch, and the count of items that the project keeps.
+/// The filter grows by several layers within a batch. Its layers, and the project's count of items,
+/// must be the same as after additions by the project.
 #[test]
-fn layers_are_added_as_their_project_adds_them() {
+fn a_filter_that_grows_is_the_same_as_if_the_other_project_had_grown_it() {
     let kind = "redis-lua-scaling";
     let [ours, theirs] = [peer(kind, 50), peer(kind, 50)];
     let all = keys(0..800);
@@ -131,7 +133,7 @@ fn a_record_that_changes_in_the_middle_ends_the_run() {
 }
 
 #[test]
-fn the_layered_variant_is_refused() {
+fn the_layered_variant_of_redis_lua_scaling_is_refused() {
     let crawl = peer("redis-lua-scaling", 200);
     let () = crawl.connection().set("demo:filter:1:count", 5).unwrap();
     refused(&crawl, &["demo:filter:1:count is there", "the plain one alone"]);

@@ -1,6 +1,6 @@
 //! Recovery: starts with every state of the storage folder, and rollbacks of Redis during a run.
 //!
-//! The numbers in brackets are those of `ARCHITECTURE.md`, "Why nothing is lost or repeated".
+//! The numbered points are those of `ARCHITECTURE.md`, "Why nothing is lost or repeated".
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -52,7 +52,7 @@ fn a_restarted_daemon_knows_earlier_items() {
     }
 }
 
-/// (4) The folder of a killed daemon is never older than Redis.
+/// Point 4 of ARCHITECTURE.md: the folder of a killed daemon is never older than Redis.
 #[test]
 fn a_killed_daemon_loses_and_repeats_nothing_and_restarts_at_once() {
     let crawl = with_snapshots();
@@ -75,7 +75,7 @@ fn a_killed_daemon_loses_and_repeats_nothing_and_restarts_at_once() {
     assert!(sink == expected, "{} of {pushed}", sink.len());
 }
 
-/// (7) The filter follows a rollback of Redis.
+/// Point 7 of ARCHITECTURE.md: the filter follows a rollback of Redis.
 #[test]
 fn a_running_daemon_follows_a_redis_that_went_back() {
     for mut crawl in [Crawl::new(), with_snapshots()] {
@@ -102,7 +102,8 @@ fn a_running_daemon_follows_a_redis_that_went_back() {
     }
 }
 
-/// (5) Redis goes back to the start of the run, or to before it, in a run with and without batches.
+/// Point 5 of ARCHITECTURE.md: Redis goes back to the start of the daemon's run, or to before it.
+/// The run may have committed batches or not.
 #[test]
 fn a_daemon_follows_a_redis_that_went_back_to_before_its_start() {
     for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {
@@ -170,7 +171,8 @@ fn a_redis_that_lost_everything_stops_the_start_and_has_two_remedies() {
     }
 }
 
-/// (11) Unreadable data may have had commits, so the daemon does not treat the crawl as new.
+/// Point 11 of ARCHITECTURE.md: unreadable data may have had commits, so the daemon does not treat
+/// the crawl as new.
 #[test]
 fn a_damaged_log_is_not_taken_for_an_empty_one() {
     let mut crawl = Crawl::new();
@@ -305,7 +307,7 @@ fn an_old_copy_of_the_folder_is_reported_with_its_gap() {
     }
 }
 
-/// (5) The `commit_id` distinguishes histories of the same length.
+/// Point 5 of ARCHITECTURE.md: the `commit_id` distinguishes histories of the same length.
 #[test]
 fn another_history_of_the_same_length_is_noticed() {
     let mut crawl = Crawl::new();

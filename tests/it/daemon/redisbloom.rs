@@ -1,5 +1,5 @@
-//! The daemon with a filter of RedisBloom. After any kill, it gives the same answers as such a
-//! filter with the same fingerprints.
+//! The daemon with a filter of the kind `redisbloom`. After any kill, it gives the same answers as
+//! a filter of RedisBloom with the same fingerprints.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -9,7 +9,7 @@ use urlseen_core::filter::redisbloom::Filter;
 use super::{Crawl, PROCESSING, READY, SINK, SOURCE, stop};
 use crate::util::wait::{SOON, wait_until};
 
-/// Makes a filter that grows soon, with a high error rate.
+/// Makes a crawl whose filter grows soon, and has a high error rate.
 fn growing() -> Crawl {
     with(&["filter.capacity=200", "filter.error_rate=0.02", "storage.snapshot_bytes=4096"])
 }
@@ -19,7 +19,7 @@ fn with(settings: &[&str]) -> Crawl {
     settings.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
-/// Makes the filter that `growing` reserves.
+/// Makes an empty filter with the parameters of [`growing`].
 fn empty() -> Filter {
     Filter::reserve(0.02, 200, 2, 1 << 20).unwrap()
 }
@@ -89,7 +89,8 @@ fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     stop(daemon);
 }
 
-/// (7) The filter follows a rollback of Redis, also to before the growth by a layer.
+/// Point 7 of ARCHITECTURE.md: the filter follows a rollback of Redis, also to a time before it
+/// grew by a layer.
 #[test]
 fn the_filter_follows_a_redis_that_went_back() {
     let mut crawl = growing();
@@ -112,7 +113,7 @@ fn the_filter_follows_a_redis_that_went_back() {
 }
 
 #[test]
-fn growth_is_logged() {
+fn the_growth_of_a_filter_is_logged() {
     let crawl = growing();
     crawl.push(&digests(0, 1000));
     let summary = crawl.drain();

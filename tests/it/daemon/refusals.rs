@@ -1,5 +1,6 @@
-//! Keys of another type, and denied commands. The daemon refuses them before the first item. If
-//! they appear later, the daemon stops, and no commit is half done.
+//! Keys of another type, and denied commands. The daemon refuses both before the first item. If a
+//! key changes its type later, or a command is denied later, the daemon stops, and no commit is
+//! half done.
 
 use std::collections::BTreeMap;
 
@@ -33,7 +34,7 @@ const COMMANDS: [(&str, &str); 11] = [
 /// Number of items in a batch that is too large for a commit by a single script.
 const LARGE: usize = 100;
 
-/// Further commands that the commit of a small batch needs.
+/// Commands that the commit of a small batch needs, each with its key.
 const NEEDED_BY_SMALL: [(&str, &str); 4] =
     [("ltrim", PROCESSING), ("hset", STATE), ("rpush", SINK), ("rpush", REJECTED)];
 
@@ -46,8 +47,8 @@ pub(super) fn assert_refused(output: &Output, words: &[&str]) {
     assert!(output.stdout.is_empty(), "{output:?}");
 }
 
-/// Rule C6. Changed settings must not give another, empty filter, because every URL would be
-/// emitted again.
+/// Changed settings must not give the crawl another filter. That filter would be empty, and every
+/// URL would be emitted again.
 #[test]
 fn settings_that_contradict_the_crawl_are_refused_by_name() {
     let crawl = Crawl::new();
@@ -71,8 +72,8 @@ fn settings_that_contradict_the_crawl_are_refused_by_name() {
     assert_eq!(crawl.drain().counts(), (10, [0, 10, 0, 0]));
 }
 
-/// Rule C5. Keys had other names in an earlier version. The crawl of that version must not look
-/// like a new crawl.
+/// Keys had other names in an earlier version. The crawl of that version must not look like a new
+/// crawl.
 #[test]
 fn keys_of_an_earlier_version_are_refused_by_name() {
     let filter = ["--drain", "--set", "filter.place=redis"];
@@ -183,7 +184,7 @@ fn standing(crawl: &Crawl) -> BTreeMap<String, Bytes> {
     dump
 }
 
-/// (2) A commit is executed completely or not at all.
+/// Point 2 of ARCHITECTURE.md: a commit is executed completely or not at all.
 #[test]
 fn a_key_that_changes_its_type_stops_the_daemon_with_nothing_half_done() {
     for (next, key) in cases(KEYS) {
@@ -220,7 +221,8 @@ fn a_daemon_that_had_to_stop_releases_its_lease() {
     assert_eq!(crawl.drain().ending(), "drained");
 }
 
-/// Combines each key with each next action. A commit does not use the source.
+/// Combines each key with both next actions. The first key, the source, has no commit, because a
+/// commit does not use it.
 fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T)> {
     let commits = keys.into_iter().skip(1).map(|key| (Next::Commit, key));
     keys.into_iter().map(|key| (Next::Claim, key)).chain(commits)
@@ -301,7 +303,7 @@ fn the_return_of_claimed_items_checks_its_permissions_first() {
     }
 }
 
-/// (2) A commit is executed completely or not at all.
+/// Point 2 of ARCHITECTURE.md: a commit is executed completely or not at all.
 #[test]
 fn a_key_denied_later_stops_the_daemon_with_nothing_half_done() {
     for (next, denied) in cases(KEYS) {

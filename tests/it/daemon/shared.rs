@@ -27,7 +27,7 @@ pub(super) fn crawl(kind: &[&str]) -> Crawl {
     kind.iter().fold(crawl, |crawl, setting| crawl.set(setting))
 }
 
-/// Makes items of all forms with many duplicates. Returns them with the expected outcome: the
+/// Makes items of several forms with many duplicates. Returns them with the expected outcome: the
 /// emitted items in order, and the number of rejected items.
 fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
     let mut random = Random::new(seed);
@@ -56,7 +56,7 @@ fn mixed(seed: u64, count: usize) -> (Vec<String>, Vec<String>, usize) {
 #[test]
 fn every_kind_passes_unseen_items_once_and_in_order() {
     for kind in LAYOUTS {
-        // The cache of the daemon is so small that it asks Redis about nearly every item.
+        // With a cache of only one key, the daemon asks Redis about nearly every item.
         for recent in ["filter.recent=1", "filter.recent=100_000"] {
             let crawl = crawl(kind).set(recent);
             let seed = seeds(&[11])[0];
@@ -141,7 +141,7 @@ fn another_process_takes_over_from_one_that_was_stopped() {
         stop_process(&first);
         let mut second = crawl.run(&["--standby", "--json"]).start();
         second.wait_for_line("standing by", SOON);
-        // Time passes, as seen by Redis.
+        // The lease ends at once, as if its time had passed.
         let () = crawl.connection().pexpire(LEASE, 1).unwrap();
         second.wait_for_line(READY, SOON);
         first.signal(Signal::CONT);
@@ -179,7 +179,7 @@ fn a_crawl_continues_after_a_kill_without_a_folder() {
 
 #[test]
 fn the_work_of_a_commit_is_bounded() {
-    // This filter has 64 hashes.
+    // This filter has 64 hashes for each item, so the daemon divides the items into many commits.
     let crawl = crawl(&["filter.kind=imooc", "source.batch=5000"]);
     crawl.push(&urls(0, 5000));
     let summary = crawl.drain();
@@ -187,7 +187,7 @@ fn the_work_of_a_commit_is_bounded() {
     assert!(summary.count("batches") > 50, "{summary:?}");
     let expected: Vec<_> = urls(0, 5000).into_iter().map(String::into_bytes).collect();
     assert_eq!(crawl.list(SINK), expected);
-    // The block has its full length from the start.
+    // The filter's string has its full length from the start.
     assert_eq!(crawl.connection().strlen::<_, u64>("demo:filter_0").unwrap(), 1 << 29);
 }
 
@@ -199,8 +199,8 @@ fn a_daemon_notices_a_filter_that_another_program_emptied() {
         let mut daemon = crawl.start();
         crawl.wait_for_sink(300);
         let keys: Vec<String> = crawl.connection().keys("demo:filter*").unwrap();
-        // The daemon looks at some keys five times a second. At first it has looked at all keys,
-        // while they had data.
+        // The daemon checks some of the filter's keys five times a second. Before the test deletes
+        // the keys, the daemon must have seen data in all of them.
         let looks = || -> usize {
             let calls = crawl.server.cli(&["info", "commandstats"]);
             let of = |name: &str| calls.split_once(name)?.1.split_once(',')?.0.parse().ok();
@@ -229,7 +229,7 @@ fn a_daemon_sends_no_further_questions_to_a_silent_server() {
 }
 
 #[test]
-fn the_cache_drops_items_that_redis_forgot() {
+fn the_cache_drops_fingerprints_that_redis_lost() {
     for kind in [LAYOUTS[0], LAYOUTS[5]] {
         let mut crawl = crawl(kind);
         let mut daemon = crawl.start();
@@ -252,7 +252,7 @@ fn changes(crawl: &Crawl) -> String {
 }
 
 #[test]
-fn check_and_status_ask_redis() {
+fn check_and_status_read_a_filter_in_redis_and_change_nothing() {
     for kind in LAYOUTS {
         let crawl = crawl(kind);
         crawl.push(&urls(0, 50));
@@ -275,7 +275,7 @@ fn check_and_status_ask_redis() {
         assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
         assert_eq!(status["lists"]["sink"], 50);
         assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
-        assert_eq!(self::changes(&crawl), changes, "looking changed something");
+        assert_eq!(self::changes(&crawl), changes, "check or status changed something");
     }
 }
 
@@ -286,7 +286,7 @@ fn a_filter_is_emptied_deleted_and_taken_over() {
         let unseen = |summary: Summary| summary.count("unseen");
         crawl.push(&urls(0, 100));
         assert_eq!(unseen(crawl.drain()), 100);
-        // The command asks Redis, because no daemon runs.
+        // Without `--yes`, the command is refused.
         let asked = crawl.command("storage drop", &[]).output();
         assert_ne!(asked.code(), Some(0), "{asked:?}");
         assert!(crawl.command("storage reset", &["--yes"]).output().code() == Some(0));

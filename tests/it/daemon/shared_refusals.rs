@@ -16,7 +16,7 @@ fn refused(crawl: &Crawl, status: i32, words: &[&str]) {
     for words in words {
         assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
     }
-    assert_eq!(crawl.len(SOURCE), 10, "something was taken");
+    assert_eq!(crawl.len(SOURCE), 10, "an item was claimed");
     assert_eq!(crawl.len(SINK), 0);
     let () = crawl.connection().del(SOURCE).unwrap();
 }
@@ -101,7 +101,7 @@ fn a_new_filter_at_the_key_of_the_old_one_is_refused() {
 }
 
 #[test]
-fn a_filter_of_another_size_can_be_deleted_and_another_value_cannot() {
+fn storage_drop_deletes_a_filter_of_another_size_but_no_other_value() {
     for (kind, setting) in [(LAYOUTS[0], "filter.capacity=100"), (LAYOUTS[4], "filter.block_num=1")]
     {
         let crawl = crawl(kind);

@@ -8,8 +8,8 @@ use super::{Bytes, Crawl, LEASE, PROCESSING, SINK, SOURCE, Summary, stop, urls};
 use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
-/// Starts a daemon with 100 items in its source and a full sink. It has read ahead as far as
-/// permitted, and commits nothing.
+/// Starts a daemon with 100 items in its source and a full sink. The daemon has read ahead as far
+/// as permitted, and commits nothing.
 fn backpressure(take_from: &str) -> (Crawl, Daemon) {
     let crawl = Crawl::new()
         .set("source.batch=5")
@@ -25,7 +25,7 @@ fn bytes(items: Vec<String>) -> Vec<Bytes> {
     items.into_iter().map(String::into_bytes).collect()
 }
 
-/// Returns all 100 items in order: first the emitted items, then the waiting ones.
+/// Returns the 100 items as two lists in order: the emitted items, and the waiting ones.
 fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     match take_from {
         "left" => (bytes(urls(0, 5)), bytes(urls(5, 95))),
@@ -33,7 +33,8 @@ fn expected(take_from: &str) -> (Vec<Bytes>, Vec<Bytes>) {
     }
 }
 
-/// Rule C4. A daemon that lingers must stop at once when it gets a signal.
+/// A daemon that lingers (waits for further items before a claim) must stop at once when it gets a
+/// signal.
 #[test]
 fn a_daemon_that_lingers_ends_when_asked() {
     let crawl = Crawl::new().set("source.linger=1s");
@@ -160,7 +161,7 @@ fn an_idle_daemon_ends_when_asked() {
 }
 
 #[test]
-fn a_second_signal_ends_it_at_once() {
+fn a_second_signal_ends_the_daemon_at_once() {
     for (signal, code) in [(Signal::TERM, 143), (Signal::INT, 130)] {
         let crawl = Crawl::new();
         let mut daemon = crawl.start();

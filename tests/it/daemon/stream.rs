@@ -169,7 +169,7 @@ fn start_urls_are_emitted_if_configured() {
     );
 }
 
-/// Rules can only be set in a file.
+/// Rules (`[[pass]]`) can be set only in a file, so this test writes one.
 #[test]
 fn items_that_match_a_rule_pass_each_time_and_are_counted() {
     for store in ["filter.place=local", "filter.place=redis"] {
@@ -202,7 +202,7 @@ fn items_that_match_a_rule_pass_each_time_and_are_counted() {
                 serde_json::json!([{"rule": "lists", "items": 2}, {"rule": "host", "items": 3}]);
             assert_eq!(first.values["passed"], expected);
             assert_eq!(crawl.len(SINK), 8);
-            // The filter has not recorded these items.
+            // The filter has not recorded the items that matched a rule. So they pass again.
             let again = run();
             assert_eq!(again.counts(), (10, [0, 3, 6, 1]), "{again:?}");
             assert_eq!(crawl.list(SINK)[8..], passed);

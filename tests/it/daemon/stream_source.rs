@@ -269,7 +269,7 @@ fn a_stopped_daemon_leaves_the_rest_in_the_stream() {
     daemon.wait_for_line("waiting", SOON);
     let summary = stop(daemon);
     assert_eq!(summary.counts(), (5, [5, 0, 0, 0]));
-    // The requeued items are entries after the cursor.
+    // The items that were not emitted are entries after the cursor.
     assert_eq!((summary.count("source"), summary.count("processing")), (25, 0));
     assert_eq!((cursor(&crawl), crawl.len(PROCESSING)), (Some(all[4].clone()), 0));
     let crawl = crawl.set("sink.max_len=0");

@@ -48,8 +48,8 @@ fn remaining_items_of_a_changed_source_are_emitted_once() {
             0 => {
                 let () = connection.rpush(SOURCE, items).unwrap();
             }
-            // The list is renamed and renamed back. Meanwhile more items are pushed, claimed or
-            // not.
+            // The list is renamed, and its items are moved back. Meanwhile more items are pushed,
+            // and the daemon may claim them.
             1 => {
                 let () = connection.rpush(SOURCE, &items[..5]).unwrap();
                 let is_there: redis::RedisResult<()> = connection.rename(SOURCE, "aside");
@@ -117,8 +117,8 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         let mut connection = crawl.connection();
         let () =
             redis::cmd(command).arg(PROCESSING).arg("http://b/").query(&mut connection).unwrap();
-        // Adds a copy of an item that was judged unseen. The batch of the item will not be
-        // committed.
+        // Adds a copy of an item that the daemon has already judged unseen. The batch with that
+        // verdict will not be committed.
         let () =
             redis::cmd(command).arg(PROCESSING).arg(&items[25]).query(&mut connection).unwrap();
         let mut out: Vec<String> = Vec::new();

@@ -114,9 +114,10 @@ fn a_full_sorted_set_makes_the_daemon_wait() {
     }
 }
 
-/// (2) A commit is executed completely or not at all. Earlier members keep their scores.
+/// Point 2 of ARCHITECTURE.md: a commit is executed completely or not at all. Earlier members keep
+/// their scores.
 #[test]
-fn a_stopped_commit_leaves_the_sorted_set_alone() {
+fn a_commit_that_fails_does_not_change_the_sorted_set() {
     for key in &KEYS[1..] {
         let put_set = |crawl: &Crawl| {
             let mut connection = crawl.connection();
@@ -156,7 +157,7 @@ fn needs_of_a_sorted_set_are_checked_at_the_start() {
         let crawl = crawl.with_user("crawler");
         crawl.server.cli(&["acl", "setuser", "crawler", "-zadd"]);
         assert_refused(&crawl.run(&["--drain"]).output(), &["crawler", "ZADD", "ACL SETUSER"]);
-        // These commands are only for lists.
+        // `LINDEX` is needed only if the sink is a list.
         crawl.server.cli(&["acl", "setuser", "crawler", "+zadd", "-lindex"]);
         assert_eq!(crawl.drain().count("unseen"), 3);
     }
@@ -207,8 +208,8 @@ fn each_item_is_added_once_in_spite_of_kills_and_cut_connections() {
     }
 }
 
-/// A commit is refused if another program changed the claimed items after they were judged. It must
-/// add no member.
+/// If another program changed the claimed items after they were judged, Redis refuses the commit. A
+/// refused commit must add no member to the sorted set.
 #[test]
 fn a_refused_commit_adds_nothing() {
     for crawl in crawls() {

@@ -11,7 +11,7 @@ use crate::util::wait::{SOON, wait_until};
 
 /// Kills an import when it has written a checkpoint.
 fn kill_midway(mut import: Daemon, state: &Path) {
-    wait_until(SOON, "mark", || state.join("imports").exists());
+    wait_until(SOON, "checkpoint", || state.join("imports").exists());
     import.signal(Signal::KILL);
     assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
 }
@@ -116,7 +116,7 @@ fn an_import_of_a_set_starts_again_if_its_cursor_is_invalid() {
 fn kill_midway_again(mut import: Daemon, state: &Path) {
     let read = || std::fs::read(state.join("imports")).unwrap();
     let before = read();
-    wait_until(SOON, "another mark", || read() != before);
+    wait_until(SOON, "another checkpoint", || read() != before);
     import.signal(Signal::KILL);
     assert_eq!(import.wait(SOON).code(), None, "it ended before it was killed");
     assert_eq!(import.stderr(), "");

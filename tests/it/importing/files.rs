@@ -73,7 +73,7 @@ fn a_crawl_can_go_back_to_its_state_before_an_import() {
     assert_eq!(crawl.crawl(&urls(0..10)), urls(0..10));
     crawl.server.cli(&["save"]);
     for number in 0..5 {
-        // Otherwise each snapshot would replace the one before.
+        // Without a batch between two imports, each snapshot would replace the snapshot before it.
         let url = urls(10 + number..11 + number);
         assert_eq!(crawl.crawl(&url), url);
         let number = u64::from(number);

@@ -76,8 +76,8 @@ fn a_folder_in_use_is_refused() {
     first.ends_well();
 }
 
-/// (12) The command logs lines after it has printed them. After a kill in between, the next run
-/// prints the last lines again, and no line is lost.
+/// Point 12 of ARCHITECTURE.md: the command logs lines after it has printed them. After a kill in
+/// between, the next run prints the last lines again, and no line is lost.
 #[test]
 fn a_kill_repeats_at_most_the_last_lines() {
     const LINES: u32 = 100_000;
@@ -145,7 +145,8 @@ impl Shared {
     }
 }
 
-/// (12) Keys that `urlseen filter` adds to the folder of a crawl count with any state of Redis.
+/// Point 12 of ARCHITECTURE.md: keys that `urlseen filter` adds to the folder of a crawl count with
+/// any state of Redis.
 #[test]
 fn a_crawl_has_seen_lines_that_a_pipe_added_to_its_folder() {
     let mut shared = Shared { server: RedisServer::start(), folder: TempDir::new().unwrap() };
