@@ -72,13 +72,13 @@ def run_urlseen(tmp_path: Path, redis_server: RedisServer) -> Iterator[Callable[
 
 @pytest.fixture(params=REACTORS)
 def reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Returns the project setting of the reactor."""
+    """Returns the setting of a project that selects a reactor."""
     return REACTORS[request.param]
 
 
 @pytest.fixture(params=WAYS_TO_RUN)
 def any_reactor(request: pytest.FixtureRequest) -> dict[str, Any]:
-    """Returns the project setting of the reactor, or the setting for no reactor."""
+    """Returns the setting of a project that selects a reactor, or that turns the reactor off."""
     return WAYS_TO_RUN[request.param]
 
 
@@ -91,7 +91,7 @@ def make_crawler(settings: dict[str, Any], spider_name: str = "demo") -> Crawler
 
 
 def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Runs a coroutine without a change of the reactor's loop."""
+    """Runs a coroutine in its own event loop, not in the loop of the reactor."""
     loop = asyncio.new_event_loop()
     try:
         return loop.run_until_complete(coroutine)

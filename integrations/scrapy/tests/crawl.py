@@ -1,6 +1,6 @@
 """Runs a spider in a process of its own: crawl.py SPIDER SETTINGS.json STATS.json [ARGUMENT=VALUE…]
 
-It is an ordinary project, without code for urlseen.
+The spiders are those of an ordinary project. They have no code for urlseen.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class AsyncLinks(Links):
 
 
 class Odd(Links):
-    """Spider that follows every link. Its pages have all possible outcomes."""
+    """Spider that follows every link. Its requests end in all possible ways."""
 
     custom_settings: ClassVar = {"DOWNLOADER_MIDDLEWARES": {"crawl.IgnoreSome": 100}}
 

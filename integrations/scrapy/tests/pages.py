@@ -8,7 +8,7 @@ import threading
 from collections import Counter
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-#: Pages besides the first one. At least one page links to each of them.
+#: Number of pages besides the first one. At least one page links to each of these pages.
 PAGES = 200
 
 
@@ -20,8 +20,8 @@ class _Server(ThreadingHTTPServer):
 class Site:
     """Web site. `/` links to some pages, and each page to some others. No page links to `/`.
 
-    Each link is written in one of several ways that are the same request. `/broken` answers 503
-    as long as `is_broken`, and `/moved` leads there.
+    Each link is written in one of several ways, which are the same request. `/broken` answers with
+    status 503 while `is_broken` is true, and `/moved` redirects to `/broken`.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""Queues of this package, and functions that do the work of the daemon."""
+"""Functions that make queues of this package, and functions in place of the daemon."""
 
 from __future__ import annotations
 
@@ -25,7 +25,11 @@ def moved(url: str, queue: str) -> dict[str, Any]:
 
 
 def make_queue(cls, server, settings=None, *, through=None, record=True):
-    """Makes a queue in a crawler that does not run, with a crawl record, `through` a proxy."""
+    """Makes a queue in a crawler that does not run.
+
+    The queue connects to Redis `through` this proxy, if there is one. With `record`, Redis first
+    gets a crawl record.
+    """
     if record:
         write_record(server.client, sink_kind=cls.kind)
     settings = {**moved(server.url, cls.__name__), **(settings or {})}
@@ -45,7 +49,7 @@ def held_numbers(server) -> list[int]:
 
 
 def move_through(server, queue):
-    """Moves pushed items to the sink, in place of urlseen."""
+    """Moves all pushed items to the sink, as urlseen does with unseen items."""
     queue.deliveries.flush()
     while item := server.client.lpop("demo:discovered"):
         if isinstance(queue, PriorityQueue):

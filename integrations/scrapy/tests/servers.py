@@ -51,7 +51,7 @@ def free_port() -> int:
 
 
 class RedisServer:
-    """Redis server of one test, at a port."""
+    """Redis server of one test, which listens at `port`."""
 
     def __init__(self, folder: Path, *arguments: str) -> None:
         self.port = free_port()
@@ -197,7 +197,7 @@ class Asked:
 
 
 class Proxy:
-    """Proxy that can lose questions or answers, each together with its connection."""
+    """Proxy to a server. It can lose a question or an answer, and then ends the connection."""
 
     def __init__(self, port: int) -> None:
         self._to = port
@@ -206,17 +206,17 @@ class Proxy:
         self._lock = threading.Lock()
         self.port = int(self._listener.getsockname()[1])
         self.url = f"redis://127.0.0.1:{self.port}"
-        #: Bytes that mark a question that may be lost.
+        #: The proxy loses only questions that contain these bytes, or the answers to them.
         self.about = b"SADD"
-        #: Number of such questions that pass first.
+        #: Number of such questions that pass before the proxy loses one.
         self.to_pass = 0
-        #: Number of such questions or answers that will be lost.
+        #: Number of such questions or answers that the proxy will lose.
         self.to_lose = 0
-        #: `True` if the question is lost, `False` if only its answer is lost.
+        #: `True` if the proxy loses questions, `False` if it loses only their answers.
         self.loses_question = False
-        #: Action instead of the loss, before the question or after the answer.
+        #: Function that the proxy calls at a loss.
         self.action: Callable[[], object] | None = None
-        #: Answer in place of the real one. Empty if the real answer passes.
+        #: Answer that the client gets at a loss. Empty if the client gets no answer.
         self.instead = b""
         threading.Thread(target=self._accept, daemon=True).start()
 
@@ -224,13 +224,16 @@ class Proxy:
         self._listener.close()
 
     def lose(self, about: bytes, what: str, action: Callable[[], object] | None = None) -> None:
-        """Loses the next matching `question`, or the `answer` to it."""
+        """Loses the next question that contains `about`, or its answer.
+
+        `what` is `question` or `answer`.
+        """
         self.about, self.loses_question = about, what == "question"
         self.action = action
         self.to_lose = 1
 
     def lead_to(self, port: int) -> None:
-        """Connects new clients to another server from now on."""
+        """Ends all connections. From now on, clients are connected to another server."""
         self._to = port
         with self._lock:
             for connection in self._open:

@@ -1,4 +1,4 @@
-"""Behaviour of spiders during outages of urlseen."""
+"""Behaviour of spiders while urlseen does not answer."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ OTHER = Request("https://example.com/other")
 
 
 class WhenLogged(logging.Handler):
-    """Calls a function when a message is logged. During the wait, no other code can run."""
+    """Calls a function when a message is logged.
+
+    While a spider waits for urlseen, a test can run code only in this way.
+    """
 
     def __init__(self, text: str, action: Callable[[], object]) -> None:
         super().__init__()
@@ -95,9 +98,9 @@ def test_the_wait_ends_after_its_time_limit(redis_server, monkeypatch):
     monkeypatch.setattr("urlseen_scrapy.client.close_spider", lambda _, why: closed.append(why))
     dupefilter, count = asked(redis_server, URLSEEN_WAIT_S=0.2)
     redis_server.stop()
-    assert not dupefilter.request_seen(NEW), "it goes into the queue, which may last"
+    assert not dupefilter.request_seen(NEW), "the request goes into the queue"
     assert not dupefilter.request_seen(NEW)
-    assert closed == ["urlseen_away"], "once"
+    assert closed == ["urlseen_away"], "the spider is closed once"
     assert count("passed") == 2
 
 
@@ -114,10 +117,10 @@ def test_a_signal_ends_the_wait_and_runs_its_earlier_handler(redis_server, when_
         when_logged("Waiting for", lambda: os.kill(os.getpid(), signal.SIGTERM))
         assert not dupefilter.request_seen(NEW)
         assert heard == [signal.SIGTERM]
-        assert not dupefilter.request_seen(OTHER), "none is waited for any more"
+        assert not dupefilter.request_seen(OTHER), "no later request waits"
         os.kill(os.getpid(), signal.SIGTERM)
         assert heard == [signal.SIGTERM] * 2
-        assert signal.getsignal(signal.SIGTERM) is handler, "it is in its place again"
+        assert signal.getsignal(signal.SIGTERM) is handler, "the earlier handler is set again"
         assert count("passed") == 2
     finally:
         signal.signal(signal.SIGTERM, before)

@@ -150,7 +150,7 @@ def test_requests_of_a_callback_that_failed_later_are_sent(redis_server, sender)
 
 @pytest.fixture
 def page(redis_server, sender):
-    """Pops a page. Redis then holds it for the spider."""
+    """Pops the request of a page. Redis then holds this request for the spider."""
     redis_server.client.rpush("demo:unseen", json.dumps({"url": RESPONSE.url}))
     delivery = sender.deliveries.pop()
     request = Request(RESPONSE.url)
@@ -163,7 +163,7 @@ def test_h10_an_item_is_held_until_all_its_requests_are_finished(redis_server, s
     child, grandchild = (Request(f"https://example.com/{n}", body="x") for n in range(2))
     engine.page(page, child)
     engine.finish(page)
-    assert len(held(redis_server)) == 1, "the scheduler in memory has its child"
+    assert len(held(redis_server)) == 1, "the child of the page is still in the scheduler"
     engine.page(child, grandchild)
     engine.finish(child)
     response = Response(grandchild.url, request=grandchild)
@@ -182,7 +182,7 @@ def test_h10_a_dropped_child_does_not_delay_the_acknowledgement(redis_server, se
     engine.finish(page)
     sender.deliveries.dropped(first)
     assert len(held(redis_server)) == 1
-    # This is the effect of an IgnoreRequest in the signal request_scheduled.
+    # An IgnoreRequest in the signal request_scheduled has the same effect.
     engine.scraper.output.clear()
     del first, _
     gc.collect()

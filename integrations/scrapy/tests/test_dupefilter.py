@@ -1,4 +1,4 @@
-"""Whole crawls of ordinary projects that use urlseen only by settings."""
+"""Whole crawls of ordinary projects. Only their settings name urlseen."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_crawl_of_scrapy_moves_with_new_settings(seen_server, site, start_craw
     for name in ("dupefilter/filtered", "item_scraped_count", "scheduler/enqueued"):
         assert stats[name] == plain[name], name
 
-    # For the next process, the same requests are seen.
+    # A second process starts later: its requests are all seen.
     site.hits.clear()
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
     assert site.page_hits() == {}
@@ -96,7 +96,7 @@ def test_the_question_has_the_fingerprint_of_the_spider(seen_server):
     key, fingerprints = "demo:dupefilter", fingerprint(request).hex()
     assert seen_server.client.sismember(key, fingerprints)
     dupefilter.close("finished")
-    assert dupefilter.request_seen(request), "a connection is made again"
+    assert dupefilter.request_seen(request), "a question opens a new connection"
     dupefilter.close("finished")
 
 

@@ -21,7 +21,7 @@ def test_failed_pages_are_fetched_by_the_next_crawl(redis_server, site, start_cr
     }
     site.is_broken = True
     first = start_crawl("Links", settings, url=site.url).wait()
-    # The page itself, and the page that was redirected to it.
+    # urlseen forgets the failed page, and the page that was redirected to it.
     assert first.get("urlseen/forgotten", 0) == 2
     assert (site.hits["/moved"], site.hits["/broken"]) == (1, 2)
     assert sum(site.page_hits().values()) == 200

@@ -1,6 +1,17 @@
 """Held requests: Redis holds a popped request until the spider has finished it.
 
-H1 to H8 are the rules of the protocol that a test checks.
+A test name begins with the rules of the protocol that the test checks:
+
+H1   a lost reply, a late command or a failover loses no delivery and repeats none
+H2   a page whose request another consumer has got pushes no links
+H3   a request is held until it is finished, with any outcome
+H4   the count of requests includes waiting, moving and held requests
+H5   the requests of a stopped consumer are requeued, or go to the rejects in the end
+H6   a consumer that is alive keeps its requests
+H7   equal requests and consumers with equal names are separate
+H8   links and acknowledgement are one step
+H9   asking can lose a link in a crash
+H10  the rules also apply to `SendDiscovered`
 """
 
 from __future__ import annotations
@@ -21,7 +32,7 @@ REQUEUES = "urlseen:{demo:discovered}:requeues"
 
 
 def next_of(queue):
-    """Waits until the queue may be asked again, and returns the next request."""
+    """Waits until the queue has a request, and returns it."""
     return until(queue.pop, "a request")
 
 
@@ -50,7 +61,7 @@ def test_h1_an_unknown_delivery_is_requeued_after_a_heartbeat(redis_server):
     put(redis_server, "a", "b")
     first = next_of(queue)
     queue.spider.crawler.engine.finish(first)
-    # This is the call of the first pop, which Redis reads only now.
+    # Redis reads the first call of pop only now.
     assert queue.deliveries._consumer.pop(1).endswith(b'/b"}')
     until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
@@ -84,9 +95,9 @@ def test_h2_unfiltered_links_wait_for_the_acknowledgement(redis_server, queue, m
     engine.page(page, to("1"), to("u", dont_filter=True), to("2"), to("3"))
     for request in engine.scraper.output:
         queue.push(request)
-    assert pushed(redis_server) == ["1", "2"], "enough of them go early"
+    assert pushed(redis_server) == ["1", "2"], "enough links for a push are sent early"
     assert queue.pop() is None
-    assert pushed(redis_server) == ["1", "2", "3"], "if nothing else is to be done, all go"
+    assert pushed(redis_server) == ["1", "2", "3"], "without other work, all links are sent"
     engine.finish(page)
     assert pushed(redis_server) == ["1", "2", "3", "u"]
 
@@ -162,7 +173,7 @@ def test_h4_links_are_sent_before_the_count(redis_server, queue):
 
 
 def stopped_consumer(server, cls=FifoQueue):
-    """Returns a consumer that has popped a request and sends no heartbeats, and its name."""
+    """Makes a consumer that pops a request and then stops. Returns its name and the request."""
     before = set(names(server))
     queue = make_queue(cls, server, record=False)
     request = next_of(queue)
@@ -229,13 +240,13 @@ def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, 
     begun = look(1)
     for _ in range(3):
         assert {look(2) for _ in range(3)} == {begun}
-        # This is before the end of the time-out.
+        # The time-out has not ended yet.
         connects = wire.connects
         proxy.lead_to(redis_server.port)
         until(lambda made=connects: len(looks) and wire.connects > made, "a new connection")
         before, begun = begun, look(1)
-        assert begun == clock.now > before, "a new start"
-    # The heartbeats do not count either if this process was paused.
+        assert begun == clock.now > before, "the time-out starts again"
+    # The time-out also starts again if this process was paused.
     assert look(60) == clock.now
     assert len(held(redis_server)) == 1
     for _ in range(3):
@@ -284,7 +295,7 @@ def test_h8_links_and_acknowledgement_are_one_step(redis_server, queue, monkeypa
     queue.push(engine.scraper.output[0])
     redis_server.client.set("demo:discovered", "text")
     engine.finish(page)
-    assert len(held(redis_server)) == 1, "not acknowledged without its links"
+    assert len(held(redis_server)) == 1, "no acknowledgement without the links of the page"
     assert closed == ["urlseen_refused"]
     redis_server.client.delete("demo:discovered")
 
@@ -300,7 +311,7 @@ def test_a_closing_spider_requeues_unfinished_requests(redis_server):
         queue.deliveries.close()
         assert sorted(waiting(redis_server)) == sorted(before[1:])
         assert not held(redis_server) and not names(redis_server)
-        assert not redis_server.client.exists(REQUEUES), "it is no failure of theirs"
+        assert not redis_server.client.exists(REQUEUES), "these deliveries do not count"
     assert pushed(redis_server) == ["loose-a", "loose-b", "loose-c"]
 
 

@@ -1,4 +1,4 @@
-"""Whole crawls with killed spiders and outages of servers."""
+"""Whole crawls in which spiders are killed and servers are away."""
 
 from __future__ import annotations
 
@@ -26,12 +26,15 @@ SETTINGS = {"CONCURRENT_REQUESTS": 4, "TEST_HEARTBEAT_S": 0.5}
 
 @pytest.fixture
 def short_timeout(run_urlseen):
-    """Starts a daemon with a short time-out."""
+    """Starts a daemon with a short `held.timeout`."""
     return run_urlseen({"held.timeout": "2s"})
 
 
 def kill_at(proxy, crawl, server, command, what) -> set[str]:
-    """Kills a spider at its next command. Returns the paths of the requests that it then holds."""
+    """Kills a spider when it next sends `command`, or before it gets the answer.
+
+    Returns the paths of the requests that the spider then holds.
+    """
     proxy.lose(command, what, crawl.process.kill)
     crawl.process.wait(timeout=100)
     assert proxy.to_lose == 0
@@ -92,7 +95,7 @@ def test_h1_h3_h5_a_spider_may_be_killed_at_any_command(
 def test_h7_spiders_with_the_same_name_are_separate(
     redis_server, proxy, site, start_crawl, short_timeout
 ):
-    """Without the random part of their names, they would share held requests and numbers."""
+    """Names have a random part. Without it, equal names would share their held requests."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"URLSEEN_CONSUMER": "twin"}
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     second = start_crawl("Links", settings, url=site.url)
@@ -109,13 +112,13 @@ def test_h7_spiders_with_the_same_name_are_separate(
 def test_h2_a_spider_that_was_paused_too_long_repeats_nothing(
     redis_server, site, start_crawl, short_timeout
 ):
-    """Before the spider continues, other spiders finish its pages and push their links."""
+    """During the pause, another spider finishes the pages and pushes their links."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"HTTPERROR_ALLOW_ALL": True}
     first = start_crawl("Unfiltered", settings, url=site.url)
     until(lambda: len(site.page_hits()) > 5, "some pages")
     first.process.send_signal(signal.SIGSTOP)
     os.waitpid(first.process.pid, os.WUNTRACED)
-    # Redis first executes the commands that the spider had sent.
+    # Before Redis answers, it executes the commands that the spider had sent.
     redis_server.client.ping()
     kept = paths(held(redis_server))
     second = start_crawl("Unfiltered", settings, url=site.url)
@@ -150,7 +153,7 @@ def test_h3_no_request_stays_held_after_any_outcome(
 def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
     redis_server, site, start_crawl, run_urlseen, day_s
 ):
-    """Heartbeats are counts. If they were times, a wrong clock would make a consumer look stopped."""
+    """Heartbeats are counts, not times. So a consumer with a wrong clock does not seem stopped."""
     run_urlseen({"held.timeout": "1500ms"})
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"TEST_CLOCK_S": day_s}
     crawl = start_crawl("Slow", settings, url=site.url)
@@ -168,7 +171,7 @@ def test_a_restart_of_redis_loses_nothing(redis_server, site, start_crawl, run_u
     run_urlseen({})
     crawl = start_crawl("Links", moved(redis_server.url, "FifoQueue") | SETTINGS, url=site.url)
     for noticed, fetched in ((1, 20), (2, 100)):
-        # Otherwise Redis answers before it writes if its disk is slow. A restart resets this.
+        # Redis must write before it answers, even to a slow disk. A restart resets this setting.
         redis_server.client.config_set("appendfsync", "always")
         until(lambda fetched=fetched: len(site.page_hits()) > fetched, f"{fetched} pages")
         redis_server.stop(number)
@@ -212,7 +215,7 @@ def test_h1_an_acknowledgement_that_a_failover_lost_is_repeated(redis_server, pr
     engine.page(other, to("other", dont_filter=True))
     queue.push(engine.scraper.output[0])
     engine.finish(other)
-    assert pushed(replica) == [], "it comes again, and pushes its links then"
+    assert pushed(replica) == [], "the page is fetched again, and then pushes its links"
     again = next_of(queue)
     assert again.url == page.url
     engine.page(again, to("1"), to("u", dont_filter=True))
@@ -226,7 +229,7 @@ def test_h1_an_acknowledgement_that_a_failover_lost_is_repeated(redis_server, pr
 def test_h1_a_crawl_continues_at_a_replica_that_lagged(
     redis_server, proxy, replica, site, start_crawl, run_urlseen
 ):
-    """The replica lacks pops, acknowledgements and commits, which are repeated."""
+    """The replica lacks some pops, acknowledgements and commits. The crawl repeats them."""
     run_urlseen({"redis.url": f"{proxy.url}/0", "held.timeout": "2s"})
     crawl = start_crawl("Links", moved(proxy.url, "FifoQueue") | SETTINGS, url=site.url)
     until(lambda: len(site.page_hits()) > 20, "some pages")
@@ -256,7 +259,7 @@ def test_a_spider_waits_for_the_promotion_of_a_replica(redis_server, proxy, repl
 def test_h9_asking_loses_the_link_between_answer_and_queue(
     seen_server, redis_server, site, start_crawl
 ):
-    """The loss in docs/guides/asking.md: the page of the link is only fetched after a forget."""
+    """This loss is documented in docs/guides/asking.md. Only a forgotten link is fetched again."""
     proxy = Proxy(seen_server.port)
     settings = scrapy_redis(redis_server.url) | DUPEFILTER | {"SCHEDULER_PERSIST": True}
     first = start_crawl("Links", settings | {"URLSEEN_URL": proxy.url}, url=site.url)

@@ -1,4 +1,4 @@
-"""Links of a page, which the spider sends in one push."""
+"""Pushes of links: the spider sends the links of a page together."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urlseen_scrapy import FifoQueue, forget
 
 
 def page_with(queue, count, **more):
-    """Pops the next page, and pushes this number of links for it."""
+    """Pops the request of a page, and puts `count` links of this page into the queue."""
     page = next_of(queue)
     engine = queue.spider.crawler.engine
     engine.page(page, *(to(str(n), **more) for n in range(count)))
@@ -63,7 +63,7 @@ def test_pushes_are_kept_until_redis_takes_them(redis_server, caplog):
     queue.push(to("loose"))
     redis_server.stop()
     queue.spider.crawler.engine.finish(page)
-    assert queue.pop() is None and len(queue) == 1, "it is not known whether it is idle"
+    assert queue.pop() is None and len(queue) == 1, "the spider must not seem idle"
     assert "Redis is away; this spider pops nothing" in caplog.text
     redis_server.start()
     until(queue.deliveries.flush, "Redis to take it")
@@ -121,7 +121,7 @@ def test_a_long_source_slows_a_spider_and_never_stops_it(redis_server, monkeypat
     # A daemon that waits for room in the sink can continue after these pops.
     next_of(queue)
     redis_server.client.lpop("demo:discovered")
-    assert next_of(queue) and next_of(queue), "it is not slowed any more"
+    assert next_of(queue) and next_of(queue), "the spider is not slowed any more"
     assert len(held(redis_server)) == 3
     queue.deliveries.close()
 

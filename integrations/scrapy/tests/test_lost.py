@@ -37,7 +37,7 @@ def lossy(redis_server, proxy):
 
 @pytest.mark.parametrize("what", ["question", "answer"])
 def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
-    """A connection that repeated a pop would pop a second request, and lose the first one."""
+    """If a connection repeated a pop, it would pop a second request, and lose the first one."""
     # scrapy-redis makes its own clients, which repeat commands by default.
     wire = Wire.of_client(redis.Redis(port=proxy.port))
     proxy.lose(b"INCR", what)
@@ -104,6 +104,6 @@ def test_h3_links_that_a_callback_passes_to_the_engine_are_pushed_before_the_pag
     lossy.push(to("loose"))
     proxy.lose(COMMANDS["push"], "question")
     lossy.spider.crawler.engine.finish(page)
-    assert len(held(redis_server)) == 1, "the page was not acknowledged before"
+    assert len(held(redis_server)) == 1, "the page must wait for the lost push"
     until(lambda: lossy.deliveries.flush() and not held(redis_server), "both")
     assert pushed(redis_server) == ["loose"]

@@ -1,4 +1,4 @@
-"""The scripts of this package are copies of the daemon's."""
+"""The Lua scripts of this package are copies of those of the daemon."""
 
 from __future__ import annotations
 

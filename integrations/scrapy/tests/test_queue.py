@@ -30,7 +30,7 @@ def test_a_crawl_passes_through_urlseen(redis_server, run_urlseen, site, start_c
         site.hits.clear()
         crawl = start_crawl("AsyncLinks", settings, url=site.url)
         if expected:
-            # So the sink is empty when the engine first asks.
+            # The daemon starts late, so that the sink is empty when the engine first asks.
             until(lambda: redis_server.client.llen("demo:discovered"), "the first request")
             run_urlseen({})
         stats = crawl.wait()
@@ -209,7 +209,7 @@ def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
     monkeypatch.setattr("urlseen_scrapy.poke.CallLaterOnce.schedule", lambda *_: None)
     queue = make_queue(FifoQueue, redis_server)
     assert queue.pop() is None and queue.pop() is None
-    assert not caplog.text, "nothing waits"
+    assert not caplog.text, "no warning while the source is empty"
     queue.push(Request("https://example.com/"))
     until(lambda: queue.pop() or "Is urlseen running?" in caplog.text, "the warning")
     assert queue.pop() is None

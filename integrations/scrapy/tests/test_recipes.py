@@ -1,6 +1,6 @@
-"""Recipes of README.md and docs/guides, followed word for word during a crawl.
+"""Recipes of README.md and docs/guides: the tests follow them word for word, during a crawl.
 
-Only the ports differ.
+Only the ports, and the size of a filter, differ.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ BLOOMFILTER = {
 
 @dataclass
 class Recipe:
-    """Returns the blocks of code of a section, by language."""
+    """Blocks of code in a section of a page, by language."""
 
     config: str = ""
     commands: list[str] = field(default_factory=list)
@@ -127,7 +127,7 @@ def test_a_trial_can_be_undone_or_become_a_move(redis_server, site, start_crawl,
     start_crawl("Links", {**project, **settings, **part}, url=site.url).wait()
     assert before < len(site.page_hits()) < PAGES
     waiting = ["demo:discovered", "urlseen:{demo:discovered}:processing"]
-    until(lambda: redis_server.client.exists(*waiting) == 0, "nothing in source and taken")
+    until(lambda: redis_server.client.exists(*waiting) == 0, "no item to wait")
     daemon.stop()
 
     settings = {}

@@ -1,4 +1,4 @@
-"""Settings that do not fit the config of the daemon are refused by name."""
+"""Settings that do not fit the crawl record are refused, with the name of the setting."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_a_later_record_that_does_not_fit_ends_the_crawl(redis_server, monkeypat
     assert queue.pop() is None
     assert closed == ["urlseen_refused"]
     assert 'sink.emit = "url"' in caplog.text
-    assert len(queue) == 0, "nothing keeps it from closing"
+    assert len(queue) == 0, "no request keeps the spider open"
 
 
 def test_a_restarted_daemon_with_another_config_ends_the_crawl(redis_server, monkeypatch):

@@ -1,4 +1,4 @@
-"""Wrong settings are refused by name."""
+"""Wrong settings are refused, with the name of the setting."""
 
 from __future__ import annotations
 

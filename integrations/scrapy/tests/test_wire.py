@@ -1,4 +1,4 @@
-"""The connection of this package, which is not part of a client's pool."""
+"""The connection class of this package, `Wire`, which uses no pool."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from urlseen_scrapy.wire import Wire
 
 
 def test_a_connection_works_without_hiredis(redis_server: RedisServer) -> None:
-    """redis-py refuses maintenance notifications of a RESP2 connection without hiredis."""
+    """Without hiredis, redis-py refuses maintenance notifications on a RESP2 connection."""
     client = Redis(port=redis_server.port)
     client.connection_pool.connection_kwargs["parser_class"] = _RESP2Parser
     assert Wire.of_client(client).ask("PING") == b"PONG"
