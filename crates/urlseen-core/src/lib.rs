@@ -1,6 +1,6 @@
 //! Fingerprints, filters, storage and filters in Redis: the parts that the library `urlseen` and
-//! the daemon share. Programs use the crate `urlseen`. The API of this crate can change at any
-//! time, as the library and the daemon need.
+//! the daemon share. Other programs use the crate `urlseen`. The API of this crate can change at
+//! any time.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

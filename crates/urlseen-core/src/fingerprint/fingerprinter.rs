@@ -1,4 +1,4 @@
-//! Computation of fingerprints, one after the other.
+//! Computation of fingerprints for one request after the other.
 
 use std::borrow::Cow;
 
@@ -52,8 +52,8 @@ impl Fingerprinter {
         Ok(self.finish(request))
     }
 
-    /// Returns the fingerprint of a request. The call before must have been
-    /// [`Fingerprinter::canonical`] for the same request, and successful.
+    /// Returns the fingerprint of a request. Immediately before, the caller must have called
+    /// [`Fingerprinter::canonical`] for the same request, without an error.
     #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
         let method = upper_case(request.method);
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn methods_are_upper_cased_and_nothing_else() {
+    fn methods_are_only_converted_to_upper_case() {
         let with = |method| {
             fingerprint(Algorithm::Scrapy26, &Request { method, ..Request::get("http://h") })
         };
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn verbatim_urls_stay_as_they_are_for_scrapy_only() {
+    fn only_the_algorithm_scrapy_hashes_verbatim_urls_unchanged() {
         let request = Request { verbatim_url: true, ..Request::get("HTTP://h?b&a#f") };
         for (algorithm, url) in [
             (Algorithm::Scrapy, "HTTP://h?b&a#f"),
@@ -156,7 +156,8 @@ mod tests {
             let mut fingerprinter = Fingerprinter::new(algorithm, false);
             assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
         }
-        // Verbatim URLs are tested unchanged. Made safe, this one would be absolute.
+        // The check sees a verbatim URL unchanged. If w3lib removed the tab first, this URL would
+        // be absolute.
         let request = Request { verbatim_url: true, ..Request::get("http:/\t/h") };
         assert_eq!(fingerprint(Algorithm::Scrapy, &request), Err(CanonicalizeError::NotAbsolute));
     }
@@ -170,13 +171,13 @@ mod tests {
     }
 
     #[test]
-    fn each_thread_can_have_one() {
+    fn a_fingerprinter_can_move_to_a_thread() {
         fn can_move_to_a_thread<T: Send>(_: &T) {}
         can_move_to_a_thread(&Fingerprinter::new(Algorithm::default(), false));
     }
 
     #[test]
-    fn a_refusal_leaves_nothing_behind() {
+    fn a_refused_url_does_not_change_the_next_fingerprint() {
         let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
         let request = Request::get("http://h/");
         let before = fingerprinter.fingerprint(&request);
@@ -185,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn names_lead_back_to_algorithms() {
+    fn the_name_of_each_algorithm_parses_to_it() {
         for algorithm in Algorithm::all() {
             assert_eq!(algorithm.name().parse(), Ok(*algorithm));
         }

@@ -4,7 +4,7 @@ use wide::{i16x8, u8x16};
 
 use crate::fingerprint::lanes::{Lanes, hex_digits, within};
 
-/// Number of bytes of one block. A block is decoded from two digits for each byte.
+/// Number of bytes that are decoded at once, from two hex digits for each byte.
 const BYTES: usize = 16;
 
 /// Decodes hex digits, two for each byte, into `N` bytes. `N` is at least 16. Returns `None` if a
@@ -38,7 +38,8 @@ fn decode_block(digits: &[u8; 2 * BYTES]) -> Option<[u8; BYTES]> {
 /// Joins sixteen hex digits into eight bytes.
 #[inline]
 fn joined(digits: Lanes) -> i16x8 {
-    // The low four bits of the digit `0` are 0, and those of the letters `A` and `a` are 1.
+    // The low four bits of the digit `0` are 0. Those of the letters `A` and `a` are 1, so a letter
+    // needs 9 more.
     let nine_for_letters = within(digits, b'A', b'f') & Lanes::splat(9);
     let values = (digits & Lanes::splat(0x0f)) + nine_for_letters;
     // The low byte of each pair holds the first digit, which is the high half of the result.
@@ -69,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn all_lengths_are_read_to_their_end() {
+    fn digests_of_all_lengths_are_decoded_completely() {
         let text = b"00112233445566778899aabbccddeeff00112233445566778899AABBCCDDEEFF";
         let raw: Vec<u8> = (0..16).chain(0..16).map(|digit| digit * 0x11).collect();
         assert_eq!(decode::<16>(&text[..32]).map(Vec::from).as_deref(), Some(&raw[..16]));

@@ -2,12 +2,12 @@
 
 use super::hex;
 
-/// Identity of a request. A crawler gives it, or a [`Fingerprinter`](super::Fingerprinter) computes
-/// it from the request.
+/// Identity of a request. A crawler passes the fingerprint with the request, or a
+/// [`Fingerprinter`](super::Fingerprinter) computes it from the request.
 ///
-/// Crawlers write fingerprints as the hex digits of a digest: 40 digits (SHA-1, as Scrapy computes
-/// it), 32 or 64. A fingerprint stores such a digest as raw bytes. Any other text is a plain-text
-/// key, which is stored unchanged.
+/// Crawlers write fingerprints as the hex digits of a digest. Scrapy's SHA-1 has 40 digits; other
+/// digests have 32 or 64. A fingerprint stores such a digest as raw bytes. Any other text is a
+/// plain-text key, which is stored unchanged.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fingerprint {
     /// Digest of 16 raw bytes, shown as 32 hex digits.
@@ -40,7 +40,7 @@ impl Fingerprint {
         }
     }
 
-    /// Makes a digest of its 16, 20 or 32 raw bytes. Returns `None` for any other length.
+    /// Makes a digest from its 16, 20 or 32 raw bytes. Returns `None` for any other length.
     #[inline]
     pub fn from_raw(bytes: &[u8]) -> Option<Self> {
         match bytes.len() {
@@ -64,7 +64,7 @@ impl Fingerprint {
 
 impl Fingerprint {
     /// Returns the text that crawlers exchange: the lower-case hex digits of a digest, or plain
-    /// text unchanged. The digits are written into `room`.
+    /// text unchanged. `room` is working memory for the digits.
     pub fn text<'a>(&'a self, room: &'a mut [u8; 64]) -> &'a [u8] {
         if let Self::Text(text) = self {
             return text;
@@ -117,7 +117,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn hex_of_three_lengths_stands_for_raw_bytes_in_either_case() {
+    fn hex_digits_of_three_lengths_and_either_case_become_raw_bytes() {
         for digits in [32, 40, 64] {
             let lower = "0f".repeat(digits / 2);
             let read = Fingerprint::from_text(lower.as_bytes());
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn other_text_is_a_key_by_itself() {
+    fn any_other_text_becomes_a_plain_text_key() {
         for text in ["", "a", &"0".repeat(39), &"0".repeat(41), &format!("{}g", "0".repeat(39))] {
             assert_eq!(
                 Fingerprint::from_text(text.as_bytes()),

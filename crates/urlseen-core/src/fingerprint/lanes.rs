@@ -1,7 +1,8 @@
 //! Search in bytes, in steps of sixteen bytes.
 //!
-//! A predicate is a function from `Lanes` to `Lanes`. A resulting lane is 255 if the predicate
-//! holds for its byte, and 0 if not. Predicates consist of `equal`, `within` and bit operations.
+//! A predicate is a function from `Lanes`, sixteen bytes, to `Lanes`. The predicate *marks* bytes:
+//! in the result, the lane of a marked byte is 255, and all other lanes are 0. Predicates consist
+//! of `equal`, `within` and bit operations.
 //!
 //! The searched texts are short. So an inlined search with vectors of sixteen bytes, which every
 //! processor has, is faster than a call to a search with wider vectors.
@@ -13,32 +14,32 @@ pub(crate) type Lanes = u8x16;
 
 const LANES: usize = 16;
 
-/// Marks the lanes that equal `byte`.
+/// Marks the bytes that equal `byte`: their lanes in the result are 255, all others 0.
 #[inline]
 pub fn equal(lanes: Lanes, byte: u8) -> Lanes {
     lanes.simd_eq(u8x16::splat(byte))
 }
 
-/// Marks the lanes that equal one of `bytes`.
+/// Marks the bytes that equal one of `bytes`.
 #[inline]
 pub(crate) fn one_of<const N: usize>(lanes: Lanes, bytes: [u8; N]) -> Lanes {
     bytes.into_iter().fold(u8x16::ZERO, |found, byte| found | equal(lanes, byte))
 }
 
-/// Marks the lanes that lie between `first` and `last`, both included.
+/// Marks the bytes from `first` to `last`, both included.
 #[inline]
 pub(crate) fn within(lanes: Lanes, first: u8, last: u8) -> Lanes {
     let above = lanes - u8x16::splat(first);
     above.min(u8x16::splat(last - first)).simd_eq(above)
 }
 
-/// Marks the lanes that are hex digits, of either case.
+/// Marks the bytes that are hex digits of either case.
 #[inline]
 pub fn hex_digits(lanes: Lanes) -> Lanes {
     within(lanes, b'0', b'9') | within(lanes, b'A', b'F') | within(lanes, b'a', b'f')
 }
 
-/// Returns the position of the first byte for which `is` holds.
+/// Returns the position of the first byte that the predicate `is` marks.
 #[inline]
 pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
     let first = |chunk| Some(is(u8x16::new(chunk)).to_bitmask()).filter(|&marks| marks != 0);
@@ -50,13 +51,13 @@ pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
         }
     }
     match bytes.last_chunk() {
-        // The last chunk overlaps the chunks before it, and `is` holds for no byte of those.
+        // The last chunk overlaps the chunks before it, in which `is` marks no byte.
         Some(&last) => first(last).map(|marks| place(bytes.len() - LANES, marks)),
         None => first(filled(rest)).map(|marks| place(0, marks)).filter(|&at| at < rest.len()),
     }
 }
 
-/// Returns true if `is` holds for at least one byte.
+/// Returns true if the predicate `is` marks at least one byte.
 #[inline]
 pub fn any(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> bool {
     position(bytes, is).is_some()
@@ -80,7 +81,7 @@ pub(crate) fn any_pair(bytes: &[u8], [one, next]: [u8; 2]) -> bool {
     }
 }
 
-/// Fills fewer than sixteen bytes up with zeros.
+/// Returns the given bytes, which are fewer than sixteen, followed by zeros.
 #[inline]
 fn filled(bytes: &[u8]) -> [u8; LANES] {
     let mut chunk = [0; LANES];
@@ -128,7 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn both_ends_are_within() {
+    fn a_range_includes_both_of_its_ends() {
         for (first, last) in [(b'a', b'c'), (0, 255), (7, 7), (0x7f, 0x80)] {
             for byte in 0..=255u8 {
                 let found = any(&[byte], |lanes| within(lanes, first, last));

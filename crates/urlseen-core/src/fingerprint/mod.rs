@@ -1,7 +1,7 @@
 //! Fingerprints, and the algorithms that compute them.
 //!
-//! Each algorithm has one file in this folder, and one line in the registry below. The file defines
-//! the treatment of the URL and the hashed text.
+//! Each algorithm has one file in this folder, and one line in `algorithms!` below. The file
+//! defines the treatment of the URL and the text that is hashed.
 
 pub mod canonical;
 mod fingerprinter;
@@ -16,7 +16,7 @@ pub use key::Fingerprint;
 
 use text::{RequestParts, Text};
 
-/// Definition of an algorithm, made by its file.
+/// Definition of an algorithm. The file of each algorithm contains one.
 struct AlgorithmDefinition {
     /// Name in configurations and on command lines.
     name: &'static str,
@@ -30,7 +30,8 @@ struct AlgorithmDefinition {
     write: fn(&RequestParts<'_>, &mut Text),
 }
 
-/// Treatment of a URL that the crawler sends unchanged. Such a URL is never made safe.
+/// Treatment of a URL that the crawler sends unchanged. Such a URL never goes through w3lib's
+/// `safe_url_string`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Verbatim {
     /// Hashes the URL unchanged, with its fragment.
@@ -51,7 +52,7 @@ macro_rules! algorithms {
         }
 
         impl Algorithm {
-            /// All algorithms, the default first.
+            /// Returns all algorithms, the default first.
             pub const fn all() -> &'static [Self] {
                 &[$(Self::$variant),+]
             }
@@ -67,10 +68,10 @@ macro_rules! algorithms {
 
 algorithms! {
     #[default]
-    /// `scrapy.utils.request.fingerprint` of Scrapy 2.7 and later, as of Scrapy 2.19.
+    /// `scrapy.utils.request.fingerprint` of Scrapy 2.7 and later; the reference is Scrapy 2.19.
     Scrapy => scrapy,
-    /// Scrapy's own fingerprint up to 2.6, later with `REQUEST_FINGERPRINTER_IMPLEMENTATION =
-    /// "2.6"`.
+    /// Fingerprint of Scrapy up to 2.6, and of later versions with
+    /// `REQUEST_FINGERPRINTER_IMPLEMENTATION = "2.6"`.
     Scrapy26 => scrapy_2_6,
     /// `RFPDupeFilter.request_fingerprint` of scrapy-redis 0.9.
     ScrapyRedis => scrapy_redis,
@@ -97,7 +98,7 @@ impl std::fmt::Display for Algorithm {
     }
 }
 
-/// Error of a name that no fingerprint algorithm has.
+/// Error for a text that is not the name of a fingerprint algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("there is no fingerprint algorithm `{name}`; use one of {}", names())]
 pub struct UnknownAlgorithmError {

@@ -1,4 +1,5 @@
-//! `scrapy-2.6`: SHA-1 over method, canonical URL and body with nothing between them.
+//! `scrapy-2.6`: SHA-1 over the method, the canonical URL and the body, without delimiters between
+//! them.
 //!
 //! Scrapy 2.6 had no `verbatim_url`, so this fingerprint makes the URL of every request canonical.
 

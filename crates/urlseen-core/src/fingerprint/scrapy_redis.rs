@@ -1,7 +1,7 @@
 //! `scrapy-redis`: SHA-1 over the JSON that Scrapy hashes, but without its headers.
 //!
-//! scrapy-redis has no `keep_fragments`. If fragments are to be kept, its canonical URL keeps the
-//! fragment.
+//! scrapy-redis itself has no setting `keep_fragments`. If urlseen's `keep_fragments` is true, the
+//! canonical URL keeps its fragment.
 
 use super::{AlgorithmDefinition, RequestParts, Text, Verbatim};
 

@@ -4,7 +4,7 @@ use sha1::block_api::compress;
 
 use crate::fingerprint::lanes::{self, Lanes, one_of, within};
 
-/// Parts of a request that are hashed.
+/// Parts of a request that an algorithm hashes.
 pub(super) struct RequestParts<'a> {
     /// HTTP method in upper case.
     pub(super) method: &'a str,
@@ -18,9 +18,9 @@ pub(super) struct RequestParts<'a> {
 #[derive(Debug)]
 pub(super) struct Text {
     pending: Vec<u8>,
-    /// Number of bytes that were hashed before `pending`, always a number of whole blocks.
+    /// Number of bytes that were hashed before `pending`, always a multiple of the block size.
     hashed: u64,
-    /// State of SHA-1 after these bytes.
+    /// State of SHA-1 after the hashed bytes.
     state: [u32; 5],
 }
 
@@ -52,7 +52,8 @@ impl Text {
         }
     }
 
-    /// Hashes the pending bytes, if they and `more` further bytes exceed one part.
+    /// Hashes the pending bytes if they would exceed one part together with `more` further bytes.
+    /// Bytes after the last whole block stay pending.
     fn make_room(&mut self, more: usize) {
         if self.pending.len() + more > Self::PART {
             let (blocks, rest) = self.pending.as_chunks::<BLOCK>();
@@ -74,9 +75,9 @@ impl Text {
         }
     }
 
-    /// Appends the content of a JSON string in the form of Python's `json.dumps` with its default
-    /// settings. A character that is not printable ASCII becomes `\u` and four lower-case digits,
-    /// unless it has a shorter escape.
+    /// Appends a text in the form that it has inside a JSON string of Python's `json.dumps` with
+    /// default settings. A character that is not printable ASCII becomes `\u` and four lower-case
+    /// digits, unless it has a shorter escape.
     pub(super) fn push_json(&mut self, text: &str) {
         if !lanes::any(text.as_bytes(), escaped) {
             return self.push(text.as_bytes());
@@ -134,7 +135,7 @@ mod tests {
 
     use super::*;
 
-    /// Text that was appended, as long as it is short.
+    /// Returns the appended text, which must be short enough not to be hashed yet.
     fn written(write: impl Fn(&mut Text)) -> String {
         let mut text = Text::default();
         write(&mut text);

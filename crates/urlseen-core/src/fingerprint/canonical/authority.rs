@@ -9,7 +9,7 @@ use super::error::CanonicalizeError;
 use super::{idna, ipv6};
 
 /// Refuses an authority whose brackets do not hold an IPv6 address. Also refuses an authority with
-/// a character whose normal form contains a delimiter.
+/// a character whose normal form contains a delimiter, such as `℀` with the normal form `a/c`.
 pub(super) fn check(authority: &str) -> Result<(), CanonicalizeError> {
     if authority.contains('[') != authority.contains(']') {
         return Err(CanonicalizeError::UnpairedBracket);
@@ -134,9 +134,9 @@ pub(super) fn shortened(host: &str) -> Option<String> {
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
 }
 
-/// Appends the safe form of a host. The part before a `%` becomes lower case; in an IPv6 address,
-/// the `%` begins the zone. A host that is not ASCII is encoded with IDNA, or stays unchanged if
-/// IDNA refuses it. Only an address with a colon gets brackets.
+/// Appends the safe form of a host. The part before a `%` becomes lower case. In an IPv6 address,
+/// the part after the `%` is the zone. A host that is not ASCII is encoded with IDNA, or stays
+/// unchanged if IDNA refuses it. Only an address with a colon gets brackets.
 pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');

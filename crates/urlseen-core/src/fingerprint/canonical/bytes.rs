@@ -1,4 +1,5 @@
-//! Sets of bytes that stay as they are in each part of a URL, and percent-escapes.
+//! Sets of bytes that w3lib does not escape in each part of a URL, and functions for
+//! percent-escapes.
 
 use crate::fingerprint::lanes::{Lanes, one_of, within};
 
@@ -6,7 +7,7 @@ use crate::fingerprint::lanes::{Lanes, one_of, within};
 pub(super) struct ByteSet([bool; 256]);
 
 impl ByteSet {
-    /// Creates the set of all ASCII letters and digits, and `others`.
+    /// Creates a set with all ASCII letters and digits, and with the bytes `others`.
     const fn alphanumeric_and(others: &[u8]) -> Self {
         let mut table = [false; 256];
         let mut byte: u8 = 0;
@@ -38,12 +39,13 @@ impl ByteSet {
     }
 }
 
-/// Bytes that stay unchanged in a safe path, parameter or fragment: w3lib's `_PATH_SAFEST_CHARS`.
-/// These are the reserved and unreserved characters of RFC 3986 and `%`, without `# [ ]`.
+/// Bytes that stay unchanged when a path, parameter or fragment is made safe: w3lib's
+/// `_PATH_SAFEST_CHARS`. These are the reserved and unreserved characters of RFC 3986 and `%`,
+/// without `# [ ]`.
 pub(super) static SAFE: ByteSet = ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%");
 
-/// Bytes that stay unchanged in the query of a special scheme. In such a query, browsers escape the
-/// apostrophe.
+/// Bytes that stay unchanged when the query of a URL with a special scheme, such as `http`, is made
+/// safe. The apostrophe is missing, because browsers escape it in such a query.
 pub(super) static SAFE_SPECIAL_QUERY: ByteSet =
     ByteSet::alphanumeric_and(b":/?@!$&'()*+,;=-._~%").without(b'\'');
 
@@ -57,8 +59,8 @@ pub(super) static CANONICAL_PATH: ByteSet = ByteSet::alphanumeric_and(b":/?[]@!$
 /// 3986.
 pub(super) static UNRESERVED: ByteSet = ByteSet::alphanumeric_and(b"-._~");
 
-/// Bytes that are their own canonical form in a query. Both before and after, a `+` stands for a
-/// space.
+/// Bytes that are their own canonical form in a query. A `+` stands for a space, in the original
+/// query and in the canonical one.
 pub(super) static PLAIN_QUERY: ByteSet = ByteSet::alphanumeric_and(b"-._~+");
 
 /// Bytes that a scheme may have after its first letter.
@@ -72,8 +74,8 @@ pub(super) fn plain_in_path(lanes: Lanes) -> Lanes {
         | one_of(lanes, [b'=', b'_', b'!', b'$', b']', b'|', b'~'])
 }
 
-/// Marks letters, digits and `-._`, the characters of nearly all hosts. None of these is ever
-/// escaped, decoded or normalised.
+/// Marks letters, digits and `-._`, the characters of nearly all hosts. No rule escapes, decodes or
+/// normalises any of these.
 pub(super) fn plain_in_host(lanes: Lanes) -> Lanes {
     within(lanes, b'A', b'Z')
         | within(lanes, b'a', b'z')

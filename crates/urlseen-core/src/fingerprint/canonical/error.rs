@@ -7,20 +7,20 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CanonicalizeError {
-    /// URL without `://` that begins with neither `about:` nor `data:`. Scrapy checks this after it
-    /// has made the URL safe.
+    /// URL without `://` that begins with neither `about:` nor `data:`. Scrapy checks this after
+    /// `safe_url_string` has converted the URL.
     #[error(
         "the URL is not absolute: it has no `://` and begins with neither `about:` nor `data:`; \
          give it its scheme, as in https://example.com/"
     )]
     NotAbsolute,
-    /// Unpaired bracket, as in `http://[::1/` or `http://::1]/`.
+    /// Authority with only one kind of bracket, as in `http://[::1/` or `http://::1]/`.
     #[error("the host has one of `[` and `]` without the other")]
     UnpairedBracket,
-    /// Text before the bracket, as in `http://a[::1]/`.
+    /// Text before the opening bracket, as in `http://a[::1]/`.
     #[error("there is text before the `[` of the host; brackets hold a whole IPv6 address")]
     TextBeforeBracket,
-    /// Text after the bracket, as in `http://[::1]a/`.
+    /// Text after the closing bracket, as in `http://[::1]a/`.
     #[error("only `:` and a port may follow the `]` of the host")]
     TextAfterBracket,
     /// Host that is not an IPv6 address, in an authority with brackets, as in `http://[::g]/`. The

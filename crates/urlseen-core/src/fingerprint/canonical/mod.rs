@@ -47,8 +47,8 @@ use split::{UrlParts, UrlTail};
 
 use crate::fingerprint::lanes;
 
-/// Treatment of the fragment, the part of a URL after the `#`. This is `keep_fragments` of w3lib
-/// and Scrapy.
+/// Treatment of the fragment, the part of a URL after the `#`. w3lib and Scrapy call this setting
+/// `keep_fragments`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Fragments {
     /// Removes the fragment. This is the default, because servers never receive the fragment.
@@ -67,14 +67,15 @@ pub struct Buffers {
     tail: TailBuffers,
 }
 
-/// Part of [`Buffers`] for paths and queries.
+/// Part of [`Buffers`] that is used for paths and queries.
 #[derive(Debug, Default)]
 struct TailBuffers {
     spare: String,
     fields: Vec<query::Field>,
 }
 
-/// Returns true if Scrapy accepts a URL that is already safe, or that is sent verbatim.
+/// Returns true if Scrapy accepts the URL as absolute. The URL must be safe already, or sent
+/// verbatim.
 pub(crate) fn is_absolute(url: &str) -> bool {
     url.contains("://") || url.starts_with("about:") || url.starts_with("data:")
 }
@@ -173,7 +174,7 @@ fn push_canonical(
 
 /// Inserts `//` at `start`, before the authority and the path. The slashes are inserted in three
 /// cases. First, the URL has an authority. Second, the path begins with `//`, and would be read as
-/// an authority. Third, URLs of the scheme usually have an authority, and the path is empty or
+/// an authority. Third, URLs with this scheme usually have an authority, and the path is empty or
 /// begins with `/`. The path begins at `path_start`.
 fn insert_slashes(start: usize, path_start: usize, scheme: Scheme<'_>, out: &mut String) {
     let path = &out[path_start..];

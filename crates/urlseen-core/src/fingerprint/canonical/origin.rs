@@ -7,13 +7,13 @@ use crate::fingerprint::lanes;
 /// `http` or `https`, a host of ASCII letters, digits and `-._`, and either no port or a port
 /// without leading zeros. Returns `None` for any other URL.
 ///
-/// Both the safe form and the canonical form of a plain origin are its lower case. So the origin
-/// can be converted in one pass.
+/// Both the safe form and the canonical form of a plain origin are the origin in lower case. So one
+/// pass can convert the origin.
 pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     let bytes = url.as_bytes();
     let host = ["https://", "http://"].iter().find_map(|scheme| {
         let start = bytes.get(..scheme.len())?;
-        // Nearly all schemes are in lower case, which one comparison can tell.
+        // Nearly all schemes are in lower case, so the first comparison is usually enough.
         let is_it = start == scheme.as_bytes() || start.eq_ignore_ascii_case(scheme.as_bytes());
         is_it.then_some(scheme.len())
     })?;

@@ -5,7 +5,8 @@ use super::bytes::{
 };
 use crate::fingerprint::lanes;
 
-/// Splits the parameters off the last segment of a path. Only URLs of some schemes have parameters.
+/// Splits the parameters, the text after a `;`, off the last segment of a path. Only URLs with some
+/// schemes have parameters.
 pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     if !lanes::any(path.as_bytes(), |lanes| lanes::equal(lanes, b';')) {
         return (path, "");
@@ -17,7 +18,7 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     }
 }
 
-/// Appends the safe form of parameters. Their escapes are not decoded.
+/// Appends the safe form of parameters. Percent-escapes in the parameters are not decoded.
 pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     if !parameters.is_empty() {
         out.push(';');
@@ -26,11 +27,11 @@ pub(super) fn push_parameters(parameters: &str, out: &mut String) {
 }
 
 /// Appends the canonical form of a path without parameters. Decodes all escapes except `%25 %2F %3B
-/// %3F`, escapes bytes again, and resolves dot segments. An empty path becomes `/`. `spare` is
-/// working memory.
+/// %3F`, escapes all bytes that are not plain, and resolves dot segments. An empty path becomes
+/// `/`. `spare` is working memory.
 ///
-/// The result is the same for the safe form of the path, because all further escapes of that form
-/// are decoded here.
+/// The path may also be in its safe form; the result is the same. All escapes that the safe form
+/// adds are decoded here.
 pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     let start = out.len();
     let bytes = path.as_bytes();
@@ -54,11 +55,11 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     }
 }
 
-/// Appends the canonical form of a byte that is not plain, or of an escape. Returns the number of
-/// bytes that were read.
+/// Appends the canonical form of the byte or the percent-escape at `at`, which is not plain.
+/// Returns the number of bytes that were read.
 fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     match (bytes[at], escape_at(bytes, at)) {
-        // These delimiters would change their meaning if they were decoded.
+        // These delimiters stay escaped: a decoded delimiter would have another meaning.
         (_, Some(delimiter @ (b'%' | b'/' | b';' | b'?'))) => {
             push_escape(delimiter, out);
             3

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use super::bytes::{PLAIN_QUERY, UNRESERVED, escape_at, push_escape};
 
-/// Positions of a field in canonical form, in the written text.
+/// Positions of a field of the query in the output, where the field is in canonical form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Field {
     start: usize,

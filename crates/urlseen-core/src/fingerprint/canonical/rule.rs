@@ -1,4 +1,4 @@
-//! Rules that make a URL canonical, with names for people.
+//! Rules that make a URL canonical, each with a name and a sentence for people.
 
 /// One of the two functions of w3lib that convert the URL of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -19,7 +19,7 @@ impl Pass {
     }
 }
 
-/// Part of a URL that a rule applies to.
+/// Part of a URL to which a rule applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum UrlPart {
     /// All parts of the URL together.
@@ -99,28 +99,28 @@ rules! {
         "name and password are decoded, and escaped again if they are not plain";
     HostCase = "host in lower case", Host, "the host is written in lower case";
     Idna = "international host", Host,
-        "a host that is not ASCII is encoded with IDNA 2003 (xn--…), unless that refuses it";
+        "a host that is not ASCII is encoded with IDNA 2003 (xn--…), unless IDNA refuses it";
     Brackets = "brackets of the host", Host, "only an address with a colon keeps its brackets";
     Ipv6 = "IPv6 address", Host, "an IPv6 address is written in its shortest form";
     EmptyPort = "empty port", Port, "a colon without a port is removed";
     Port = "port", Port,
         "a port is written without leading zeros; the default port of a scheme stays";
     PathEscaped = "path escaped", Path,
-        "characters that are not safe in a path are percent-escaped, escapes stay";
+        "characters that are not safe in a path are percent-escaped; existing escapes stay";
     PathDecoded = "path decoded", Path,
         "escapes in the path are decoded except %25 %2F %3B %3F, and characters that are not plain \
          are escaped in upper case";
     EmptyPath = "empty path", Path, "an empty path becomes /";
     DotSegments = "dot segments", Path, "the segments . and .. of a path are resolved";
     Slashes = "slashes", Host,
-        "two slashes stand before an authority and, by custom, in schemes that have one";
+        "two slashes stand before an authority; in schemes such as http, also before an empty one";
     EmptyParameters = "empty parameters", Path,
         "an empty ; at the end of the last segment is removed";
     Parameters = "parameters", Path,
         "parameters after a ; in the last segment are made safe, and never decoded";
     EmptyQuery = "empty query", Query, "an empty query is removed with its ?";
     QueryEscaped = "query escaped", Query,
-        "characters that are not safe in a query are percent-escaped, escapes stay";
+        "characters that are not safe in a query are percent-escaped; existing escapes stay";
     EmptyFields = "empty fields", Query, "empty fields between two & are removed";
     BlankValues = "blank values", Query, "a field without = gets one, so blank values are kept";
     QueryDecoded = "query decoded", Query,

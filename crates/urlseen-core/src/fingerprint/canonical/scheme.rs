@@ -2,15 +2,16 @@
 
 use super::bytes::SCHEME;
 
-/// Scheme of a URL as written. A URL without a scheme has an empty one.
+/// Scheme of a URL as written; empty if the URL has no scheme.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scheme<'a>(&'a str);
 
-/// Special schemes of the WHATWG URL standard. In URLs of these schemes, `\` means `/`.
+/// Special schemes of the WHATWG URL standard. In URLs with these schemes, a `\` has the meaning of
+/// a `/`.
 const SPECIAL: [&str; 6] = ["http", "https", "ftp", "file", "ws", "wss"];
 
-/// `uses_netloc` of Python's `urllib.parse`: schemes whose URLs usually have an authority. A path
-/// `/a` alone is written `scheme:///a`.
+/// `uses_netloc` of Python's `urllib.parse`: schemes whose URLs usually have an authority. With
+/// these schemes, a URL that has the path `/a` and no authority is written `scheme:///a`.
 const WITH_AUTHORITY: [&str; 25] = [
     "ftp", "http", "gopher", "nntp", "telnet", "imap", "wais", "file", "mms", "https", "shttp",
     "snews", "prospero", "rtsp", "rtsps", "rtspu", "rsync", "svn", "svn+ssh", "sftp", "nfs", "git",

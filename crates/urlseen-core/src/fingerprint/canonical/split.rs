@@ -1,4 +1,4 @@
-//! Splitting of a URL into its parts, as in w3lib's `_strip` and `_urlsplit`.
+//! Functions that split a URL into its parts, as w3lib's `_strip` and `_urlsplit` do.
 
 use memchr::{memchr2, memchr3};
 
@@ -16,7 +16,8 @@ pub(super) struct UrlParts<'a> {
 }
 
 /// Removes the characters that browsers ignore: C0 controls and spaces at both ends, tabs and line
-/// ends anywhere. In special schemes, `\` before the query and fragment becomes `/`.
+/// ends anywhere. In a URL with a special scheme, such as `http`, each `\` before the query and the
+/// fragment becomes `/`.
 ///
 /// Nearly all URLs are returned unchanged. A changed URL is written into `buffer`.
 pub(super) fn cleaned<'a>(url: &'a str, buffer: &'a mut String) -> &'a str {

@@ -11,10 +11,10 @@ use super::{
     CanonicalizeError, Fragments, Pass, Rule, UrlPart, authority, is_absolute, path, query,
 };
 
-/// One change of a URL by one rule.
+/// Change that one rule made to a URL.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Step {
-    /// Function that made the change.
+    /// Function of w3lib that made the change.
     pub pass: Pass,
     /// Rule that required the change.
     pub rule: Rule,
@@ -53,7 +53,7 @@ pub fn trace_verbatim(url: &str, fragments: Fragments) -> Trace {
 }
 
 /// Returns the parts of a URL as written, in order and without delimiters. A missing part is
-/// `None`. The parameters belong to the path.
+/// `None`. The path includes its `;` parameters.
 pub fn parts(url: &str) -> [(UrlPart, Option<String>); 7] {
     let Pieces { scheme, user_info, host, port, path, parameters, query, fragment, .. } =
         Pieces::of(url);
@@ -145,7 +145,7 @@ impl Pieces {
     }
 }
 
-/// Recorder of the changes by one function.
+/// Recorder of the changes that one function of w3lib makes to a URL.
 struct StepWalk<'a> {
     pass: Pass,
     pieces: Pieces,
@@ -280,7 +280,7 @@ impl StepWalk<'_> {
         self.pieces.parameters = has_parameters.then(|| parameters.to_owned());
         let resolved = written(|out| path::push(raw, &mut String::new(), out));
         self.apply(Rule::PathDecoded, |it| {
-            // Each segment is written by itself, so that dot segments are not resolved here.
+            // Each segment is converted by itself, so that this step does not resolve dot segments.
             let segment = |segment: &str| match segment {
                 "" => String::new(),
                 segment => written(|out| path::push(segment, &mut String::new(), out)),

@@ -1,4 +1,4 @@
-//! Tests that the steps end in the canonical form.
+//! Tests that the traced steps lead from a URL to its canonical form.
 
 use proptest::prelude::*;
 
@@ -15,7 +15,8 @@ fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 
     ]
 }
 
-/// Checks that both traces agree with the fast code, begin at the URL as given, and have no gap.
+/// Checks that both traces end with the result of the fast code and begin with the URL as given.
+/// Each step must begin with the result of the step before.
 #[track_caller]
 fn check(url: &str) {
     for fragments in [Fragments::Drop, Fragments::Keep] {

@@ -1,5 +1,5 @@
-//! Cases that ports of w3lib get wrong, group by group. The vectors in `tests/vectors` cover
-//! thousands of URLs; these tests show the reasons.
+//! URLs that other ports of w3lib convert wrongly, grouped by the reason. The vectors in
+//! `tests/vectors` cover thousands more URLs, without reasons.
 
 use super::*;
 
@@ -57,7 +57,7 @@ fn removes_characters_that_browsers_ignore() {
 }
 
 #[test]
-fn takes_backslashes_for_slashes_in_special_schemes() {
+fn reads_backslashes_as_slashes_in_special_schemes() {
     check(&[
         (r"http:\\h\a\..\b?c\d#e\f", "http://h/b?c%5Cd="),
         (r"http://h\@g/", "http://h/@g/"),
@@ -66,7 +66,7 @@ fn takes_backslashes_for_slashes_in_special_schemes() {
 }
 
 #[test]
-fn keeps_hosts_but_for_their_case() {
+fn changes_only_the_case_of_hosts() {
     check(&[
         ("HTTP://EXAMPLE.Com.", "http://example.com./"),
         ("http://H%2F/", "http://h%2f/"),
@@ -103,7 +103,7 @@ fn encodes_international_hosts() {
     check(&[
         ("http://BÜCHER.de", "http://xn--bcher-kva.de/"),
         ("http://faß.de", "http://fass.de/"),
-        // The codec refuses these hosts, so they stay, in lower case.
+        // IDNA refuses these hosts, so they are only converted to lower case.
         ("http://.É", "http://.é/"),
         ("http://ΑΣ..", "http://ας../"),
         ("http://aא/", "http://aא/"),
@@ -116,7 +116,7 @@ fn encodes_international_hosts() {
 }
 
 #[test]
-fn quotes_user_info_again() {
+fn decodes_and_escapes_user_info() {
     check(&[
         ("http://%41:%zz@H/", "http://A:%25zz@h/"),
         ("http://a@b@h/", "http://a%40b@h/"),
@@ -265,7 +265,7 @@ fn makes_urls_safe() {
 
 /// The one-pass code for plain origins gives the same result as the two passes.
 #[test]
-fn shortcut_changes_nothing() {
+fn the_fast_path_gives_the_results_of_the_two_passes() {
     let mut buffers = Buffers::default();
     for origin in ["http://h", "HTTPS://Example.COM", "http://a_b-c.:8080", "https://1.2.3.4:65535"]
     {

@@ -7,14 +7,14 @@ mod tables;
 
 use unicode_normalization::UnicodeNormalization;
 
-/// Maximum number of letters of a label, by the limit of DNS.
+/// Maximum number of letters of a label (a part of a host between dots), by the limit of DNS.
 const MAX_LABEL: usize = 63;
 
 /// Prefix of an encoded label.
 const ACE_PREFIX: &str = "xn--";
 
-/// Returns the ASCII form of a host in lower case. Returns `None` if Python's codec raises; w3lib
-/// then keeps the host unchanged.
+/// Returns the ASCII form of `host`, which must be in lower case. Returns `None` if Python's codec
+/// raises an exception; w3lib then keeps the host unchanged.
 ///
 /// A host that is already ASCII is returned unchanged.
 pub(super) fn encode(host: &str) -> Option<String> {
@@ -25,7 +25,7 @@ pub(super) fn encode(host: &str) -> Option<String> {
     if host.is_ascii() {
         let mut labels = host.split('.');
         let last = labels.next_back()?;
-        // The empty label at the end is the root.
+        // An empty label after a dot at the end stands for the DNS root.
         let fits = labels.all(fits) && last.len() <= MAX_LABEL;
         return fits.then_some(host);
     }

@@ -18,7 +18,7 @@ enum Class {
 }
 
 /// Maps, normalises and checks `label`, which has been through NFKC. Returns `None` if Python's
-/// `encodings.idna.nameprep` raises.
+/// `encodings.idna.nameprep` raises an exception.
 ///
 /// Nameprep requires the NFKC of Unicode 3.2, which does not decompose later code points. The label
 /// is already in the current NFKC, so only canonical composites can still be decomposed. The final
@@ -26,7 +26,8 @@ enum Class {
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
-        // Each part of a letter is mapped by itself, because composition comes after the mapping.
+        // Each part of a letter is mapped separately, because the parts are composed after the
+        // mapping.
         decompose_canonical(letter, |part| {
             match FOLDED.iter().find(|&&(folded, _)| folded == part) {
                 Some((_, fold)) => mapped.push_str(fold),
@@ -38,7 +39,7 @@ pub(super) fn prepare(label: &str) -> Option<String> {
     is_allowed(&prepared).then_some(prepared)
 }
 
-/// Returns true for the letters of table B.1.
+/// Returns true for the letters that nameprep removes (RFC 3454, table B.1).
 fn is_mapped_to_nothing(letter: char) -> bool {
     matches!(
         letter,
@@ -48,7 +49,8 @@ fn is_mapped_to_nothing(letter: char) -> bool {
 }
 
 /// Returns true if a label has no prohibited letter and obeys RFC 3454's rule for right-to-left
-/// text. A label with such a letter must begin and end with one, and have no left-to-right letter.
+/// text. A label with a right-to-left letter must begin and end with a right-to-left letter, and
+/// contain no left-to-right letter.
 fn is_allowed(label: &str) -> bool {
     let classes = || label.chars().map(class);
     if classes().any(|class| class == Class::Prohibited) {
