@@ -1,4 +1,4 @@
-//! Redis as urlseen uses it: scripts, held requests, rejects, and the daemon's connection.
+//! Access to Redis: scripts, held requests, rejects, and the daemon's connection.
 
 mod classify;
 #[cfg(feature = "link")]

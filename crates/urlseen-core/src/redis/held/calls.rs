@@ -13,7 +13,7 @@ use crate::redis::script::{COMMON, Call, Script};
 /// reject.
 const MOST: usize = 1 << 20;
 
-/// Calls for the held requests of one crawl.
+/// Script calls and commands for the held requests of one crawl.
 #[derive(Debug)]
 pub struct Calls {
     keys: HeldKeys,
@@ -40,7 +40,8 @@ pub enum Popped {
 /// Reply to [`Calls::count`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Counted {
-    /// Number of requests in source, processing list and sink, and held by any consumer.
+    /// Number of requests in the source, the processing list and the sink, and of requests that any
+    /// consumer holds.
     Requests(u64),
     /// Names of all existing consumers. The caller did not name exactly these consumers, so their
     /// requests were not counted.
@@ -71,7 +72,7 @@ pub struct TooOften {
     before: String,
 }
 
-/// Reason of a reject: no consumer finished the request.
+/// Reason of a reject: the request was delivered too often, and no consumer finished it.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "delivered {count} times and never finished, to {before} {consumer}: its page may crash the \
@@ -110,12 +111,14 @@ impl Calls {
         &self.keys
     }
 
-    /// Pops a request under this delivery id. A repeated call returns the same request.
+    /// Returns the call that pops a request under this delivery id. A repeated call pops the same
+    /// request.
     pub fn pop(&self, consumer: &str, delivery: u64, most: usize) -> Call<'_> {
         self.sink_call(&self.pop, consumer, [delivery.to_string(), most.to_string()])
     }
 
-    /// Reads the reply to [`Calls::pop`]. Returns `None` for a value that no pop writes.
+    /// Reads the reply to [`Calls::pop`]. Returns `None` if the hash holds a value that no pop has
+    /// written.
     pub fn popped(delivery: u64, reply: Value) -> RedisResult<Option<Popped>> {
         Ok(match Option::<Vec<u8>>::from_redis_value(reply)? {
             None => Some(Popped::Empty),
@@ -124,22 +127,23 @@ impl Calls {
         })
     }
 
-    /// Acknowledges a delivery and pushes the links of its page. The reply is 1, or 0 if the
-    /// consumer does not hold the delivery.
+    /// Returns the call that acknowledges a delivery and pushes the links of its page. The reply is
+    /// 1, or 0 if the consumer does not hold the delivery.
     pub fn finish(&self, consumer: &str, delivery: u64, links: Vec<Vec<u8>>) -> Call<'_> {
         let keys = [&*self.record.source, &*self.keys.held(consumer), &*self.keys.requeues];
         let words = [self.record.push.clone(), delivery.to_string()].map(String::into_bytes);
         self.finish.call(&keys, words.into_iter().chain(links).collect())
     }
 
-    /// Counts the heartbeat up. The reply lists the deliveries that the consumer holds.
+    /// Returns the call that increments the heartbeat. The reply lists the deliveries that the
+    /// consumer holds.
     pub fn beat(&self, consumer: &str) -> Call<'_> {
         let keys = [&*self.keys.consumers, &*self.keys.held(consumer)];
         self.beat.call(&keys, vec![consumer.into()])
     }
 
-    /// Counts, in one step, the requests in source, processing list and sink, and the requests that
-    /// the consumers `known` hold.
+    /// Returns the call that counts, in one step, the requests in the source, the processing list
+    /// and the sink, and the requests that the consumers `known` hold.
     pub fn count(&self, known: &[String]) -> Call<'_> {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();
@@ -158,7 +162,7 @@ impl Calls {
         })
     }
 
-    /// Asks for all consumers and their heartbeats.
+    /// Returns the command that reads all consumers and their heartbeats.
     pub fn consumers(&self) -> Cmd {
         let mut command = cmd("HGETALL");
         command.arg(&self.keys.consumers);
@@ -170,7 +174,7 @@ impl Calls {
         Ok(Vec::from_redis_value(reply)?)
     }
 
-    /// Asks for the held requests of a consumer.
+    /// Returns the command that reads the held requests of a consumer.
     pub fn held(&self, consumer: &str) -> Cmd {
         let mut command = cmd("HGETALL");
         command.arg(self.keys.held(consumer));
@@ -183,10 +187,10 @@ impl Calls {
         Ok(pairs.into_iter().filter_map(|(id, value)| HeldRequest::parse(id, &value)).collect())
     }
 
-    /// Puts held requests of a consumer back into the sink: the given deliveries, or all deliveries
-    /// if the list is empty. `heartbeat` is the last heartbeat that the caller saw, and must be
-    /// unchanged. An empty `heartbeat` means that the consumer or a person gives the requests back.
-    /// Such a requeue does not count as a delivery.
+    /// Returns the call that puts held requests of a consumer back into the sink: the given
+    /// deliveries, or all deliveries if the list is empty. `heartbeat` is the last heartbeat that
+    /// the caller saw, and must be unchanged. An empty `heartbeat` means that the consumer or a
+    /// person gives the requests back. Such a requeue does not count as a delivery.
     pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
         let words = [heartbeat.to_owned(), self.record.deliveries.to_string()];
         let deliveries = deliveries.iter().map(ToString::to_string);
@@ -229,15 +233,15 @@ impl Calls {
         Ok(Requeued::Done { put_back, too_often })
     }
 
-    /// Moves a request that was delivered too often to the rejects.
+    /// Returns the call that moves a request to the rejects, because it was delivered too often.
     pub fn reject_too_often(&self, consumer: &str, too_often: &TooOften) -> Call<'_> {
         let TooOften { request, before } = too_often;
         let reason = NeverFinished { count: request.count + 1, before, consumer };
         self.reject(consumer, &request.delivery, &request.item, &reason)
     }
 
-    /// Moves a held request to the rejects. The reply is 1, or 0 if the consumer does not hold the
-    /// request.
+    /// Returns the call that moves a held request to the rejects. The reply is 1, or 0 if the
+    /// consumer does not hold the request.
     pub fn reject(
         &self,
         consumer: &str,

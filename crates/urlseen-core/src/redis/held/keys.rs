@@ -7,18 +7,19 @@ use crate::redis::hash_tag::tagged;
 pub struct HeldKeys {
     /// Hash: the crawl record.
     pub record: String,
-    /// Hash: consumers and their heartbeats.
+    /// Hash: heartbeat of each consumer.
     pub consumers: String,
-    /// Hash: deliveries of requeued requests.
+    /// Hash: number of deliveries and earlier consumers of each requeued request.
     pub requeues: String,
-    /// List: rejects of items that are too large for their rejects, each followed by its item.
+    /// List: rejects that do not contain their item, because it is too large. Each reject is
+    /// followed by its item.
     pub oversize: String,
-    /// Prefix of the keys of held requests; the name of the consumer follows.
+    /// Start of the keys of held requests; the name of the consumer follows.
     held: String,
 }
 
 impl HeldKeys {
-    /// Names the keys of the crawl that reads `source`. They share its hash slot.
+    /// Names the keys of the crawl that reads `source`. The keys share the hash slot of `source`.
     pub fn of_source(source: &str) -> Self {
         let tagged = tagged(source);
         Self {

@@ -1,4 +1,4 @@
-//! Held requests: popped by a consumer and not acknowledged yet.
+//! Held requests: requests that a consumer has popped and not acknowledged yet.
 //!
 //! A pop moves a request from the sink to the held requests of its consumer, in one step. The
 //! consumer acknowledges the request after its page was processed and the links of the page were

@@ -34,8 +34,8 @@ if redis.call('EXISTS', requeues) == 1 then
 end
 local value = score .. ' ' .. count .. ' ' .. item
 
--- If memory is short, Redis refuses the first write. No later write fails. So the request is in its
--- new place before it leaves the sink.
+-- If Redis is out of memory, it refuses the first write of a script, and no later one. So the
+-- request is in its new place before it leaves the sink.
 redis.call('HINCRBY', consumers, consumer, 1)
 redis.call('HSET', held, delivery, value)
 sink_remove_first(kind, from, sink)

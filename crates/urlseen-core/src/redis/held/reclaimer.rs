@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Consumer whose heartbeat did not change for the whole time-out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stopped {
-    /// Identity of the consumer: its name and a random incarnation.
+    /// Name of the consumer with its random suffix, such as `host-17#1f0a…`.
     pub consumer: String,
     /// Heartbeat of the consumer, which did not change during the time-out.
     pub heartbeat: String,
@@ -14,15 +14,15 @@ pub struct Stopped {
 
 /// Watcher of heartbeats over one connection.
 ///
-/// A heartbeat is a counter, and the watcher's own monotonic clock measures its age. A new
-/// connection starts a new watch, so an outage of Redis longer than the time-out makes no consumer
-/// look stopped. A long pause between two looks also starts a new watch. Its cause may have stopped
-/// the consumers, too.
+/// A heartbeat is a counter. The watcher's own monotonic clock measures how long the counter has
+/// not changed. A new connection starts a new watch, so an outage of Redis longer than the time-out
+/// makes no consumer look stopped. A long pause between two observations also starts a new watch,
+/// because the cause of the pause may have stopped the consumers, too.
 #[derive(Debug)]
 pub struct Reclaimer {
     timeout: Duration,
     seen: HashMap<String, (String, Instant)>,
-    /// First and last look without a long pause in between.
+    /// Times of the first and the last observation, without a long pause between them.
     looks: Option<(Instant, Instant)>,
 }
 
@@ -32,7 +32,7 @@ impl Reclaimer {
         Self { timeout, seen: HashMap::new(), looks: None }
     }
 
-    /// Returns the time between two looks.
+    /// Returns the time to wait between two calls of [`Reclaimer::observe`].
     pub fn interval(timeout: Duration) -> Duration {
         timeout / 4
     }
@@ -61,7 +61,7 @@ impl Reclaimer {
         stopped
     }
 
-    /// Returns true if the looks span the time-out without a long pause.
+    /// Returns true if the heartbeats were observed for the whole time-out without a long pause.
     pub fn has_watched_long_enough(&self) -> bool {
         self.looks.is_some_and(|(first, last)| last.duration_since(first) >= self.timeout)
     }
@@ -77,9 +77,10 @@ mod tests {
         all.iter().map(|(name, beat)| ((*name).to_owned(), beat.to_string())).collect()
     }
 
-    /// Rule H6: only a heartbeat that stood still for the whole time-out counts.
+    /// Rule H6 of the protocol: a consumer counts as stopped only if its heartbeat did not change
+    /// for the whole time-out.
     #[test]
-    fn a_consumer_stopped_if_its_heartbeat_stood_still_for_the_whole_timeout() {
+    fn a_consumer_whose_heartbeat_stays_the_same_for_the_timeout_has_stopped() {
         let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());
         let at = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(reclaimer.observe(beats(&[("a", 1), ("b", 1)]), at(0)), []);
@@ -93,10 +94,10 @@ mod tests {
         assert_eq!(reclaimer.observe(beats(&[("a", 2), ("b", 3)]), at(89)), []);
     }
 
-    /// Rule H6: a cause that stopped the watcher or Redis for longer than the time-out may have
+    /// Rule H6 of the protocol: the cause of a long pause of the watcher or of Redis may have
     /// stopped the consumers, too.
     #[test]
-    fn a_watcher_that_stood_still_begins_anew() {
+    fn a_long_pause_of_the_watcher_starts_a_new_watch() {
         let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());
         let mut observe = |seconds| {
             let now = start + Duration::from_secs(seconds);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_consumer_that_was_gone_begins_anew() {
+    fn the_timeout_of_a_consumer_that_was_missing_starts_again() {
         let (mut reclaimer, start) = (Reclaimer::new(TIMEOUT), Instant::now());
         reclaimer.observe(beats(&[("a", 1)]), start);
         reclaimer.observe(beats(&[]), start + TIMEOUT / 2);

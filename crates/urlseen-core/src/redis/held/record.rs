@@ -1,4 +1,5 @@
-//! Crawl record: facts about a crawl that its producers and consumers check at their start.
+//! Crawl record: a hash in Redis with facts about a crawl. Producers and consumers check the record
+//! when they start.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -6,7 +7,8 @@ use std::time::Duration;
 /// Version of the protocol between the daemon and its producers and consumers.
 const PROTOCOL: &str = "1";
 
-/// URL, not canonical, of a test request. Its fingerprint shows the algorithm of a program.
+/// URL of a test request, deliberately not canonical. The fingerprint that a program computes for
+/// this URL shows the program's algorithm.
 pub const PROBE: &str = "https://example.com/?b=2&a=1";
 
 /// Crawl record. docs/reference/held.md describes its fields.
@@ -67,7 +69,7 @@ pub enum RecordError {
 }
 
 impl HeldRecord {
-    /// Names and values of all fields.
+    /// Returns the names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         vec![
             ("protocol", PROTOCOL.to_owned()),
@@ -157,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back() {
+    fn a_written_record_is_read_unchanged() {
         assert_eq!(HeldRecord::parse(&fields()), Ok(record()));
     }
 

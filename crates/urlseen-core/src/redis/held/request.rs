@@ -1,18 +1,19 @@
-//! One held request of a consumer.
+//! Request that a consumer holds, as Redis stores it.
 
 /// Request that a consumer popped and has not acknowledged.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeldRequest {
     /// Delivery id, unique among the deliveries of the consumer.
     pub delivery: String,
-    /// Number of deliveries before this one.
+    /// Number of earlier deliveries of the request.
     pub count: u64,
     /// Item as popped, byte for byte.
     pub item: Vec<u8>,
 }
 
 impl HeldRequest {
-    /// Reads `SCORE COUNT BYTES`. Returns `None` for any other text.
+    /// Reads the value of a held request in Redis: `SCORE COUNT BYTES`. Returns `None` for any
+    /// other value.
     pub(crate) fn parse(delivery: String, value: &[u8]) -> Option<Self> {
         let mut parts = value.splitn(3, |&byte| byte == b' ');
         let mut text = || std::str::from_utf8(parts.next()?).ok();

@@ -1,4 +1,4 @@
--- Functions for the sink. `kind` is list or zset, `from` is the end of a list to pop from.
+-- Functions for the sink. `kind` is 'list' or 'zset'. `from` is the end of a list to pop from.
 
 -- Returns the first item and its score ('0' in a list), or nil if there is none.
 local function sink_first(kind, from, sink)
@@ -22,12 +22,12 @@ local function sink_remove_first(kind, from, sink)
     redis.call(pop_command(kind, from), sink)
 end
 
--- Puts an item back, in front or at the end. If a sorted set has the item already, the item keeps
--- the lower score.
+-- Puts an item back, in front or at the end. If a sorted set already has the item, the lower of
+-- both scores counts.
 local function sink_put_back(kind, from, sink, item, score, in_front)
     if kind == 'zset' then
         if not in_front then
-            -- A score above the last score: members with equal scores are in the order of bytes.
+            -- The item gets a score above the last one: a sorted set orders equal scores by bytes.
             local last = redis.call('ZRANGE', sink, -1, -1, 'WITHSCORES')
             if last[2] and tonumber(last[2]) >= tonumber(score) then
                 score = string.format('%.17g', tonumber(last[2]) + 1)

@@ -6,7 +6,7 @@ use redis::{Cmd, cmd};
 /// commands that the user may not run.
 pub const COMMON: &str = include_str!("common.lua");
 
-/// Lua script, and the hash by which Redis knows it.
+/// Lua script, with the hash by which Redis identifies the script.
 #[derive(Debug)]
 pub struct Script {
     text: String,

@@ -1,6 +1,7 @@
--- Functions for a Redis list as sink. PUSH ('LPUSH' or 'RPUSH') is the command of the transaction.
+-- Functions for a Redis list as sink. Before the script, the same transaction pushes items with the
+-- command PUSH ('LPUSH' or 'RPUSH').
 
--- Refuses unless `last` is the newest item of the sink.
+-- Returns a refusal unless `last` is the newest item of the sink.
 local function sink_refusal(sink, last)
     local newest = redis.pcall('LINDEX', sink, PUSH == 'RPUSH' and -1 or 0)
     if type(newest) == 'table' and newest.err then

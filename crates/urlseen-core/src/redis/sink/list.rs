@@ -10,7 +10,7 @@ use crate::redis::keys::Keys;
 use crate::redis::packed::Packed;
 use crate::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// List that items are pushed to at one end.
+/// Redis list; the daemon pushes items to one end of it.
 #[derive(Debug)]
 pub struct ListSink {
     push_to: End,
@@ -67,8 +67,8 @@ impl PlainSink for ListSink {
     }
 
     fn gate(&self, sink: &str) -> Vec<Packed> {
-        // No list is that long, so `LINDEX` returns nothing. `LTRIM` with these ends removes
-        // nothing.
+        // No list has an item at this index, so `LINDEX` returns nothing. `LTRIM` with these ends
+        // removes nothing.
         let look = [b"LINDEX", sink.as_bytes(), b"9223372036854775807"];
         let trim = [b"LTRIM", sink.as_bytes(), b"0", b"-1"];
         vec![look.into_iter().collect(), trim.into_iter().collect()]

@@ -1,7 +1,7 @@
-//! Sinks for unseen items.
+//! Sinks: Redis keys to which the daemon pushes unseen items.
 //!
-//! A new sink needs one new file that implements [`Sink`] and has the Lua functions for the commit.
-//! The sink also needs its lines at [`SinkKind`].
+//! A new kind of sink needs a file that implements [`Sink`], Lua functions for the commit script,
+//! and its lines at [`SinkKind`].
 
 mod list;
 mod zset;
@@ -18,19 +18,20 @@ use crate::filter::choice::{Choice, ChoiceError, End, choices, choose};
 use list::ListSink;
 use zset::Zset;
 
-/// Key in Redis that unseen items are pushed to.
+/// Redis key to which the daemon pushes unseen items.
 pub trait Sink: Send {
-    /// Returns the sink for pushes with a plain command. `None` if no script can undo a push with a
-    /// plain command.
+    /// Returns the sink as a [`PlainSink`], to which a plain command pushes. Returns `None` if no
+    /// script could undo such a push.
     fn plain(&self) -> Option<&dyn PlainSink>;
 
-    /// Returns the Lua functions for scripts that push by themselves. `sink_push_refusal(sink)`
+    /// Returns the Lua functions for scripts that push items themselves. `sink_push_refusal(sink)`
     /// returns a refusal unless the script may push. `sink_push(sink, items, from, to)` pushes some
     /// of `items`, each in the form of [`Sink::argument`]. `sink_length(sink)` returns the number
     /// of items in the sink.
     fn lua_push(&self) -> String;
 
-    /// Returns the argument that passes an item and its score to a script with [`Sink::lua_push`].
+    /// Returns the script argument that contains an item and its score, for a script with
+    /// [`Sink::lua_push`].
     fn argument<'a>(&self, item: &'a [u8], score: f64) -> Cow<'a, [u8]>;
 
     /// Returns true if the sink orders items by their score. If not, the sink has two ends.
@@ -39,17 +40,17 @@ pub trait Sink: Send {
     /// Builds the command for the number of items in the sink.
     fn length(&self, sink: &str) -> Cmd;
 
-    /// Adds the needs of these commands to the needs of the crawl.
+    /// Adds the Redis key and the commands that the sink uses to the needs of the crawl.
     fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 
-/// Sink that a plain command pushes to, followed by a script that can undo the push. A push from
+/// Sink to which a plain command pushes. A script after the command can undo the push. A push from
 /// within a script costs Redis several times as much.
 pub trait PlainSink {
     /// Returns the Lua functions for the script after [`PlainSink::push`]. `sink_refusal(sink,
-    /// last)` returns a refusal unless `last` is the last item pushed. `sink_take_back(sink,
-    /// count)` undoes the push of `count` items. `sink_length(sink)` returns the number of items in
-    /// the sink.
+    /// last)` returns a refusal unless `last` is the item that was pushed last.
+    /// `sink_take_back(sink, count)` undoes the push of `count` items. `sink_length(sink)` returns
+    /// the number of items in the sink.
     fn lua(&self) -> String;
 
     /// Returns commands that change nothing and have short replies. A transaction begins with these
@@ -69,7 +70,8 @@ pub trait PlainSink {
 }
 
 choices! {
-    /// Kind of a sink: a file beside this one, its word here, and its line in [`SinkKind::open`].
+    /// Kind of a sink. Each kind has a file beside this one, a word here, and a line in
+    /// [`SinkKind::open`].
     SinkKind {
         /// Redis list, pushed to at one end.
         List = "list",

@@ -1,11 +1,12 @@
--- Pushes to a Redis sorted set from within a script. Each item is its score, a space, and the
--- member.
+-- Pushes to a Redis sorted set from within a script. Each of `items` is the score of an item, a
+-- space, and the item.
 
 local function sink_push_refusal(sink)
     return permission_refusal('ZADD', sink, '0', '')
 end
 
--- Pushes the elements `from` to `to` of `items`, two arguments each: half a chunk in a call.
+-- Pushes the elements `from` to `to` of `items`. Each takes two arguments, and a call has at most
+-- CHUNK arguments.
 local function sink_push(sink, items, from, to)
     local half = CHUNK / 2
     for first = from, to, half do

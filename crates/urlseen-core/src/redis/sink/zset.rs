@@ -1,4 +1,4 @@
-//! Redis sorted set as a sink: scrapy-redis's priority queue.
+//! Redis sorted set as a sink, in the form of scrapy-redis's priority queue.
 
 use std::borrow::Cow;
 
@@ -51,7 +51,7 @@ impl Sink for Zset {
 
 /// Writes a score so that Redis reads back the same bits.
 fn text(score: f64) -> String {
-    /// Up to this number, integers are exact and short.
+    /// A float represents all integers up to this number exactly.
     const WHOLE: f64 = (1_u64 << 53) as f64;
     if score.fract() == 0.0 && score.abs() <= WHOLE {
         format!("{score}")

@@ -1,5 +1,5 @@
--- Increments the heartbeat of a consumer, and lists the deliveries that the consumer holds. The
--- consumer compares the list with its own, and so finds unknown deliveries.
+-- Increments the heartbeat of a consumer, and lists the deliveries that Redis holds for it. The
+-- consumer compares this list with its own, to find deliveries that it does not know.
 -- KEYS: consumers, held requests of the consumer
 -- ARGV: consumer
 -- Returns the delivery ids.

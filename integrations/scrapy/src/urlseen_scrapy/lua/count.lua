@@ -1,4 +1,5 @@
--- Counts in one step the requests in source, processing list and sink, and the held requests.
+-- Counts, in one step, the requests in the source, the processing list and the sink, and the
+-- requests that consumers hold.
 -- KEYS: source, processing list, sink, consumers, held requests of each consumer that the caller
 -- knows
 -- ARGV: kind of sink, the consumers that the caller knows, in the order of their keys

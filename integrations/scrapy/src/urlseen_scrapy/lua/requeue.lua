@@ -1,13 +1,16 @@
--- Puts held requests of one consumer back into the sink: the first time in front, later at the end.
--- A request that was delivered too often stays held. The script returns that request, and the
--- caller moves it to the rejects. If a consumer or a person gives a request back, the request goes
--- in front. That does not count as a delivery, because it does not show that the request harms a
--- consumer. Removes the entry of the consumer after all of its requests were put back.
+-- Puts held requests of one consumer back into the sink. A request that is requeued for the first
+-- time goes in front, later at the end. A request that was delivered too often stays held: the
+-- script returns it, and the caller moves it to the rejects. If the consumer itself or a person
+-- gives a request back, it goes in front, and this delivery is not counted: it does not show that
+-- the request harms a consumer. After all requests of the consumer were put back, the script
+-- removes the entry of the consumer.
 -- KEYS: sink, consumers, held requests of the consumer, requeues
--- ARGV: kind of sink, end of a list to pop from, consumer, its last known heartbeat ('' if a
---       consumer or a person gives back), maximum number of deliveries, delivery ids (none: all)
+-- ARGV: kind of sink, end of a list to pop from, consumer, last known heartbeat of the consumer
+--       ('' if the consumer itself or a person gives the requests back), maximum number of
+--       deliveries, delivery ids (none: all)
 -- Returns 'alive' if the heartbeat has changed. Otherwise returns the number of requests put back,
--- and for each request that was delivered too often: its id, its value and its earlier consumers.
+-- and for each request that was delivered too often: the delivery id, the value in the hash, and
+-- the earlier consumers.
 local sink, consumers, held, requeues = unpack(KEYS)
 local kind, from, consumer, heartbeat = unpack(ARGV, 1, 4)
 local most = tonumber(ARGV[5])
