@@ -1,4 +1,4 @@
-//! Limits that the admin endpoint sets to its clients.
+//! Limits that the admin endpoint sets for its clients.
 
 use std::time::Duration;
 

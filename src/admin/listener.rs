@@ -64,7 +64,7 @@ where
         .header_read_timeout(limits.head)
         .max_headers(HEADERS)
         .max_buf_size(limits.head_bytes.max(BUFFER_MIN))
-        // Each request needs a new connection, so an idle connection can be recognised.
+        // Each connection serves one request, so a connection that is not busy is idle.
         .keep_alive(false)
         .serve_connection(TokioIo::new(stream), TowerToHyperService::new(router));
     if let Err(error) = connection.await {

@@ -1,4 +1,4 @@
-//! Bound on the connections that one address serves at the same time.
+//! Limit on the number of connections that one address serves at the same time.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Routes of the endpoint: the requests and their answers.
+//! Routes of the admin endpoint: the requests and their answers.
 
 use std::fmt::Display;
 use std::sync::Arc;
@@ -147,7 +147,7 @@ impl RouteState {
             let reason = format!("the body did not arrive within {:?}", limits.body);
             return Err(Refusal(StatusCode::REQUEST_TIMEOUT, reason));
         };
-        // The other possible reason is a lost connection. Then no client reads this answer.
+        // The body is too large, or the connection is lost. A lost client reads no answer.
         let bytes = bytes.map_err(|_| {
             let reason = format!("a body has at most {} bytes", limits.body_bytes);
             Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)

@@ -10,12 +10,12 @@ pub(super) struct Bar {
 }
 
 impl Bar {
-    /// Returns a bar of bytes. `word` says what the command does with the bytes.
+    /// Returns a bar that counts bytes. `word` says what the command does with the bytes.
     pub(super) fn new(word: &'static str) -> Self {
         Self::of("{binary_bytes} of {binary_total_bytes} {msg}", word)
     }
 
-    /// Returns a bar of counts. `word` names what the command counts.
+    /// Returns a bar that counts things, such as fingerprints. `word` names them.
     pub(super) fn counting(word: &'static str) -> Self {
         Self::of("{human_pos} of {human_len} {msg}", word)
     }

@@ -66,7 +66,7 @@ Examples:
     },
 }
 
-/// Calls for held requests, with the connection that they use.
+/// Builder of the commands for held requests, and the connection for these commands.
 struct HeldSession {
     calls: Calls,
     link: Link,

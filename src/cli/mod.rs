@@ -45,7 +45,7 @@ enum Outcome {
     Done,
     /// Done, but some of the input was bad. Standard error names each bad piece.
     BadInput,
-    /// Done, but some of the items in question have not been seen.
+    /// Done, but at least one of the checked items has not been seen.
     NotAllSeen,
     /// Not done completely. Standard error has the reason.
     Failed,

@@ -51,7 +51,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         for shard in ShardId::all() {
             let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
             memory = copied.blob.into_buffer();
-            // The blob of a shard without bits is empty.
+            // A shard without bits has an empty blob, but Redis gets the full number of bytes.
             memory.resize(usize::try_from(all / SHARDS as u64)?, 0);
             opening::put(link, &filter, shard, &memory).await?;
             done += memory.len() as u64;

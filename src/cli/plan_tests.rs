@@ -158,7 +158,8 @@ fn error_rates_of_other_projects_follow_from_their_hashes() {
     let pyrebloom = other("pyrebloom", "100M", "1e-6");
     let full = rates(&pyrebloom)[1];
     assert!((0.99e-6..1.01e-6).contains(&full), "{full:e}");
-    // A blocked filter needs 31.0 bits a key for 1e-6, and this one has 28.8.
+    // A native filter needs 31.0 bits for each key at an error rate of 1e-6. The memory of this
+    // filter has only 28.8 bits for each key.
     let native = pyrebloom["native_error_rate"].as_f64().unwrap();
     assert!((2e-6..4e-6).contains(&native), "{native:e}");
 

@@ -1,4 +1,4 @@
-//! Sources of the configuration and the storage folder, as options that commands share.
+//! Options that commands share: the sources of the configuration, and the storage folder.
 
 use std::path::PathBuf;
 

@@ -270,7 +270,7 @@ pub(super) async fn standby(dir: &Path, stop: &mut Stop) -> Result<Option<Folder
 #[error("{0}")]
 pub(super) struct UsageError(String);
 
-/// Returns the error for a refusal with the given words.
+/// Makes a [`UsageError`] with the given words.
 pub(super) fn usage(words: impl Into<String>) -> anyhow::Error {
     UsageError(words.into()).into()
 }

@@ -1,4 +1,4 @@
-//! Progress and messages of a flow, on standard error.
+//! Progress and messages of a flow, such as an import, on standard error.
 
 use indicatif::HumanCount;
 

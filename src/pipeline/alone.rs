@@ -27,7 +27,8 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// Makes a run with the filter of `works`. It ends after `stop`.
+    /// Makes a run with the filter of `works`. It ends when `stop`
+    /// becomes true.
     pub(crate) fn new(
         works: Works,
         limit: Option<u64>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::{Batch, Ready};
 
-/// Declares the counters. For a new counter, add one line here, and one line that counts.
+/// Declares the counters. A new counter needs one line here, and one line of code that counts.
 macro_rules! counters {
     ($( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+) => {
         /// Counts since the daemon was started. They never decrease.
@@ -43,8 +43,8 @@ counters! {
     source_lost, "source_lost": "Stream entries removed before they were read",
         event: "stream entries were removed before they were read";
     batches, "batches": "Batches committed";
-    batches_aborted, "batches_aborted": "Batches judged again without a commit",
-        event: "batches were judged again without a commit";
+    batches_aborted, "batches_aborted": "Batches that were not committed and were tested again",
+        event: "batches were not committed and were tested again";
     recoveries, "recoveries": "Times that the filter was loaded from the folder";
     rollbacks, "rollbacks": "Rollbacks of the filter because Redis came back with older data",
         event: "rollbacks, because Redis came back with older data";

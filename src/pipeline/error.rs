@@ -19,7 +19,7 @@ pub enum RunError {
     /// Redis or the connection to it failed.
     #[error(transparent)]
     Redis(#[from] ProtocolError),
-    /// Redis does not meet, or no longer meets, the needs of the run.
+    /// Redis lacks something that the run needs, such as a permission.
     #[error("{}", .0.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n"))]
     Preflight(Vec<PreflightError>),
     /// The lease could not be renewed in time.
@@ -43,7 +43,7 @@ pub enum RunError {
     /// The system could not start a thread.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),
-    /// The filter cannot be recovered to the position of Redis.
+    /// The filter cannot be recovered to the last batch that Redis records.
     #[error(transparent)]
     Mismatch(Box<MismatchError>),
     /// A standby daemon has a filter that does not belong to the crawl.

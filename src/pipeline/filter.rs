@@ -30,7 +30,7 @@ pub(super) struct RunFilter {
     capacity: u64,
     /// Number of fingerprints above which the error rate grows. `None` if there is no such number.
     limit: Option<u64>,
-    /// Watch on the fill of a filter with a limit.
+    /// Observer that warns if a filter with a limit becomes full.
     watch: Option<FillWatch>,
     /// Number of layers of a filter that grows, as last reported.
     layers: usize,
@@ -120,8 +120,8 @@ impl RunFilter {
         })
     }
 
-    /// Aborts the batches that were judged and not committed, in memory and in the log. The next
-    /// batch follows `head`, the last committed one.
+    /// Undoes the batches that were tested and not committed: removes their fingerprints from
+    /// memory and from the log. The next batch follows `head`, the last committed batch.
     pub(super) async fn abort(&mut self, head: Head) -> Result<(), RunError> {
         self.works.engine.abort();
         match &self.works.storage {

@@ -99,8 +99,7 @@ pub struct Pipeline {
     claim: Claim,
     board: Board,
     queue: Queue,
-    /// True if the filter is at the position of the queue, the last position of Redis that this run
-    /// knows.
+    /// True if the filter is recovered to the head of the queue, the last commit of this run.
     is_recovered: bool,
     /// Limits of the server on the size of a request, as last reported.
     limits: Limits,
@@ -111,7 +110,8 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one.
-    /// Above `limit` fingerprints the error rate grows. The run ends after `stop`.
+    /// Above `limit` fingerprints the error rate grows. The run ends when `stop`
+    /// becomes true.
     pub fn new(
         parts: Parts,
         works: Works,

@@ -20,9 +20,9 @@ pub enum Phase {
         /// Description of the holder, for people.
         holder: String,
     },
-    /// The filter is being recovered to the position of Redis.
+    /// The filter is being recovered to the last batch that Redis records.
     Recovering,
-    /// Items are claimed, judged and committed, or the daemon waits for new items.
+    /// The daemon claims, tests and commits items, or waits for new items.
     Working,
     /// Commits wait because a list has reached its maximum length.
     Backpressure {
@@ -110,9 +110,9 @@ impl fmt::Display for Phase {
             Self::WaitingForLease { holder } => {
                 write!(f, "waiting for the lease, which {holder} holds")
             }
-            Self::Recovering => {
-                f.write_str("recovering: recovering the filter to the position of Redis")
-            }
+            Self::Recovering => f.write_str(
+                "recovering: loading the filter up to the last batch that Redis records",
+            ),
             Self::Working => f.write_str("working"),
             Self::Backpressure { by: Backpressure::Sink } => {
                 f.write_str("backpressure: the sink has reached sink.max_len")

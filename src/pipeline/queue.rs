@@ -45,31 +45,32 @@ pub(crate) struct Queue {
     batches: VecDeque<Prepared>,
 }
 
-/// Result of comparing the queue with the position of Redis.
+/// Result of comparing the queue with the last batch that Redis records.
 #[derive(Debug)]
 pub(crate) struct Settled {
     /// Batches that were committed, oldest first.
     pub(crate) committed: Vec<Prepared>,
-    /// True if the other batches no longer match the claimed items, and must be judged again.
+    /// True if the other batches no longer match the claimed items, and must be tested again.
     pub(crate) stale: bool,
 }
 
-/// Error: the position of Redis is neither the last known commit nor a queued batch.
+/// Error: the last batch that Redis records is neither the last known commit nor a queued batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "Redis {}, this run last committed {ours}: either Redis came back with older data, or another \
-     program changed the crawl's state. The filter is recovered to the position of Redis",
+     program changed the crawl's state. The filter is recovered to the last batch that Redis \
+     records",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {
-    /// Position of the crawl in Redis. `None` if Redis does not know the crawl.
+    /// Last batch that Redis records. `None` if Redis does not know the crawl.
     pub(crate) theirs: Option<Head>,
-    /// Position that this run committed last.
+    /// Last batch that this run committed.
     pub(crate) ours: Head,
 }
 
 impl Queue {
-    /// Makes an empty queue at the position of Redis.
+    /// Makes an empty queue. `head` and `cursor` are those that Redis records.
     pub(crate) fn new(head: Head, cursor: Cursor) -> Self {
         Self { head, cursor, batches: VecDeque::new() }
     }
@@ -142,8 +143,8 @@ impl Queue {
         self.batches.drain(..).count()
     }
 
-    /// Compares the queue with the position of Redis, after a connection was lost or Redis refused
-    /// a commit.
+    /// Compares the queue with the last batch that Redis records, after a connection was lost or
+    /// Redis refused a commit. Removes the committed batches from the queue.
     pub(crate) fn settle(&mut self, standing: Standing) -> Result<Settled, Diverged> {
         let diverged = Diverged { theirs: standing.head, ours: self.head };
         let theirs = standing.head.ok_or_else(|| diverged.clone())?;

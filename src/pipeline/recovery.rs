@@ -33,8 +33,8 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Removes the batches from the queue that Redis has committed. If Redis is at a position that
-    /// the queue does not have, recovers the filter to that position.
+    /// Removes committed batches from the queue. If the last batch that Redis records is unknown to
+    /// the queue, recovers the filter to that batch.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let is_recovered = std::mem::take(&mut self.is_recovered);
         // Answers all queries first. A cut of the log below may fail, and must not leave a query
@@ -55,7 +55,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Counts batches that were aborted, and that must be read and judged again.
+    /// Counts batches that were aborted, and that must be read and tested again.
     pub(super) fn note_aborted(&mut self, batches: usize) {
         self.board.counts().batches_aborted += batches as u64;
     }
@@ -76,14 +76,14 @@ impl Pipeline {
         }
         info!(
             "connected again: Redis had committed {} batches, {again} batches are sent again, and \
-             {aborted} batches are read and judged again",
+             {aborted} batches are read and tested again",
             committed.len()
         );
         Ok(())
     }
 
-    /// Recovers the filter to the position of Redis, and records in Redis that the crawl has this
-    /// filter.
+    /// Recovers the filter to the last batch that Redis records. Then ties the crawl in Redis to
+    /// this filter.
     async fn recover(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let cursor = owned.standing.cursor;
         if let Some(shared) = &mut self.filter.shared {
@@ -104,7 +104,7 @@ impl Pipeline {
         Ok(())
     }
 
-    /// Recovers the filter to the position of Redis, and renews the lease in the meantime.
+    /// Recovers the filter to the last batch that Redis records, and renews the lease meanwhile.
     async fn recover_to(&mut self, owned: &mut Owned) -> Result<Recovery, RunError> {
         let Standing { head: theirs, filter, .. } = owned.standing;
         self.gather().await?;

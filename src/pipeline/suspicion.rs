@@ -8,7 +8,7 @@
 //! A commit is suspected after it has broken several connections in a row. If a connection is lost
 //! before the commit is sent, connections break for another reason. So the count starts again. To
 //! notice such a loss, the daemon waits for a while on each new connection before it sends a
-//! suspected commit. The items of the commit are finally read and judged again, one by one. If the
+//! suspected commit. The items of the commit are finally read and tested again, one by one. If the
 //! commit of one item still breaks connections, that item is set aside: it moves to the oversize
 //! list, with a reject that describes it.
 
@@ -22,7 +22,7 @@ use urlseen_core::redis::limits::Limits;
 use urlseen_core::storage::Head;
 
 /// Maximum number of connections that a commit of several items may break. After that, the items
-/// are judged one by one.
+/// are tested one by one.
 const BREAKS_MAX: u32 = 3;
 
 /// Maximum number of connections that a commit of one item may break. After that, the item is set
@@ -42,7 +42,7 @@ pub(super) struct Suspicion {
     /// Head of the commit that was under way when connections were lost, and the number of these
     /// connections.
     broke: Option<(Head, u32)>,
-    /// Number of items that must still be judged and committed one by one.
+    /// Number of items that must still be tested and committed one by one.
     alone: u64,
     /// Head of the last commit before the item that is set aside.
     condemned: Option<Head>,
@@ -83,7 +83,7 @@ impl Suspicion {
         *self = Self { alone, ..Self::default() };
     }
 
-    /// Returns the number of items that must still be judged one by one. The first `queued` of them
+    /// Returns the number of items that must still be tested one by one. The first `queued` of them
     /// are already in the queue, and do not count.
     pub(super) fn alone(&self, queued: u64) -> u64 {
         self.alone.saturating_sub(queued)
@@ -94,7 +94,7 @@ impl Suspicion {
         self.condemned == Some(head)
     }
 
-    /// Decides if the queued batches must be judged again. They must if one of them exceeds a limit
+    /// Decides if the queued batches must be tested again. They must if one of them exceeds a limit
     /// of the server, or if the oldest one breaks connections. The committed batches must be
     /// removed from the queue before.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
@@ -129,7 +129,7 @@ impl Suspicion {
         } else {
             warn!(
                 "the commit of {items} items ({bytes} bytes) has broken {most} connections: the \
-                 items are judged again, one by one"
+                 items are tested again, one by one"
             );
         }
         true

@@ -25,7 +25,8 @@ pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
-    /// Time at which the limit for the greeting ends; `None` after the greeting.
+    /// End of the time for the greeting, which is the first command, and the password if one is
+    /// set. `None` after the greeting.
     greeting_end: Option<Instant>,
 }
 
@@ -74,7 +75,7 @@ impl Connection {
         tokio::task::coop::consume_budget().await;
         loop {
             if self.received.is_empty() {
-                // A silent client keeps no buffers.
+                // Frees the buffers, so that a silent client takes little memory.
                 self.received = BytesMut::new();
                 self.replies = BytesMut::new();
             }

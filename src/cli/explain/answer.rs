@@ -167,7 +167,7 @@ impl AnswerShown {
     }
 }
 
-/// Certainty of the verdict `seen`, in words.
+/// Describes the certainty of the verdict `seen`.
 fn believed(wrong: &Wrong) -> String {
     let warning = wrong.warning.as_ref().map_or_else(String::new, |it| format!("; {it}"));
     let Some(rate) = wrong.error_rate else {

@@ -15,7 +15,7 @@ use super::super::bar::Bar;
 pub(in crate::cli) fn read(path: &Path, limit: u64, bar: &Bar) -> anyhow::Result<Filter> {
     let name = || path.display().to_string();
     let file = File::open(path).with_context(name)?;
-    // A pipe has the length 0, so its total is not known.
+    // A pipe reports the length 0, so the bar shows no total.
     let all = file.metadata().with_context(name)?.len();
     dump::read(&mut bar.reading(file, all), limit).map_err(|problem| match problem {
         DumpError { problem: DumpFormatError::Io(error), .. } => anyhow!(error).context(name()),

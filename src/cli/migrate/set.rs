@@ -25,7 +25,7 @@ pub(in crate::cli) enum SetForm {
     RequestsSeen,
 }
 
-/// Counts of a set's members.
+/// Numbers of a set's members, by the result of their export.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct Written {
     /// Number of written fingerprints. If the set changes during the export, some can be written
@@ -76,7 +76,7 @@ pub(in crate::cli) struct Filling {
     link: Link,
     key: String,
     page: Vec<String>,
-    /// Number of added fingerprints that the set did not have.
+    /// Number of fingerprints so far that were new to the set.
     added: u64,
 }
 
@@ -101,8 +101,8 @@ impl Filling {
         self.page.len() as u64 == COUNT
     }
 
-    /// Adds the page to the set. Returns the number of added fingerprints so far that the set did
-    /// not have.
+    /// Adds the page to the set. Returns the number of fingerprints so far that were new to the
+    /// set.
     ///
     /// # Errors
     /// Redis fails. Earlier fingerprints stay in the set.

@@ -41,7 +41,7 @@ pub(super) fn grammar(command: clap::Command) -> clap::Command {
 
 /// Filter that a command reads.
 pub(super) struct Operand {
-    /// Place of the filter and the part that the command reads, for people.
+    /// Description for people: the place of the filter, and the part that the command reads.
     pub(super) what: String,
     pub(super) spec: FilterSpec,
     /// Rules of the filter. `None` for a dump: it records neither rules nor an algorithm.

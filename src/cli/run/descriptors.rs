@@ -24,7 +24,8 @@ fn needs(config: &Config, open: u64) -> [(u64, &'static str); 6] {
     let is_local = config.filter.place == FilterPlace::Local;
     let has_redis = config.source.kind != SourceKind::None || !is_local;
     let connections = Limits::default().connections as u64;
-    // Each listener needs its connections and itself. The Unix socket also needs its folder.
+    // Each listener needs a descriptor for itself and for each connection. The Unix socket needs
+    // one more, for its folder.
     let socket = if is_local { connections + 2 } else { 0 };
     let address = if config.admin.listen.is_some() { connections + 1 } else { 0 };
     // The clients, the listener, and one client that is being refused.

@@ -140,7 +140,7 @@ impl Repair {
         }
     }
 
-    /// Returns the part of a question that warns of other crawls, if they may use the filter.
+    /// Returns words that warn of other crawls with the same filter, if there can be such crawls.
     fn shared(&self) -> &'static str {
         match &self.filter {
             StoppedFilter::Local(_) => "",

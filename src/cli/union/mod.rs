@@ -185,7 +185,8 @@ fn each(
     Ok((counted.totals.overlap(), forgotten))
 }
 
-/// Unites strings or sets of other projects into a new filter in Redis.
+/// Unites two filters of other projects, which are strings or sets in Redis, into a new filter in
+/// Redis.
 fn in_redis(
     a: &mut RedisOperand,
     b: &mut RedisOperand,

@@ -32,7 +32,7 @@ impl RedisTarget {
         wanted.filter.place = FilterPlace::Redis;
         let seed = match wanted.filter.seed {
             SeedChoice::Fixed(seed) => Seed::new(seed),
-            // The kind has no seed.
+            // The kind of this filter has no seed, so the number has no effect.
             SeedChoice::Random => Seed::new(0),
         };
         let context = Context::new(wanted)?;

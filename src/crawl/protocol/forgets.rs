@@ -1,4 +1,4 @@
-//! Calls about the list of items to forget. The daemon claims these items like the items of the
+//! Commands for the list of items to forget. The daemon claims these items like the items of the
 //! source. It removes them from Redis after the log has them.
 
 use redis::{Cmd, Value, cmd};

@@ -1,4 +1,4 @@
-//! Calls of the crawl's scripts in Redis, and the meaning of their replies.
+//! Commands that run the crawl's scripts in Redis, and functions that read the replies.
 
 mod commit;
 mod forgets;

@@ -62,7 +62,7 @@ impl Persistence {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
         let now = asked.since_boot();
-        // Both calls come before the return, because each stores facts from the answer.
+        // Both functions must run, even if one returns `None`: each stores facts from the answer.
         let ages = (self.save_age(&info, now), self.replica_age(&info, now));
         asked.before(LEAST.max(ages.0?).max(ages.1?))
     }
@@ -181,7 +181,7 @@ mod tests {
     #[test]
     fn a_clock_of_redis_that_is_set_never_makes_a_save_younger() {
         let day = 86_400;
-        // Asked twice, 1000 s apart, with a save in between; then asked again.
+        // Asks twice, 1000 s apart, with a save in between. Then asks again.
         let mut forward = Persistence::default();
         reach(&mut forward, 101_000, &saves(201_000, 0, 200_900, "0"));
         assert_eq!(reach(&mut forward, 102_000, &saves(202_000, 0, 201_500, "0")), Some(502));
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(reach(&mut back, 102_000, &behind), Some(1102), "set after the save");
         let mut back = Persistence::default();
         reach(&mut back, 101_000, &saves(201_000, 0, 200_900, "0"));
-        // Saved at 201 400, before the clock was set.
+        // Redis saved at the second 201,400 of its clock, before the clock was set back.
         let behind = saves(202_000 - 500, 0, 201_400, "0");
         assert_eq!(reach(&mut back, 102_000, &behind), Some(602), "set between save and answer");
 

@@ -1,4 +1,4 @@
-//! Calls about the source: claim, read, give back.
+//! Commands for the source: they claim items, read items and give items back.
 
 use redis::{Cmd, Value};
 

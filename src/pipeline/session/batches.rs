@@ -4,7 +4,8 @@
 //! read -> submitted -> judged, logged: ready -> sent -> answered -> committed
 //! ```
 //!
-//! [`Works`](urlseen_engine::engine::Works) judges and logs batches. A batch that is ready stays in
+//! [`Works`](urlseen_engine::engine::Works) judges batches, which means that it tests their items
+//! against the filter. It also logs them. A batch that is ready stays in
 //! the queue until Redis has acknowledged its commit, or until the batch is aborted.
 
 use tracing::warn;
@@ -48,7 +49,7 @@ impl Session<'_> {
     }
 }
 
-/// Batches that are judged and logged.
+/// Batches whose items are tested and logged.
 impl Pipeline {
     /// Notes that entries left the source before they were read.
     pub(super) fn note_lost(&mut self, lost: u64) {
@@ -116,7 +117,7 @@ impl Session<'_> {
     }
 }
 
-/// Batches that are committed or not committed.
+/// Batches after their commit, and batches whose connection was lost.
 impl Pipeline {
     /// Notes committed batches, whose fingerprints count as seen after this call. If the filter is
     /// in Redis, `unseen` is the number of their unseen items.

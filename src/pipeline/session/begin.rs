@@ -17,7 +17,7 @@ pub(super) struct Connected {
     waiter: Link,
 }
 
-/// State with the lease, and with the position of the crawl read under it.
+/// State with the lease, and with the state of the crawl, which was read after taking the lease.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -25,7 +25,7 @@ pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) standing: Standing,
 }
 
-/// State with the filter at the position of Redis.
+/// State with the filter recovered to the last batch that Redis records.
 pub(super) struct Recovered {
     pub(super) link: Link,
     pub(super) waiter: Link,
@@ -72,8 +72,8 @@ impl Connected {
 }
 
 impl Owned {
-    /// Removes the batches from the queue that Redis has committed, and recovers the filter to the
-    /// position of Redis.
+    /// Removes committed batches from the queue, and recovers the filter to the last batch that
+    /// Redis records.
     pub(super) async fn recover(mut self, pipeline: &mut Pipeline) -> Result<Recovered, RunError> {
         pipeline.ask_limits(&mut self.link).await?;
         pipeline.filter.reopen(&mut self.link).await?;

@@ -33,7 +33,7 @@ pub(super) enum Forgetting {
     Idle,
     /// Redis was asked for entries of the list.
     Pending,
-    /// The threads were asked to forget.
+    /// The session has asked the filter's threads to forget keys.
     Answering { answer: oneshot::Receiver<Reply>, count: usize, rejects: Rejects },
     /// There was no room for tombstones. The session asks for no entries before `until`.
     Full { until: Instant },

@@ -80,7 +80,7 @@ impl Intake {
         self.windows + self.backlog.len()
     }
 
-    /// Returns true if the engine has no room for a batch.
+    /// Returns true if batches wait for room in the engine.
     pub(super) fn has_backlog(&self) -> bool {
         !self.backlog.is_empty()
     }
@@ -115,9 +115,9 @@ impl Intake {
         self.backlog.pop_front()
     }
 
-    /// Decides if the session claims the items of the source now. May be called only when the commits of all
-    /// claimed items are sent. If the result is true, the caller must send the claim. A run that
-    /// `drains` claims again even if no item has arrived.
+    /// Decides if the session claims the items of the source now. May be called only when the
+    /// commits of all claimed items are sent. If the result is true, the caller must send it.
+    /// A run that `drains` claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to.is_none_or(|cursor| cursor.left > 0) {
             return false;

@@ -167,7 +167,7 @@ impl<'a> Session<'a> {
             let control = self.control;
             let Self { pipeline, line, intake, forgetting, .. } = self;
             tokio::select! {
-                // Timers and requests to stop come first, because under load there is always work.
+                // Timers and requests to stop have priority, because under load work never ends.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),

@@ -18,8 +18,8 @@ impl Session<'_> {
         }
     }
 
-    /// Requeues the held requests of stopped consumers, as far as the connection has room. The next
-    /// check finds the remaining consumers again.
+    /// Requeues the held requests of stopped consumers, as long as the connection has room for
+    /// commands. The next check finds the remaining consumers again.
     pub(super) fn note_consumers(&mut self, reply: Value) -> Result<(), RunError> {
         let heartbeats = Calls::heartbeats(reply).map_err(LinkError::from)?;
         for stopped in self.reclaimer.observe(heartbeats, Instant::now()) {

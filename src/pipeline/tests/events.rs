@@ -94,7 +94,7 @@ impl World {
         while !self.ask_again().await {}
         self.data().is_over = true;
         loop {
-            // The server may still return with older data, if the daemon refuses the present ones.
+            // The server may still return with older data, if the daemon refuses the present data.
             self.ask_to_stop(self.is_done());
             sleep(Duration::from_secs(1)).await;
         }

@@ -38,7 +38,7 @@ pub(super) fn treatment(number: u32) -> Treatment {
     }
 }
 
-/// Score of an item in a sorted set: its negative priority.
+/// Returns the score of an item in a sorted set: its negative priority.
 pub(super) fn score(number: u32) -> f64 {
     let is_scored = treatment(number) == Treatment::Filtered && number.is_multiple_of(3);
     if is_scored { -f64::from(number) } else { 0.0 }

@@ -13,13 +13,13 @@ pub(super) type Head = (String, String);
 /// Everything that Redis holds, and the items that were fed to it. A rollback resets both.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    /// Items fed in this history.
+    /// Items that were fed until this state.
     pub(super) fed: Vec<Word>,
-    /// Items that were put on the list to forget in this history.
+    /// Items that were put on the list to forget until this state.
     pub(super) told: Vec<Word>,
     pub(super) source: VecDeque<Word>,
     pub(super) processing: VecDeque<Word>,
-    /// Items that were ever pushed in this history. No consumer pops an item.
+    /// Items that were pushed to the sink until this state. No consumer pops an item.
     pub(super) sink: Vec<Word>,
     /// True if the sink is a sorted set. Then `scores` has its members.
     pub(super) is_scored: bool,
@@ -72,12 +72,12 @@ impl<'a> Args<'a> {
     }
 }
 
-/// Answer of a script in strings.
+/// Builds the answer of a script from strings.
 pub(super) fn answer(words: &[&str]) -> Vec<u8> {
     array(words.iter().map(|word| bulk(word.as_bytes())))
 }
 
-/// Answer of a script that succeeded, with numbers.
+/// Builds the answer of a script that succeeded, from numbers.
 pub(super) fn done(numbers: &[usize]) -> Vec<u8> {
     let numbers = numbers.iter().map(|&number| integer(number));
     array(std::iter::once(bulk(b"ok")).chain(numbers))

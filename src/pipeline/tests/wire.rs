@@ -11,7 +11,7 @@ pub(super) type Word = Bytes;
 /// Command and its arguments.
 pub(super) type Words = Vec<Word>;
 
-/// Commands as they arrive.
+/// Bytes of commands that have arrived.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     bytes: BytesMut,

@@ -46,7 +46,7 @@ items                     10   committed since the start; of these
   rejected                 4   unreadable
 batches                    6   committed since the start
                            5   rejects were dropped from a full list
-                           7   batches were judged again without a commit
+                           7   batches were not committed and were tested again
                            9   rollbacks, because Redis came back with older data
 asked                     59   since the start; of these
   seen                    13   answered as seen

@@ -164,7 +164,7 @@ impl Trial {
 
     /// Returns how often the daemon had to judge batches again.
     fn forgotten(&self) -> usize {
-        self.said("are read and judged again") - self.said(" 0 batches are read and judged again")
+        self.said("are read and tested again") - self.said(" 0 batches are read and tested again")
     }
 
     /// Gives the daemon some time to meet a fault and to log `words`.

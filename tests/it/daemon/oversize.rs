@@ -188,7 +188,7 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
         crawl.wait_until_idle();
         let summary = stop(daemon);
         assert_eq!(summary.counts(), (5, [4, 0, 0, 1]), "{summary:?}");
-        for words in ["judged again, one by one", "the item is set aside"] {
+        for words in ["tested again, one by one", "the item is set aside"] {
             assert_eq!(summary.stderr.matches(words).count(), 1, "{words}: {summary:?}");
         }
         assert!(oversize(&crawl).0 == [text()]);
@@ -199,7 +199,7 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
 const CUTS: usize = 6;
 
 /// The last connection breaks after the commit. The head in Redis shows this commit, so no item may
-/// be judged again or set aside.
+/// be tested again or set aside.
 #[test]
 fn a_commit_before_a_broken_connection_is_not_repeated() {
     each_pair(|crawl, from_left| {

@@ -96,7 +96,7 @@ fn a_running_daemon_follows_a_redis_that_went_back() {
         assert_eq!((summary.count("rollbacks"), summary.count("recoveries")), (1, 2));
         let expected: Vec<_> = urls(0, 1000).into_iter().map(String::into_bytes).collect();
         assert!(crawl.list(SINK) == expected, "{}", crawl.len(SINK));
-        // Batches that Redis lost were judged again, and are now kept.
+        // Batches that Redis lost were tested again, and are now kept.
         crawl.push(&urls(0, 1000));
         assert_eq!(crawl.drain().count("unseen"), 0);
     }

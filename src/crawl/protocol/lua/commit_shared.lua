@@ -1,11 +1,11 @@
--- Commits one batch to a filter in Redis: judges the items, adds the unseen items to the filter,
+-- Commits one batch to a filter in Redis: tests the items, adds the unseen items to the filter,
 -- pushes them, and advances the head, in one step. Other programs that share the filter see all
 -- changes or none. Redis does not roll a script back, so every possible failure comes before the
 -- first write. Only new bits and members are written: a seen item adds nothing to the append-only
 -- file.
 -- KEYS: lease, state, claimed items, sink, rejected, oversize, keys of the filter
 -- ARGV: token, seq, commit_id, next seq, next commit_id, the source's place and span,
---       maximum number of rejects (0: no limit), numbers of items to judge, of extras and of
+--       maximum number of rejects (0: no limit), numbers of items to test, of extras and of
 --       rejects, the places, the items, the extras, the rejects, then mark and reject of each
 --       oversize item
 -- The function `judge`, which belongs to the kind of filter, reads the places and the extras.
