@@ -1,4 +1,4 @@
-//! Imports between rooms: a test that keeps the permitted direction.
+//! Test of the imports between rooms: each room may import only the rooms that a table permits.
 //!
 //! A room is a top-level module of a crate. The compiler checks imports between crates. This test
 //! checks imports between rooms.
@@ -8,7 +8,7 @@ use std::path::{Component, Path};
 use crate::tidy::report;
 use crate::util::sources::rust_files;
 
-/// Room, and the rooms that it may name.
+/// Room, and the rooms that its code may name.
 type Rule = (&'static str, &'static [&'static str]);
 
 /// Crates, each with its name in Rust, its name in the rules and its folder.
@@ -310,7 +310,7 @@ fn group_names(group: &str) -> Vec<&str> {
             _ => {}
         }
     }
-    // Nothing follows a last comma.
+    // After a trailing comma comes no name.
     names.retain(|name| !name.is_empty());
     names
 }
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_name_is_found_in_any_spelling() {
+    fn each_forbidden_name_is_found_in_any_spelling() {
         for (file, text, wrong) in [
             ("middle.rs", "use crate::side;", "core::side"),
             ("middle/mod.rs", "pub(in crate::top) fn a() {}", "core::top"),
@@ -389,7 +389,7 @@ mod tests {
     }
 
     #[test]
-    fn super_does_not_lead_to_the_top_of_a_crate() {
+    fn a_chain_of_super_to_the_top_of_a_crate_is_found() {
         for (file, text) in [
             ("low.rs", "use super::top;"),
             ("low.rs", "fn a() {\n    super::top::f()\n}"),

@@ -1,5 +1,5 @@
-//! The page about other projects' filters shows the counted errors, and they agree with the
-//! computed ones.
+//! Checks that the page about other projects' filters shows the counted errors, and that the counts
+//! agree with the computed error rates.
 
 #[path = "../../benches/layouts/count/mod.rs"]
 #[allow(dead_code, reason = "the program that counts for the page needs more of it")]
@@ -18,8 +18,9 @@ use urlseen_core::filter::layout::BitStrings;
 
 use crate::util::sources::root;
 
-/// Maximum number of standard deviations between a count and the computed number. By chance, one
-/// count of a million has a larger deviation. The keys are the same every time.
+/// Maximum number of standard deviations between a count and the computed number. By chance, about
+/// one count in a million has a larger deviation. The keys are the same every time, so a test that
+/// passes once always passes.
 const DEVIATIONS: f64 = 5.0;
 
 /// Returns the lines of a group of `layouts.jsonl`.
@@ -91,13 +92,14 @@ fn small_filters_are_wrong_as_often_as_computed() {
     for (filter, made_for) in [
         (Filter::Pyrebloom { capacity: 40_000, error_rate: 0.01 }, 40_000),
         (Filter::ScrapyRedisBloomfilter { bit: 19, hash_number: 6 }, 50_000),
-        // 64 blocks get two of the 256 numbers, and so twice as many keys as the other 128 blocks.
+        // The filter gives each key one of 256 numbers. 64 blocks get the keys of two numbers, and
+        // the other 128 blocks get the keys of one number.
         (Filter::BlockCluster { bit: 10, hash_number: 5, block_num: 192 }, 25_000),
     ] {
         let mut told = 0;
         Case { filter, made_for, unseen: 100_000 }.count(|wrong| {
             near(&wrong);
-            // A hundred errors give the rate within a fifth.
+            // More than a hundred errors give the error rate with an accuracy of a fifth.
             told += u32::from(wrong.wrong > 100);
         });
         assert!(told >= 5, "{filter:?}: only {told} counts tell anything");

@@ -1,4 +1,4 @@
-//! Pickled requests of scrapy-redis, read in the same way as by Scrapy and scrapy-redis.
+//! Checks that urlseen reads pickled requests in the same way as Scrapy and scrapy-redis.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -53,7 +53,7 @@ fn reader(form: ItemForm, algorithm: Algorithm) -> Reader {
 }
 
 #[test]
-fn every_vector_is_read_as_scrapy_reads_it() {
+fn each_recorded_pickle_is_read_in_the_same_way_as_by_scrapy() {
     let vectors = vectors();
     let (mut read, mut in_json, mut refused) = (0, 0, 0);
     for &algorithm in Algorithm::all() {

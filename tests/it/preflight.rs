@@ -1,4 +1,5 @@
-//! Preflight with real servers: the text of each refusal. No check writes to Redis.
+//! Preflight: the daemon's checks of a Redis server at its start. The tests use real servers and
+//! compare the text of each refusal. No check writes to Redis.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -152,14 +153,15 @@ async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<Prefligh
     result
 }
 
-/// Returns the sentences of a permanent refusal.
+/// Returns the error messages of a refusal, which must be permanent.
 async fn sentences(server: &Server, login: &str) -> Vec<String> {
     let problems = check(server, login).await.unwrap_err();
     assert!(problems.iter().all(|problem| problem.retry() == Retry::Never), "{problems:?}");
     problems.iter().map(ToString::to_string).collect()
 }
 
-/// Runs the `ACL SETUSER` command in a sentence, up to `end`.
+/// Runs the `ACL SETUSER` command that an error message gives. In the message, `end` comes after
+/// the command.
 fn obey(server: &Server, sentence: &str, end: &str) {
     let (_, command) = sentence.split_once("grants that with: ").expect(sentence);
     let command = command.split(end).next().unwrap();
@@ -256,7 +258,7 @@ async fn missing_keys_are_reported_with_the_acl_rule_that_permits_them() {
 }
 
 #[tokio::test]
-async fn other_problems_are_found_even_if_questions_are_denied() {
+async fn all_problems_are_found_even_if_commands_of_the_checks_are_denied() {
     let server = Server::start(&[]);
     add_ann(&server, "~demo:in +multi +discard +lrange");
     let expected = [

@@ -25,7 +25,7 @@ fn now() -> String {
 }
 
 #[test]
-fn the_public_api_is_that_of_the_repository() {
+fn the_public_api_equals_the_recorded_one() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/api.txt");
     let (now, then) = (now(), fs::read_to_string(&file).unwrap_or_default());
     if std::env::var_os("ACCEPT_API").is_some() {

@@ -1,9 +1,10 @@
-//! Dependencies of the crate `urlseen`, by its features.
+//! Dependencies of the crate `urlseen` with each of its features.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
-/// Crates that only the command and the daemon need. No program may get them with a filter.
+/// Crates that only the command and the daemon need. A program that uses the library must not
+/// depend on them.
 const COMMAND: [&str; 11] = [
     "anyhow",
     "axum",

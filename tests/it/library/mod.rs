@@ -1,4 +1,4 @@
-//! The library: its filters in Redis, and its promises to programs.
+//! The library: filters in Redis, consumers, dependencies, and the public API.
 
 mod api;
 mod beside;
@@ -28,7 +28,7 @@ const KINDS: [&[&str]; 9] = [
     &["filter.kind=scrapy-redis"],
 ];
 
-/// Returns the specs of the same filters, each with its settings.
+/// Returns the specs of these filters, each with its settings.
 fn kinds() -> impl Iterator<Item = (FilterSpec, &'static [&'static str])> {
     KINDS.into_iter().map(|settings| (spec(settings), settings))
 }
@@ -50,7 +50,7 @@ fn spec(settings: &[&str]) -> FilterSpec {
     settings.iter().fold(FilterSpec::new(Kind::NATIVE), set)
 }
 
-/// Returns the spec of a filter whose kind does not matter.
+/// Returns the spec of a filter for tests in which the kind does not matter.
 fn native() -> FilterSpec {
     spec(KINDS[0])
 }

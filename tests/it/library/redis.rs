@@ -1,4 +1,4 @@
-//! `RedisFilter`: filters in Redis for threads.
+//! `RedisFilter`: filters in Redis for programs with threads.
 
 use redis::Commands;
 use urlseen::{ErrorKind, Filter, FilterExt, FilterSpec, Kind, LocalFilter, RedisFilter};
@@ -68,7 +68,7 @@ fn keys_may_be_any_text_if_the_kind_permits_it() {
 }
 
 #[test]
-fn a_key_with_a_lost_answer_is_still_new() {
+fn a_new_key_is_reported_as_new_even_if_answers_are_lost() {
     let server = RedisServer::start();
     let proxy = Cutting::before(&server);
     for (spec, _) in kinds() {
@@ -78,7 +78,7 @@ fn a_key_with_a_lost_answer_is_still_new() {
         for (key, lost) in keys.iter().zip([0, 1, 3]) {
             proxy.lose_next(lost);
             assert!(filter.add(key.as_str()).unwrap(), "{spec:?}: {lost} answers were lost");
-            assert_eq!(proxy.to_lose(), 0, "not all that were to be lost were");
+            assert_eq!(proxy.to_lose(), 0, "too few answers were lost");
             assert!(!filter.add(key.as_str()).unwrap(), "{spec:?}");
         }
     }
@@ -101,7 +101,7 @@ fn a_call_finally_fails_and_succeeds_when_redis_is_back() {
 }
 
 #[test]
-fn a_key_added_at_once_by_several_is_new_to_one() {
+fn a_key_that_several_threads_add_at_once_is_new_to_one_of_them() {
     let server = RedisServer::start();
     let add = || {
         let filter = RedisFilter::open(&server.url(), "f", &native()).unwrap();

@@ -1,12 +1,12 @@
-//! Runs the commands of guides and the examples of commands, exactly as on their pages. Each page
-//! has a new folder and its own Redis server.
+//! Runs the commands of the guides, and the examples in `docs/reference/commands.md`, exactly as on
+//! the pages. Each page has a new folder and its own Redis server.
 //!
 //! | block | what the test does with it |
 //! |---|---|
 //! | `sh` | runs it by bash; a command that fails ends the test |
-//! | `text`, right after `sh` | compares it with what those commands print |
+//! | `text`, right after `sh` | compares it with the output of these commands |
 //! | `toml` | stops the daemon, writes `config.toml` |
-//! | any other, as `sh by-hand` or `python` | nothing |
+//! | any other, such as `sh by-hand` or `python` | nothing |
 //!
 //! `urlseen run` runs in the background.
 

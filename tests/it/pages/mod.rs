@@ -11,7 +11,7 @@ use regex::Regex;
 use crate::tidy::report;
 use crate::util::sources::{Source, pages, root, texts};
 
-/// Maximum number of lines of README.md. It is for a reader with one minute.
+/// Maximum number of lines of README.md. The page is for readers who have one minute.
 const README_LINES: usize = 200;
 const README_WORDS: usize = 2_200;
 

@@ -1,9 +1,9 @@
-//! The check of a benchmark that its tools print the same lines.
+//! `scripts/bench-filter` measures several tools. It first checks that they print the same lines.
 
 use crate::util::binary::Run;
 use crate::util::sources::root;
 
-/// Runs the check with few lines, and measures nothing.
+/// Runs only this check, with few lines.
 #[test]
 fn urlseen_and_awk_print_the_same_canonical_lines() {
     let program = env!("CARGO_BIN_EXE_urlseen");

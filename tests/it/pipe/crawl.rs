@@ -19,7 +19,7 @@ fn check(output: &Output, lines: &str, places: impl Iterator<Item = String>) {
     let places: Vec<_> = places.collect();
     assert_eq!(said.len(), places.len(), "{}", output.stderr);
     for (said, place) in said.iter().zip(places) {
-        assert!(said.starts_with(&format!("urlseen: {place}: ")), "{said:?} names not {place}");
+        assert!(said.starts_with(&format!("urlseen: {place}: ")), "{said:?} does not name {place}");
     }
     assert_eq!(output.code(), Some(1));
 }
@@ -36,7 +36,7 @@ fn a_real_crawl_has_the_same_unseen_links_as_with_scrapy() {
     let packed = [("plain", links.clone()), ("gz", gzip(&links)), ("zst", zstandard(&links))];
     for (name, bytes) in packed {
         fs::write(folder.path().join(name), &bytes).unwrap();
-        // The first bytes show the compression, not the name.
+        // The command recognises the compression by the first bytes, not by the name of the file.
         let run = |run: Run| run.dir(folder.path()).output();
         check(&run(filter(&[name])), &unseen, places(name));
         check(&run(filter(&[]).stdin(bytes.clone())), &unseen, places("standard input"));

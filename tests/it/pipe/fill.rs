@@ -23,7 +23,7 @@ fn impossible_sizes_are_wrong_use() {
     }
 }
 
-/// All lines are in one block, so only the look at the end can notice the fill.
+/// The command reads all lines as one block, so only the check at the end can notice the fill.
 #[test]
 fn warnings_report_the_fill_after_the_last_line() {
     for (lines, warning) in [

@@ -14,7 +14,8 @@ fn a_line_cannot_be_a_pickle() {
 #[test]
 fn each_form_is_read_as_configured() {
     let cases: &[(&str, &[&str], &[&str], &str)] = &[
-        // Each case has the form, unseen lines followed by seen lines, and a line of another form.
+        // Each case has a form, unseen lines of this form, lines that are seen after these, and a
+        // line of another form.
         ("url", &["http://a/?b&a", "http://a/"], &["HTTP://A/?a&b#c"], SHA1),
         (
             "json",

@@ -47,7 +47,7 @@ fn an_unreadable_line_is_reported_and_no_other_line_is_lost() {
         assert_eq!((output.text(), output.code()), (printed, Some(1)), "{output:?}");
         assert_eq!(output.stderr.lines().count(), starts.len(), "{}", output.stderr);
         for (line, start) in output.stderr.lines().zip(starts) {
-            assert!(line.starts_with(start), "{line:?} begins not with {start:?}");
+            assert!(line.starts_with(start), "{line:?} does not begin with {start:?}");
         }
     }
 }
@@ -91,7 +91,7 @@ fn the_readable_part_of_a_cut_file_is_printed() {
 }
 
 #[test]
-fn no_line_is_torn_by_an_error() {
+fn an_incomplete_last_line_is_not_printed_after_an_error() {
     let folder = tempfile::tempdir().unwrap();
     // Without its last 8 bytes, the file has the whole text, but no checksum.
     let whole = gzip(b"http://a/\nhttp://a/long");

@@ -10,7 +10,7 @@ use super::urls;
 use crate::util::dies_with_us;
 use crate::util::wait::{SOON, poll, wait_until};
 
-/// Running command. The test has its input and its output.
+/// Running command. The test writes its input and reads its output.
 pub(super) struct Live {
     process: Child,
 }
@@ -105,7 +105,8 @@ fn a_line_is_answered_while_the_pipe_stays_open() {
     }
 }
 
-/// Runs `urlseen filter | head -1` on endless input without new lines.
+/// Runs `urlseen filter | head -1`. Its input is endless and repeats one line, so only one line is
+/// unseen.
 #[test]
 fn a_pipe_without_a_reader_ends_even_if_no_line_is_left_to_print() {
     let mut live = Live::start(&["filter"], Stdio::piped());
@@ -123,7 +124,7 @@ fn a_pipe_without_a_reader_ends_even_if_no_line_is_left_to_print() {
     endless.join().unwrap();
 }
 
-/// Runs the same command on a pipe without further input.
+/// The reader closes its end at once. The writer keeps the input open, and writes nothing.
 #[test]
 fn a_pipe_without_a_reader_ends_even_without_input() {
     let mut live = Live::start(&["filter"], Stdio::piped());

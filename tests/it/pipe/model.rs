@@ -1,4 +1,5 @@
-//! Comparison of random lines of every form with an exact set, with different numbers of threads.
+//! Compares the printed lines with those of an exact set, for random lines of every form and for
+//! different numbers of threads.
 
 use std::collections::HashSet;
 

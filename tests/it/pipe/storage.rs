@@ -1,4 +1,4 @@
-//! `urlseen filter --storage`: it records the printed lines.
+//! `urlseen filter --storage`: it records unseen lines in the storage folder.
 
 use std::path::Path;
 use std::process::Stdio;
@@ -29,7 +29,7 @@ fn lines(numbers: impl Iterator<Item = u32>) -> String {
 }
 
 #[test]
-fn the_next_run_has_seen_printed_lines() {
+fn the_next_run_has_seen_the_lines_of_earlier_runs() {
     let folder = TempDir::new().unwrap();
     let run = |input: String| done(&filter(folder.path(), &[]).stdin(input).output());
     assert_eq!(run(lines(0..1000)), lines(0..1000));
@@ -37,7 +37,11 @@ fn the_next_run_has_seen_printed_lines() {
     assert_eq!(run(lines(0..1500)), "");
     let inverted = filter(folder.path(), &["--invert"]).stdin(lines(1490..1510)).output();
     assert_eq!(done(&inverted), lines(1490..1500));
-    assert_eq!(run(lines(1500..1510)), "", "also what was not printed because others were");
+    assert_eq!(
+        run(lines(1500..1510)),
+        "",
+        "the inverted run recorded these lines, although it did not print them"
+    );
 }
 
 #[test]
@@ -114,7 +118,7 @@ fn a_kill_repeats_at_most_the_last_lines() {
         }
         kills += 1;
     }
-    assert!(kills > 0, "the run was never killed at work");
+    assert!(kills > 0, "the run was never killed while it worked");
     assert!(
         printed.iter().map(|line| format!("{line}\n")).eq(lines(0..LINES).split_inclusive('\n'))
     );
@@ -153,7 +157,7 @@ fn a_crawl_has_seen_lines_that_a_pipe_added_to_its_folder() {
     assert_eq!(shared.crawl(0..10), 10);
     assert_eq!(shared.pipe(5..20), lines(10..20));
     assert_eq!(shared.crawl(0..30), 10);
-    // Redis will go back to this state, before the next runs of both.
+    // Redis will go back to this state, from before the next runs of daemon and pipe.
     shared.server.cli(&["save"]);
     assert_eq!(shared.crawl(30..40), 10);
     assert_eq!(shared.pipe(30..50), lines(40..50));

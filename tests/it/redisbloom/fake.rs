@@ -1,6 +1,6 @@
-//! Substitute for a server with RedisBloom. It has `BF.SCANDUMP` and `BF.LOADCHUNK`, and does not
-//! change chunks. The module itself is not free software. `scripts/move-redisbloom` runs the same
-//! tests with the module.
+//! Substitute for a server with RedisBloom. It knows `BF.SCANDUMP` and `BF.LOADCHUNK`, and stores
+//! chunks unchanged. The module itself is not free software. `scripts/move-redisbloom` runs the
+//! same tests with the module.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -10,7 +10,8 @@ use std::thread;
 
 use tempfile::TempDir;
 
-/// Chunks by key, in the order of their iterators.
+/// Chunks of each key. Each chunk has its iterator, and the chunks are in the order of their
+/// iterators.
 type Keys = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
 /// Substitute for a server. Its connections end with their clients.
@@ -22,7 +23,7 @@ pub(super) struct Fake {
 #[derive(Default)]
 struct State {
     keys: Keys,
-    /// Failure instead of the chunk with this number, counted from 0.
+    /// Failure that a client gets when it loads the chunk with this number, counted from 0.
     failure: Option<(usize, RunError)>,
     /// True if the filter changes during a dump.
     is_busy: bool,
@@ -120,7 +121,7 @@ fn answer(command: &[Vec<u8>], state: &mut State) -> Option<Vec<u8>> {
             let next = chunks.iter().find(|(at, _)| *at > iterator()).cloned();
             let (next, data) = next.unwrap_or_default();
             if state.is_busy && next == 0 {
-                // The header has one more item.
+                // The header now counts one item more, or one item less.
                 chunks[0].1[0] ^= 1;
             }
             let mut answer = format!("*2\r\n:{next}\r\n${}\r\n", data.len()).into_bytes();

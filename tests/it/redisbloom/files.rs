@@ -43,8 +43,8 @@ fn crawl(server: &RedisServer, place: &Place, dump: &Dump, command: &str) -> Run
     all.fold(urlseen([command]), |run, setting| run.arg("--set").arg(setting))
 }
 
-/// The daemon makes the same filter from fingerprints as `BF.ADD`, although it is killed in the
-/// middle.
+/// The daemon and `BF.ADD` make equal filters from the same fingerprints, even if the daemon is
+/// killed in the middle.
 #[test]
 fn a_crawl_and_the_server_fill_equal_filters() {
     for dump in DUMPS.iter() {
@@ -66,7 +66,7 @@ fn a_crawl_and_the_server_fill_equal_filters() {
 }
 
 #[test]
-fn an_imported_filter_continues() {
+fn an_imported_filter_takes_further_items_like_redisbloom() {
     let dump = Dump::named("scaled");
     let place = Place::new();
     let file = place.write("in", &file_of(&dump.chunks()));
@@ -88,7 +88,7 @@ fn an_imported_filter_continues() {
 }
 
 #[test]
-fn the_pipe_makes_such_filters_too() {
+fn urlseen_filter_makes_the_same_filters_as_redisbloom() {
     let place = Place::new();
     let made = ["--kind", "redisbloom", "--capacity", "100", "--error-rate", "0.01"];
     let lines: String = (0..1000).map(|n| item("piped", n) + "\n").collect();

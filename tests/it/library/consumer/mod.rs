@@ -33,8 +33,8 @@ fn page(number: usize) -> String {
     format!("http://example.com/{number}")
 }
 
-/// Makes a crawl whose consumers count as stopped after a second. They send four heartbeats a
-/// second.
+/// Makes a crawl whose consumers count as stopped after a second without a heartbeat. They send
+/// four heartbeats a second.
 fn hasty() -> Crawl {
     Crawl::new().set("held.timeout=1s")
 }
@@ -111,7 +111,7 @@ fn threads_fetch_each_page_once_until_nothing_is_pending() {
     }
 }
 
-/// Rule 7: a consumer that stops requeues its requests. This does not count as a delivery.
+/// A consumer that is dropped requeues its requests. Such a request does not count as delivered.
 #[test]
 fn a_dropped_consumer_requeues_its_requests() {
     let crawl = prepared(Crawl::new(), 3);
@@ -166,8 +166,8 @@ fn an_unreadable_item_is_rejected_completely() {
     assert_eq!(consumer.pending().unwrap(), 0);
 }
 
-/// Rule H5: a page that makes its consumer panic is requeued at the front, then at the end, and
-/// then rejected.
+/// A page that makes its consumer panic is requeued at the front, then at the end, and then
+/// rejected.
 #[test]
 fn a_page_that_kills_its_consumers_is_finally_rejected() {
     let crawl = hasty();
@@ -193,7 +193,7 @@ fn a_page_that_kills_its_consumers_is_finally_rejected() {
     stop(daemon);
 }
 
-/// The consumer does not stop here. It must not get the same page for ever.
+/// A consumer that drops a delivery continues to run. It must not get the same page for ever.
 #[test]
 fn a_delivery_that_is_dropped_counts_as_not_finished() {
     let crawl = prepared(hasty(), 1);
@@ -207,7 +207,7 @@ fn a_delivery_that_is_dropped_counts_as_not_finished() {
     assert_eq!(consumer.pending().unwrap(), 0);
 }
 
-/// Rule H7: two consumers with the same name hold equal items separately.
+/// Two consumers with the same configured name hold equal items separately.
 #[test]
 fn two_consumers_with_the_same_name_are_independent() {
     let crawl = prepared(Crawl::new(), 0);
@@ -224,7 +224,7 @@ fn two_consumers_with_the_same_name_are_independent() {
     assert!(other.finish(&second, [""; 0]).unwrap());
 }
 
-/// Rule H4: while one consumer holds the last page, the crawl is not over for another consumer.
+/// While one consumer holds the last page, the crawl is not over for another consumer.
 #[test]
 fn a_crawl_is_over_when_no_consumer_holds_a_page() {
     let crawl = prepared(Crawl::new(), 1);

@@ -10,15 +10,14 @@ use crate::daemon::{Crawl, stop};
 use crate::library::cutting::Cutting;
 use crate::util::wait::{SOON, wait_until};
 
-/// Rule H1: after a lost reply, the consumer repeats the pop with its id, and gets the same
-/// delivery.
+/// After a lost reply, the consumer repeats the pop with its id, and gets the same delivery.
 #[test]
 fn a_lost_reply_to_a_pop_loses_no_request() {
     let crawl = prepared(Crawl::new(), 3);
     let proxy = Cutting::before(&crawl.server);
     let options = ConsumerOptions { retries: 0, ..ConsumerOptions::default() };
     let consumer = Consumer::open_with(&proxy.url(), SOURCE, options).unwrap();
-    // The server knows the scripts now, so the lost reply is that of a pop.
+    // After the first pop, the server knows the scripts. So the lost reply is that of the next pop.
     let first = pop(&consumer);
     proxy.lose_next(1);
     wait_until(SOON, "lost reply to a pop", || match consumer.pop() {
@@ -36,7 +35,7 @@ fn a_lost_reply_to_a_pop_loses_no_request() {
     assert!(second.is_held());
 }
 
-/// Rule H2: a repeated acknowledgement pushes the links only once.
+/// A repeated acknowledgement pushes the links only once.
 #[test]
 fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     let crawl = prepared(Crawl::new(), 2);
@@ -52,8 +51,8 @@ fn a_lost_reply_to_a_finish_pushes_the_links_once() {
     assert_eq!(pushed, [page(10), page(11)]);
 }
 
-/// Rules H1 and H2: requests of a consumer without a connection go to another consumer. A late
-/// finish of the first one pushes no links.
+/// Requests of a consumer without a connection go to another consumer. If the first consumer
+/// finishes its page late, this pushes no links.
 #[test]
 fn a_consumer_notices_that_another_consumer_got_its_page() {
     for kind in ["list", "zset"] {
@@ -77,7 +76,7 @@ fn a_consumer_notices_that_another_consumer_got_its_page() {
     }
 }
 
-/// Rule H4: no daemon runs, so an idle consumer requeues the requests of the other consumer.
+/// No daemon runs, so an idle consumer requeues the requests of the other consumer.
 #[test]
 fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     let crawl = prepared(hasty(), 1);
@@ -91,8 +90,8 @@ fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     assert_eq!(names, [idle.name()]);
 }
 
-/// Rule H1: the consumer does not know a delivery if Redis executed the pop late, or if a failover
-/// lost the acknowledgement.
+/// Redis may hold a delivery that its consumer does not know: Redis executed the pop late, or a
+/// failover lost the acknowledgement.
 #[test]
 fn a_heartbeat_requeues_deliveries_that_are_unknown() {
     let crawl = prepared(hasty(), 0);

@@ -18,7 +18,7 @@ fn a_source_without_a_crawl_is_refused() {
     assert!(text.contains("Start urlseen run"), "{text}");
 }
 
-/// Rule C6: producers and consumers check the crawl record.
+/// Producers and consumers check the crawl record in Redis.
 #[test]
 fn a_record_of_another_protocol_is_refused() {
     let crawl = prepared(hasty(), 1);
@@ -85,7 +85,7 @@ fn the_bytes_of_a_push_are_bounded() {
 }
 
 #[test]
-fn a_delivery_ends_with_the_consumer_that_popped_it() {
+fn only_the_consumer_that_popped_a_delivery_can_end_it() {
     let crawl = prepared(Crawl::new(), 1);
     let (one, other) = (open(&crawl), open(&crawl));
     let delivery = pop(&one);
