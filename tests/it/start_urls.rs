@@ -13,9 +13,9 @@ use urlseen_engine::item::{Options, Reader};
 use crate::pickles::vectors;
 use crate::util::sources::root;
 
-/// Reads lines with the form of an item, the item, and the emitted start URL (base64). Compares the
-/// request that the spider makes from the start URL with the request that Scrapy makes from the
-/// item.
+/// Python program. It reads lines with the form of an item, the item, and the emitted start URL
+/// (both in base64). Compares the request that the spider makes from the start URL with the request
+/// that Scrapy makes from the item.
 const COMPARE: &str = r#"
 import base64, json, pickle, sys
 from scrapy import Request

@@ -46,14 +46,14 @@ async fn preflight_finds(server: &Server, expected: LinkError) {
 }
 
 #[tokio::test]
-async fn out_of_memory() {
+async fn a_server_without_free_memory_is_recognised() {
     let server = Server::start(&["--maxmemory", "1"]);
     writes_run_into(&mut connected(&server, "").await, &LinkError::OutOfMemory).await;
     preflight_finds(&server, LinkError::OutOfMemory).await;
 }
 
 #[tokio::test]
-async fn read_only_and_master_down() {
+async fn a_read_only_replica_and_a_lost_primary_are_recognised() {
     let server = Server::start(&["--replicaof", "127.0.0.1", "1"]);
     let mut connection = connected(&server, "").await;
     writes_run_into(&mut connection, &LinkError::ReadOnly).await;
@@ -66,7 +66,7 @@ async fn read_only_and_master_down() {
 }
 
 #[tokio::test]
-async fn a_failed_save_stops_writes() {
+async fn a_failed_save_that_stops_writes_is_recognised() {
     let server = Server::start(&["--save", "3600", "1"]);
     let mut connection = connected(&server, "").await;
     std::fs::remove_dir_all(server.folder.path().join("data")).unwrap();
@@ -80,14 +80,14 @@ async fn a_failed_save_stops_writes() {
 }
 
 #[tokio::test]
-async fn too_few_replicas_stop_writes() {
+async fn too_few_replicas_that_stop_writes_are_recognised() {
     let server = Server::start(&["--min-replicas-to-write", "1"]);
     writes_run_into(&mut connected(&server, "").await, &LinkError::NoReplicas).await;
     preflight_finds(&server, LinkError::NoReplicas).await;
 }
 
 #[tokio::test]
-async fn loading() {
+async fn a_server_that_loads_its_data_is_recognised() {
     let mut server = Server::start(&[]);
     let big = "x".repeat(10_000);
     for number in 0..300 {
@@ -109,7 +109,7 @@ async fn loading() {
 }
 
 #[tokio::test]
-async fn busy_with_a_script_and_the_script_killed() {
+async fn a_server_busy_with_a_script_and_a_killed_script_are_recognised() {
     let server = Server::start(&["--lua-time-limit", "10"]);
     let mut connection = connected(&server, "").await;
     let url = format!("unix://{}", server.socket().display());
@@ -128,7 +128,7 @@ async fn busy_with_a_script_and_the_script_killed() {
 }
 
 #[tokio::test]
-async fn an_unknown_script() {
+async fn an_unknown_script_is_recognised() {
     let server = Server::start(&[]);
     let sha = "0".repeat(40);
     let trouble = trouble_of(&mut connected(&server, "").await, &["EVALSHA", &sha, "0"]).await;
@@ -136,14 +136,14 @@ async fn an_unknown_script() {
 }
 
 #[tokio::test]
-async fn a_key_of_another_type() {
+async fn a_key_of_another_type_is_recognised() {
     let server = Server::start(&[]);
     server.run::<()>("SET list x");
     writes_run_into(&mut connected(&server, "").await, &LinkError::WrongType).await;
 }
 
 #[tokio::test]
-async fn denied_commands_and_keys() {
+async fn denied_commands_and_keys_are_recognised() {
     let server = Server::start(&[]);
     server.run::<()>("ACL SETUSER ann on nopass ~list +@all -rpush");
     server.run::<()>("ACL SETUSER bob on nopass ~other +@all");
@@ -165,7 +165,7 @@ async fn denied_commands_and_keys() {
 }
 
 #[tokio::test]
-async fn an_unknown_command() {
+async fn an_unknown_command_is_recognised() {
     let server = Server::start(&[]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["frobnicate", "x"]).await;
@@ -176,7 +176,7 @@ async fn an_unknown_command() {
 }
 
 #[tokio::test]
-async fn a_cluster_with_missing_slots_and_keys_in_different_slots() {
+async fn missing_slots_and_keys_in_different_slots_of_a_cluster_are_recognised() {
     let server = Server::start(&["--cluster-enabled", "yes"]);
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["RPUSH", "list", "x"]).await;
@@ -188,7 +188,7 @@ async fn a_cluster_with_missing_slots_and_keys_in_different_slots() {
 }
 
 #[tokio::test]
-async fn a_waiting_command_cut_short() {
+async fn the_forced_end_of_a_waiting_command_is_recognised() {
     let server = Server::start(&[]);
     let mut connection = connected(&server, "").await;
     let waiting = tokio::spawn(async move {

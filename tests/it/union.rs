@@ -1,4 +1,4 @@
-//! `urlseen compare` and `urlseen union`, with filters in every place.
+//! `urlseen compare` and `urlseen union`, with filters in folders and in Redis.
 
 use std::path::PathBuf;
 
@@ -99,15 +99,15 @@ fn folders_are_compared_and_united() {
     // The union has seen exactly the URLs that one of the filters has seen.
     assert_eq!(folders.feed("c", &[], &urls(0, 12_000)), [""; 0]);
     assert_eq!(folders.feed("c", &[], &urls(12_000, 10)).len(), 10);
-    // The operand is unchanged.
+    // The filter `a` is unchanged.
     assert_eq!(folders.feed("a", &[], &urls(5990, 20)).len(), 10);
     let again = run("union", &[&a, &b, "-o", &c]);
     assert_eq!(again.code(), Some(2), "{again:?}");
     assert!(again.stderr.contains("already exists"), "{again:?}");
 }
 
-/// Tests sets of any size and overlap, in the log and in snapshots. Some filters are far too small
-/// for their sets.
+/// Tests random sets of any size and overlap, in the log and in snapshots. Some filters are far too
+/// small for their sets.
 #[test]
 fn the_union_has_seen_all_urls_of_both_filters() {
     for seed in seeds(&[1, 2, 3, 4]) {

@@ -7,7 +7,7 @@ use urlseen_engine::item::Unreadable;
 use super::{ASIDE, Lists, NO_TAB, REJECTED, numbers};
 use crate::util::binary::Output;
 
-/// Returns the last column of each row.
+/// Returns the third column of each row, which has the item.
 fn items(output: &Output) -> Vec<&str> {
     assert_eq!(output.code(), Some(0), "{output:?}");
     output.text().lines().map(|line| line.split('\t').nth(2).unwrap()).collect()

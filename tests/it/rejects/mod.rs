@@ -18,7 +18,8 @@ const SOURCE: &str = "demo:discovered";
 const REJECTED: &str = "demo:rejected";
 const ASIDE: &str = "urlseen:{demo:discovered}:rejects";
 
-/// Words that two of the reasons contain.
+/// Words by which the tests select rejects. Each of them is in one of the two reasons that the
+/// tests use.
 const NO_TAB: &str = "no tab";
 const EMPTY: &str = "empty";
 
@@ -51,7 +52,7 @@ impl Lists {
         }
     }
 
-    /// Adds rejects in the form of the daemon, with times a second apart.
+    /// Adds rejects in the form that the daemon writes, with times a second apart.
     fn reject(&mut self, items: &[(&[u8], Unreadable)]) {
         let first = self.len(REJECTED);
         let json = |(number, (item, reason)): (usize, &(&[u8], Unreadable))| {

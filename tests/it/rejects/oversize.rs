@@ -1,4 +1,5 @@
-//! Rejects whose items are kept beside them.
+//! Items that are too large to be written into their rejects. The list `oversize` has each such
+//! item beside its reject.
 
 use std::time::SystemTime;
 
@@ -10,7 +11,7 @@ use super::{EMPTY, Lists, NO_TAB, REJECTED, SOURCE};
 
 const OVERSIZE: &str = "urlseen:{demo:discovered}:oversize";
 
-/// Adds rejects in the form of the daemon, as if all items were oversize.
+/// Adds rejects in the form that the daemon writes, as if all items were oversize.
 fn reject(lists: &mut Lists, items: &[(&[u8], Unreadable)]) {
     for (item, reason) in items {
         let written = write(item, reason, SystemTime::UNIX_EPOCH, 0);

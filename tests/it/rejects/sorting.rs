@@ -37,7 +37,7 @@ fn requeued_items_are_unchanged_and_follow_waiting_ones() {
 }
 
 #[test]
-fn requeued_items_can_pass() {
+fn requeued_items_pass_if_the_configured_form_now_reads_them() {
     let mut lists = Lists::new();
     let bad = [&b"0123456789abcdef0123456789abcdef01234567"[..], b"\x80\x04\xff", b"", b"/path"];
     let good = b"https://example.com/";

@@ -24,7 +24,7 @@ fn assert_all_there(lists: &mut Lists, count: usize) {
 }
 
 #[test]
-fn new_rejects_are_kept() {
+fn rejects_that_are_added_during_a_requeue_are_kept() {
     const AT_FIRST: usize = 50_000;
     for arguments in [&["requeue"][..], &["requeue", "--reason", NO_TAB]] {
         let mut lists = Lists::new();
@@ -77,7 +77,8 @@ fn a_killed_command_loses_and_repeats_nothing() {
     assert_all_there(&mut lists, COUNT);
 }
 
-/// Between the read and the move, another program moves one reject or requeues all.
+/// After the command has read the rejects, and before it moves them, another program moves one
+/// reject or all rejects.
 #[test]
 fn rejects_changed_meanwhile_are_read_again() {
     type Change = fn(&mut Connection);
@@ -111,7 +112,7 @@ fn rejects_changed_meanwhile_are_read_again() {
     }
 }
 
-/// Moves the first reject of the interrupted command to the end of a list.
+/// Moves the first reject that the command has set aside to the end of a list.
 fn move_first(connection: &mut Connection, to: &str) {
     let mut command = redis::cmd("LMOVE");
     command.arg(ASIDE).arg(to).arg("LEFT").arg("RIGHT").exec(connection).unwrap();

@@ -165,12 +165,12 @@ fn files_of_every_format_are_judged_after_the_seen_fingerprints() {
         assert_eq!(replayed.counts(kind), (1100, [900, 200, 0, 0]));
         assert_eq!(replayed.kind(kind)["keys"], 1000);
     }
-    assert_eq!(replayed.code, Some(1), "something given is no fingerprint");
+    assert_eq!(replayed.code, Some(1), "a line of a --seen file is no fingerprint");
     assert!(replayed.stderr.contains("seen.txt, line 61"), "{}", replayed.stderr);
 }
 
 #[test]
-fn a_rule_passes_its_pages() {
+fn items_that_match_a_rule_pass_in_a_replay() {
     let folder = TempDir::new().unwrap();
     let rule = "[[pass]]\nname = \"lists\"\npath = '^/list/'\n";
     std::fs::write(folder.path().join("config.toml"), rule).unwrap();
@@ -194,7 +194,7 @@ fn a_stopped_replay_reports_its_items_so_far() {
         move || {
             let mut pipe = std::fs::File::create(pipe).unwrap();
             let lines = urls(20_000).join("\n") + "\n";
-            // The write fails when no program reads any more.
+            // The write fails when the replay reads no more.
             for _ in 0.. {
                 if pipe.write_all(lines.as_bytes()).is_err() {
                     return;

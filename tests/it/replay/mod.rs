@@ -145,7 +145,8 @@ fn wrong_drops_are_those_of_the_real_daemon() {
     }
 }
 
-/// Compares the wrong drops of each batch with those of a set of positions.
+/// The model is an exact set of bit positions. A URL counts as seen if the set has all its
+/// positions. The replay must count as many wrong drops as this model.
 #[test]
 fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     const BATCH: usize = 50;
@@ -228,8 +229,8 @@ fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
     assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
 
     let svg = std::fs::read_to_string(&plot).unwrap();
-    // A kind without errors is only in the legend: its counted rate, and for the set also the
-    // computed rate.
+    // The plot does not draw a rate of 0, and names it only in the legend. A kind without wrong
+    // drops has a counted rate of 0. The set has a computed rate of 0, too.
     let bold = svg.matches("stroke-width=\"2\" points=").count();
     let none = svg.matches("counted: 0, not drawn").count();
     assert_eq!(bold + none, 8, "{svg}");

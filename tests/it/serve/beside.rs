@@ -1,4 +1,4 @@
-//! Clients that ask, and a queue, with the same filter.
+//! Clients of `[serve]` and a queue in Redis that use the same filter.
 
 use redis::Commands;
 use rustix::process::Signal;
@@ -81,7 +81,7 @@ fn each_url_is_new_only_once_although_the_daemon_is_killed() {
     let whole = found.len();
     found.sort();
     found.dedup();
-    assert_eq!(found.len(), whole, "nothing is given away twice");
+    assert_eq!(found.len(), whole, "no URL is new twice");
     let missing = all.iter().filter(|url| found.binary_search(url).is_err());
     assert!(missing.clone().all(|url| unanswered.contains(url)), "{}", missing.count());
     assert!(!given.is_empty() && !sink.is_empty(), "both had a part");
@@ -97,7 +97,7 @@ fn clients_get_answers_without_redis_and_after_a_rollback() {
     wait_until(SOON, "commit", || redis.llen::<_, usize>(SINK).unwrap() == 100);
     let () = redis::cmd("SAVE").query(&mut redis).unwrap();
     crawl.push(&all[100..200]);
-    // Without this answer, the daemon would assume that the commit never happened.
+    // Without the answer to the commit, the daemon would assume that the commit never happened.
     wait_until(SOON, "the answer to the commit", || {
         crawl.command("status", &[]).output().text().contains("unseen                 200 ")
     });

@@ -108,7 +108,8 @@ fn a_client_that_never_reads_makes_the_daemon_keep_little() {
     const CLIENTS: usize = 16;
     let served = Served::new("demo");
     let running = served.start();
-    // This command has the largest size, so that the daemon receives many bytes at once after it.
+    // This command nearly has the largest permitted size. So the daemon can receive many bytes at
+    // once after it.
     let large = packed(&["ECHO", &"x".repeat(1_000_000)]);
     let (most, rest) = large.split_at(large.len() - 1000);
     let flood = [rest, &b"COMMAND\r\n".repeat(90_000)].concat();

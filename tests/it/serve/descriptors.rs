@@ -22,13 +22,13 @@ fn limited(served: &Served, limits: &str) -> Run {
     served.settings.iter().fold(run, |run, setting| run.arg("--set").arg(setting))
 }
 
-/// Returns the identity of the latest snapshot. Each snapshot has another identity.
+/// Returns the inode of the latest snapshot. Each new snapshot has another inode.
 fn snapshot(served: &Served) -> Option<u64> {
     let file = served.storage_dir().join("snapshot-00000000000000000000");
     fs::metadata(file).ok().map(|file| file.ino())
 }
 
-/// Adds further URLs, all of them new. The filter must have room.
+/// Adds further URLs, all of them new, up to 50,000 in all. The filter has room for these.
 fn add(client: &mut Connection, added: &mut usize) {
     if *added == 50_000 {
         return;

@@ -1,4 +1,4 @@
-//! Additions with an answer survive each end of the daemon.
+//! Additions that the daemon has answered survive any end of the daemon.
 
 use redis::{Commands, cmd};
 use rustix::process::Signal;

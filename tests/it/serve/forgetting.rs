@@ -18,7 +18,11 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
         let mut client = running.connection();
         assert_eq!(client.sadd::<_, _, u64>("demo", &all).unwrap(), 200);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 50);
-        assert_eq!(client.srem::<_, _, u64>("demo", &all[..50]).unwrap(), 0, "they are already");
+        assert_eq!(
+            client.srem::<_, _, u64>("demo", &all[..50]).unwrap(),
+            0,
+            "all are forgotten already"
+        );
         // A filter of the kind exact removes fingerprints, so it has no list with a bound.
         if kind != "exact" {
             let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
@@ -61,7 +65,7 @@ fn a_snapshot_has_the_forgotten_fingerprints() {
     let _: u64 = client.sadd("demo", &all[..100]).unwrap();
     let _: u64 = client.srem("demo", &all[..100]).unwrap();
     let _: u64 = client.sadd("demo", &all[..50]).unwrap();
-    // With these changes, a snapshot is taken that covers all of them.
+    // The additions below make the daemon take a snapshot, which covers all earlier changes.
     let has_snapshot = || {
         let files = std::fs::read_dir(served.storage_dir()).unwrap();
         files
@@ -87,9 +91,10 @@ fn a_snapshot_has_the_forgotten_fingerprints() {
     assert_eq!(unseen, (50..100).collect::<Vec<_>>());
 }
 
-/// Uses the list of spiders and the command, with and without a running daemon.
+/// Forgets URLs by the list `forget.key` and by `urlseen forget`, with and without a running
+/// daemon.
 #[test]
-fn listed_urls_pass_once_more() {
+fn urls_on_the_forget_list_pass_once_more() {
     let crawl = Crawl::new().set("forget.max_len=40");
     let all = urls(0..300);
     crawl.push(&all);
@@ -121,9 +126,9 @@ fn listed_urls_pass_once_more() {
     crawl.push(&all);
     wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
 
-    // There is no room for all fingerprints, so the others wait.
+    // There is room for only a part of these fingerprints, so the others wait in the list.
     let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
-    wait_until(SOON, "word", || daemon.stderr().contains("forget.max_len"));
+    wait_until(SOON, "message", || daemon.stderr().contains("forget.max_len"));
     assert!(!is_empty(&mut redis));
     drop(daemon);
     assert_eq!(passed(&mut redis), [&all[3], &all[5], &all[7]].map(Clone::clone));

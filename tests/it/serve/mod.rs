@@ -1,4 +1,4 @@
-//! The served protocol, `[serve]`, with real clients.
+//! The Redis protocol that the daemon serves to clients (`[serve]`), with real clients.
 
 mod beside;
 mod bounds;
@@ -102,7 +102,7 @@ fn peak(running: &Running) -> u64 {
     peak.trim().strip_suffix(" kB").unwrap().parse::<u64>().unwrap() >> 10
 }
 
-/// Connection to a server without a client library.
+/// Raw connection to a server, without a client library.
 struct Socket(TcpStream);
 
 impl Socket {
@@ -110,7 +110,7 @@ impl Socket {
         self.0.write_all(bytes.as_ref()).unwrap();
     }
 
-    /// Reads as many bytes as `expected` has, and compares them.
+    /// Reads as many bytes as `expected` has, and returns them as text.
     #[track_caller]
     fn receive(&mut self, expected: &str) -> String {
         let mut bytes = vec![0; expected.len()];

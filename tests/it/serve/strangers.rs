@@ -79,13 +79,14 @@ fn http_ends_a_pipeline_and_a_transaction() {
 }
 
 #[test]
-fn another_protocol_ends_at_its_first_line() {
+fn a_connection_with_another_protocol_ends_at_its_first_line() {
     let served = Served::new("demo");
     let running = served.start();
     let mut known = running.socket();
     known.send("SADD demo kept\r\n");
     assert_eq!(known.receive(":1\r\n"), ":1\r\n");
-    // A hostile server can choose a session ticket with line ends.
+    // This is the start of a TLS handshake. A hostile server can choose its session ticket, so the
+    // ticket can contain line ends and a command.
     let tls: &[u8] = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03ticket";
     for greeting in [tls, b"EHLO a", b"USER anonymous", b"--b", b"X-A: b", b"{a:", b"\0"] {
         let mut socket = running.socket();
@@ -110,7 +111,7 @@ fn closed(mut socket: Socket) {
 }
 
 #[test]
-fn a_silent_stranger_loses_its_place() {
+fn a_client_that_sends_no_whole_command_is_disconnected() {
     let served = Served::new("demo").set("serve.greeting_timeout=200ms").set("serve.max_clients=3");
     let running = served.start();
     let mut known = running.socket();
@@ -131,7 +132,7 @@ fn a_silent_stranger_loses_its_place() {
 }
 
 #[test]
-fn a_stranger_without_the_password_loses_its_place() {
+fn a_client_without_the_password_is_disconnected() {
     let mut served = Served::new("demo").set("serve.greeting_timeout=500ms");
     served.password = Some("a-secret-word");
     let running = served.start();
@@ -155,7 +156,7 @@ fn a_stranger_without_the_password_loses_its_place() {
 }
 
 #[test]
-fn a_silent_client_has_no_buffers() {
+fn silent_clients_take_little_memory() {
     let served = Served::new("demo").set("serve.max_clients=500");
     let running = served.start();
     let command = packed(&["ECHO", &"x".repeat(40_000)]);

@@ -18,8 +18,8 @@ const REFUSED: &str = "-NOPERM urlseen answers only for the keys in serve.keys, 
                        one of them: a filter must not take the URLs of one crawl for those of \
                        another\r\n";
 
-/// Returns the reply of urlseen to a command if it differs. `docs/reference/serve.md` has the
-/// reasons.
+/// Returns urlseen's reply to a command if it differs from the recorded reply.
+/// `docs/reference/serve.md` has the reasons.
 fn different(command: &str) -> Option<String> {
     let refused = |key: &str| REFUSED.replace("KEY", key);
     Some(match command {

@@ -138,8 +138,8 @@ fn paragraphs(page: &str) -> Vec<(usize, String)> {
     found
 }
 
-/// Splits a paragraph after full stops, question marks, exclamation marks and colons that a space
-/// follows. A span of code counts as one word. A link counts as the words of its text.
+/// Splits a paragraph after each full stop, question mark, exclamation mark or colon before a
+/// space. A span of code counts as one word. A link counts as the words of its text.
 fn sentences(paragraph: &str) -> Vec<String> {
     let text = without_code_and_links(paragraph);
     let mut all = vec![String::new()];

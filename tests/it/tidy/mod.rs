@@ -35,7 +35,8 @@ fn rust_files_are_tidy() {
     let files = rust_files();
     assert!(files.iter().any(|file| file.path == "src/lib.rs"), "no sources found");
     report(files.iter().flat_map(rust_problems));
-    // All modules use one convention: a module with parts is the file `mod.rs` in their folder.
+    // All modules use one convention: a module with parts is the file `mod.rs` in the folder of its
+    // parts.
     report(files.iter().filter_map(|file| loose_part(file, &files)));
 }
 
@@ -143,8 +144,8 @@ fn rust_problems(file: &Source) -> Vec<String> {
     problems
 }
 
-/// Returns the line and the number of lines of each function with a body. It relies on rustfmt's
-/// layout.
+/// Returns the first line and the number of lines of each function with a body. This search relies
+/// on rustfmt's layout.
 fn functions(text: &str) -> impl Iterator<Item = (usize, usize)> {
     let lines = text.lines().collect::<Vec<_>>();
     (0..lines.len()).filter_map(move |at| {

@@ -138,7 +138,7 @@ pub(crate) struct Daemon {
     name: String,
     /// Standard error so far, in whole lines.
     said: Arc<Mutex<String>>,
-    /// `None` after the output was taken.
+    /// Thread that reads standard output. `None` after the output was taken.
     stdout: Option<JoinHandle<Vec<u8>>>,
     stderr: JoinHandle<()>,
     _folder: TempDir,
@@ -153,8 +153,8 @@ impl Daemon {
     #[track_caller]
     pub(crate) fn wait_for_line(&mut self, part: &str, deadline: Duration) -> String {
         let found = poll(deadline, || {
-            // The order matters: the output of an ended program is complete when its pipe is
-            // closed.
+            // The end is checked before the lines are read: if the program has ended, these lines
+            // are its whole output.
             let ended = self.stderr.is_finished();
             let line = self.stderr().lines().find(|line| line.contains(part)).map(str::to_owned);
             if line.is_some() || ended { Some(line) } else { None }

@@ -11,8 +11,8 @@ pub(crate) fn discovered() -> String {
     unpack("python-docs-links.txt.gz")
 }
 
-/// Returns the lines of [`discovered`] that are unseen by Scrapy's fingerprints and an exact set,
-/// in order.
+/// Returns those lines of [`discovered`] that are unseen, in order. Scrapy computed the
+/// fingerprints, and an exact set found the unseen ones.
 pub(crate) fn unseen() -> String {
     unpack("python-docs-unseen.txt.gz")
 }

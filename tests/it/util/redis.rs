@@ -59,7 +59,7 @@ impl RedisServer {
         self.spawn();
     }
 
-    /// Restarts the server with more arguments from now on.
+    /// Restarts the server with these arguments in addition. Later restarts use them, too.
     pub(crate) fn restart_with(&mut self, arguments: &[&str]) {
         self.arguments.extend(arguments.iter().map(ToString::to_string));
         self.restart();

@@ -12,7 +12,7 @@ pub(crate) struct Source {
     pub(crate) executable: bool,
 }
 
-/// Folder of the repository.
+/// Returns the folder of the repository.
 pub(crate) fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
@@ -38,7 +38,7 @@ pub(crate) fn pages() -> Vec<Source> {
     pages.map(|path| read(path)).collect()
 }
 
-/// Returns sources, scripts and config.toml, which name pages.
+/// Returns the files that may name pages: sources, scripts and config.toml.
 pub(crate) fn texts() -> Vec<Source> {
     let mut files = files_below(&["src", "tests/it", "benches", "scripts", "integrations"]);
     files.push(root().join("config.toml"));

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 /// Time limit for events that should happen at once, even on a busy machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
-/// Pause between two looks at the condition.
+/// Pause between two checks of the condition.
 const POLL: Duration = Duration::from_millis(2);
 
 /// Waits until `condition` returns true.
