@@ -95,8 +95,8 @@ fn host_of(authority: &str) -> Option<&str> {
 fn refusal(host: &str) -> String {
     let host = printable(host.as_bytes(), Some(SHOWN));
     format!(
-        "this endpoint does not answer to the host \"{host}\": ask by an IP address or localhost, \
-         or add the name to admin.hosts"
+        "this endpoint does not answer requests for the host \"{host}\": use an IP address or \
+         localhost, or add the name to admin.hosts"
     )
 }
 

@@ -46,7 +46,7 @@ impl View for Daemon {
             return Err(CheckError(format!("the filter is not ready: {phase}")));
         }
         if self.is_shared {
-            let reason = "the filter is in Redis: urlseen check asks it there".to_owned();
+            let reason = "the filter is in Redis: use urlseen check, which asks Redis".to_owned();
             return Err(CheckError(reason));
         }
         check(items, self.items, |fingerprints| {

@@ -62,12 +62,12 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
         let to = match (&args.archive_to_set, new) {
             (Some(key), Some(new)) => {
                 let (new, address) = (HumanCount(new), &config.redis.url);
-                format!("{key} at {address} has them now, {new} are new there")
+                format!("are now in {key} at {address}, and {new} of them are new there")
             }
-            _ => format!("they are those of {}", dir.display()),
+            _ => format!("come from {}", dir.display()),
         };
         format!(
-            "urlseen: {all} fingerprints, computed by {algorithm}: {to}; {left_out} keys are text \
+            "urlseen: {all} fingerprints, computed by {algorithm}, {to}; {left_out} keys are text \
              and left out"
         )
     };

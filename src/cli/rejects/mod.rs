@@ -125,8 +125,8 @@ async fn drop_rejects(
         Some(reason) => {
             let reason = printable(reason.as_bytes(), None);
             format!(
-                "Drop for good the rejects with {reason:?} in their reason, of {count} on \
-                 {rejected}?"
+                "Drop the rejects whose reason contains {reason:?} for good? There are {count} \
+                 rejects on {rejected}."
             )
         }
     };

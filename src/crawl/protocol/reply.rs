@@ -57,7 +57,10 @@ pub enum ScriptError {
         || "it ran out".to_owned(), |holder| format!("it is held by {holder}")))]
     Lease { holder: Option<LeaseHolder> },
     /// The head in Redis is not the head that the batch follows.
-    #[error("the last committed batch in Redis is number {seq:?} ({commit_id:?})")]
+    #[error(
+        "the last committed batch in Redis is number {seq:?} ({commit_id:?}), and not the last one \
+         of this daemon"
+    )]
     Head { seq: String, commit_id: String },
     /// Another program changed the source after the batch was read.
     #[error("another program changed {what}")]

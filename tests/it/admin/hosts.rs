@@ -19,8 +19,8 @@ fn a_request_for_an_unknown_host_name_is_refused() {
         assert_eq!(answer.status, 421, "{path}: {answer:?}");
         assert_eq!(
             answer.body,
-            "this endpoint does not answer to the host \"evil.example\": ask by an IP address or \
-             localhost, or add the name to admin.hosts\n"
+            "this endpoint does not answer requests for the host \"evil.example\": use an IP \
+             address or localhost, or add the name to admin.hosts\n"
         );
     }
     for host in [

@@ -111,7 +111,8 @@ fn rejects_are_dropped_only_after_a_confirmation() {
         (&["drop"][..], "Drop 3 rejects on demo:rejected for good?"),
         (
             &["drop", "--reason", NO_TAB],
-            "Drop for good the rejects with \"no tab\" in their reason, of 3 on demo:rejected?",
+            "Drop the rejects whose reason contains \"no tab\" for good? There are 3 rejects on \
+             demo:rejected.",
         ),
     ] {
         let output = lists.run(arguments).stdin("y\n").output();
