@@ -32,9 +32,8 @@ The table has the processor time of an item, for each part of the work: Redis's 
 daemon's threads for network and log (*link*), and its filter threads. In the measurement, all
 these threads share two cores. So the processor time of an item sets the highest possible rate:
 *possible items/s* is the rate at which no core would ever wait. The measured rate is lower,
-because threads wait for one another. The mover has only two threads,
-and each of them has a core. If Redis has a machine of its own, only the column of Redis sets the
-limit.
+because threads wait for one another. The mover has only two threads, and each of them has a core.
+If Redis has a machine of its own, only the column of Redis sets the limit.
 
 - *Redis* does the same work for urlseen as for the mover. In addition, it runs one script for
   each batch. The script checks the lease, the head (the number of the last commit) and the
@@ -43,7 +42,7 @@ limit.
   pass through Lua.
 - *Link* is mostly work of the operating system. It receives and sends bytes, and puts the thread
   to sleep and wakes it, which costs more in a virtual machine. The rest of the work finds the
-  ends of items. It also copies each item once to the log and once to the commit.
+  ends of items. For each unseen item, it also writes once to the log and once to the commit.
 - *Filter* for `tab` items is two cache lines for each item, which must come from memory. For
   `url` items it is mostly the fingerprint: the canonical URL, and SHA-1 with the processor's own
   instructions. The section "Kernels" measures both parts alone.
@@ -159,9 +158,9 @@ client.
 With the filters of other projects, the script takes much of this time. For example, a pyreBloom
 filter has 27 bits for an item. `BITFIELD_RO` takes under half a microsecond to read a bit, and
 `BITFIELD` takes as long to set one. Lua takes twice that time to pass the three or four arguments
-to the command. The reason is that Lua makes and frees an object for each argument. A filter with fewer bits
-for an item takes less time. `native` also takes less time, because a script reads and writes its
-blocks whole.""",
+to the command. The reason is that Lua makes and frees an object for each argument. A filter with
+fewer bits for an item takes less time. `native` also takes less time, because a script reads and
+writes its blocks whole.""",
     ),
     "crawl": (
         "Whole crawls",
