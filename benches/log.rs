@@ -36,7 +36,7 @@ const STOCK: &str = "stock";
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Mode {
     Kept(Fsync),
-    /// `fsync = "interval"`, while snapshots are written all the time.
+    /// Log with `fsync = "interval"`, while the daemon writes a snapshot.
     Snapshot,
 }
 

@@ -1,6 +1,7 @@
-//! Moves the new items of one list in Redis to another, with other projects' filters. The
-//! conditions are the best for these filters: precomputed fingerprints, no crash safety, and
-//! several batches in flight. `scripts/bench-peers` runs this program beside programs in Python:
+//! Moves items from one list in Redis to another. A filter of another project finds the new items,
+//! and only these are moved. The conditions are the best for such a filter: precomputed
+//! fingerprints, no crash safety, and several batches in flight. `scripts/bench-peers` runs this
+//! program beside programs in Python:
 //!
 //! ```text
 //! peers SOCKET SOURCE SINK FILTER BATCH IN_FLIGHT redisbloom|set|set-of-bytes|pyrebloom:N:P

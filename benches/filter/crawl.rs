@@ -14,7 +14,7 @@ pub struct Crawl {
 }
 
 impl Crawl {
-    /// Returns a crawl that has set the keys below `set`.
+    /// Returns a crawl whose filter already has the keys below `set`.
     pub fn new(set: u64) -> Self {
         Self { asked: 0, set }
     }
@@ -36,7 +36,7 @@ impl Crawl {
     }
 }
 
-/// Mixes the bits of a number: the output of SplitMix64 at this position.
+/// Mixes the bits of a number. The result is the output of SplitMix64 at this position.
 pub fn mixed(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -30,7 +30,7 @@ impl Limit {
         Self { memory, asked: 0 }
     }
 
-    /// Draws `count` lines evenly, for [`Limit::change`].
+    /// Draws the indices of `count` random lines, for [`Limit::change`].
     pub fn places(&mut self, count: usize) -> Vec<u32> {
         let lines = (self.memory.len() / size_of::<Line>()) as u64;
         let mut place = || {

@@ -1,9 +1,9 @@
 //! Time per key to test and set keys in a filter that is far larger than the processor's cache.
 //! Other sets and the machine's limit are measured beside it.
 //!
-//! Without arguments it measures 100 million keys. `--large` also measures a billion keys, which
-//! takes 21 GiB of memory and 15 minutes. `--between` measures only the effect of other work
-//! between two batches.
+//! Without arguments, the program measures 100 million keys. `--large` also measures a billion
+//! keys, which takes 21 GiB of memory and 15 minutes. `--between` measures only the effect of other
+//! work between two batches.
 
 mod between;
 mod crawl;

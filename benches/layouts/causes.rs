@@ -120,7 +120,7 @@ pub struct Block {
 /// filter.
 pub fn fullest_block(made_for: u64, error_rate: f64, asked: u64) -> Block {
     let whole = Imooc::new(made_for, error_rate).expect("it can be made");
-    // This filter has one block and the same hashes.
+    // This filter has only one block, and the same hashes as the whole filter.
     let alone = Imooc::new(1_000_000, error_rate).expect("it can be made");
     assert_eq!((alone.strings(), alone.hashes()), (1, whole.hashes()));
 

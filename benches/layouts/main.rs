@@ -78,9 +78,9 @@ fn imooc() {
     for (keys, asked) in [(million, 1e-6), (1000 * million, 1e-8), (2000 * million, 1e-7)] {
         print("blocks", &causes::blocks(keys, asked));
     }
-    // This is the default capacity of the class.
+    // This is the default capacity of imooc's class.
     print("block", &causes::fullest_block(1000 * million, 1e-8, 5 * UNSEEN));
-    // The filter is too empty for an error among this number of unseen keys.
+    // This filter is nearly empty. No error is expected among so few unseen keys.
     count(Filter::Imooc { capacity: 10 * million, error_rate: 1e-4 }, 10 * million, UNSEEN / 10);
 }
 

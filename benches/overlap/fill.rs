@@ -7,7 +7,7 @@ use urlseen_core::filter::native::Native;
 use urlseen_core::filter::{Capacity, Cells, ErrorRate, Seed, ShardId, Shards, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Sizes of two sets A and B: each has `size` keys, and both have `common` keys in common.
+/// Sizes of two sets A and B: each has `size` keys, and `common` keys are in both.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sets {
     pub(super) size: u64,

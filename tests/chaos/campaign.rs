@@ -46,7 +46,7 @@ pub(crate) struct Campaign {
     pub(crate) steps: usize,
     pub(crate) faults: Vec<Kind>,
     pub(crate) place: FilterPlace,
-    /// Keep the folders of rounds with an error.
+    /// True if the folders of rounds with an error are kept.
     pub(crate) keep: bool,
 }
 

@@ -78,7 +78,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Draws the settings. The capacity is set later, from the number of items.
+    /// Draws the settings at random. The capacity is set later, from the number of items.
     pub(crate) fn draw(random: &mut Rng, place: FilterPlace) -> Self {
         Self {
             place,
@@ -97,7 +97,7 @@ impl Settings {
         .with_layout(random)
     }
 
-    /// Draws the settings of a filter in Redis.
+    /// Draws the settings that only a filter in Redis has.
     fn with_layout(mut self, random: &mut Rng) -> Self {
         if self.place == FilterPlace::Redis {
             self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
@@ -166,7 +166,7 @@ pub(crate) struct Runner {
     pub(crate) folder: PathBuf,
     pub(crate) redis: SocketAddr,
     pub(crate) settings: Settings,
-    /// Number of times that the storage folder was moved.
+    /// Number of times that another storage folder replaced the one before.
     moves: u32,
 }
 

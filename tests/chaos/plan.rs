@@ -75,7 +75,7 @@ impl Kind {
     }
 }
 
-/// Weights of the kinds for drawing.
+/// Kinds of faults. Each is drawn in proportion to its weight.
 const WEIGHTS: &[(Kind, u32)] = &[
     (Kind::KillDaemon, 220),
     (Kind::KillInRecovery, 80),

@@ -88,7 +88,8 @@ impl Process {
         self.said.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Returns the exit status, if the child has ended. Its output is complete then.
+    /// Returns the exit status, if the child has ended. In this case, the child's output is
+    /// complete.
     pub(crate) fn ended(&mut self) -> Result<Option<ExitStatus>> {
         let status = self.child.try_wait().context("a child cannot be waited for")?;
         if status.is_some() {

@@ -209,8 +209,8 @@ impl Server {
     }
 
     /// Cuts an incomplete transaction off the end of the append-only file. If the file ends within
-    /// a command, Redis 7.0 keeps the start of the transaction and appends to it. The start after
-    /// the next would execute the result.
+    /// a command, Redis 7.0 keeps the incomplete transaction and appends new commands after it.
+    /// When Redis starts the second time, it would execute this mixture.
     fn repair(&self) -> Result<()> {
         let manifest = self.folder.join("appendonlydir/appendonly.aof.manifest");
         let mut command = Command::new("redis-check-aof");

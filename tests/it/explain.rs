@@ -163,7 +163,8 @@ fn an_explanation_asks_the_daemon_or_its_folder() {
     drop(daemon);
 }
 
-/// Without its log, the folder gives no certain answer.
+/// If the log does not name a URL, the answer "seen" is not certain. The probability that it is
+/// wrong depends on the fill of the filter.
 #[test]
 fn without_a_log_certainty_depends_on_the_fill() {
     let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=0.1");
@@ -174,7 +175,7 @@ fn without_a_log_certainty_depends_on_the_fill() {
         crawl.push(&items);
         crawl.drain();
     }
-    // The log has no false positives.
+    // The log names none of these URLs.
     let mut believed = 0;
     for number in 0..60 {
         let explained = of(&crawl, &format!("http://example.com/other/{number}"));

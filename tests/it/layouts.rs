@@ -119,9 +119,9 @@ fn near(wrong: &Count) {
 }
 
 /// Returns the difference between a count and the number expected from the `computed` rate, in
-/// standard deviations of the binomial distribution. Two differences do not count: the share that
-/// the formula is known to ignore, and three keys. If less than one key is expected, a single key
-/// would be many deviations.
+/// standard deviations of the binomial distribution. Two parts of the difference do not count: the
+/// share that the formula is known to ignore, and three keys. If less than one key is expected, a
+/// single key would be many deviations.
 fn deviations(wrong: u64, asked: u64, computed: f64, inexact: f64) -> f64 {
     let expected = computed * asked as f64;
     let allowed = inexact * expected + 3.0;

@@ -96,7 +96,7 @@ impl Server {
         if reply.as_ref().is_err_and(redis::RedisError::is_io_error) { None } else { Some(reply) }
     }
 
-    /// Sends a command of one line, and returns the reply.
+    /// Sends a command that is written as one line, and returns the reply.
     pub(crate) fn run<T: FromRedisValue>(&self, line: &str) -> T {
         let words: Vec<&str> = line.split_whitespace().collect();
         T::from_redis_value(self.ask(&words).expect(line).expect(line)).expect(line)

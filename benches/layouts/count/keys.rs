@@ -6,7 +6,7 @@ const DIGITS: usize = 40;
 /// Fingerprint in the form that other projects use: 40 hex digits.
 pub type Digits = [u8; DIGITS];
 
-/// Mixes the bits of a number: the output of SplitMix64 at this position.
+/// Mixes the bits of a number. The result is the output of SplitMix64 at this position.
 fn mixed(number: u64) -> u64 {
     let z = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);

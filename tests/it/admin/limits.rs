@@ -1,4 +1,4 @@
-//! Limits of the endpoint against slow and greedy clients.
+//! Limits that protect the admin endpoint from slow and greedy clients.
 
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;

@@ -41,7 +41,7 @@ impl Section {
     }
 }
 
-/// Crawl that leaves urlseen by the guide. It has its own folder.
+/// Crawl that goes back from urlseen to Scrapy as the guide says. It has its own folder.
 struct Leaver {
     server: RedisServer,
     folder: TempDir,

@@ -1,5 +1,5 @@
-//! The daemon with an exact filter. After any kill, it drops exactly the fingerprints that have
-//! passed. A forgotten fingerprint is removed from the filter.
+//! The daemon with an exact filter. After any kill, it drops exactly the items whose fingerprints
+//! have passed before. A forgotten fingerprint is removed from the filter.
 
 use rustix::process::Signal;
 use serde_json::Value;

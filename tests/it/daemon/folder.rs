@@ -165,7 +165,8 @@ fn the_default_folder_of_an_earlier_version_is_refused() {
         }
         assert!(!own.exists());
     }
-    // Each remedy must work. A folder that exists already must work, too.
+    // Each remedy in the message must work. A new default folder that exists already must work,
+    // too.
     let output = run(&["storage.dir=other"]);
     assert_eq!(output.code(), Some(0), "{output:?}");
     fs::create_dir(folder.path().join("storage")).unwrap();

@@ -207,7 +207,8 @@ fn held_requests_are_listed_and_requeued_without_a_daemon() {
     let requeued = crawl.command("held requeue", &["a#1"]).output();
     assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
     assert_eq!(crawl.list(SINK), [b"http://example.com/0", b"http://example.com/2"]);
-    // Without the name of a consumer, the command watches all consumers for the time-out.
+    // Without the name of a consumer, the command watches the heartbeats of all consumers for the
+    // length of the time-out.
     let requeued = crawl.command("held requeue", &[]).output();
     assert_eq!(requeued.text(), "1 requests are back in demo:unseen\n");
     assert_eq!(crawl.connection().exists::<_, u64>(CONSUMERS).unwrap(), 0);

@@ -24,7 +24,8 @@ fn an_item_pushed_into_an_idle_crawl_passes_at_once() {
     }
     latencies.sort_unstable();
     println!("p50 {:?}, p99 {:?}", latencies[25], latencies[49]);
-    // One wait lasts a second. If items had to wait for its end, 50 items would take half a minute.
+    // The daemon waits for items up to a second at a time. If items had to wait for the end of this
+    // second, 50 items would take half a minute.
     let total: Duration = latencies.iter().sum();
     assert!(total < Duration::from_secs(5), "{latencies:?}");
     stop(daemon);

@@ -85,7 +85,7 @@ fn an_idle_daemon_takes_a_deleted_lease_again() {
 fn a_daemon_that_lost_its_lease_to_another_stops() {
     let crawl = Crawl::new();
     let first = crawl.start();
-    // An idle daemon sends its next command under the lease when it renews the lease.
+    // An idle daemon notices the loss of its lease only when it renews the lease.
     crawl.wait_until_idle();
     let () = crawl.connection().del(LEASE).unwrap();
     let mut second = crawl.run(&["--json", "--set", "storage.dir=elsewhere"]).start();
@@ -121,7 +121,8 @@ fn a_daemon_that_was_paused_past_its_lease_commits_nothing_under_it() {
         crawl.wait_for_sink(100);
         stop_process(&daemon);
         let mut connection = crawl.connection();
-        // When Redis has executed a later command, it has executed all earlier ones.
+        // Redis executes commands one after the other. So when it has changed the lease, it has
+        // executed all commands that the paused daemon had sent.
         let mut before: usize = connection.llen(SINK).unwrap();
         let () = match other {
             None => connection.del(LEASE).unwrap(),

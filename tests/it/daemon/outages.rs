@@ -11,7 +11,8 @@ use crate::util::binary::Daemon;
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
 
-/// End of the log line of a failed attempt.
+/// Words near the end of a log line about a failed attempt to use Redis. The length of the pause
+/// follows them.
 const AGAIN: &str = "Trying again in";
 
 /// Waits until the daemon has logged `words` a few times. Checks that the pauses between its

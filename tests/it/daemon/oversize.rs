@@ -32,7 +32,7 @@ fn text() -> Bytes {
     vec![b'x'; 3 << 19]
 }
 
-/// Starts a server with the lowest limit on the size of a request.
+/// Starts a server with [`LEAST`] as its limit.
 fn small_server() -> RedisServer {
     RedisServer::start_with(&["--proto-max-bulk-len", LEAST])
 }
@@ -104,7 +104,7 @@ fn an_item_with_a_too_large_reject_is_kept_beside_the_reject() {
         assert!(items == [control(), control()]);
         assert!(reasons.iter().all(|reason| reason.contains("URL")), "{reasons:?}");
         assert_eq!((crawl.len(SINK), crawl.rejects().len()), (4, 1));
-        // The items after the oversize one pass.
+        // Items that come after the oversize items pass.
         push(&crawl, from_left, &bytes(urls(2, 4)));
         assert_eq!(crawl.drain().counts(), (4, [2, 2, 0, 0]));
     });

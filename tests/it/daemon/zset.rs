@@ -50,7 +50,7 @@ fn the_item_with_the_highest_priority_is_first() {
         crawl.push(&["http://example.com/plain", "0123456789abcdef0123456789abcdef", "a\t b"]);
         crawl.push(&[json(99, "\"high\"")]);
         let summary = crawl.drain();
-        // The tab item is read as a URL.
+        // The item with a tab is read as a URL, and rejected.
         assert_eq!(summary.counts(), (10, [8, 0, 0, 2]), "{summary:?}");
         let reasons = format!("{:?}", crawl.rejects());
         assert!(reasons.contains("the priority is text; a sink that sorts by it"), "{reasons}");

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 /// iterators.
 type Keys = BTreeMap<String, Vec<(i64, Vec<u8>)>>;
 
-/// Substitute for a server. Its connections end with their clients.
+/// Substitute for a server. A connection ends when its client disconnects.
 pub(super) struct Fake {
     folder: TempDir,
     state: Arc<Mutex<State>>,

@@ -16,7 +16,7 @@ use crate::pickles::vectors;
 use crate::util::binary::{Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
-/// Tests the data of scrapy-redis in Redis, with a user who has only read permissions.
+/// Replays the data of scrapy-redis in Redis, as a user who has only read permissions.
 #[test]
 fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     let crawl = Crawl::new();
@@ -50,13 +50,14 @@ fn a_read_only_user_is_enough_for_a_running_scrapy_redis_crawl() {
     assert_eq!(queue.counts("native"), expected, "{queue:?}");
     assert_eq!(queue.report["keys"][0]["type"], "zset");
     assert_eq!(queue.report["forms"]["pickle"], items);
-    // With the members of the dupefilter, half of the items are seen.
+    // The dupefilter has every second fingerprint. The items with these fingerprints are seen.
     let queue =
         replay(&["--key", "demo:requests", "--item", "pickle", "--seen", "demo:dupefilter"]);
     assert_eq!(queue.count("given"), seen.len());
     assert_eq!(queue.count("new"), read.len() - seen.len());
     assert_eq!(queue.counts("native").1[0], read.len() - seen.len());
-    // The dupefilter alone has each of its fingerprints once.
+    // The replay reads the dupefilter twice. Its fingerprints are new the first time, and seen the
+    // second time.
     let set = replay(&["--key", "demo:dupefilter", "--key", "demo:dupefilter"]);
     assert_eq!((set.count("new"), set.count("again")), (seen.len(), seen.len()));
     assert_eq!(set.report["keys"][1]["read"], seen.len());

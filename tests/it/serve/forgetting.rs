@@ -23,7 +23,8 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
             0,
             "all are forgotten already"
         );
-        // A filter of the kind exact removes fingerprints, so it has no list with a bound.
+        // A filter of the kind `exact` removes forgotten fingerprints, so it needs no list of them,
+        // which would have a limit.
         if kind != "exact" {
             let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
             assert!(full.contains("forget.max_len"), "{full}");

@@ -38,7 +38,7 @@ fn different(command: &str) -> Option<String> {
         "BF.RESERVE f 0.001 1000"
         | "BF.RESERVE n 0.01 3 NONSCALING"
         | "BF.RESERVE e 0.01 99999999999" => "-ERR item exists\r\n".to_owned(),
-        // In urlseen, the commands of sets use the same filter.
+        // In urlseen, `SADD` and the other commands of sets use the same filter as `BF.ADD`.
         "SADD f a" => ":0\r\n".to_owned(),
         "SET s str" => unknown("SET", "'s' 'str' "),
         "EXISTS g" => unknown("EXISTS", "'g' "),
@@ -52,7 +52,7 @@ fn unknown(name: &str, arguments: &str) -> String {
     format!("-ERR unknown command '{name}', with args beginning with: {arguments}\r\n")
 }
 
-/// Returns daemons in place of the server of the transcript, one for each of its filters.
+/// Returns the daemons that replace the recorded server, one for each of its filters.
 fn servers() -> Vec<(&'static str, Served)> {
     let bloom = |keys: &str| Served::new(keys).set("filter.kind=redisbloom");
     vec![

@@ -23,7 +23,7 @@ const OPENINGS_MAX: usize = 3;
 const COMMENT_MIN: usize = 22;
 /// Maximum number of words of a sentence in README.md and the guides.
 const SENTENCE_MAX: usize = 30;
-/// Forbidden words, each with its remedy. They are divided into two parts because this file is
+/// Forbidden words, each with its remedy. Each word is written in two parts, because this file is
 /// checked, too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("no", "body"), "programs are not people: name the actor"),

@@ -21,7 +21,7 @@ const LONG_FILE: usize = 600;
 /// Files that contain only one long table.
 const DATA_TABLES: &[&str] = &[];
 
-/// Forbidden words, each with its remedy. They are divided into two parts because this file is
+/// Forbidden words, each with its remedy. Each word is written in two parts, because this file is
 /// checked, too.
 const FORBIDDEN: &[(&str, &str)] = &[
     (concat!("to", "do!("), "write it, or leave it out"),
@@ -194,8 +194,8 @@ fn script_problems(script: &Source) -> Vec<String> {
     problems
 }
 
-/// Returns true if the first line names a shell. A line that names Python is not that of a shell
-/// script.
+/// Returns true if the first line names a shell. If the line also names Python, the script is not a
+/// shell script.
 fn is_shell(script: &Source) -> bool {
     let first = script.text.lines().next().unwrap_or_default();
     first.starts_with("#!") && first.contains("sh") && !first.contains("python")

@@ -78,7 +78,7 @@ fn the_bytes_of_a_push_are_bounded() {
     assert_eq!(consumer.push(["x".repeat(41)]).unwrap_err().kind(), ErrorKind::Limit);
     let mut connection = crawl.connection();
     assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 0);
-    // A push of items without a page is divided into parts.
+    // Unlike `finish`, `push` may divide its items into several commands.
     consumer.push([&large, &large]).unwrap();
     assert!(consumer.finish(&delivery, [&large]).unwrap());
     assert_eq!(connection.llen::<_, usize>(SOURCE).unwrap(), 3);
