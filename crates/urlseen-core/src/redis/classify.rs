@@ -1,8 +1,9 @@
 //! Conversion of errors of the `redis` crate to [`LinkError`].
 //!
-//! Redis begins an error reply with a code, and the code decides. The text after it matters in two
-//! cases: the code is the general `ERR`, or the error was raised inside a script and comes wrapped.
-//! Redis 7 keeps the code and adds a tail:
+//! Redis begins an error reply with a code, and usually the code alone determines the error. The
+//! text after the code matters in two cases. In the first case, the code is the general `ERR`. In
+//! the second case, the error was raised inside a script, and Redis puts other text around it.
+//! Redis 7 keeps the code and adds text at the end:
 //!
 //! ```text
 //! OOM command not allowed when used memory > 'maxmemory'. script: SHA, on @user_script:1.
@@ -17,7 +18,8 @@
 //! ERR Error running script (call to f_SHA): @user_script:1: WRONGTYPE Operation against …
 //! ```
 //!
-//! An error that refuses a whole transaction at `EXEC` comes wrapped, too:
+//! If an error makes Redis refuse a whole transaction at `EXEC`, the reply also has other text
+//! around the error:
 //!
 //! ```text
 //! EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxme…
@@ -50,7 +52,7 @@ impl From<&ServerError> for LinkError {
     }
 }
 
-/// Converts an error that no server sent.
+/// Converts an error that the `redis` crate raised itself.
 fn of_client(error: &RedisError) -> LinkError {
     if error.is_timeout() {
         return LinkError::LostConnection { cause: "no answer in the time allowed".to_owned() };
@@ -70,7 +72,7 @@ fn of_client(error: &RedisError) -> LinkError {
             };
             LinkError::LostConnection { cause }
         }
-        // The crate's own checks make up error replies without a code.
+        // Some checks of the crate raise errors of this kind, without a code.
         ErrorKind::Server(_) => LinkError::Refused {
             code: error.code().unwrap_or("ERR").to_owned(),
             reply: error.detail().unwrap_or_default().to_owned(),
@@ -80,7 +82,7 @@ fn of_client(error: &RedisError) -> LinkError {
     }
 }
 
-/// Returns the error of the operating system inside, if there is one.
+/// Returns the error of the operating system that caused an error of the crate, if there is one.
 fn io_error(error: &RedisError) -> Option<&io::Error> {
     // The crate wraps the cause in an `Arc` that it shares.
     let source = error.source()?;
@@ -117,7 +119,7 @@ fn of_reply(code: &str, reply: &str) -> LinkError {
     }
 }
 
-/// Extracts the error of a script from the reply of Redis 6.2 around it.
+/// Extracts the error of a script from a reply of Redis 6.2 that contains it.
 fn in_script(reply: &str) -> Option<&str> {
     let call = reply.strip_prefix("Error running script (call to f_")?;
     let (_, line) = call.split_once("): @user_script:")?;
@@ -133,7 +135,8 @@ fn behind_line(at: &str) -> Option<&str> {
     at.split_once(": ").map(|(_, error)| error)
 }
 
-/// Classifies an error after its wrapping is removed: code and text, or only text.
+/// Classifies an error from which the text around it was removed. It consists of a code and text,
+/// or only of text.
 fn of_wrapped(error: &str) -> LinkError {
     let error = error.strip_prefix('-').unwrap_or(error);
     let (code, rest) = error.split_once(' ').unwrap_or((error, ""));

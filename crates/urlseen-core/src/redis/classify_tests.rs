@@ -1,17 +1,18 @@
-//! Replies of real servers, each with the error that it becomes.
+//! Tests with error replies of real servers, each with the error that urlseen makes of the reply.
 
 use super::*;
 use crate::redis::error::Retry;
 
-/// Error that a reply line becomes, by way of the crate's own parser.
+/// Returns the error that urlseen makes of a reply line, after the `redis` crate has parsed the
+/// line.
 fn trouble(line: &str) -> LinkError {
     let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
     value.extract_error().unwrap_err().into()
 }
 
-/// Forms in which an error reaches the caller. Redis 7 sends two: one outside scripts and from
-/// `redis.pcall`, one from `redis.call`. Redis 6.2 sends another form for each of the two calls.
-/// The last form replaces the reply of a whole transaction.
+/// Returns the forms in which servers send an error to the caller of a script. Redis 7 sends two:
+/// one outside scripts and from `redis.pcall`, one from `redis.call`. Redis 6.2 sends another form
+/// for each of the two calls. The last form replaces the reply of a whole transaction.
 fn wrapped(line: &str) -> [String; 6] {
     let call = "ERR Error running script (call to f_a94ea23bc16b)";
     [
@@ -25,7 +26,7 @@ fn wrapped(line: &str) -> [String; 6] {
 }
 
 #[test]
-fn codes_decide_inside_scripts_too() {
+fn a_code_determines_the_error_inside_scripts_too() {
     for (line, expected, retry) in [
         ("LOADING Redis is loading the dataset in memory", LinkError::Loading, Retry::Later),
         (
@@ -137,7 +138,7 @@ fn an_unknown_command_is_named_without_its_arguments() {
 }
 
 #[test]
-fn replies_with_the_general_code_are_told_apart_by_their_text() {
+fn replies_with_the_code_err_are_classified_by_their_text() {
     for (line, expected) in [
         ("ERR max number of clients reached", LinkError::TooManyClients),
         (

@@ -1,6 +1,6 @@
 //! Errors between urlseen and Redis, each with its message.
 
-/// Outcome to expect of a retry, if no configuration changes.
+/// Answer to the question whether a retry can help, if no configuration changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// A retry can help after a while: the server is away, starting, full, busy or changing roles.
@@ -14,7 +14,7 @@ pub enum Retry {
 pub enum Denied {
     /// Command in capitals; a subcommand follows a bar, as in `SCRIPT|LOAD`.
     Command(String),
-    /// Some command in a script. Redis before 7.2 does not name the command.
+    /// A command inside a script. Redis before 7.2 does not name this command.
     CommandInScript,
     /// One of the keys of the command.
     Key,

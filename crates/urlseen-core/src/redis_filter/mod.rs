@@ -1,4 +1,5 @@
-//! Filters in Redis: their definitions, the scripts that judge, and the opening of a filter.
+//! Filters in Redis: their definitions, the scripts that test and add fingerprints, and the opening
+//! of a filter.
 
 pub mod definition;
 pub mod judge;

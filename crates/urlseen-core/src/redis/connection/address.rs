@@ -21,7 +21,7 @@ pub struct RedisAddress {
     place: ConnectionAddr,
     /// Number of the database, as `SELECT` takes it.
     db: u32,
-    /// User and password are never empty.
+    /// Neither the user nor the password is an empty text.
     user: Option<String>,
     password: Option<String>,
 }
@@ -38,7 +38,7 @@ pub enum RedisAddressError {
          password with any of / ? # @ : % in it percent-encoded or in URLSEEN_REDIS_PASSWORD"
     )]
     Unreadable,
-    /// URL of another kind of server.
+    /// Scheme of another kind of server, such as `http`.
     #[error(
         "{found}:// is not Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a \
          socket file"
@@ -93,7 +93,7 @@ impl RedisAddress {
         if address.lacks_password() { Err(RedisAddressError::NoPassword) } else { Ok(address) }
     }
 
-    /// Server on this machine, at the usual port.
+    /// Returns the address of a server on this machine, at the usual port 6379.
     pub fn local() -> Self {
         let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
         Self { scheme: "redis", place, db: 0, user: None, password: None }
@@ -160,7 +160,7 @@ impl RedisAddress {
         self.user.as_deref()
     }
 
-    /// Number of the database.
+    /// Returns the number of the database.
     pub(crate) fn db(&self) -> u32 {
         self.db
     }
@@ -170,7 +170,7 @@ impl RedisAddress {
         matches!(self.place, ConnectionAddr::TcpTls { .. })
     }
 
-    /// Password, only for `AUTH`.
+    /// Returns the password. Only the command `AUTH` may contain it.
     pub fn password(&self) -> Option<&str> {
         self.password.as_deref()
     }
@@ -181,8 +181,8 @@ impl RedisAddress {
     }
 }
 
-/// Makes the error for a scheme. Repeats the text only if it can be a scheme, because it may
-/// contain a password.
+/// Makes the error for an unknown scheme. The error repeats the text only if it has the form of a
+/// scheme, because other text may contain a password.
 fn refused_scheme(found: &str) -> RedisAddressError {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
     if !found.is_empty() && found.len() < 16 && found.chars().all(plain) {

@@ -34,7 +34,7 @@ fn shows_every_part_but_the_password() {
 }
 
 #[test]
-fn keeps_the_login_for_the_connection() {
+fn returns_user_password_and_database_of_a_url() {
     let address = RedisAddress::new("rediss://an%20n:hunter%402@host/7", None).unwrap();
     assert_eq!(address.user(), Some("an n"));
     assert_eq!(address.password(), Some("hunter@2"));
@@ -53,12 +53,12 @@ fn a_separate_password_replaces_the_one_in_the_url() {
 }
 
 #[test]
-fn the_default_equals_its_url() {
+fn the_local_address_equals_its_url() {
     assert_eq!(RedisAddress::new("redis://127.0.0.1:6379/0", None), Ok(RedisAddress::local()));
 }
 
 #[test]
-fn refuses_urls_without_a_meaning() {
+fn refuses_invalid_urls_with_the_reason() {
     use RedisAddressError as E;
     for (url, expected) in [
         ("", E::Unreadable),

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-/// Shortest wait for any jitter, so that attempts never spin.
+/// Minimum of all waits. Without a minimum, a random wait near 0 would cause an attempt at once.
 const SHORTEST: Duration = Duration::from_millis(10);
 
-/// Bound of the first wait, and of all waits.
+/// Upper bound of the first wait, and upper bound of all waits.
 const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(5);
 
 /// Growing waits between attempts. The bound is 50 ms after the first failure and doubles up to 5
 /// s. After that, the bound stays at 5 s.
 ///
-/// Each wait is drawn evenly between 10 ms and the bound ("full jitter"). Many processes that lost
-/// one server therefore do not return all at once.
+/// Each wait is a random time, evenly distributed between 10 ms and the bound ("full jitter"). So
+/// if many processes lose one server, they do not all return at the same time.
 ///
 /// The caller sleeps and draws the numbers, so that tests can check the waits.
 #[derive(Debug, Clone)]
@@ -29,12 +29,13 @@ impl Default for Backoff {
 }
 
 impl Backoff {
-    /// Returns the wait after one more failure. `random` is any evenly drawn number.
+    /// Returns the wait after one more failure. `random` is a random number, evenly distributed
+    /// over all values of its type.
     pub fn next_wait(&mut self, random: u64) -> Duration {
         let span = self.bound.saturating_sub(SHORTEST);
         self.bound = (self.bound * 2).min(LONGEST);
-        // The product of 64 random bits and the span, divided by 2^64, is even and never above the
-        // span.
+        // The product of 64 random bits and the span, divided by 2^64, is evenly distributed and
+        // never above the span.
         let share = (u128::from(random) * span.as_nanos()) >> 64;
         SHORTEST + Duration::from_nanos(u64::try_from(share).unwrap_or(u64::MAX))
     }
@@ -50,9 +51,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Reads the bounds by always drawing the largest number.
+    /// Returns the bounds of the next waits, in milliseconds. The largest random number gives the
+    /// longest wait.
     fn bounds(backoff: &mut Backoff, count: usize) -> Vec<u128> {
-        // This draw is one nanosecond short of the bound.
+        // The longest wait is one nanosecond shorter than the bound.
         (0..count).map(|_| (backoff.next_wait(u64::MAX).as_nanos() + 1) / 1_000_000).collect()
     }
 
@@ -63,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn a_success_starts_over() {
+    fn a_success_resets_the_bound() {
         let mut backoff = Backoff::default();
         bounds(&mut backoff, 9);
         backoff.reset();

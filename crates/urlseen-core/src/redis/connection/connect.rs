@@ -16,9 +16,9 @@ use crate::storage::descriptors;
 pub struct Timeouts {
     /// Limit for opening a connection, from the name look-up to the reply to the login.
     pub connect: Duration,
-    /// Limit for the silence of Redis while commands wait for replies. The limit must be longer
-    /// than the wait of any `BLMOVE`, and than the longest script of any client: Redis answers
-    /// nothing while a script runs.
+    /// Limit for the time in which Redis sends nothing while commands wait for replies. The limit
+    /// must exceed the longest wait of a `BLMOVE`. It must also exceed the run time of the longest
+    /// script of any client, because Redis answers nothing while a script runs.
     pub response: Duration,
 }
 
@@ -36,7 +36,8 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
         log_in(address, Link::over(stream, timeouts.response)).await
     };
     tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
-        // A server without TLS takes the handshake for a command, and waits for its end.
+        // A server without TLS reads the handshake as a command, and waits for the end of that
+        // command.
         let plain = if address.is_tls() { " (a port without TLS never gives one)" } else { "" };
         Err(LinkError::Unreachable {
             address: address.to_string(),
@@ -115,7 +116,8 @@ fn of_auth(address: &RedisAddress, trouble: LinkError) -> LinkError {
     }
 }
 
-/// Converts an error reply to `SELECT`. A plain refusal means a number out of range.
+/// Converts an error reply to `SELECT`. A refusal with a general code means that the number is out
+/// of range.
 fn of_select(address: &RedisAddress, trouble: LinkError) -> LinkError {
     match trouble {
         LinkError::Refused { .. } => LinkError::NoSuchDatabase { db: address.db() },

@@ -3,7 +3,8 @@
 use crate::redis::hash_tag::tagged;
 use crate::redis::held;
 
-/// Keys of a crawl. urlseen names the keys before `source`; the configuration names the other keys.
+/// Keys of a crawl. urlseen itself names the keys from `lease` to `record`; the configuration names
+/// the other keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Keys {
     /// String: holder of the lease.
@@ -12,13 +13,15 @@ pub struct Keys {
     pub state: String,
     /// List: claimed items that are not committed yet.
     pub processing: String,
-    /// List: claimed items, under the name that earlier versions used.
+    /// List: claimed items that are not committed yet, under the name of this list in earlier
+    /// versions.
     pub earlier_processing: String,
-    /// List: rejects that an operator is sorting.
+    /// List: rejects that a running `urlseen rejects` has moved here to sort them.
     pub rejects_aside: String,
-    /// List: rejects of items that are too large for their rejects, each followed by its item.
+    /// List: rejects that do not contain their item, because it is too large. Each reject is
+    /// followed by its item.
     pub oversize: String,
-    /// List: claimed keys to forget that are not yet forgotten.
+    /// List: keys that the daemon has claimed from `forget` and not yet forgotten.
     pub forgetting: String,
     /// Hash: crawl record for producers and consumers.
     pub record: String,
@@ -28,7 +31,7 @@ pub struct Keys {
     pub sink: String,
     /// List: rejects of items that could not be read.
     pub rejected: String,
-    /// List: keys that are to be forgotten.
+    /// List: keys that the filter is to forget.
     pub forget: String,
 }
 

@@ -13,13 +13,13 @@ pub const LEASE: Duration = Duration::from_secs(15);
 /// Time between renewals. Two renewals may be lost before the lease ends.
 pub const RENEWAL: Duration = Duration::from_secs(5);
 
-/// Time before the end of a lease at which the lease counts as lost if no renewal succeeded.
-/// Earlier commands arrive in time, or Redis refuses them.
+/// Safety margin: without a successful renewal, a lease counts as lost this long before its end.
+/// Commands that were sent earlier arrive in time, or Redis refuses them.
 pub const MARGIN: Duration = Duration::from_secs(2);
 
-/// Value of a held lease: a random number of the run, and a random number of the connection. A run
-/// takes the lease over from its own earlier connections. Redis can then refuse late commands of
-/// those connections.
+/// First part of the value of a lease: a random number of the run, and a random number of the
+/// connection. On a new connection, a run takes the lease over from its own earlier connection.
+/// Redis can then refuse late commands of the earlier connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Token(String);
 

@@ -1,15 +1,16 @@
 //! Limits on the bytes that a server accepts at once.
 //!
 //! `proto-max-bulk-len` limits one argument of a command. `client-query-buffer-limit` limits the
-//! commands of a connection that wait; since Redis 7.0 that includes a whole transaction. A server
-//! that receives more closes the connection.
+//! received commands of a connection that Redis has not run yet. Since Redis 7.0, this includes all
+//! commands of a transaction. A server that receives more closes the connection.
 
 use redis::cmd;
 
 use super::link::Link;
 use crate::redis::error::LinkError;
 
-/// Number of bytes beside the item in an argument, for the score of a sorted set.
+/// Maximum number of bytes that an argument has in addition to its item: the score for a sorted
+/// set.
 const BESIDE: usize = 64;
 
 /// Number of bytes of a transaction in addition to its items.
@@ -45,10 +46,11 @@ impl Limits {
 
 /// Computes the limits from the two settings.
 const fn of(bulk: usize, buffer: usize) -> Limits {
-    // The commit of a list names its last item twice.
+    // The commit to a list sends its last item twice, so an item may fill half of the buffer.
     let half = (buffer / 2).saturating_sub(FRAME);
     let word = (if bulk < half { bulk } else { half }).saturating_sub(BESIDE);
-    // The reject of an unreadable item is up to six times as long as the item.
+    // The reject of an unreadable item is up to six times as long as the item, so a batch may fill
+    // an eighth.
     Limits { word, batch: buffer / 8, is_told: true }
 }
 

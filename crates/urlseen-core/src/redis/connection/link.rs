@@ -33,27 +33,29 @@ const READ: usize = 256 << 10;
 /// Minimum free space in the buffer for the next read.
 const ROOM: usize = 16 << 10;
 
-/// Bytes of memory that stay allocated for later commands.
+/// Maximum number of bytes of memory that stay allocated for later commands.
 const KEPT: usize = 1 << 20;
 
-/// Pipelined connection. The link sends commands when its user waits for the next reply, and
-/// returns the replies in order. The content of a reply stays in the receive buffer.
+/// Connection with pipelined commands. The link sends the queued commands when its user waits for
+/// the next reply, and returns the replies in order. The content of a reply stays in the receive
+/// buffer.
 pub struct Link {
     stream: Box<dyn Stream>,
-    /// Commands to be written, of which the first `written` bytes are out.
+    /// Queued commands, of which the first `written` bytes are already sent.
     out: Vec<u8>,
     written: usize,
-    /// Bytes read, from the start of the oldest reply.
+    /// Received bytes, from the start of the oldest reply that the user has not received yet.
     buffer: BytesMut,
-    /// Progress of reading that reply.
+    /// Progress of reading the oldest reply in `buffer`.
     scan: ReplyScan,
     /// Length of the longest recent reply.
     longest: usize,
-    /// Number of server replies that each waiting command takes.
+    /// Number of replies that are still missing for each waiting command. A transaction has several
+    /// replies.
     waiting: VecDeque<usize>,
-    /// First error among the replies of the current command, without the last one.
+    /// First error among the replies to the oldest waiting command, except its last reply.
     error: Option<Reply>,
-    /// Limit for the silence of the server while commands wait.
+    /// Maximum time for which the server may send nothing while commands wait.
     silence: Duration,
     heard: Instant,
     /// Time of the next check for silence.
@@ -69,8 +71,8 @@ pub struct Reply {
 }
 
 impl Link {
-    /// Wraps an open stream, such as the end of a simulated server. The
-    /// connection counts as lost if commands wait and the server is silent for `silence`.
+    /// Wraps an open stream, such as a stream to a simulated server. The connection counts as lost
+    /// if commands wait and the server sends nothing for the time `silence`.
     pub fn over(
         stream: impl AsyncRead + AsyncWrite + Send + Unpin + 'static,
         silence: Duration,
@@ -128,9 +130,9 @@ impl Link {
         redis::cmd("EXEC").write_packed_command(&mut self.out);
     }
 
-    /// Waits for the reply to the oldest command, or for ever if no command waits. Dropping the
-    /// future loses nothing. After [`LinkError::LostConnection`] and [`LinkError::Garbled`] the
-    /// link is unusable.
+    /// Waits for the reply to the oldest command, or for ever if no command waits. If the future is
+    /// dropped, no reply is lost. After [`LinkError::LostConnection`] and [`LinkError::Garbled`]
+    /// the link is unusable.
     pub async fn receive(&mut self) -> Result<Reply, LinkError> {
         let reply = self.next().await?;
         if reply.is_error() { Err(reply.into_value().expect_err("it is one")) } else { Ok(reply) }
@@ -167,7 +169,7 @@ impl Link {
             // A server with much to send may read nothing until its replies are read, so do both.
             let _ = self.poll_write(context)?;
             let Some(replies) = self.waiting.front_mut() else {
-                // Only the end of the connection can still arrive.
+                // No reply is due, so only the end of the connection can arrive.
                 match self.poll_read(context)? {
                     Poll::Ready(()) => continue,
                     Poll::Pending => return Poll::Pending,
@@ -292,7 +294,8 @@ fn unreadable(malformed: ReplyError) -> RedisError {
     (ErrorKind::Parse, "unreadable", malformed.to_string()).into()
 }
 
-/// Lets the crate's pipelines and scripts use the link. No command may wait for its reply.
+/// Lets pipelines and scripts of the `redis` crate use the link. They require that no other command
+/// waits for its reply.
 impl ConnectionLike for Link {
     fn req_packed_command<'a>(&'a mut self, command: &'a Cmd) -> RedisFuture<'a, Value> {
         Box::pin(async move {

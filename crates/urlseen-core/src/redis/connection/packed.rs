@@ -1,17 +1,18 @@
-//! Commands in the form that goes over the network.
+//! Commands in the form in which they are sent over the network.
 
-/// Command that is written once, argument by argument. A [`redis::Cmd`] stores the arguments and
-/// writes them again when it is sent. This form is cheaper for commands that carry items.
+/// Command that is written argument by argument, directly in the form in which it is sent. A
+/// [`redis::Cmd`] stores the arguments first, and writes them again to send them. For commands with
+/// many items, this type is cheaper.
 ///
 /// <https://redis.io/docs/latest/develop/reference/protocol-spec/>
 #[derive(Debug)]
 pub struct Packed {
     bytes: Vec<u8>,
-    /// Announced arguments that are not written yet.
+    /// Number of announced words that are not written yet.
     missing: usize,
 }
 
-/// Maximum number of bytes of a length: a sign, 20 digits, and the end of a line.
+/// Maximum number of bytes for a length: its type (`*` or `$`), 20 digits, and the end of the line.
 const LENGTH: usize = 23;
 
 impl Packed {
@@ -38,7 +39,7 @@ impl Packed {
     /// Returns the bytes of the complete command.
     ///
     /// # Panics
-    /// Panics if words are missing: Redis would take the next command for them.
+    /// Panics if words are missing: Redis would read the next command as these words.
     pub(super) fn bytes(&self) -> &[u8] {
         assert_eq!(self.missing, 0, "as many words as announced");
         &self.bytes
@@ -72,7 +73,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn it_equals_the_command_of_the_crate(
+        fn a_packed_command_equals_that_of_the_redis_crate(
             words in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..300), 1..20),
         ) {
             let packed: Packed = words.iter().map(Vec::as_slice).collect();
@@ -84,7 +85,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "as many words as announced")]
-    fn it_is_not_sent_before_it_is_complete() {
+    fn a_command_with_missing_words_cannot_be_sent() {
         let mut packed = Packed::new(2, 0);
         packed.word(b"RPUSH");
         packed.bytes();

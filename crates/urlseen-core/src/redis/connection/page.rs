@@ -1,5 +1,5 @@
-//! Pages of a scan (`SSCAN`) and entries of a stream (`XRANGE`), whose strings stay in the receive
-//! buffer.
+//! Readers for the replies to `SSCAN` (members of a set) and `XRANGE` (entries of a stream). The
+//! strings of a reply stay in the receive buffer.
 
 use std::ops::Range;
 
@@ -24,17 +24,17 @@ pub(super) fn page(reply: &[u8], places: Places) -> Option<(u64, Vec<Range<usize
 pub struct Entries {
     /// Bytes that contain the values.
     pub bytes: Bytes,
-    /// Ids of the entries. Each has the milliseconds in its upper half, and the number in its lower
-    /// half.
+    /// Ids of the entries. The upper 64 bits are the part before the `-`, the time in milliseconds.
+    /// The lower 64 bits are the part after it.
     pub ids: Vec<u128>,
-    /// Position of the value of each entry; empty if the entry has no value.
+    /// Position of the value of each entry; empty if the entry lacks the field.
     pub values: Vec<Range<usize>>,
     /// Number of bytes of the largest entry, with all of its fields.
     pub largest: usize,
 }
 
-/// Reads the entries of a stream, with the value of the first field of this name. Returns `None`
-/// for any other reply.
+/// Reads the entries of a stream. For each entry, finds the value of its first field with the name
+/// `field`. Returns `None` for any other reply.
 pub(super) fn entries(reply: Bytes, places: &Places, field: &[u8]) -> Option<Entries> {
     let Places { strings, arrays } = places;
     let (whole, arrays) = arrays.split_first()?;

@@ -1,6 +1,6 @@
 //! Reader that finds the end of a reply and the strings in the reply, so that items stay in the
-//! receive buffer. It knows only arrays and strings of the Redis protocol (RESP2). The `redis`
-//! crate reads all other replies.
+//! receive buffer. The reader finds only arrays and strings of the Redis protocol (RESP2). The
+//! `redis` crate reads the content of all other replies.
 //!
 //! <https://redis.io/docs/latest/develop/reference/protocol-spec/>
 
@@ -9,17 +9,18 @@ use std::ops::Range;
 /// Longest accepted string. `proto-max-bulk-len` is 512 MB by default, and can be raised.
 const STRING_MAX: usize = 1 << 32;
 
-/// Maximum number of elements of an array: a list holds no more.
+/// Maximum number of elements of an array: a Redis list cannot hold more.
 const ARRAY_MAX: usize = 1 << 32;
 
 /// Deepest accepted nesting of arrays. Replies to the commands used here have at most two levels.
 const DEPTH_MAX: usize = 8;
 
-/// Longest accepted line: a length, a number, or an error with the whole message of a script.
+/// Longest accepted line, in bytes. A line is a length, a number, or an error with the whole
+/// message of a script.
 const LINE_MAX: usize = 64 << 10;
 
-/// Maximum number of elements to reserve memory for before they arrive, because a peer can announce
-/// any number.
+/// Maximum number of elements for which memory is reserved before they arrive. A faulty server can
+/// announce any number.
 const RESERVE_MAX: usize = 100_000;
 
 /// Error for bytes that are not a reply.
@@ -30,16 +31,16 @@ pub(super) struct ReplyError {
     at: usize,
 }
 
-/// Progress of reading a reply that arrives in pieces. No byte is read twice.
+/// Progress of reading a reply that arrives in pieces. No complete element is read twice.
 #[derive(Debug, Default)]
 pub(super) struct ReplyScan {
     /// Position of the next element.
     at: usize,
     /// Number of missing elements of each open array.
     missing: Vec<usize>,
-    /// Strings and arrays so far, while the reply holds nothing else.
+    /// Positions of the strings and arrays so far. Used only while `is_mixed` is false.
     places: Places,
-    /// True once the reply holds anything else.
+    /// True once the reply holds anything except an array of strings and arrays.
     is_mixed: bool,
 }
 
@@ -79,8 +80,9 @@ struct ReplyLine<'a> {
 }
 
 impl ReplyScan {
-    /// Continues to read a reply. `bytes` are its first bytes, and never fewer than in the call
-    /// before. Returns `None` until the reply is complete. The next call then begins a new reply.
+    /// Continues to read a reply. `bytes` are all bytes of the reply that have arrived, at least as
+    /// many as in the call before. Returns `None` until the reply is complete. The next call then
+    /// begins a new reply.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
         loop {
             // Nearly all content is short strings.
@@ -235,7 +237,7 @@ mod tests {
 
     use super::*;
 
-    /// Reads one reply, of which each step adds `step` bytes.
+    /// Reads one reply that arrives in steps of `step` bytes.
     fn read(bytes: &[u8], step: usize) -> Result<Option<Frame>, ReplyError> {
         let mut scan = ReplyScan::default();
         let steps = (0..bytes.len()).step_by(step).chain([bytes.len()]);
@@ -345,8 +347,8 @@ mod tests {
             prop_assert_eq!(found, strings);
         }
 
-        /// Any bytes are read or refused in the same way for every split, and all that is found
-        /// lies within them.
+        /// The reader accepts or refuses any bytes in the same way, however they are split into
+        /// pieces. All strings that it finds lie within the reply.
         #[test]
         fn any_bytes_are_read_the_same_for_any_split(
             bytes in "([$*:+-][0-9-]{0,3}(\r\n|\n|\r)?[a-z$*]{0,4}(\r\n)?){0,12}",

@@ -18,7 +18,7 @@ use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore, 
 
 use crate::storage::descriptors;
 
-/// Time after which the system probes a silent TCP connection, and between probes.
+/// Silence after which the operating system probes a TCP connection, and time between two probes.
 const KEEPALIVE: Duration = Duration::from_secs(15);
 
 /// Transport for the bytes of a connection.
@@ -26,8 +26,8 @@ pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
-/// Opens a stream to a server. A fault of a certificate or a handshake is a [`rustls::Error`]
-/// inside the error.
+/// Opens a stream to a server. If a certificate or a TLS handshake is faulty, the returned error
+/// contains a [`rustls::Error`].
 pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
     match place {
         ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
@@ -48,7 +48,7 @@ pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> 
 /// Opens a TCP connection to the first of the host's addresses that answers.
 async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     let stream = TcpStream::connect((host, port)).await?;
-    // Commands are written whole, so there is no reason to delay a packet.
+    // Each command is written as a whole, so there is no reason to delay a packet.
     stream.set_nodelay(true)?;
     let keepalive = TcpKeepalive::new().with_time(KEEPALIVE).with_interval(KEEPALIVE);
     SockRef::from(&stream).set_tcp_keepalive(&keepalive)?;
@@ -56,7 +56,7 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
 }
 
 /// Returns true if the server ended the connection because the client has no certificate. Servers
-/// with TLS 1.3 report that after the handshake, in place of their first reply.
+/// with TLS 1.3 report this after the handshake, in place of their first reply.
 pub(in crate::redis) fn wants_certificate(error: &io::Error) -> bool {
     alert(error) == Some(AlertDescription::CertificateRequired)
 }

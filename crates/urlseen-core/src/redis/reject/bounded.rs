@@ -1,13 +1,14 @@
-//! Builder of text with a maximum length.
+//! Buffer for text with a maximum length.
 
 use std::io;
 
-/// Minimum of the output limit, in bytes. No limit of Redis can be set lower.
+/// Smallest result of `most_made`, in bytes. Redis does not allow its own limits on sizes to be set
+/// lower.
 pub(crate) const SMALL: usize = 1 << 20;
 
-/// Returns the maximum size of the output for an item of `len` bytes: its replacement or its
-/// reject. The limit bounds memory, because an escape turns one byte into six, and a pickle can
-/// repeat values.
+/// Returns the maximum size, in bytes, of text that urlseen makes of an item of `len` bytes. Such
+/// text is the reject of the item, or the item in another form. The limit is needed because an
+/// escape turns one byte into six, and a pickle can repeat values.
 pub fn most_made(len: usize) -> usize {
     len.saturating_mul(2).max(SMALL)
 }
@@ -24,7 +25,7 @@ pub struct Bounded {
 pub struct TooLong;
 
 impl Bounded {
-    /// Starts empty, with room for at most `most` bytes.
+    /// Creates an empty buffer for at most `most` bytes.
     pub fn new(most: usize) -> Self {
         Self { bytes: Vec::new(), most }
     }

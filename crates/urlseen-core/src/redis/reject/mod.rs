@@ -1,4 +1,4 @@
-//! Rejects: records of items that could not be read, kept for people.
+//! Rejects: records of items that urlseen could not read, stored for people.
 
 pub mod bounded;
 
@@ -13,7 +13,7 @@ use sha1::{Digest, Sha1};
 
 use crate::redis::reject::bounded::Bounded;
 
-/// Number of bytes of an oversize item that its reject shows.
+/// Number of bytes at the start of an oversize item that its reject shows.
 const BEGINNING: usize = 512;
 
 /// Maximum size of a reason in bytes, because some reasons repeat parts of the item.
@@ -28,16 +28,16 @@ const REASON: usize = 2048;
 pub struct Reject {
     /// Reason why the item could not be read.
     pub reason: String,
-    /// Time when the item was judged, in RFC 3339.
+    /// Time when the item was rejected, in RFC 3339.
     pub time: String,
     /// Content of the item, or its description.
     pub item: RejectedItem,
 }
 
-/// Item of a reject, whole or only described.
+/// Item of a reject: the whole item, or only a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RejectedItem {
-    /// Whole item as it was claimed.
+    /// Whole item, as the daemon claimed it from the source.
     Whole(Vec<u8>),
     /// Description of an item too large for a reject. The item is stored after the reject.
     Oversize {
@@ -186,7 +186,7 @@ mod tests {
 
     const NO_TAB: &str = "there is no tab between a fingerprint and a payload";
 
-    /// Object that contains the item, of any size.
+    /// Writes a reject that contains the item, whatever its size.
     fn to_json(item: &[u8], reason: &str) -> Vec<u8> {
         let written = write(item, &reason, SystemTime::UNIX_EPOCH, usize::MAX);
         assert!(!written.is_oversize);
@@ -219,8 +219,8 @@ mod tests {
     }
 
     #[test]
-    fn an_oversize_item_leaves_its_beginning_length_and_hash() {
-        // (item, most, what it begins with)
+    fn the_reject_of_an_oversize_item_has_beginning_length_and_hash() {
+        // (item, maximum size of a reject with its item, bytes of the item that the reject shows)
         let text = "ü".repeat(400);
         let control = [1; 400];
         let bytes = [0xff; 1000];
@@ -243,7 +243,7 @@ mod tests {
         assert_eq!(sha1(b"abc"), "a9993e364706816aba3e25717850c26c9cd0d89d");
     }
 
-    /// Some reasons repeat a part of the item.
+    /// A reason can be long, because some reasons repeat a part of the item.
     #[test]
     fn a_long_reason_is_cut() {
         let reason = "ü".repeat(100_000);

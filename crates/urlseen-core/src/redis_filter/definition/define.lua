@@ -1,6 +1,6 @@
 -- Defines a filter unless a definition exists, and returns the definition.
--- KEYS: definition, and the name of the definition in earlier versions
--- ARGV: fields and values; none if the script only reads
+-- KEYS: the definition, a hash; name of this hash in earlier versions
+-- ARGV: fields of a new definition and their values; none if the script is only to read
 if redis.call('EXISTS', KEYS[2]) == 1 then
     return redis.error_reply(
         'EARLIER an earlier version of urlseen defined this filter, under ' .. KEYS[2]

@@ -1,5 +1,5 @@
-//! Definition of a filter in Redis: a Redis hash with the parameters that all its users must agree
-//! on.
+//! Definition of a filter in Redis: a Redis hash with the parameters on which all users of the
+//! filter must agree.
 
 use std::collections::BTreeMap;
 
@@ -8,20 +8,22 @@ use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
 /// Script that defines a filter unless a definition exists, and returns the definition. Its
-/// arguments are [`keys`] and [`Definition::words`]. Without words it only reads.
+/// arguments are [`keys`] and [`Definition::words`]. Without words, the script only reads.
 pub const DEFINE: &str = include_str!("define.lua");
 
-/// Key of the hash that defines the filter under `key`.
+/// Returns the key of the hash that defines the filter under `key`.
 pub fn key(key: &str) -> String {
     format!("urlseen:{}:spec", tagged(key))
 }
 
-/// Keys of [`DEFINE`]: the definition of the filter under `key`, and its name in earlier versions.
+/// Returns the keys for [`DEFINE`]: the definition of the filter under `key`, and the name of the
+/// definition in earlier versions.
 pub fn keys(key: &str) -> [String; 2] {
     [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
-/// Prefix of the keys that hold the last answers to a client of the filter under `key`.
+/// Returns the start of the keys that hold the last answers to a client. `key` is the filter's
+/// name, and `client` is a random number of the client.
 pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }
@@ -32,10 +34,11 @@ const VERSION: (&str, &str) = ("version", "1");
 /// The field with the filter's id.
 const ID: &str = "id";
 
-/// The field that marks a filter as being written.
+/// Field that marks a filter as incomplete, while a program writes it.
 const UNFINISHED: &str = "unfinished";
 
-/// Names of the rules of a kind in Redis.
+/// Fields with the two rules of a filter: the rule from keys to bit positions, and the rule from
+/// keys to shards.
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 
 /// The spec of a filter in Redis, and its id: a Redis hash.
@@ -54,18 +57,19 @@ pub struct Definition {
 pub enum Found {
     /// Definition of a complete filter.
     Defined(Definition),
-    /// The id of a filter that is being written.
+    /// Id of an incomplete filter, which a program is writing.
     Unfinished(RandomId),
 }
 
 impl Definition {
-    /// Defines a new filter, with a fresh id, and a seed if it needs one.
+    /// Creates the definition of a new filter, with a random id, and with a random seed if the kind
+    /// needs one.
     pub fn new(spec: &FilterSpec) -> Self {
         let parameters = spec.parameters.seeded(Seed::random);
         Self::of(RandomId::random(), FilterSpec { parameters, ..*spec })
     }
 
-    /// Defines a filter that has an id and a seed already.
+    /// Creates the definition of a filter that already has an id and a seed.
     pub fn of(id: RandomId, spec: FilterSpec) -> Self {
         let rules = spec.parameters.rules().map(str::to_owned);
         Self { id, spec, version: VERSION.1.to_owned(), rules }
@@ -98,7 +102,8 @@ impl Definition {
         Ok(Some(Found::Defined(Self { id: of_id(ID)?, spec, version, rules })))
     }
 
-    /// Returns the field, and its value, that replaces the definition while a filter is written.
+    /// Returns a field and its value, which mark a filter as incomplete. They replace the
+    /// definition while a program writes the filter.
     pub fn mark(id: RandomId) -> [String; 2] {
         [UNFINISHED.to_owned(), id.to_string()]
     }
@@ -111,7 +116,7 @@ impl Definition {
         fields.flat_map(|(name, value)| [name.to_owned(), value]).collect()
     }
 
-    /// Compares the filter with the wanted spec.
+    /// Returns the differences between this definition and the wanted spec.
     pub fn differences(&self, wanted: &FilterSpec) -> Vec<SpecDifference> {
         let mut differences = self.spec.differences(wanted);
         let mut compare = |what, found: &str, wanted: &str| {
@@ -153,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn a_definition_reads_back() {
+    fn a_written_definition_is_read_unchanged() {
         let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
         let set = FilterSpec { parameters: set, ..spec() };
         for ours in [Definition::new(&spec()), Definition::new(&set)] {
@@ -167,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_that_is_missing_is_named() {
+    fn an_error_names_the_missing_field() {
         let ours = fields(&Definition::new(&spec()));
         for name in ["id", "filter.seed", "filter.kind", "filter.capacity", "fingerprint.algorithm"]
         {
@@ -179,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn another_version_and_other_rules_differ() {
+    fn a_definition_with_another_version_or_rules_differs() {
         let mut ours = fields(&Definition::new(&spec()));
         for name in ["version", "the rule of positions", "the rule of shards"] {
             ours.insert(name.to_owned(), "other".to_owned());

@@ -1,4 +1,4 @@
-//! Questions to a filter in Redis about a fingerprint. Questions change nothing.
+//! Questions to a filter in Redis about a fingerprint: Redis commands that only read.
 
 use redis::{FromRedisValue, Pipeline, RedisError, Value};
 
@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 /// Appends the questions about a fingerprint to the pipeline. Returns the number of questions.
 ///
 /// # Errors
-/// The kind has no place for the fingerprint. Then no question is added.
+/// The kind has no bit positions for the fingerprint. Then no question is added.
 pub fn ask(
     pipeline: &mut Pipeline,
     filter: &RedisFilterKeys,

@@ -1,5 +1,6 @@
-//! Parts of a script that judges by a filter in Redis: its functions, and the question. Both come
-//! from the kind ([`RedisKind`](crate::filter::RedisKind)).
+//! Parts of a script that judges items by a filter in Redis: Lua functions, and a question. The
+//! question is the part of the script's arguments that describes the items. Both parts come from
+//! the filter's kind ([`RedisKind`](crate::filter::RedisKind)).
 
 pub mod ask;
 
@@ -22,7 +23,7 @@ const ITEM: usize = 1_500;
 pub struct Judge(Arc<RedisFilterKeys>);
 
 impl Judge {
-    /// Judges by this filter.
+    /// Creates the builder for this filter.
     pub fn new(filter: Arc<RedisFilterKeys>) -> Self {
         Self(filter)
     }
@@ -32,12 +33,13 @@ impl Judge {
         &self.0
     }
 
-    /// Returns the functions that a script calls.
+    /// Returns the text of the Lua functions that a script calls.
     pub fn lua(&self) -> String {
         self.0.kind().lua()
     }
 
-    /// Returns the maximum number of items that one script judges, so that it does not block Redis.
+    /// Returns the maximum number of items that one script may judge, so that it does not block
+    /// Redis for long.
     pub fn most(&self) -> usize {
         (LONGEST / (self.0.kind().cost() + ITEM)).max(1)
     }

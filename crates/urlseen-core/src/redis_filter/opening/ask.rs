@@ -1,4 +1,4 @@
-//! Verdicts of a filter in Redis on fingerprints. The questions change nothing.
+//! Tests of fingerprints by a filter in Redis. The tests change nothing.
 
 use redis::{Pipeline, RedisResult, Value};
 
@@ -15,15 +15,15 @@ const AT_ONCE: usize = 200;
 /// Reason why a fingerprint has no verdict.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Redis failed, or the connection to it.
+    /// Redis or the connection to Redis failed.
     #[error(transparent)]
     Link(#[from] LinkError),
-    /// The kind has no place for the fingerprint.
+    /// The kind has no bit positions for the fingerprint.
     #[error("{fingerprint}: {why}")]
     Placement {
-        /// Fingerprint without a place.
+        /// Fingerprint without bit positions.
         fingerprint: String,
-        /// Reason why the kind has no place for it.
+        /// Reason why the kind has no bit positions for the fingerprint.
         why: PlacementError,
     },
 }
@@ -31,7 +31,7 @@ pub enum AskError {
 /// Returns the filter's verdicts on fingerprints, in their order.
 ///
 /// # Errors
-/// Redis fails, or the kind has no place for a fingerprint.
+/// Redis fails, or the kind has no bit positions for a fingerprint.
 pub async fn verdicts(
     link: &mut Link,
     filter: &RedisFilterKeys,

@@ -7,7 +7,7 @@ use crate::redis::error::LinkError;
 /// Reason why a filter in Redis cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum RedisOpenError {
-    /// Redis failed, or the connection to it.
+    /// Redis or the connection to Redis failed.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// The kind cannot have the configured parameters.
@@ -46,7 +46,7 @@ pub enum RedisOpenError {
          command again, or delete the incomplete filter with urlseen storage drop"
     )]
     Unfinished(String),
-    /// A filter is already at the key of a new one.
+    /// Redis already has a filter at the key of a new one.
     #[error(
         "Redis holds a filter {0} already: choose another filter.key, or delete that filter with \
          urlseen storage drop and filter.place = \"redis\""
@@ -111,12 +111,12 @@ pub enum KeyError {
         /// Maximum length of the string.
         most: u64,
     },
-    /// A key that belongs to another filter.
+    /// The key exists, and only filters of other sizes or variants have such a key.
     #[error("{key} is there, {why}")]
     Foreign {
         /// Key of the other filter.
         key: String,
-        /// Meaning of the key's presence.
+        /// Meaning of an existing key with this name, for people.
         why: &'static str,
     },
     /// The key holds no number.
@@ -130,13 +130,13 @@ pub enum KeyError {
         /// Value that the key holds.
         found: String,
     },
-    /// The filter's record has another size.
+    /// The hash with the filter's parameters states another size.
     #[error(
         "{key} says that {field} is {found}, and the configuration needs {wanted}: the filter was \
          made with another capacity or error rate"
     )]
     Record {
-        /// Key of the filter's record.
+        /// Key of the hash with the parameters.
         key: String,
         /// Field that has another value.
         field: &'static str,
@@ -145,13 +145,13 @@ pub enum KeyError {
         /// The value that it must have.
         wanted: String,
     },
-    /// The filter has bits, but no record.
+    /// The filter has bits, but the hash with its parameters is missing.
     #[error(
         "{key} is missing, in which the filter's project keeps the parameters, but the bits of the \
          filter exist: their meaning is not known. Delete the bits, or choose another filter.key"
     )]
     NoRecord {
-        /// Key of the missing record.
+        /// Key of the missing hash.
         key: String,
     },
 }
@@ -170,7 +170,7 @@ impl RedisOpenError {
     }
 }
 
-/// Writes one item a line.
+/// Writes one item on each line.
 fn list(all: &[impl std::fmt::Display]) -> String {
     all.iter().map(|it| format!("  {it}")).collect::<Vec<_>>().join("\n")
 }

@@ -1,5 +1,5 @@
-//! Opening of a filter in Redis: agreement on the parameters, check of the keys, and check of the
-//! server's memory for the full size.
+//! Functions that open a filter in Redis. They compare its parameters with the configuration, check
+//! its keys, and check that the server has memory for its full size.
 
 mod ask;
 mod error;
@@ -27,7 +27,7 @@ pub use sets::{Members, common};
 use strings::Strings;
 pub use uniting::{Defined, Uniting, page};
 
-/// Configured filter in Redis.
+/// Filter in Redis as the configuration describes it, before it is opened.
 #[derive(Debug, Clone)]
 pub struct Wanted {
     key: String,
@@ -61,7 +61,7 @@ impl Opened {
 }
 
 impl Wanted {
-    /// Configures the filter with this `filter.key`.
+    /// Describes the filter with this `filter.key` and this spec.
     ///
     /// # Errors
     /// The kind cannot be that large, or Redis cannot hold it.
@@ -100,10 +100,10 @@ impl Wanted {
         needs
     }
 
-    /// Opens the filter, and makes a missing filter.
+    /// Opens the filter. If Redis has no filter at the key, creates an empty one.
     ///
     /// # Errors
-    /// Another filter is there, or the server has no room for this one.
+    /// Redis has another filter at the key, or the server has no memory for the filter's full size.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let wanted = Definition::new(&self.spec);
         let opened = self.settle(link, &wanted, None).await?;
@@ -135,7 +135,7 @@ impl Wanted {
     /// empty filter with the same id and seed.
     ///
     /// # Errors
-    /// Another program made another filter in its place.
+    /// Another program has made another filter at the key.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
         let wanted = Definition::of(opened.id, self.seeded(opened.seed));
         let again = self.settle(link, &wanted, Some(opened.id)).await?;
@@ -147,7 +147,8 @@ impl Wanted {
         Ok(again)
     }
 
-    /// Defines the filter as `wanted`, unless it is defined.
+    /// Defines the filter as `wanted`, unless Redis already has a definition, and returns the
+    /// filter. `known` is the filter's id if this process has opened it before.
     async fn settle(
         &self,
         link: &mut Link,
@@ -167,7 +168,8 @@ impl Wanted {
         self.held_to(&found)
     }
 
-    /// Returns the filter with the found definition, if its parameters are the configured ones.
+    /// Returns the filter with the found definition. Fails if the parameters in the definition
+    /// differ from the configured ones.
     fn held_to(&self, found: &Found) -> Result<Opened, RedisOpenError> {
         let found = self.defined(found)?;
         let differences = found.differences(&self.spec);
@@ -178,7 +180,7 @@ impl Wanted {
         self.opened(found.id, found.spec.parameters.seed().unwrap_or(Seed::new(0)))
     }
 
-    /// Returns the definition of a complete filter.
+    /// Returns the found definition. Fails if the filter is incomplete.
     fn defined<'a>(&self, found: &'a Found) -> Result<&'a Definition, RedisOpenError> {
         match found {
             Found::Defined(definition) => Ok(definition),
@@ -188,7 +190,7 @@ impl Wanted {
 
     fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
         let is_native = self.spec.kind() == NATIVE;
-        // A filter of another kind has no seed, but the cache of seen keys needs one.
+        // A filter of another kind has no seed, but the cache of seen keys needs a seed.
         let named_by = if is_native { seed } else { Seed::random() };
         Ok(Opened { id, filter: Arc::new(self.filter(seed)?), seed: named_by, growth: 0 })
     }
@@ -213,7 +215,8 @@ impl Wanted {
         definition::key(&self.key)
     }
 
-    /// Deletes the filter, with any parameters, and returns the number of deleted keys.
+    /// Deletes the filter, even if its parameters differ from the configured ones. Returns the
+    /// number of deleted keys.
     ///
     /// # Errors
     /// The keys do not hold a filter.
@@ -225,7 +228,7 @@ impl Wanted {
         };
         let filter = theirs.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
-            // The filter may have another size.
+            // All problems mean only that the filter has another size than the configured one.
             Err(RedisOpenError::Keys(problems))
                 if !problems.iter().any(KeyError::is_of_another) => {}
             looked => drop(looked?),
@@ -236,7 +239,7 @@ impl Wanted {
         Ok(link.query(&delete).await?)
     }
 
-    /// Returns this configuration with the parameters of a definition.
+    /// Returns a description of the filter with the parameters in its definition.
     fn made_for(&self, found: &Definition) -> Self {
         Self { key: self.key.clone(), spec: found.spec.clone() }
     }

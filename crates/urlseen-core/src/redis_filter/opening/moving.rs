@@ -14,9 +14,9 @@ use crate::redis_filter::definition::{Definition, Found};
 const PART: usize = 4 << 20;
 
 impl Wanted {
-    /// Prepares the move of a filter into Redis, under its own id and seed. The keys must be free,
-    /// or the same move was interrupted there. No program can open the filter until the move is
-    /// finished.
+    /// Prepares the move of a filter into Redis. The filter keeps its id and seed. The keys must be
+    /// free, or hold the incomplete filter of an interrupted move of the same filter. No program
+    /// can open the filter until the move is finished.
     ///
     /// # Errors
     /// The key is taken, or the server has no room.
@@ -40,7 +40,8 @@ impl Wanted {
         Ok(filter)
     }
 
-    /// Replaces the mark by the definition, so that all programs can open the filter.
+    /// Replaces the mark of an incomplete filter by the definition, so that all programs can open
+    /// the filter.
     ///
     /// # Errors
     /// Redis fails.

@@ -1,4 +1,5 @@
-//! Estimate of the fill of a filter in Redis, from a part of each of its keys.
+//! Estimate of the fill of a filter in Redis, from the sizes of its keys and from samples of its
+//! strings.
 
 use redis::{Cmd, Pipeline, Value};
 
@@ -19,9 +20,9 @@ pub struct Sample {
 /// Property of a key that a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum What {
-    /// Ones among this many bits.
+    /// Number of bits that are 1, in a sample of this number of bits.
     Ones { bits: u64 },
-    /// Bytes of a string, members of a set, or the value of a counter.
+    /// Number of bytes of a string, number of members of a set, or value of a counter.
     Size,
 }
 
@@ -35,13 +36,13 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Starts without any answer.
+    /// Creates the collection, without any answer yet.
     pub fn new(filter: &RedisFilterKeys) -> Self {
         let used = filter.kind().looked_at();
         Self { looks: vec![KeyLook::default(); used.len()], used, next: 0 }
     }
 
-    /// Asks about all keys.
+    /// Asks Redis about all keys of the filter, and records the answers.
     ///
     /// # Errors
     /// Redis fails.
@@ -80,7 +81,7 @@ impl Samples {
             }
         };
         let length = bytes.min(SAMPLE);
-        // At a random place each time.
+        // Each question counts in another random part of the string.
         let from = id::random() % (bytes - length + 1);
         let mut count = redis::cmd("BITCOUNT");
         count.arg(key).arg(from).arg(from + length - 1);
@@ -88,8 +89,8 @@ impl Samples {
         (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
     }
 
-    /// Records the answer if it is a number. Returns true if the key has become shorter or
-    /// smaller since the last answer: its content was lost.
+    /// Records an answer that is a number, and ignores any other answer. Returns true if the size
+    /// of the key has decreased since the last answer, because its content was lost.
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
         let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);
@@ -108,7 +109,7 @@ impl Samples {
     }
 }
 
-/// Asks about all keys of a filter, and estimates its fill.
+/// Asks Redis about all keys of a filter, and estimates its fill.
 ///
 /// # Errors
 /// Redis fails.

@@ -1,4 +1,4 @@
-//! The members of a filter that is a set, page by page.
+//! Functions that read the members of a filter that is a Redis set, page by page.
 
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
@@ -9,7 +9,7 @@ const COUNT: u64 = 5000;
 /// Reason why the members of a set could not be read.
 #[derive(Debug, thiserror::Error)]
 pub enum SetError {
-    /// Redis failed, or the connection to it.
+    /// Redis or the connection to Redis failed.
     #[error(transparent)]
     Link(#[from] LinkError),
     /// Another program writes to the set.

@@ -1,4 +1,4 @@
-//! Keys of a filter in Redis: their content, and their memory.
+//! Checks of a filter's Redis keys: their content, and the memory for them.
 
 use indicatif::BinaryBytes;
 use redis::{Pipeline, RedisResult, Value};
@@ -102,8 +102,8 @@ impl Strings {
         Ok(needed)
     }
 
-    /// Writes the filter's record unless it exists. Gives the large strings their full length, and
-    /// changes no bit of them.
+    /// Writes the hash in which the filter's project keeps the parameters, unless the hash exists.
+    /// Gives the large strings their full length, and changes no bit of them.
     pub(super) async fn prepare(
         &self,
         link: &mut Link,
@@ -116,7 +116,7 @@ impl Strings {
         }
         for it in self.growing.iter().filter(|it| it.most > LARGE) {
             let mut grow = redis::cmd("BITFIELD");
-            // Adds 0 to the last bit, so that a bit of another program stays set.
+            // Adds 0 to the last bit. So the bit stays set if another program has set it.
             grow.arg(filter.key(it.number)).arg("INCRBY").arg("u1").arg(it.most * 8 - 1).arg(0);
             link.call(&grow).await?;
         }
@@ -124,7 +124,8 @@ impl Strings {
     }
 }
 
-/// Returns the command for the size of a key: a length, a number of members, or a count.
+/// Returns the command that reads the size of a key: the length of a string, the number of members
+/// of a set, or the value of a counter.
 pub(super) fn size_command(content: Content) -> &'static str {
     match content {
         Content::Bits { .. } => "STRLEN",
@@ -133,8 +134,8 @@ pub(super) fn size_command(content: Content) -> &'static str {
     }
 }
 
-/// Checks the value of a key by its type and a second reply. Returns the length of a string of
-/// bits; 0 for other values.
+/// Checks one key. `found` is its type, and `reply` is the reply to its `size_command`. Returns the
+/// length of a string of bits; 0 for other values.
 fn looked(
     filter: &RedisFilterKeys,
     number: u32,
@@ -163,7 +164,8 @@ fn looked(
     })
 }
 
-/// Returns the string of bits if it is reserved at the start and does not have its full length yet.
+/// Returns a string of bits that gets its full length at the start and does not have it yet.
+/// Returns `None` for any other key.
 fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
     match filter.content(number) {
         Content::Bits { max_bytes: most, is_reserved: true, .. } if length < most => {
@@ -173,7 +175,7 @@ fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<Growing
     }
 }
 
-/// Returns the problems of the filter's record in Redis.
+/// Returns the problems of the hash in which the filter's project keeps the parameters.
 async fn record(
     link: &mut Link,
     filter: &RedisFilterKeys,
@@ -203,7 +205,7 @@ pub(super) fn words(record: &Record) -> Vec<&str> {
     record.fields.iter().flat_map(|(name, value)| [*name, value]).collect()
 }
 
-/// Reads the value of a reply.
+/// Converts a reply to the expected type.
 pub(super) fn value<T: redis::FromRedisValue>(reply: &RedisResult<Value>) -> Result<T, LinkError> {
     let reply = reply.clone().map_err(LinkError::from)?;
     let strange = |error| LinkError::Garbled { cause: format!("{error}") };

@@ -24,8 +24,8 @@ pub struct Uniting {
     definition_key: String,
 }
 
-/// Filter in Redis. Its parameters come from its definition in Redis. Without a definition, the
-/// parameters come from the configuration.
+/// Opened filter in Redis, with its parameters. They come from its definition in Redis, or from the
+/// configuration if Redis has no definition.
 #[derive(Debug)]
 pub struct Defined {
     /// The filter, ready for use.
@@ -58,7 +58,8 @@ impl Wanted {
         Ok(Defined { opened: theirs.opened(definition.id, seed)?, definition })
     }
 
-    /// Begins a filter at the configured key. The key must be free.
+    /// Begins to assemble a filter under temporary keys. The configured key, which the filter gets
+    /// at the end, must be free.
     ///
     /// # Errors
     /// The key is taken, or the server has no room.
@@ -83,7 +84,7 @@ impl Wanted {
 }
 
 impl Uniting {
-    /// Writes bytes of one of the filter's strings, under its temporary key.
+    /// Writes bytes to one of the filter's strings, under the string's temporary key.
     ///
     /// # Errors
     /// Redis fails.
@@ -94,7 +95,7 @@ impl Uniting {
         offset: u64,
         bytes: &[u8],
     ) -> Result<(), LinkError> {
-        // Redis reads missing bytes as 0.
+        // Bytes that were never written read as 0, so zeros need not be written.
         if bytes.iter().all(|&byte| byte == 0) {
             return Ok(());
         }
@@ -151,7 +152,7 @@ async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, Link
     Ok(link.query::<u64>(&exist).await? > 0)
 }
 
-/// Reads bytes of a string; missing bytes are 0.
+/// Reads `length` bytes of one of the filter's strings, from `offset` on. Missing bytes are 0.
 ///
 /// # Errors
 /// Redis fails.

@@ -33,7 +33,7 @@ impl fmt::Display for ServerVersion {
 pub struct ServerFacts {
     /// Name of the server software: `redis`, or a relative such as `valkey`.
     pub(crate) name: String,
-    /// Version of Redis, or the version that a relative is compatible with.
+    /// Version of Redis. A relative reports the version of Redis with which it is compatible.
     pub version: ServerVersion,
     /// ACL user of the connection; `None` if the server did not report it.
     pub user: Option<String>,
@@ -83,7 +83,7 @@ impl<'a> Info<'a> {
         self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
     }
 
-    /// Lists all reasons against this server.
+    /// Returns all problems of this server that prevent the start of a crawl.
     pub(super) fn problems(&self) -> Vec<PreflightError> {
         let mut problems = Vec::new();
         if let Some(facts) = self.facts(None)
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn valkey_goes_by_the_redis_that_it_is_compatible_with() {
+    fn valkey_is_checked_by_the_redis_version_that_it_reports() {
         let text =
             REDIS.replace("7.0.15\r\n", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n");
         assert_eq!(Info::new(&text).problems(), []);

@@ -1,7 +1,8 @@
 //! Check before a crawl starts that Redis has and permits everything that the crawl needs.
 //!
-//! The check uses a connection of its own. The check reads, and queues commands in a `MULTI` that
-//! it discards. It writes nothing, and reports all problems at once.
+//! The check uses a connection of its own. The check sends commands that only read, and queues all
+//! other commands in a `MULTI` that it discards. So it writes nothing. It reports all problems at
+//! once.
 
 mod facts;
 mod needs;
@@ -55,7 +56,7 @@ async fn examine(
     let mut replies = replies.into_iter();
     let mut refusals = Refusals::default();
 
-    // Redis before version 6 has no users, and not every user may ask.
+    // Redis before version 6 has no users, and some users may not run `ACL WHOAMI`.
     let whoami = replies.next().and_then(Result::ok).and_then(|reply| text(reply).ok());
     let user = whoami.clone().or(address.user().map(str::to_owned));
     let user = user.as_deref().unwrap_or("default");

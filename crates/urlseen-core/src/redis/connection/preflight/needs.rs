@@ -18,7 +18,7 @@ pub enum KeyKind {
 }
 
 impl KeyKind {
-    /// Name of the type in the reply to `TYPE`.
+    /// Returns the name of the type in the reply to `TYPE`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::List => "list",
@@ -31,7 +31,7 @@ impl KeyKind {
     }
 }
 
-/// Source of a key's name. The advice in messages depends on the source.
+/// Origin of a key's name: the user or urlseen. The advice in messages depends on the origin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyOwner {
     /// Key that the user named, with the setting that names it, such as `sink.key`.
@@ -63,8 +63,8 @@ enum Arg {
 }
 
 impl CommandNeed {
-    /// Starts a command in capitals, or a command and its subcommand with a blank between: `RPUSH`,
-    /// `SCRIPT LOAD`.
+    /// Creates a command without arguments. `words` is the name in capitals, with a blank before a
+    /// subcommand: `RPUSH`, `SCRIPT LOAD`.
     pub fn new(words: &'static str) -> Self {
         Self { words, args: Vec::new() }
     }
@@ -84,12 +84,12 @@ impl CommandNeed {
         self
     }
 
-    /// Name of the command for messages: `SCRIPT LOAD`.
+    /// Returns the name of the command for messages: `SCRIPT LOAD`.
     pub(super) fn name(&self) -> &'static str {
         self.words
     }
 
-    /// Arguments that are keys.
+    /// Returns the arguments that are keys.
     pub(super) fn keys(&self) -> impl Iterator<Item = &[u8]> {
         self.args.iter().filter_map(|arg| match arg {
             Arg::Key(key) => Some(key.as_slice()),
@@ -120,7 +120,7 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Starts without any need.
+    /// Creates an empty collection of needs.
     pub fn new() -> Self {
         Self::default()
     }

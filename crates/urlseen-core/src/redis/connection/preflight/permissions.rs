@@ -12,14 +12,14 @@ use super::problem::{MissingPermissions, PreflightError};
 use crate::redis::connection::link::Link;
 use crate::redis::error::{Denied, LinkError};
 
-/// Refusals of all commands so far.
+/// Commands that Redis has refused so far, and conclusions about their keys.
 #[derive(Default)]
 pub(super) struct Refusals<'a> {
     /// Commands that the user may not run.
     commands: Vec<String>,
     /// Commands that were denied for one of their keys. Redis does not name the key.
     on_keys: Vec<(String, Vec<&'a [u8]>)>,
-    /// Keys of some command that Redis accepted.
+    /// Keys that occur in at least one accepted command.
     proven: Vec<&'a [u8]>,
     /// Keys of commands that were themselves denied. Redis then does not check the keys.
     unproven: Vec<&'a [u8]>,
@@ -87,8 +87,8 @@ impl<'a> Refusals<'a> {
         if let Some(reply) = replies.next() {
             self.note("DISCARD", [].into_iter(), reply);
         }
-        // A queued `EXEC` would run the queued commands, so `EXEC` is checked without queued
-        // commands.
+        // An `EXEC` runs the commands that were queued before it. So `EXEC` is checked in a
+        // transaction without commands.
         for command in ending {
             let mut nothing = Pipeline::new();
             nothing.ignore_errors().cmd("MULTI").add_command(command.to_cmd());
@@ -106,8 +106,9 @@ impl<'a> Refusals<'a> {
         let (sure, guessed): (Vec<_>, Vec<_>) =
             self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
         for (name, keys) in sure.into_iter().chain(guessed) {
-            // Of several keys, blame the keys that another reply proves denied. If there are none,
-            // blame the keys of no accepted command. If there are none either, blame all keys.
+            // Redis does not tell which of several keys it denied. First choice: the keys that
+            // another reply proves denied. Second choice: the keys that occur in no accepted
+            // command. Third choice: all keys.
             let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
             let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
             if guilty.is_empty() {

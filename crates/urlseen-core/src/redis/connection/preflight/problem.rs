@@ -17,7 +17,7 @@ pub enum PreflightError {
         ServerVersion::NEEDED
     )]
     TooOld { name: String, found: ServerVersion },
-    /// Server that copies another one.
+    /// Replica, which copies the data of its primary.
     #[error("{}", replica(primary.as_deref()))]
     Replica { primary: Option<String> },
     /// Sentinel instead of a server.
@@ -50,7 +50,7 @@ pub enum PreflightError {
         listed(commands)
     )]
     UnknownCommands { commands: Vec<String> },
-    /// Redis that does not answer, or not at the moment.
+    /// Error of the connection: Redis does not answer, or not at the moment.
     #[error(transparent)]
     Link(#[from] LinkError),
 }
@@ -75,7 +75,7 @@ pub struct MissingPermissions {
     pub(crate) keys: Vec<(Vec<u8>, Vec<String>)>,
     /// Keys that cannot be checked before the commands are granted.
     pub(crate) unproven: Vec<Vec<u8>>,
-    /// True if the rest could not be checked because `MULTI` is missing.
+    /// True if the other commands could not be checked, because the user may not run `MULTI`.
     pub(crate) blind: bool,
 }
 
