@@ -9,7 +9,7 @@ from .wire import Error, Reader, Simple, connect, inline, matches, packed
 KEY = b"demo"
 OK, QUEUED = Simple("OK"), Simple("QUEUED")
 
-# Commands that change nothing, each with the start of its error.
+# Commands that the daemon refuses, each with the start of its error. They change nothing.
 REFUSED = [
     ([b"SADD", KEY], "ERR wrong number of arguments for 'sadd' command"),
     ([b"BF.EXISTS", KEY], "ERR wrong number of arguments for 'bf.exists' command"),
@@ -61,9 +61,13 @@ class Step:
 
 
 class Behaved:
-    """Client with its own members (`model`) and members that it shares with other clients (`known`).
-    A client that is alone forgets nothing, and knows the number of all members: its own and
-    `others`."""
+    """Client that sends valid commands and checks every reply.
+
+    `model` has the members that only this client uses. `known` has the members that it shares with
+    other clients. `others` is `None`, unless this client is alone. Then `others` is the number of
+    members that are not its own, and the client forgets nothing. So it knows the number of all
+    members.
+    """
 
     def __init__(self, model, port, chance, known, stop, shared, password=None, others=None):
         self.model, self.port, self.chance, self.known = model, port, chance, known
@@ -113,7 +117,7 @@ class Behaved:
             pass
 
     def greeting(self):
-        """Sends the first commands. The daemon refuses commands before the password."""
+        """Returns the first commands of a connection. Before the password, all are refused."""
         if not self.password:
             refusal = Error("ERR AUTH <password> called without any password configured")
             return [Step(packed(b"AUTH", b"wrong"), refusal)]
@@ -164,7 +168,10 @@ class Behaved:
         return Step(packed(b"HELLO", b"%d" % version), right)
 
     def contended(self):
-        """Adds a member that other clients add, too. It must be new to one of them."""
+        """Makes a command that adds a member that other clients add, too.
+
+        The member must be new to exactly one of the clients.
+        """
         member = b"shared-%d" % self.chance.randrange(*self.shared)
         self.known.asked(member)
 
@@ -179,7 +186,7 @@ class Behaved:
         return Step(packed(b"BF.ADD", KEY, member), right)
 
     def transaction(self):
-        """Sends commands between MULTI and EXEC. The daemon executes all of them, or none."""
+        """Makes commands between MULTI and EXEC. The daemon executes all of them, or none."""
         count, fate = self.chance.randrange(5), self.chance.randrange(4)
         begin = [Step(b"MULTI\r\n", OK)]
         if fate == 0:
@@ -225,7 +232,7 @@ class Behaved:
         return self.model.some(self.chance, count)
 
     def spelled(self, name, members, *options):
-        """Returns the bytes of the command, mostly as an array."""
+        """Returns the bytes of a command with these members, as an array or sometimes as a line."""
         words = [self.model.spelling(member, self.chance) for member in members]
         pack = inline if len(members) < 5 and self.chance.random() < 0.2 else packed
         return pack(name, KEY, *options, *words)
@@ -267,5 +274,5 @@ class Behaved:
 
 
 def changes(members, is_there):
-    """Returns the changes of a command. The filter never has unfiltered members."""
+    """Returns the changes of a command, without unfiltered members: the filter never has them."""
     return [(member, is_there) for member in members if member >= 0]

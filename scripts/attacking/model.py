@@ -3,14 +3,18 @@
 import json
 from collections import deque
 
-# Number of members that the client adds and forgets repeatedly.
+# Number of members of a client. The client adds and forgets them repeatedly.
 MEMBERS = 1500
 # Unfiltered members. They are always new, and the filter never has them.
 UNFILTERED = -1
 
 
 class Model:
-    """Members according to the answers, and after the commands without an answer."""
+    """Members of one client, which the filter should have.
+
+    `sure` has the members after the answered commands. `ahead` has the members after all commands,
+    including commands without an answer.
+    """
 
     def __init__(self, number):
         self.number = number
@@ -60,15 +64,17 @@ class Model:
             (self.sure.add if is_there else self.sure.discard)(member)
 
     def restarted(self, seen):
-        """Compares with the members after a kill. If commands without an answer change a member,
-        its state may be that before these commands, or that after any of them."""
+        """Compares the model with the members that the filter has after a kill.
+
+        Before the kill, the daemon may have executed any number of the commands without an answer.
+        """
         may = {member: {member in self.sure} for member in range(MEMBERS)}
         for change in self.pending:
             for member, is_there in change:
                 may[member].add(is_there)
         for member, is_there in enumerate(seen):
             if is_there not in may[member]:
-                be = "is there, and was forgotten" if is_there else "was answered, and is lost"
+                be = "is there, but was forgotten" if is_there else "was added, but is lost"
                 raise AssertionError(f"member {member} of client {self.number} {be}")
         self.pending.clear()
         self.sure = {member for member, is_there in enumerate(seen) if is_there}

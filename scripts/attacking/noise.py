@@ -12,7 +12,7 @@ ASKING = [b"SISMEMBER", b"SMISMEMBER", b"BF.EXISTS", b"BF.MEXISTS", b"SCARD", b"
 SAYING = [b"PING", b"ECHO", b"COMMAND", b"INFO", b"HELLO", b"CLIENT", b"SELECT", b"AUTH", b"DEL"]
 ADDING = [b"SADD", b"BF.ADD", b"BF.MADD", b"BF.INSERT", b"SREM"]
 METHODS = [b"GET", b"POST", b"PUT", b"OPTIONS", b"patch", b"SADD", b"X-OTHER"]
-# Requests of browsers. The daemon must never execute their commands.
+# Members that requests of browsers try to add. The filter must never have them.
 BROWSED = [b"browsed-%d" % number for number in range(100)]
 
 
@@ -50,7 +50,7 @@ class Noise:
         return packed(*words)
 
     def greeting(self):
-        """Sends the password, a wrong password, or none."""
+        """Returns the command with the password, or nothing."""
         knows = self.password and self.chance.random() < 0.5
         return packed(b"AUTH", self.password) if knows else b""
 
@@ -105,7 +105,7 @@ class Noise:
             stream.close()
 
     def half_closed(self):
-        """Closes its side. The daemon answers earlier questions, and then closes the connection."""
+        """Closes its side of the connection. The daemon must still answer all earlier questions."""
         count = self.chance.randrange(1, 200)
         with connect(self.port) as stream:
             knows = packed(b"AUTH", self.password) if self.password else b""

@@ -12,7 +12,7 @@ class Simple(str):
 
 
 class Error(str):
-    """Error of the protocol. An expected error has the start of the text."""
+    """Error of the protocol. An expected error has only the start of the error's text."""
 
 
 def packed(*words):
@@ -82,7 +82,7 @@ class Reader:
 
 
 def matches(expected, reply):
-    """Compares values and types: 1 is not `True`. An expected error has the start of the text."""
+    """Compares values and types: 1 is not `True`. Of an error, only the start must be equal."""
     if callable(expected):
         return expected(reply)
     if type(expected) is not type(reply):

@@ -1,4 +1,4 @@
-"""Runs of movers and daemons in turn, and their values."""
+"""Runs of daemons, and of movers: programs that move items without a filter."""
 
 import sys
 import tempfile
@@ -35,7 +35,7 @@ class Bench:
         self.stock.load(self.server.socket, STOCK)
 
     def move(self, mover, group=None):
-        """Runs a mover on a copy of the stock. Keeps no values without a group."""
+        """Runs a mover on a copy of the stock. Keeps the values only if there is a group."""
         seconds, served, used = mover.run(self.server, STOCK)
         if group:
             self.note(group, mover.case, seconds, served, used)

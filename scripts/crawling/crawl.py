@@ -14,7 +14,7 @@ from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
 from .ways import REJECTED, SOURCE, PROCESSING
 
-#: Number of seconds without a fetched page after which the script gives up.
+#: Number of seconds without a finished page after which the script gives up.
 PATIENCE_S = 60
 #: Number of seconds for which a daemon is stopped, so that items collect in its source.
 PILE_S = 0.2
@@ -28,8 +28,9 @@ class Found:
     spiders: int
     #: For each page and status: how often spiders have finished the page.
     done: Counter = field(default_factory=Counter)
+    #: For each page: how often spiders have popped its request.
     popped: Counter = field(default_factory=Counter)
-    #: The same according to the log of the web server.
+    #: For each page and status: how often the web server has logged it.
     fetched: Counter = field(default_factory=Counter)
     links: int = 0
     seconds: float = 0.0
@@ -142,7 +143,7 @@ class Crawl:
         victim = max(self.running, key=lambda spider: sum(spider.journal.popped.values()))
 
         def is_the_moment():
-            # The kill waits for the end of a pop, because the held pages would be unknown.
+            # A kill during a pop would leave the held pages unknown, so the kill waits.
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
         held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
@@ -186,7 +187,7 @@ class Crawl:
         settings = dict(self.way.settings)
         number, stays = len(self.all_spiders) + 1, self.redis is not None
         if self.redis is not None:
-            # The clients have names, so the remaining connections are known.
+            # The connections have the spider's name, so the script sees when they have ended.
             settings["REDIS_URL"] = f"{self.redis.url}?client_name=spider-{number}"
         spider = Spider(number, self.folder, settings, self.scope, self.start_pages, stays)
         self.stack.enter_context(spider)
@@ -209,7 +210,10 @@ class Crawl:
         return all(before == self.settled() for _ in range(3)) and not any(self.queued().values())
 
     def settled(self):
-        """Returns the number of popped pages of each spider, if all of them are finished."""
+        """Returns the numbers of popped and finished pages of each spider.
+
+        Returns `None` if a spider has not been idle yet, or has an unfinished page.
+        """
         journals = [spider.journal.update() for spider in self.running]
         if not all(journal.has_been_idle for journal in journals):
             return None
@@ -288,7 +292,7 @@ class Crawl:
 
 
 class Patience:
-    """Is over if a number does not grow for PATIENCE_S seconds."""
+    """Timer that is over if a number has not changed for PATIENCE_S seconds."""
 
     def __init__(self, number):
         self._number = number

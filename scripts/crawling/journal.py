@@ -106,7 +106,7 @@ class Reader:
     def __init__(self, path):
         self.path = Path(path)
         self._at = 0
-        #: Before its first idle moment, a process may be unable to end cleanly.
+        #: `True` after the spider's first idle moment. Before, it may be unable to end cleanly.
         self.has_been_idle = False
         self.linked = set()
         self.popped = Counter()

@@ -85,8 +85,8 @@ def plain_problems(plain):
     """Returns the reasons why the crawl of plain Scrapy is no reference."""
     problems = [f"an error: {error}" for error in plain.errors]
     problems += told("pages not crawled once", many(plain.done))
-    problems += told("pages that the server logged otherwise", set(plain.done) ^ set(plain.fetched))
-    problems += told("pages found and never done", plain.lost)
+    problems += told("pages unlike in the server's log", set(plain.done) ^ set(plain.fetched))
+    problems += told("pages found and never finished", plain.lost)
     if set(plain.fetched.values()) != {1}:
         problems += told("pages fetched more than once", many(plain.fetched))
     return problems
@@ -97,18 +97,20 @@ def problems(found, plain):
     wrong = [f"an error: {error}" for error in found.errors]
     wrong += told("pages missed", set(plain.done) - set(found.done))
     wrong += told("pages that Scrapy does not know", set(found.done) - set(plain.done))
-    wrong += told("found and never done", found.lost)
+    wrong += told("pages found and never finished", found.lost)
     for killed in found.killed:
         left = killed.held - killed.done_by_others
-        wrong += told(f"held by {killed.spider.name}, which was killed, and left", left)
+        what = f"pages held by {killed.spider.name} when it was killed, and finished by no other"
+        wrong += told(what, left)
     for what, counts in (
-        ("done", by_page(found.done)),
+        ("finished", by_page(found.done)),
         ("popped", found.popped),
         ("fetched", by_page(found.fetched)),
     ):
-        wrong += told(f"{what} more often than killed spiders held them", too_often(counts, found))
-    wrong += told("known to the server and not done", set(found.fetched) - set(found.done))
-    wrong += told("done and not known to the server", set(found.done) - set(found.fetched))
+        what = f"pages {what} more often than the kills explain"
+        wrong += told(what, too_often(counts, found))
+    wrong += told("pages fetched and not finished", set(found.fetched) - set(found.done))
+    wrong += told("pages finished and not fetched", set(found.done) - set(found.fetched))
     pages = len({page for page, _ in found.done})
     if found.filter_keys != pages:
         wrong.append(f"the filter has {found.filter_keys} keys for {pages} pages")
@@ -135,7 +137,7 @@ def by_page(counts):
 
 
 def too_often(counts, found):
-    """Returns the pages that were finished more often than their held requests explain."""
+    """Returns the pages with a count above 1 plus the number of killed spiders that held them."""
     return {page for page, times in counts.items() if times > 1 + found.held[page]}
 
 

@@ -39,7 +39,7 @@ def until(condition, what, seconds=60, watch=lambda: None):
 
 
 class Process:
-    """Context with a running program. The program ends with the context in any case."""
+    """Context with a running program. At the end of the context, the program is killed."""
 
     def __init__(self, name, folder, command, environment=None, stdin=subprocess.DEVNULL):
         self.name = name
@@ -82,7 +82,10 @@ class Process:
         self.process.wait()
 
     def kill_when(self, condition, what, watch=lambda: None, seconds=60):
-        """Kills the program (SIGKILL) while the condition is true. A SIGSTOP before ensures that."""
+        """Stops the program (SIGSTOP) again and again, until the condition is true. Then kills it.
+
+        While the program is stopped, it cannot change the condition.
+        """
         end = time.monotonic() + seconds
         while time.monotonic() < end:
             watch()
@@ -157,7 +160,7 @@ url = "{redis}"
 kind = "zset"
 [held]
 timeout = "3s"
-# More than there are kills: nothing may be rejected.
+# There are fewer kills, so no request is delivered too often and rejected.
 deliveries = 20
 """
 

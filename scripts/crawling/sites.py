@@ -14,7 +14,7 @@ PAGES, LINKS = 300, 8
 
 @dataclass(frozen=True)
 class Site:
-    """Files of a package, at `/name/`, from the page that links to all of them."""
+    """Site with the files of a package, below `/name/`. The page `first` leads to all of them."""
 
     package: str
     folder: Path
@@ -30,7 +30,7 @@ class Site:
 
 
 class Generated(Site):
-    """Generated pages. Each links to random other pages and to the next page."""
+    """Generated site. Each page has links to the next page and to random other pages."""
 
     name = GENERATED
 

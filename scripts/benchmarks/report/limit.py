@@ -1,4 +1,4 @@
-"""Limit of the pipe: the fastest mover."""
+"""Limit for the daemon's rate: the fastest mover, a program that moves items without a filter."""
 
 from ..line import find, median, ratios, values
 

@@ -1,4 +1,4 @@
-"""urlseen beside the mover, which is the limit of the pipe."""
+"""urlseen beside the mover, a program that moves items without a filter."""
 
 from itertools import product
 
