@@ -85,7 +85,8 @@ def plain_problems(plain):
     """Returns the reasons why the crawl of plain Scrapy is no reference."""
     problems = [f"an error: {error}" for error in plain.errors]
     problems += told("pages not crawled once", many(plain.done))
-    problems += told("pages unlike in the server's log", set(plain.done) ^ set(plain.fetched))
+    only_one = set(plain.done) ^ set(plain.fetched)
+    problems += told("pages that only Scrapy or only the server has logged", only_one)
     problems += told("pages found and never finished", plain.lost)
     if set(plain.fetched.values()) != {1}:
         problems += told("pages fetched more than once", many(plain.fetched))

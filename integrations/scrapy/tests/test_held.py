@@ -111,7 +111,7 @@ def test_h3_a_delivery_is_found_by_its_request_and_not_by_meta(redis_server, que
     for request in engine.scraper.output:
         queue.push(request)
         engine.finish(request)
-    assert (len(held(redis_server)), pushed(redis_server)) == (1, []), "a child finished it"
+    assert (len(held(redis_server)), pushed(redis_server)) == (1, []), "a link ended its page"
     engine.finish(page)
     assert (held(redis_server), pushed(redis_server)) == ([], ["1", "2", "3"])
     assert page.meta == {}

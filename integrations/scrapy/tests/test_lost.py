@@ -55,7 +55,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
     engine = lossy.spider.crawler.engine
     proxy.lose(COMMANDS[command], what)
     first = next_of(lossy)
-    assert first.url.endswith("/a"), "another request than the first"
+    assert first.url.endswith("/a"), "the pop returned another request"
     engine.page(first, to("filtered"), to("unfiltered", dont_filter=True))
     lossy.push(engine.scraper.output[0])
     lossy.push(engine.scraper.output[1])
@@ -91,7 +91,7 @@ def test_h3_an_item_that_cannot_be_read_is_held_until_it_is_rejected(
     assert lossy.pop() is None
     assert proxy.to_lose == 0, "it was lost"
     kept = (len(held(redis_server)), redis_server.client.llen("demo:rejected"))
-    assert kept == ((1, 0) if what == "question" else (0, 1)), "it is nowhere, or twice"
+    assert kept == ((1, 0) if what == "question" else (0, 1)), "the item is lost or doubled"
     until(lossy.deliveries.flush, "the rejection to be repeated")
     assert (held(redis_server), redis_server.client.llen("demo:rejected")) == ([], 1)
 

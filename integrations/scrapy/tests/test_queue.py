@@ -141,7 +141,7 @@ def test_other_producers_may_push_urls_and_json(redis_server):
         {"reason", "time", "item_base64"},
     ]
     assert rejects[0]["item"] == "no request"
-    assert "the spider demo cannot make a request from it: ValueError" in rejects[0]["reason"]
+    assert "the spider demo cannot make a request from this item: Val" in rejects[0]["reason"]
     assert len(held(redis_server)) == 5
 
 
@@ -200,7 +200,7 @@ def test_a_wrong_setting_ends_a_crawl_with_a_reason(redis_server, start_crawl, s
     settings["URLSEEN_URL"] = redis_server.url
     crawl = start_crawl("Links", settings, url=site.url)
     crawl.process.wait(timeout=60)
-    assert "urlseen judges after this queue" in crawl.log
+    assert "urlseen tests requests after this queue" in crawl.log
     assert not site.hits
 
 

@@ -85,7 +85,7 @@ def test_an_unknown_setting_is_refused(redis_server, name):
     message = refused(redis_server, settings={name: "1"})
     near = {"URLSEEN_SOURCE": "SOURCE_", "URLSEEN_HELD_MAXX": "did you mean URLSEEN_HELD_MAX?"}
     assert message.startswith(f"{name} is no setting")
-    assert near.get(name, "there are URLSEEN_CONSUMER") in message
+    assert near.get(name, "the settings are URLSEEN_CONSUMER") in message
     with pytest.raises(ValueError, match=name):
         DupeFilter.from_crawler(make_crawler({name: "1"}))
 

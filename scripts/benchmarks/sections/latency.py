@@ -89,7 +89,7 @@ def idling(measured, server, daemon, seconds):
 
 
 def loaded(server, stock, rate, seconds):
-    """Returns the milliseconds of marked items, and the rates of pushed and of judged items."""
+    """Returns the milliseconds of marked items, the rate of the feeder, and that of the daemon."""
     arguments = [server.socket, SOURCE, stock.path, rate, seconds]
     feeding = subprocess.Popen(
         [sys.executable, "-B", "-m", "benchmarks.feeder", *map(str, arguments)],

@@ -178,11 +178,12 @@ class _Reading:
             logger.exception(
                 "No request can be made from an item of urlseen: %r", delivery.item[:1000]
             )
-            reason = f"the spider {self._spider.name} cannot make a request from it: {error!r}"
+            name = self._spider.name
+            reason = f"the spider {name} cannot make a request from this item: {error!r}"
             self._deliveries.reject(delivery, reason)
             return []
         if not requests:
-            reason = f"the spider {self._spider.name} makes no request from it"
+            reason = f"the spider {self._spider.name} makes no request from this item"
             self._deliveries.reject(delivery, reason)
         for request in requests:
             self._deliveries.took(delivery, request)

@@ -1,4 +1,4 @@
-"""Waiting for urlseen in the thread of the reactor."""
+"""Wait for urlseen, in the thread of the reactor."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Patience:
         if self._pause == FIRST_PAUSE_S or now >= self._reminded + REMINDER_S:
             self._reminded = now
             logger.warning(
-                "Waiting for %s for %.0f s; the crawl stops meanwhile: %s",
+                "Waiting for %s, %.0f s so far; the crawl pauses meanwhile: %s",
                 self._whom,
                 now - self._begun,
                 reason,

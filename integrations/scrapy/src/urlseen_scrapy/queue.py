@@ -117,7 +117,7 @@ class _Queue:
                     "No request can be made from an item of urlseen: %r", delivery.item[:1000]
                 )
                 name = self.spider.name
-                reason = f"the spider {name} cannot make a request from it: {error!r}"
+                reason = f"the spider {name} cannot make a request from this item: {error!r}"
                 self.deliveries.reject(delivery, reason)
                 continue
             self.deliveries.took(delivery, request)
@@ -163,9 +163,10 @@ class _Queue:
         name = self.spider.settings["DUPEFILTER_CLASS"]
         if load_object(name).request_seen is not BaseDupeFilter.request_seen:
             raise ValueError(
-                f"DUPEFILTER_CLASS is {name}, and urlseen judges after this queue. A request that"
-                " this filter passes could count as seen when it reaches urlseen, and would never"
-                ' be fetched. Set DUPEFILTER_CLASS = "urlseen_scrapy.NoDupeFilter"'
+                f"DUPEFILTER_CLASS is {name}, but urlseen tests requests after this queue. A"
+                " request that this filter has passed and recorded could count as seen in urlseen,"
+                " and would never be fetched. Set DUPEFILTER_CLASS ="
+                ' "urlseen_scrapy.NoDupeFilter"'
             )
 
     def _check_types(self) -> None:

@@ -67,7 +67,8 @@ def check_names(settings: BaseSettings) -> None:
     for name in settings:
         if isinstance(name, str) and name.startswith(PREFIX) and name not in NAMES:
             near = difflib.get_close_matches(name.removeprefix(PREFIX), known, 1)
-            hint = f"did you mean {PREFIX}{near[0]}?" if near else f"there are {', '.join(NAMES)}"
+            all_names = f"the settings are {', '.join(NAMES)}"
+            hint = f"did you mean {PREFIX}{near[0]}?" if near else all_names
             raise ValueError(f"{name} is no setting of urlseen_scrapy; {hint}")
 
 
