@@ -7,9 +7,8 @@ use urlseen_core::fingerprint::canonical::{
 /// Returns the canonical form of a URL, which Scrapy hashes for the fingerprint of a request.
 ///
 /// The result equals `w3lib.url.canonicalize_url(scrapy.Request(url).url)`, byte for byte. URLs
-/// have the same canonical form if they differ only in the order of their query, in their escapes
-/// or in the case of their host. `fragments` selects whether the result keeps the part after the
-/// `#`.
+/// have the same canonical form if they differ only in the order of the query's fields, in escapes,
+/// or in the case of the host. `fragments` selects whether the result keeps the part after the `#`.
 ///
 /// A [`Fingerprinter`](crate::Fingerprinter) computes the canonical form by itself. For many URLs,
 /// a [`Fingerprinter`](crate::Fingerprinter) is faster than this function.

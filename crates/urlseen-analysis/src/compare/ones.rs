@@ -1,13 +1,13 @@
 //! Numbers of the bits that are 1 in two filters.
 
-/// Numbers of bits that are 1 in two filters A and B, and in A or B at the same position.
+/// Numbers of positions at which filter A, filter B, or at least one of both has a bit that is 1.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ones {
     /// Number of bits that are 1 in A.
     pub a: u64,
     /// Number of bits that are 1 in B.
     pub b: u64,
-    /// Number of bits that are 1 in A or B.
+    /// Number of positions at which A, B or both have a 1.
     pub union: u64,
 }
 
@@ -28,7 +28,7 @@ impl Ones {
         self.union += union + count(&a[both..]) + count(&b[both..]);
     }
 
-    /// Returns the number of bits that are 1 in both A and B.
+    /// Returns the number of positions at which both A and B have a 1.
     pub fn intersection(&self) -> u64 {
         self.a + self.b - self.union
     }

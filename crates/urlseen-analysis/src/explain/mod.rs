@@ -15,7 +15,7 @@ use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
-/// Meaning of an item, and the fingerprint by which the filter judges the item.
+/// Meaning of an item, and the fingerprint that the filter tests for the item.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize)]
 pub struct Explained {
     /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
@@ -34,7 +34,7 @@ pub struct Explained {
     pub given: Option<String>,
     /// Fingerprints of the request by all algorithms.
     pub fingerprints: Vec<Computed>,
-    /// Fingerprint by which the filter judges the item.
+    /// Fingerprint that the filter tests for the item.
     pub fingerprint: Option<String>,
     /// Parts of the item that do not affect the fingerprint.
     pub ignored: Vec<&'static str>,
@@ -42,7 +42,7 @@ pub struct Explained {
     pub same: Vec<Spelling>,
     /// Items that look similar and have another fingerprint.
     pub others: Vec<Spelling>,
-    /// Fingerprint by which the filter judges the item, as a value for programs.
+    /// Fingerprint that the filter tests for the item, as a value for programs.
     #[serde(skip)]
     pub key: Option<Fingerprint>,
     #[serde(skip)]
@@ -113,7 +113,7 @@ const IGNORED: &[&str] = &[
     "the order of the query's fields, and empty fields",
 ];
 
-/// Explains an item that is read with these options.
+/// Explains an item, which a reader with these options would read.
 pub fn explain(item: &[u8], options: Options) -> Explained {
     let mut reader = Reader::new(options);
     let mut explained = Explained::default();

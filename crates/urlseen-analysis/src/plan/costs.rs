@@ -21,7 +21,7 @@ impl Cost {
     }
 }
 
-/// Costs of items of one form for the daemon and its Redis.
+/// Costs of one item for the daemon and for Redis, if all items have the same form.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ItemCosts {
     /// Cost for all filter threads together (pipe: urlseen, threads filter, client ns/item).
@@ -65,11 +65,11 @@ pub(super) const WIRE_BYTES: f64 = 7.0;
 /// Number of bytes in the log for an unseen item: a tag and 20 bytes.
 pub(super) const LOG_BYTES: f64 = 21.0;
 
-/// Growth of the log in bytes before a snapshot is taken: `storage.snapshot_bytes`, or a share of
-/// the filter's size if that is more.
+/// Number of bytes by which the log grows before the daemon takes a snapshot:
+/// `storage.snapshot_bytes`, or a share of the filter's size if that is more.
 pub(super) const SNAPSHOT_BYTES: f64 = 67_108_864.0;
 pub(super) const SNAPSHOT_SHARE: f64 = 0.125;
-/// Number of snapshots that are kept, each with the log after it. If they together exceed
-/// `storage.horizon_bytes`, fewer are kept.
+/// Number of snapshots that a storage folder keeps, each with the log after it. If these exceed
+/// `storage.horizon_bytes` in total, the folder keeps fewer.
 pub(super) const SNAPSHOTS: f64 = 3.0;
 pub(super) const HORIZON_BYTES: f64 = 17_179_869_184.0;

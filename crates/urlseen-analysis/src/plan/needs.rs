@@ -117,9 +117,9 @@ pub struct Needs {
     pub(super) resources: Vec<Resource>,
     /// Bytes of all storage folders.
     pub(super) folder_bytes: f64,
-    /// Bytes per second of log and snapshots that are written to the folders.
+    /// Bytes per second that are written to the folders, for the log and the snapshots.
     pub(super) written_bytes_per_second: f64,
-    /// Time until the filter holds its capacity.
+    /// Time in seconds until the filter is full.
     pub(super) full_after_seconds: f64,
     /// Number of daemons, each with a machine and a source of its own.
     pub(super) daemons: u64,

@@ -52,7 +52,7 @@ pub(super) struct Keys {
     turn: usize,
     /// Rows of the keys that the replay has reached.
     rows: Rows,
-    /// Number of items that may still come, and number of items read.
+    /// Maximum number of items that may still be read, and number of items read so far.
     left: u64,
     read: u64,
 }
@@ -79,7 +79,7 @@ struct Key {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     List,
-    /// Sorted by score, the order in which scrapy-redis pops requests.
+    /// Sorted set. It is read in the order of scores, in which scrapy-redis pops requests.
     Sorted,
     Set,
     Stream,

@@ -59,7 +59,7 @@ pub(super) struct Lane {
     parameters: Parameters,
     filter: Filter,
     counts: Counts,
-    /// Number of new fingerprints that the filter was able to place.
+    /// Number of new fingerprints for which the kind has bit positions.
     new: u64,
     /// Number of new fingerprints that the filter reported as seen.
     wrong: u64,
@@ -67,8 +67,9 @@ pub(super) struct Lane {
     stopped: Option<String>,
     full_after: Option<u64>,
     items: u64,
-    /// Number of different fingerprints that the filter was given and can place. This includes new
-    /// fingerprints that the filter wrongly reported as seen, because all of their bits are set.
+    /// Number of different fingerprints that the filter was given and for which the kind has bit
+    /// positions. This includes new fingerprints that the filter wrongly reported as seen, because
+    /// all of their bits are set.
     members: u64,
     /// Number of fingerprints that the filter was given and judged unseen.
     added: u64,
@@ -96,7 +97,7 @@ struct Counts {
 }
 
 impl Lane {
-    /// Allocates the memory of the filter.
+    /// Creates the lane with an empty filter.
     pub(super) fn start(spec: LaneSpec, seed: Seed) -> Result<Self, ReplayError> {
         let parameters = spec.parameters.reseeded(seed);
         let filter = match spec.scripted {
@@ -126,8 +127,8 @@ impl Lane {
         self.parameters.kind()
     }
 
-    /// Returns true if the filter may be unable to place a fingerprint. The lane then also needs
-    /// the fingerprints that were seen before.
+    /// Returns true if the kind may have no bit positions for some fingerprints. The lane then also
+    /// needs the fingerprints that were seen before.
     pub(super) fn needs_seen(&self) -> bool {
         matches!(self.filter, Filter::Scripted(_))
     }
@@ -259,7 +260,7 @@ impl Filter {
     }
 
     /// Judges fingerprints that were judged before. The filter reports each of them as seen, unless
-    /// it cannot place the fingerprint.
+    /// the kind has no bit positions for it.
     fn judge_again(&mut self, batch: &Judgable) -> Counts {
         match self {
             Self::Scripted(filter) => scripted(&mut **filter, &batch.seen),

@@ -49,7 +49,7 @@ pub struct Setup<'a> {
     pub config: &'a Config,
     /// Options for reading items.
     pub items: Options,
-    /// Seed of the exact filter, and of every kind that has one.
+    /// Seed of the exact filter, and of all compared filters whose kind has a seed.
     pub seed: Seed,
     /// Specs of the compared filters, one for each lane.
     pub specs: Vec<LaneSpec>,
@@ -80,7 +80,7 @@ pub enum Input {
 /// Fingerprints that count as seen from the start.
 #[derive(Debug, Clone)]
 pub enum Seen {
-    /// A file: lines of hex digits, or a `requests.seen`.
+    /// A file: lines of hex digits, or a file `requests.seen` of Scrapy.
     File(PathBuf),
     /// A set in Redis whose members are hex digits.
     Set(String),

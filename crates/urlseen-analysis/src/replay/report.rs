@@ -46,7 +46,7 @@ pub enum Ending {
     Stopped,
     /// The machine's memory was nearly used up.
     OutOfMemory,
-    /// The rest of the input could not be read.
+    /// An error ended the replay before the end of the input.
     Failed(ReplayError),
 }
 
@@ -123,7 +123,7 @@ pub struct LaneReport {
     pub seen: u64,
     /// Number of new items that the filter wrongly judged seen. The crawl would lose them.
     pub wrong: u64,
-    /// Number of items that the filter cannot place. They are rejected.
+    /// Number of items for which the kind has no bit positions. A daemon would reject them.
     pub no_place: u64,
     /// Expected value of `wrong`, by the computed error rates.
     pub wrong_computed: f64,

@@ -1,4 +1,4 @@
-//! Replays of small files.
+//! Tests that replay small files.
 
 use std::io::Write;
 

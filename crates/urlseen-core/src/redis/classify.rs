@@ -34,7 +34,7 @@ use redis::{ErrorKind, RedisError, ServerError};
 use super::error::{Denied, LinkError};
 
 impl From<RedisError> for LinkError {
-    /// Converts the first error of a pipeline.
+    /// Converts an error. For a pipeline with several errors, converts the first one.
     fn from(error: RedisError) -> Self {
         match error.clone().into_server_errors() {
             Some(errors) => match errors.first() {

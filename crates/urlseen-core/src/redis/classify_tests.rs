@@ -69,12 +69,12 @@ fn cluster_states_keep_their_text() {
 fn a_denial_names_the_command_if_redis_does() {
     let command = |name: &str| Denied::Command(name.to_owned());
     for (line, denied) in [
-        // 6.2
+        // Redis 6.2
         (
             "NOPERM this user has no permissions to run the 'lpush' command or its subcommand",
             command("LPUSH"),
         ),
-        // 7.0
+        // Redis 7.0
         ("NOPERM this user has no permissions to run the 'lpush' command", command("LPUSH")),
         (
             "NOPERM this user has no permissions to run the 'script|load' command",
@@ -94,7 +94,7 @@ fn a_denial_names_the_command_if_redis_does() {
              the command arguments script: f2e0, on @user_script:1.",
             Denied::Key,
         ),
-        // 6.2
+        // Redis 6.2
         (
             "ERR Error running script (call to f_a9): @user_script:1: @user_script: 1: The user \
              executing the script can't run this command or subcommand",
@@ -105,7 +105,7 @@ fn a_denial_names_the_command_if_redis_does() {
              executing the script can't access at least one of the keys mentioned in the command",
             Denied::Key,
         ),
-        // 7.2
+        // Redis 7.2
         ("NOPERM User ann has no permissions to run the 'lpush' command", command("LPUSH")),
         ("NOPERM No permissions to access a key", Denied::Key),
         (

@@ -219,7 +219,7 @@ pub enum LinkError {
          (rename-command) or its provider removed the command"
     )]
     UnknownCommand { command: String },
-    /// Any other error reply. Scripts of urlseen raise errors with a code of their own, too.
+    /// Any other error reply, such as an error that a script of urlseen raises.
     #[error("Redis refused a command: {code} {reply}")]
     Refused { code: String, reply: String },
     /// Bytes that are no reply of the protocol, or a reply that the command cannot have.

@@ -81,7 +81,7 @@ impl Calls {
         self.judge.filter()
     }
 
-    /// Checks that the filter's kind can place each of the keys.
+    /// Checks that the filter's kind has bit positions for each of the keys.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));

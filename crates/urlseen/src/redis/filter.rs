@@ -13,8 +13,8 @@ use urlseen_core::fingerprint::Fingerprint;
 
 /// Filter in Redis that many processes can share.
 ///
-/// The processes can be programs with this crate, the `urlseen` daemon with `filter.place =
-/// "redis"`, and programs of the project from which the filter's [`Kind`] comes.
+/// Three kinds of programs can share a filter: programs with this crate, the `urlseen` daemon with
+/// `filter.place = "redis"`, and programs of the project from which the filter's [`Kind`] comes.
 ///
 /// A script tests and adds keys in one step. If several processes add the same key at the same
 /// time, the filter reports the key as new to exactly one process. If the connection is lost, the

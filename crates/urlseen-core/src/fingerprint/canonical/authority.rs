@@ -68,8 +68,8 @@ fn hides_delimiter(authority: &str) -> bool {
         && visible().nfkc().any(|letter| matches!(letter, '/' | '?' | '#' | '@' | ':' | '\\'))
 }
 
-/// Appends the safe form of a checked authority to `out`. Returns the position of the host in
-/// `out`.
+/// Appends to `out` the form that w3lib's `safe_url_string` gives to a checked authority. Returns
+/// the position of the host in `out`.
 pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, CanonicalizeError> {
     if let (Some(user_info), _) = split_user_info(authority) {
         push_user_info(user_info, out);
@@ -85,7 +85,7 @@ pub(super) fn push_safe(authority: &str, out: &mut String) -> Result<usize, Cano
     Ok(start)
 }
 
-/// Appends the safe form of the user info, without its `@`.
+/// Appends the form that w3lib's `safe_url_string` gives to the user info, without its `@`.
 pub(super) fn push_user_info(user_info: &str, out: &mut String) {
     let (name, password) = match user_info.split_once(':') {
         Some((name, password)) => (name, Some(password)),
@@ -134,9 +134,10 @@ pub(super) fn shortened(host: &str) -> Option<String> {
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))
 }
 
-/// Appends the safe form of a host. The part before a `%` becomes lower case. In an IPv6 address,
-/// the part after the `%` is the zone. A host that is not ASCII is encoded with IDNA, or stays
-/// unchanged if IDNA refuses it. Only an address with a colon gets brackets.
+/// Appends the form that w3lib's `safe_url_string` gives to a host. The part before a `%` becomes
+/// lower case. In an IPv6 address, the part after the `%` is the zone. A host that is not ASCII is
+/// encoded with IDNA, or stays unchanged if IDNA refuses it. Only an address with a colon gets
+/// brackets.
 pub(super) fn push_host(host: &str, out: &mut String) -> Result<(), CanonicalizeError> {
     let (name, zone) = host.split_at(host.find('%').unwrap_or(host.len()));
     let has_brackets = host.contains(':');

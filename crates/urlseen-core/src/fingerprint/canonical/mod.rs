@@ -198,7 +198,7 @@ fn push_query_and_fragment(
     }
 }
 
-/// Appends `#` and the safe form of a fragment, if there is one.
+/// Appends `#` and the escaped fragment, if there is a fragment.
 fn push_fragment(fragment: &str, out: &mut String) {
     if !fragment.is_empty() {
         out.push('#');

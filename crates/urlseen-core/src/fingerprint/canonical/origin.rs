@@ -4,11 +4,11 @@ use super::bytes::plain_in_host;
 use crate::fingerprint::lanes;
 
 /// Splits a cleaned URL after its origin, if the origin is plain. A plain origin has the scheme
-/// `http` or `https`, a host of ASCII letters, digits and `-._`, and either no port or a port
-/// without leading zeros. Returns `None` for any other URL.
+/// `http` or `https`, and a host of ASCII letters, digits and `-._`. Its port has no leading zeros,
+/// or is missing. Returns `None` for any other URL.
 ///
-/// Both the safe form and the canonical form of a plain origin are the origin in lower case. So one
-/// pass can convert the origin.
+/// Both functions of w3lib, `safe_url_string` and `canonicalize_url`, only convert a plain origin
+/// to lower case. So one pass can do the work of both.
 pub(super) fn split_plain(url: &str) -> Option<(&str, &str)> {
     let bytes = url.as_bytes();
     let host = ["https://", "http://"].iter().find_map(|scheme| {

@@ -18,7 +18,8 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     }
 }
 
-/// Appends the safe form of parameters. Percent-escapes in the parameters are not decoded.
+/// Appends the form that w3lib's `safe_url_string` gives to parameters. Percent-escapes in the
+/// parameters are not decoded.
 pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     if !parameters.is_empty() {
         out.push(';');
@@ -30,8 +31,8 @@ pub(super) fn push_parameters(parameters: &str, out: &mut String) {
 /// %3F`, escapes all bytes that are not plain, and resolves dot segments. An empty path becomes
 /// `/`. `spare` is working memory.
 ///
-/// The path may also be in its safe form; the result is the same. All escapes that the safe form
-/// adds are decoded here.
+/// If w3lib's `safe_url_string` has converted the path before, the result is the same: all escapes
+/// that it adds are decoded here.
 pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     let start = out.len();
     let bytes = path.as_bytes();

@@ -99,7 +99,7 @@ impl RedisAddress {
         Self { scheme: "redis", place, db: 0, user: None, password: None }
     }
 
-    /// Checks `url` alone. The password of its user may be added later.
+    /// Checks `url`, but does not require a password for its user. The password may be added later.
     pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
         use RedisAddressError as Error;
         let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;

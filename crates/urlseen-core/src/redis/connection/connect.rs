@@ -1,4 +1,4 @@
-//! Opening a connection to Redis and logging in.
+//! Functions that open a connection to Redis and log in.
 
 use std::io;
 use std::time::Duration;

@@ -32,7 +32,8 @@ impl Limits {
     /// `proto-max-bulk-len`.
     pub const ASSUMED: Self = Self { word: 256 << 20, batch: 128 << 20, is_told: false };
 
-    /// Smallest possible [`Limits::word`]: Redis allows neither setting below a mebibyte.
+    /// Smallest possible [`Limits::word`]: Redis does not allow either of the two settings to be
+    /// below a mebibyte.
     pub const LEAST: usize = of(1 << 20, 1 << 20).word;
 
     /// Asks the server for its limits. Returns [`Limits::ASSUMED`] if the server does not report
@@ -44,7 +45,7 @@ impl Limits {
     }
 }
 
-/// Computes the limits from the two settings.
+/// Computes the limits from `proto-max-bulk-len` and `client-query-buffer-limit`, both in bytes.
 const fn of(bulk: usize, buffer: usize) -> Limits {
     // The commit to a list sends its last item twice, so an item may fill half of the buffer.
     let half = (buffer / 2).saturating_sub(FRAME);

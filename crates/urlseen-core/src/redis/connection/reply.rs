@@ -36,7 +36,8 @@ pub(super) struct ReplyError {
 pub(super) struct ReplyScan {
     /// Position of the next element.
     at: usize,
-    /// Number of missing elements of each open array.
+    /// Number of elements that are still missing in each incomplete array, from the outermost to
+    /// the innermost.
     missing: Vec<usize>,
     /// Positions of the strings and arrays so far. Used only while `is_mixed` is false.
     places: Places,
@@ -174,7 +175,7 @@ impl ReplyScan {
         behind
     }
 
-    /// Returns the first line of the next element, or `None` if it is not complete.
+    /// Returns the first line of the next element. Returns `None` if the line is not complete.
     #[inline]
     fn line<'a>(&self, bytes: &'a [u8]) -> Result<Option<ReplyLine<'a>>, ReplyError> {
         let rest = &bytes[self.at..];

@@ -142,8 +142,8 @@ impl Calls {
         self.beat.call(&keys, vec![consumer.into()])
     }
 
-    /// Returns the call that counts, in one step, the requests in the source, the processing list
-    /// and the sink, and the requests that the consumers `known` hold.
+    /// Returns the call that counts requests in one step: in the source, in the processing list, in
+    /// the sink, and held by the consumers `known`.
     pub fn count(&self, known: &[String]) -> Call<'_> {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();

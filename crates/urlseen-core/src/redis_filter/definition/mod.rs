@@ -31,7 +31,7 @@ pub fn answers(key: &str, client: u64) -> String {
 /// Field with the version of the definition's fields, and its value in this version of urlseen.
 const VERSION: (&str, &str) = ("version", "1");
 
-/// The field with the filter's id.
+/// Name of the field with the filter's id.
 const ID: &str = "id";
 
 /// Field that marks a filter as incomplete, while a program writes it.
@@ -41,7 +41,7 @@ const UNFINISHED: &str = "unfinished";
 /// keys to shards.
 const RULES: [&str; 2] = ["the rule of positions", "the rule of shards"];
 
-/// The spec of a filter in Redis, and its id: a Redis hash.
+/// Spec and id of a filter in Redis, in the form that the Redis hash stores.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Definition {
     /// Random id of the filter.

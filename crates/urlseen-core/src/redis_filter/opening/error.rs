@@ -28,7 +28,7 @@ pub enum RedisOpenError {
     /// The filter's keys hold other data.
     #[error("the keys in Redis are not a filter of this kind and size:\n{}", list(.0))]
     Keys(Vec<KeyError>),
-    /// Bits of a filter without their definition, which no program can read.
+    /// Redis has the bits of a filter, but not its definition. So no program can read the bits.
     #[error(
         "Redis holds bits of the filter {key} without their definition ({definition} is missing): \
          the bits cannot be read without their seed. Choose another filter.key, or delete the \
@@ -52,7 +52,7 @@ pub enum RedisOpenError {
          urlseen storage drop and filter.place = \"redis\""
     )]
     Taken(String),
-    /// Another program made another filter in its place.
+    /// Another program deleted the filter, and made another filter at its key.
     #[error(
         "another program deleted the filter {0} in Redis and made another one in its place; \
          start again to continue with that"
@@ -68,7 +68,7 @@ pub enum RedisOpenError {
         shown(*needed), shown(*used), shown(*room)
     )]
     NoRoom {
-        /// Bytes that the filter's strings still grow by.
+        /// Number of bytes by which the filter's strings still grow.
         needed: u64,
         /// Name of the limit that the strings would exceed.
         what: &'static str,
@@ -125,7 +125,7 @@ pub enum KeyError {
          filter"
     )]
     NoCount {
-        /// Key that should count.
+        /// Key that should hold a counter.
         key: String,
         /// Value that the key holds.
         found: String,

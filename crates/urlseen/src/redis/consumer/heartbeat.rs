@@ -29,7 +29,7 @@ const TRIES: usize = 5;
 pub(super) struct Heartbeat {
     /// Sender that wakes the thread. If the sender is dropped, the thread ends.
     wake: Option<Sender<()>>,
-    /// Receiver of a channel that the end of the thread disconnects.
+    /// Receiver whose channel is disconnected when the thread ends.
     ended: Mutex<Receiver<()>>,
 }
 

@@ -1,4 +1,5 @@
-//! Check before a crawl starts that Redis has and permits everything that the crawl needs.
+//! Check that Redis has and permits everything that a crawl needs. The check runs before the crawl
+//! starts.
 //!
 //! The check uses a connection of its own. The check sends commands that only read, and queues all
 //! other commands in a `MULTI` that it discards. So it writes nothing. It reports all problems at

@@ -1,4 +1,4 @@
-//! Needs of a crawl in Redis: keys of a type, and commands on them.
+//! Needs of a crawl in Redis: the types that its keys must have, and the commands that it runs.
 
 /// Types of urlseen's keys, as `TYPE` names them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -110,9 +110,10 @@ impl CommandNeed {
     }
 }
 
-/// Needs of a crawl. Each part of urlseen adds needs.
+/// Keys and commands that a crawl needs in Redis. Each part of urlseen adds its own.
 ///
-/// Commands inside scripts are needs, too: Redis checks them only when they run.
+/// Commands inside scripts must be added, too. Without a check before, Redis refuses such a command
+/// only when the script runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub(super) keys: Vec<KeyNeed>,
