@@ -320,7 +320,7 @@ fn an_overlap_with_a_full_part_is_marked_as_full() {
 /// The bounds also hold in extreme cases: few keys, filters that are empty or far too full, one
 /// filter contained in another, equal filters, and a single common key.
 #[test]
-fn bounds_hold_at_the_edges() {
+fn bounds_hold_in_extreme_cases() {
     let kinds = [
         ("native", Filled::Native(sizing(2500, 1e-3))),
         ("pyrebloom", Filled::Strings(Box::new(PyreBloom::new(2500, 1e-3).unwrap()))),

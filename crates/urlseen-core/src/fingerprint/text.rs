@@ -103,7 +103,8 @@ impl Text {
     /// Returns the hash of the text, and empties the text.
     pub(super) fn finish(&mut self) -> [u8; 20] {
         let bits = 8 * (self.hashed + self.pending.len() as u64);
-        // Padding: one bit, zeros up to the end of a block, and the length as its last bytes.
+        // Padding: a bit that is 1, zeros up to the end of a block, and the length in bits as the
+        // last bytes of this block.
         self.pending.push(0x80);
         let end = (self.pending.len() + size_of_val(&bits)).next_multiple_of(BLOCK);
         self.pending.resize(end - size_of_val(&bits), 0);

@@ -83,7 +83,7 @@ fn each_rule_is_named_when_it_changes_something() {
 }
 
 #[test]
-fn hard_urls_take_the_same_steps() {
+fn traces_of_hard_urls_agree_with_the_fast_code() {
     for url in [
         "",
         "/x",
@@ -135,7 +135,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4000))]
 
     #[test]
-    fn any_url_takes_the_same_steps(
+    fn traces_of_any_url_agree_with_the_fast_code(
         pieces in prop::collection::vec(prop::sample::select(PIECES), 0..14),
         any in prop::option::of(any::<char>()),
         prefix in prop::sample::select(&["http://", "https://h", "foo:", "ftp://", "", "//"][..]),

@@ -77,7 +77,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_settings_bound_an_item() {
+    fn two_settings_of_redis_limit_the_size_of_an_item() {
         const MIB: usize = 1 << 20;
         for (bulk, buffer, word, batch) in [
             (512 * MIB, 1024 * MIB, 512 * MIB - FRAME - BESIDE, 128 * MIB),

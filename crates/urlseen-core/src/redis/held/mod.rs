@@ -2,9 +2,8 @@
 //!
 //! A pop moves a request from the sink to the held requests of its consumer, in one step. The
 //! consumer acknowledges the request after its page was processed and the links of the page were
-//! pushed. Held requests of a consumer that stopped are requeued: by the daemon, by an idle
-//! consumer, or by `urlseen held requeue`. docs/reference/held.md has the keys, the scripts and the
-//! time-outs.
+//! pushed. If a consumer stops, the daemon, an idle consumer or `urlseen held requeue` requeues the
+//! requests that it holds. docs/reference/held.md has the keys, the scripts and the time-outs.
 
 mod calls;
 mod keys;

@@ -28,7 +28,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_value_is_score_count_and_bytes() {
+    fn a_held_value_has_score_count_and_bytes() {
         let held = HeldRequest::parse("7".to_owned(), b"-1.5e3 2 a b\n\xff").unwrap();
         assert_eq!((held.count, &held.item[..]), (2, &b"a b\n\xff"[..]));
         assert_eq!(HeldRequest::parse("7".to_owned(), b"inf 0 ").unwrap().item, b"");

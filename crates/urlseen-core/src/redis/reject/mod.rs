@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn any_item_reads_back_byte_for_byte() {
+    fn any_item_is_read_from_its_reject_byte_for_byte() {
         let every_byte: Vec<u8> = (0..=255).collect();
         for item in [&b""[..], b"\0", b"a\r\n\x1b", &every_byte, "\u{feff}ü\u{10ffff}".as_bytes()]
         {

@@ -23,7 +23,7 @@ pub enum SetError {
     },
 }
 
-/// A walk through all members of a set.
+/// Iteration over all members of a set, page by page.
 #[derive(Debug)]
 pub struct Members {
     key: String,

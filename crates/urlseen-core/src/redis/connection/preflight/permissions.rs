@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn a_subcommand_is_granted_after_a_bar() {
+    fn the_rule_for_a_subcommand_has_a_bar() {
         assert_eq!(command_rule("SCRIPT LOAD"), "+script|load");
         assert_eq!(command_rule("RPUSH"), "+rpush");
     }
