@@ -16,7 +16,7 @@ SCRIPTS = [each for each in vars(scripts).values() if isinstance(each, scripts.S
 COMMANDS = {
     "pop": scripts.POP._hash.encode(),
     "finish": scripts.FINISH._hash.encode(),
-    # This matches the command itself. Scripts have the same word among their arguments.
+    # The command itself, in Redis's protocol. Scripts also have the word RPUSH as an argument.
     "push": b"\r\nRPUSH\r\n$15\r\ndemo:discovered",
     "reject": scripts.REJECT._hash.encode(),
     "requeue": scripts.REQUEUE._hash.encode(),

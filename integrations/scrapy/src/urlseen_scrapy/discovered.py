@@ -91,7 +91,7 @@ class SendDiscovered:
     async def process_spider_output_async(
         self, response: Response, result: AsyncIterator[Any], spider: Spider | None = None
     ) -> AsyncIterator[Any]:
-        """Does the same as `process_spider_output` for an asynchronous callback."""
+        """Sends the requests of an asynchronous callback to urlseen, and yields other results."""
         async for each in result:
             if not self._takes(each, response):
                 yield each

@@ -76,6 +76,6 @@ class Patience:
             yield
         finally:
             for number, handler in before.items():
-                # Scrapy's handlers may have replaced this one meanwhile.
+                # During the wait, Scrapy's handlers may have replaced the handler `stop`.
                 if signal.getsignal(number) is stop:
                     signal.signal(number, handler)
