@@ -25,7 +25,7 @@ fn a_drain_reports_the_fill_after_its_last_item() {
     }
 }
 
-/// If the daemon first checks the fill at 566 %, the warning says 566 %, not a fixed level below it.
+/// If the daemon first checks the fill at 566 %, the warning says 566 %, not a fixed lower level.
 #[test]
 fn a_warning_has_the_real_fill() {
     let crawl = Crawl::new().set("filter.capacity=100").set("source.batch=10_000");

@@ -31,7 +31,7 @@ const FIRST: u64 = 100;
 pub(super) struct Rows(Arc<Mutex<Vec<KeyRead>>>);
 
 impl Rows {
-    /// Takes all rows out.
+    /// Removes and returns all rows.
     pub(super) fn take(&self) -> Vec<KeyRead> {
         std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
