@@ -85,8 +85,8 @@ impl Round {
         self.kill_and_start(kind)
     }
 
-    /// In one of four cases, kills the daemon soon after Redis has come back with older data, so
-    /// that the kill may come while the filter follows Redis.
+    /// In one of four cases, kills the daemon soon after Redis has come back with older data. So
+    /// the kill may come while the filter follows Redis.
     fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
         if !step.draw.is_multiple_of(4) {
             return Ok(());
