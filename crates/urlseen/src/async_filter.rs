@@ -66,6 +66,19 @@ pub trait AsyncFilter: Send + Sync {
 
 /// Methods that each [`AsyncFilter`] has for keys of any type, such as texts and fingerprints. The
 /// methods are those of [`FilterExt`](crate::FilterExt).
+///
+/// ```
+/// use urlseen::{AsyncFilterExt, Error, FilterSpec, LocalFilter};
+///
+/// # async fn example() -> Result<(), Error> {
+/// let filter = LocalFilter::new(&FilterSpec::native(1_000_000, 1e-6))?;
+/// assert_eq!(filter.extend(["a", "b", "a"]).await?, [true, true, false]);
+/// assert!(filter.contains("b").await?);
+/// # Ok(())
+/// # }
+/// # tokio::runtime::Builder::new_current_thread().build().unwrap().block_on(example())?;
+/// # Ok::<(), Error>(())
+/// ```
 pub trait AsyncFilterExt: AsyncFilter {
     /// Adds keys of any type. Returns one value for each key, in the order of `keys`: true if the
     /// key is new. [`Filter::add_all`] describes the details.

@@ -8,6 +8,14 @@ type Source = Box<dyn std::error::Error + Send + Sync>;
 ///
 /// The text of an error states the failure and the remedy. A program can choose the remedy by
 /// [`Error::kind`].
+///
+/// ```
+/// use urlseen::{ErrorKind, FilterSpec, LocalFilter};
+///
+/// let error = LocalFilter::new(&FilterSpec::native(0, 1e-6)).unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::Spec);
+/// assert!(error.to_string().contains("capacity"));
+/// ```
 #[derive(Debug)]
 pub struct Error {
     kind: ErrorKind,

@@ -8,6 +8,15 @@ use super::hex;
 /// Crawlers write fingerprints as the hex digits of a digest. Scrapy's SHA-1 has 40 digits; other
 /// digests have 32 or 64. A fingerprint stores such a digest as raw bytes. Any other text is a
 /// plain-text key, which is stored unchanged.
+///
+/// ```
+/// use urlseen_core::fingerprint::Fingerprint;
+///
+/// let digest = Fingerprint::from("0123456789ABCDEF0123456789abcdef");
+/// assert_eq!(digest.to_string(), "0123456789abcdef0123456789abcdef");
+/// assert_eq!(digest.as_bytes().len(), 16);
+/// assert_eq!(Fingerprint::from("page 7").as_bytes(), b"page 7");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Fingerprint {
     /// Digest of 16 raw bytes, shown as 32 hex digits.

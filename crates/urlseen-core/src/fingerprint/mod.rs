@@ -46,6 +46,13 @@ macro_rules! algorithms {
         $(mod $file;)+
 
         /// Algorithm that computes a fingerprint from a request.
+        ///
+        /// ```
+        /// use urlseen_core::fingerprint::Algorithm;
+        ///
+        /// assert_eq!("scrapy-2.6".parse(), Ok(Algorithm::Scrapy26));
+        /// assert_eq!(Algorithm::default().name(), "scrapy");
+        /// ```
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
         pub enum Algorithm {
             $($(#[$attribute])* $variant,)+

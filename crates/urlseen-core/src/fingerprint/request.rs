@@ -1,6 +1,14 @@
 //! Request of a crawler: the parts from which a fingerprint is computed.
 
 /// Request of a crawler: the parts that determine its fingerprint.
+///
+/// ```
+/// use urlseen_core::fingerprint::request::Request;
+///
+/// let get = Request::get("https://example.com/");
+/// let search = Request { method: "POST", body: b"q=shoes", ..get };
+/// assert_eq!((search.url, search.method), (get.url, "POST"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request<'a> {
     /// HTTP method in any case. The fingerprinter converts the method to upper case.

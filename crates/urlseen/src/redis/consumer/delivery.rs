@@ -11,6 +11,19 @@ use super::crawl::Crawl;
 /// If the program drops a delivery before that, the next heartbeat requeues the request. The
 /// delivery then counts as not finished. A request with too many such deliveries is moved to the
 /// rejects, because its page may be what makes programs fail.
+///
+/// ```no_run
+/// use urlseen::Consumer;
+///
+/// let consumer = Consumer::open("redis://127.0.0.1/", "demo:discovered")?;
+/// if let Some(delivery) = consumer.pop()? {
+///     if delivery.deliveries_before() > 0 {
+///         println!("another try: {:?}", delivery.item());
+///     }
+///     consumer.finish(&delivery, ["https://example.com/next"])?;
+/// }
+/// # Ok::<(), urlseen::Error>(())
+/// ```
 #[must_use = "a delivery that is dropped is delivered again"]
 pub struct Delivery {
     pub(super) crawl: Arc<Crawl>,
