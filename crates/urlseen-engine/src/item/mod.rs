@@ -152,6 +152,7 @@ pub enum Form {
 
 impl Form {
     /// Returns the form in which a non-empty item is read; `None` for a digest.
+    #[inline]
     pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
         match self {
             Self::Digest => None,
@@ -260,6 +261,7 @@ impl Reader {
 }
 
 /// Detects the form of an item by its first bytes.
+#[inline]
 fn detect(bytes: &[u8]) -> ItemForm {
     /// First byte of pickles of protocol 2 and higher. No character of UTF-8 begins with this byte.
     const PICKLE: u8 = 0x80;
