@@ -21,12 +21,15 @@ class Site:
     """Web site. `/` links to some pages, and each page to some others. No page links to `/`.
 
     Each link is written in one of several ways, which are the same request. `/broken` answers with
-    status 503 while `is_broken` is true, and `/moved` redirects to `/broken`.
+    status 503 while `is_broken` is true, and `/moved` redirects to `/broken`. Pages are answered only
+    while `is_open` is set.
     """
 
     def __init__(self) -> None:
         self.hits: Counter[str] = Counter()
         self.is_broken = False
+        self.is_open = threading.Event()
+        self.is_open.set()
         draw = random.Random(7)
         self._links = {n: draw.sample(range(PAGES), 6) + [(n + 1) % PAGES] for n in range(PAGES)}
         self._server = _Server(("127.0.0.1", 0), self._handler())
@@ -35,6 +38,7 @@ class Site:
         self._thread.start()
 
     def close(self) -> None:
+        self.is_open.set()
         self._server.shutdown()
         self._thread.join()
         self._server.server_close()
@@ -54,6 +58,8 @@ class Site:
             def do_GET(self) -> None:
                 path = self.path.partition("?")[0]
                 site.hits[path] += 1
+                if path.startswith("/p/"):
+                    site.is_open.wait()
                 status, links = site._answer(path)
                 body = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
                 self.send_response(status)

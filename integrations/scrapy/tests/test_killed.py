@@ -97,9 +97,12 @@ def test_h7_spiders_with_the_same_name_are_separate(
 ):
     """Names have a random part. Without it, equal names would share their held requests."""
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"URLSEEN_CONSUMER": "twin"}
+    # No spider can fetch all pages before the other one has started.
+    site.is_open.clear()
     first = start_crawl("Links", settings | {"REDIS_URL": proxy.url}, url=site.url)
     second = start_crawl("Links", settings, url=site.url)
     until(lambda: len(names(redis_server)) == 2, "both to pop")
+    site.is_open.set()
     kept = kill_at(proxy, first, redis_server, COMMANDS["finish"], "question")
     assert second.wait()["finish_reason"] == "finished", second.log
     assert set(site.page_hits()) == EVERY_PAGE
