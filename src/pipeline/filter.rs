@@ -194,8 +194,9 @@ impl Snapshots {
         if cut_by_bytes && !std::mem::replace(&mut self.told_cut, true) {
             warn!(
                 "storage.horizon_bytes is too small for all snapshots that urlseen should keep. If \
-                 Redis returns to earlier data after a crash, for example to its last save, the \
-                 filter may not be recoverable to that data. Raise storage.horizon_bytes"
+                 Redis returns to an earlier state after a crash, for example to its last save, \
+                 urlseen may not be able to recover the filter to the same state. Raise \
+                 storage.horizon_bytes"
             );
         }
     }

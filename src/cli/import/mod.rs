@@ -44,8 +44,9 @@ use super::{Outcome, moving, start};
 /// With --from-redis, the command copies the native filter at filter.key in Redis to a new storage
 /// folder. Then continue the crawl with filter.place = "local".
 ///
-/// --algorithm names the algorithm that computed the fingerprints. If this is not the algorithm of
-/// the crawl, the command refuses the import: the crawl would not recognise any imported URL.
+/// --algorithm names the algorithm that computed the imported fingerprints. If it differs from
+/// fingerprint.algorithm of the configuration, the command refuses the import, because the crawl
+/// would then not recognise any imported URL.
 ///
 /// To continue an interrupted import, repeat the command. A second import of the same fingerprints
 /// has no effect. The command prints and counts entries that are not fingerprints. If there are

@@ -29,8 +29,8 @@ const NONE: &str = "-";
 /// Show rejects with time, reason and item, the newest last.
 ///
 /// On a terminal, the command cuts an item to the width of the line. It prints control characters
-/// as escapes. If an item is too large for its reject, the reject shows only the length, the SHA-1
-/// and the first bytes of the item. The command shows such rejects after all other rejects.
+/// as escapes. Of an oversize item, the command shows only the length, the SHA-1 and the first
+/// bytes. It shows rejects with oversize items after all other rejects.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
