@@ -14,13 +14,13 @@ pub const BLOCK_BYTES: u32 = BLOCK_BITS / 8;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Blocks {
     /// One block, for error rates down to about 1e-4.
-    One,
+    One = 1,
     /// Two blocks, for error rates down to about 1e-8.
-    Two,
+    Two = 2,
     /// Four blocks, for lower error rates.
-    Four,
+    Four = 4,
     /// Eight blocks: at 1e-12 as good as a filter without blocks.
-    Eight,
+    Eight = 8,
 }
 
 impl Blocks {
@@ -29,12 +29,7 @@ impl Blocks {
 
     /// Returns the number of blocks.
     pub fn get(self) -> u32 {
-        match self {
-            Self::One => 1,
-            Self::Two => 2,
-            Self::Four => 4,
-            Self::Eight => 8,
-        }
+        self as u32
     }
 }
 

@@ -9,7 +9,7 @@ use super::block::{self, Kernel, Kernels, Work};
 use super::layout::native::{KeyHash, Native};
 use super::places::Places;
 use super::region::{AllocationError, Region};
-use super::{Blocks, SHARDS, ShardId, Verdict};
+use super::{SHARDS, ShardId, Verdict};
 
 /// Shards of one owner, in one contiguous region of memory. Each shard is contiguous, too. Only the
 /// thread that owns this value works on these shards, so they need no lock.
@@ -93,7 +93,8 @@ impl Shards {
     /// # Panics
     /// Panics if another owner has the shard of a key.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
-        self.kernel.run(TestAll { shards: self, key_hashes, verdicts });
+        let blocks = self.places.native.geometry().blocks();
+        self.kernel.run(blocks, TestAll { shards: self, key_hashes, verdicts });
     }
 
     /// Sets the bits of all keys.
@@ -101,7 +102,8 @@ impl Shards {
     /// # Panics
     /// Panics if another owner has the shard of a key.
     pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
-        self.kernel.run(SetAll { shards: self, key_hashes });
+        let blocks = self.places.native.geometry().blocks();
+        self.kernel.run(blocks, SetAll { shards: self, key_hashes });
     }
 
     /// Returns the bits of a whole shard, for [`Shards::load`]: its blocks in order, and the words
@@ -186,7 +188,7 @@ impl Shards {
     }
 }
 
-/// Work of [`Shards::test_all`] for a kernel.
+/// Work of [`Shards::test_all`].
 struct TestAll<'a> {
     shards: &'a Shards,
     key_hashes: &'a [KeyHash],
@@ -194,22 +196,8 @@ struct TestAll<'a> {
 }
 
 impl Work for TestAll<'_> {
-    type Done = ();
-
     #[inline(always)]
-    fn by(self, kernel: impl Kernel) {
-        match self.shards.places.native.geometry().blocks() {
-            Blocks::One => self.of_blocks::<1>(kernel),
-            Blocks::Two => self.of_blocks::<2>(kernel),
-            Blocks::Four => self.of_blocks::<4>(kernel),
-            Blocks::Eight => self.of_blocks::<8>(kernel),
-        }
-    }
-}
-
-impl TestAll<'_> {
-    #[inline(always)]
-    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) {
+    fn by<const BLOCKS: usize>(self, kernel: impl Kernel) {
         let Self { shards: Shards { places, region, .. }, key_hashes, verdicts } = self;
         let native = places.native;
         verdicts.reserve(key_hashes.len());
@@ -223,29 +211,15 @@ impl TestAll<'_> {
     }
 }
 
-/// Work of [`Shards::set_all`] for a kernel.
+/// Work of [`Shards::set_all`].
 struct SetAll<'a> {
     shards: &'a mut Shards,
     key_hashes: &'a [KeyHash],
 }
 
 impl Work for SetAll<'_> {
-    type Done = ();
-
     #[inline(always)]
-    fn by(self, kernel: impl Kernel) {
-        match self.shards.places.native.geometry().blocks() {
-            Blocks::One => self.of_blocks::<1>(kernel),
-            Blocks::Two => self.of_blocks::<2>(kernel),
-            Blocks::Four => self.of_blocks::<4>(kernel),
-            Blocks::Eight => self.of_blocks::<8>(kernel),
-        }
-    }
-}
-
-impl SetAll<'_> {
-    #[inline(always)]
-    fn of_blocks<const BLOCKS: usize>(self, kernel: impl Kernel) {
+    fn by<const BLOCKS: usize>(self, kernel: impl Kernel) {
         let Self { shards: Shards { places: map, region, counts, .. }, key_hashes } = self;
         let native = map.native;
         map.visit(region.blocks_mut(), key_hashes, |blocks, key_hash, places: [usize; BLOCKS]| {

@@ -9,6 +9,7 @@ use std::arch::x86_64::{
 };
 
 use super::{Block, Kernel, Work};
+use crate::filter::Blocks;
 use crate::filter::layout::native::Draw;
 
 /// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
@@ -25,9 +26,9 @@ impl Avx512 {
 
     /// Does the work with this kernel.
     #[allow(unsafe_code)]
-    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+    pub(super) fn run(self, blocks: Blocks, work: impl Work) {
         // SAFETY: `run` only needs its instructions, and `self` proves that they are there.
-        unsafe { run(work, self) }
+        unsafe { run(blocks, work, self) }
     }
 }
 
@@ -48,8 +49,8 @@ impl Kernel for Avx512 {
 }
 
 #[target_feature(enable = "avx512f,avx512vpopcntdq")]
-fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
-    work.by(kernel)
+fn run(blocks: Blocks, work: impl Work, kernel: Avx512) {
+    super::run(blocks, work, kernel);
 }
 
 /// Tests draws in their blocks. Each lane shifts its position to the lowest bits. Higher bits do no

@@ -11,6 +11,7 @@ mod scalar;
 pub(super) use avx512::Avx512;
 pub(super) use scalar::Scalar;
 
+use super::Blocks;
 use super::layout::native::Draw;
 
 /// Block of 512 bits, which a processor fetches from memory at once. Bit `b` is bit `b % 64` of
@@ -28,14 +29,13 @@ pub(super) trait Kernel: Copy {
     fn set(self, block: &mut Block, draw: Draw) -> u32;
 }
 
-/// Work on many blocks that one kernel does, so that the kernel is chosen only once.
+/// Work on the blocks of many keys. One kernel does all of the work, so that the kernel is chosen
+/// only once.
 pub(super) trait Work {
-    /// Result of the work on all blocks.
-    type Done;
-
-    /// Does the work with a kernel. The method must be `inline(always)`: only functions that are
-    /// inlined into [`Kernels::run`] are compiled for the kernel's instructions.
-    fn by(self, kernel: impl Kernel) -> Self::Done;
+    /// Does the work with a kernel, for keys with `BLOCKS` blocks each. The method must be
+    /// `inline(always)`: only functions that are inlined into [`Kernels::run`] are compiled for the
+    /// kernel's instructions.
+    fn by<const BLOCKS: usize>(self, kernel: impl Kernel);
 }
 
 /// Choice of a kernel for this process.
@@ -56,13 +56,24 @@ impl Kernels {
         Self::Scalar(Scalar)
     }
 
-    /// Does the work with this kernel.
-    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+    /// Does the work with this kernel. `blocks` is the number of blocks of a key.
+    pub(super) fn run(self, blocks: Blocks, work: impl Work) {
         match self {
-            Self::Scalar(scalar) => work.by(scalar),
+            Self::Scalar(scalar) => run(blocks, work, scalar),
             #[cfg(target_arch = "x86_64")]
-            Self::Avx512(avx512) => avx512.run(work),
+            Self::Avx512(avx512) => avx512.run(blocks, work),
         }
+    }
+}
+
+/// Does the work with code that is compiled for this number of blocks.
+#[inline(always)]
+fn run(blocks: Blocks, work: impl Work, kernel: impl Kernel) {
+    match blocks {
+        Blocks::One => work.by::<1>(kernel),
+        Blocks::Two => work.by::<2>(kernel),
+        Blocks::Four => work.by::<4>(kernel),
+        Blocks::Eight => work.by::<8>(kernel),
     }
 }
 
@@ -85,7 +96,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::super::native::Native;
-    use super::super::{Blocks, Geometry, Seed};
+    use super::super::{Geometry, Seed};
     use super::*;
     use crate::fingerprint::Fingerprint;
 
@@ -97,20 +108,19 @@ mod tests {
     }
 
     /// Tests a draw in two blocks, and sets it in the second.
-    struct Look {
+    struct Look<'a> {
         blocks: [Block; 2],
         draw: Draw,
+        found: &'a mut Option<(bool, Block, u32)>,
     }
 
-    impl Work for Look {
-        type Done = (bool, Block, u32);
-
+    impl Work for Look<'_> {
         #[inline(always)]
-        fn by(self, kernel: impl Kernel) -> (bool, Block, u32) {
-            let Self { mut blocks, draw } = self;
+        fn by<const BLOCKS: usize>(self, kernel: impl Kernel) {
+            let Self { mut blocks, draw, found } = self;
             let held = kernel.hold(blocks.iter().map(|block| (block, draw)));
             let new = kernel.set(&mut blocks[1], draw);
-            (held, blocks[1], new)
+            *found = Some((held, blocks[1], new));
         }
     }
 
@@ -138,8 +148,10 @@ mod tests {
                 {
                     let new = set(blocks[1]);
                     let expected = (held, Block(new), ones(new) - ones(blocks[1]));
-                    let look = Look { blocks: blocks.map(Block), draw };
-                    prop_assert_eq!(kernel.run(look), expected, "{:?}", kernel);
+                    let mut found = None;
+                    let look = Look { blocks: blocks.map(Block), draw, found: &mut found };
+                    kernel.run(Blocks::Two, look);
+                    prop_assert_eq!(found, Some(expected), "{:?}", kernel);
                 }
             }
         }
