@@ -114,9 +114,9 @@ pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyH
 /// depends only on the fingerprint and the seed, so it stays valid for another geometry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct KeyHash {
-    h1: u64,
-    h2: u64,
-    shard: ShardId,
+    pub(in crate::filter) h1: u64,
+    pub(in crate::filter) h2: u64,
+    pub(in crate::filter) shard: ShardId,
 }
 
 impl KeyHash {

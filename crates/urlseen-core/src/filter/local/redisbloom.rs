@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
-use crate::filter::redisbloom::{AddError, Filter, Hashes, ReserveError};
+use crate::filter::redisbloom::{self, AddError, Filter, ReserveError};
 use crate::filter::{Bits, Reservation, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
 
@@ -56,8 +56,7 @@ impl RedisBloomFilter {
     /// Computes the key hash of a fingerprint by RedisBloom's rule. The item is the text that
     /// clients of RedisBloom send.
     pub(super) fn key_hash(_: Seed, fingerprint: &Fingerprint) -> KeyHash {
-        let hashes = Hashes::of(fingerprint.text(&mut [0; 64]));
-        KeyHash::named(ShardId::WHOLE, hashes.id())
+        redisbloom::key_hash(fingerprint.text(&mut [0; 64]))
     }
 
     /// Returns the wrapped filter.
@@ -95,10 +94,6 @@ impl RedisBloomFilter {
     }
 }
 
-fn hashes(key_hash: KeyHash) -> Hashes {
-    Hashes::from_id(key_hash.id())
-}
-
 impl From<AddError> for Full {
     fn from(error: AddError) -> Self {
         Self(error.to_string())
@@ -107,7 +102,7 @@ impl From<AddError> for Full {
 
 impl FilterKind for RedisBloomFilter {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
-        let has = |&key_hash| self.filter.as_ref().is_some_and(|it| it.has(hashes(key_hash)));
+        let has = |&key_hash| self.filter.as_ref().is_some_and(|it| it.has(key_hash));
         verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
     }
 
@@ -123,7 +118,7 @@ impl FilterKind for RedisBloomFilter {
             return Ok(());
         }
         let filter = self.filter()?;
-        let put = key_hashes.iter().try_for_each(|&it| filter.put(hashes(it)).map(drop));
+        let put = key_hashes.iter().try_for_each(|&it| filter.put(it).map(drop));
         self.show();
         Ok(put?)
     }

@@ -7,11 +7,12 @@ use std::sync::Arc;
 use super::TIGHTENING;
 use super::error::{AddError, ReserveError};
 use super::forecast::rate_of;
-use super::header::{DumpHeader, Options, Shape};
-use super::layer::{Hashes, Layer};
+use super::header::{Options, Shape};
+use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
 use super::rate::Rate;
 use crate::filter::UniteError;
+use crate::filter::layout::native::KeyHash;
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
@@ -22,16 +23,16 @@ pub const DEFAULT_EXPANSION: u32 = 2;
 /// Filter of RedisBloom in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Filter {
-    size: u64,
-    options: Options,
-    growth: u32,
+    pub(super) size: u64,
+    pub(super) options: Options,
+    pub(super) growth: u32,
     /// Layers, at least one. New items are added to the last layer. If a frozen copy shares that
     /// layer, the layer is copied first.
-    layers: Vec<Arc<Layer>>,
+    pub(super) layers: Vec<Arc<Layer>>,
     /// Empty layers that will follow the last layer.
-    spare: VecDeque<Layer>,
+    pub(super) spare: VecDeque<Layer>,
     /// Maximum number of bytes that the layers may take.
-    limit: u64,
+    pub(super) limit: u64,
 }
 
 /// Part of a dump: an answer of `BF.SCANDUMP`, and the arguments of `BF.LOADCHUNK`.
@@ -72,17 +73,10 @@ impl Filter {
         Ok(Self { size: 0, options, growth, layers, spare, limit })
     }
 
-    pub(super) fn loaded(header: DumpHeader, limit: u64) -> Self {
-        let DumpHeader { size, options, growth, layers } = header;
-        let layers = layers.into_iter().map(Arc::new).collect();
-        Self { size, options, growth, layers, spare: VecDeque::new(), limit }
-    }
-
     /// Iterates over the chunks that a [`Loader`](super::Loader) reads and `BF.LOADCHUNK` takes, in
     /// order.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
-        let header = DumpHeader::write(self.size, self.options, self.growth, &self.layers);
-        let header = Chunk { iterator: FIRST, data: header.into() };
+        let header = Chunk { iterator: FIRST, data: self.header().into() };
         let bits = self.layers.iter().flat_map(|layer| layer.bits.chunks(MAX_CHUNK));
         let bits = bits.scan(FIRST, |iterator, data| {
             *iterator = iterator.saturating_add_unsigned(data.len() as u64);
@@ -93,7 +87,7 @@ impl Filter {
 
     /// Returns true if the filter reports an item as seen: the answer of `BF.EXISTS`.
     pub fn contains(&self, item: &[u8]) -> bool {
-        self.has(Hashes::of(item))
+        self.has(key_hash(item))
     }
 
     /// Adds an item and returns true if the item is new: the answer of `BF.ADD`. A full filter
@@ -102,15 +96,15 @@ impl Filter {
     /// # Errors
     /// The item is new, and the filter is full and cannot grow.
     pub fn add(&mut self, item: &[u8]) -> Result<bool, AddError> {
-        self.put(Hashes::of(item))
+        self.put(key_hash(item))
     }
 
     /// Adds an item with the given hashes: see [`Filter::add`].
     ///
     /// # Errors
     /// The same errors as [`Filter::add`].
-    pub fn put(&mut self, hashes: Hashes) -> Result<bool, AddError> {
-        if self.has(hashes) {
+    pub fn put(&mut self, key_hash: KeyHash) -> Result<bool, AddError> {
+        if self.has(key_hash) {
             return Ok(false);
         }
         if self.last().is_full() {
@@ -121,7 +115,7 @@ impl Filter {
             self.layers.push(Arc::new(layer));
         }
         if let Some(last) = self.layers.last_mut() {
-            Arc::make_mut(last).set(hashes);
+            Arc::make_mut(last).set(key_hash);
         }
         self.size += 1;
         Ok(true)
@@ -221,9 +215,9 @@ impl Filter {
     }
 
     /// Tests an item with the given hashes: see [`Filter::contains`].
-    pub fn has(&self, hashes: Hashes) -> bool {
+    pub fn has(&self, key_hash: KeyHash) -> bool {
         // Newer layers hold more items.
-        self.layers.iter().rev().any(|layer| layer.contains(hashes))
+        self.layers.iter().rev().any(|layer| layer.contains(key_hash))
     }
 
     fn last(&self) -> &Layer {

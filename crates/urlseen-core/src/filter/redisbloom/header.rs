@@ -18,16 +18,40 @@
 //! 52      1    0, or the power of 2 that the hashes are taken modulo of
 //! ```
 
+use std::collections::VecDeque;
 use std::fmt::Display;
 use std::sync::Arc;
 
 use super::error::{ChunkError, FormatError};
-use super::layer::{Layer, bits_per_item, hashes};
+use super::filter::Filter;
+use super::layer::{self, Layer};
 
-/// Number of bytes before the records of the layers.
-const HEAD: usize = 20;
-/// Number of bytes of the record of one layer.
-const LAYER: usize = 53;
+/// Numbers before the records of the layers. Memory is little endian, as the header is.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, packed)]
+struct Head {
+    size: u64,
+    layers: u32,
+    options: u32,
+    growth: u32,
+}
+
+/// Record of one layer.
+#[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C, packed)]
+struct LayerRecord {
+    bytes: u64,
+    bits: u64,
+    size: u64,
+    error_rate: f64,
+    bits_per_item: f64,
+    hashes: u32,
+    capacity: u64,
+    power: u8,
+}
+
+const HEAD: usize = size_of::<Head>();
+const LAYER: usize = size_of::<LayerRecord>();
 /// Number of bytes that a server with its own hash seed adds.
 const SEED: usize = 16;
 
@@ -90,28 +114,18 @@ impl Shape {
     }
 }
 
-/// Content of a dump's header.
-#[derive(Debug, Clone, PartialEq)]
-pub(super) struct DumpHeader {
-    pub(super) size: u64,
-    pub(super) options: Options,
-    pub(super) growth: u32,
-    /// Layers without their bits.
-    pub(super) layers: Vec<Layer>,
-}
-
-impl DumpHeader {
-    /// Reads a header whose layers take at most `limit` bytes.
-    pub(super) fn read(data: &[u8], limit: u64) -> Result<Self, ChunkError> {
+impl Filter {
+    /// Reads the header of a filter whose layers take at most `limit` bytes. The layers have no
+    /// bits yet.
+    pub(super) fn of_header(data: &[u8], limit: u64) -> Result<Self, ChunkError> {
         let at = |offset: usize, problem| ChunkError { chunk: 0, offset: offset as u64, problem };
         let length = at(data.len().min(HEAD), FormatError::HeaderLength { found: data.len() });
         let Some((head, records)) = data.split_first_chunk::<HEAD>() else {
             return Err(length);
         };
-        let mut fields = FieldCursor(head);
-        let (size, count) = (fields.u64(), fields.u32());
-        let (options, growth) = (fields.u32(), fields.u32());
+        let Head { size, layers: count, options, growth } = bytemuck::must_cast(*head);
         let (records, rest) = records.as_chunks::<LAYER>();
+        let records: &[LayerRecord] = bytemuck::cast_slice(records.as_flattened());
         if count == 0 || records.len() as u64 != u64::from(count) {
             return Err(length);
         }
@@ -126,7 +140,7 @@ impl DumpHeader {
             return Err(at(12, FormatError::Field { field: "options", found, allowed }));
         }
         let (mut layers, mut items, mut bytes) = (Vec::with_capacity(records.len()), 0_u64, 0_u64);
-        for (number, record) in records.iter().enumerate() {
+        for (number, &record) in records.iter().enumerate() {
             let start = HEAD + number * LAYER;
             let layer =
                 read_layer(record).map_err(|(field, problem)| at(start + field, problem))?;
@@ -135,65 +149,50 @@ impl DumpHeader {
                 .filter(|&bytes| bytes <= limit)
                 .ok_or_else(|| at(start, FormatError::TooLarge { limit }))?;
             items = items.saturating_add(layer.size);
-            layers.push(layer);
+            layers.push(Arc::new(layer));
         }
         if items != size {
             let found = size.to_string();
             let allowed = "it is the sum of the layers' items";
             return Err(at(0, FormatError::Field { field: "number of items", found, allowed }));
         }
-        Ok(Self { size, options: Options(options), growth, layers })
+        let (options, spare) = (Options(options), VecDeque::new());
+        Ok(Self { size, options, growth, layers, spare, limit })
     }
 
-    /// Returns the bytes of the header of a filter.
-    pub(super) fn write(
-        size: u64,
-        options: Options,
-        growth: u32,
-        layers: &[Arc<Layer>],
-    ) -> Vec<u8> {
-        let mut data = Vec::with_capacity(HEAD + layers.len() * LAYER);
-        data.extend(size.to_le_bytes());
+    /// Returns the bytes of the filter's header.
+    pub(super) fn header(&self) -> Vec<u8> {
         // The number of layers is below 2^32: each layer takes at least 8 bytes.
         #[allow(clippy::cast_possible_truncation)]
-        data.extend((layers.len() as u32).to_le_bytes());
-        data.extend(options.0.to_le_bytes());
-        data.extend(growth.to_le_bytes());
-        for layer in layers {
-            let Layer { shape, size, .. } = &**layer;
-            data.extend(shape.bytes.to_le_bytes());
-            data.extend(shape.bits().to_le_bytes());
-            data.extend(size.to_le_bytes());
-            data.extend(shape.error_rate.to_le_bytes());
-            data.extend(shape.bits_per_item.to_le_bytes());
-            data.extend(shape.hashes.to_le_bytes());
-            data.extend(shape.capacity.to_le_bytes());
-            data.push(shape.power);
+        let layers = self.layers.len() as u32;
+        let head = Head { size: self.size, layers, options: self.options.0, growth: self.growth };
+        let mut data = bytemuck::bytes_of(&head).to_vec();
+        for layer in &self.layers {
+            let Layer { shape, size, .. } = **layer;
+            data.extend(bytemuck::bytes_of(&LayerRecord {
+                bytes: shape.bytes,
+                bits: shape.bits(),
+                size,
+                error_rate: shape.error_rate,
+                bits_per_item: shape.bits_per_item,
+                hashes: shape.hashes,
+                capacity: shape.capacity,
+                power: shape.power,
+            }));
         }
         data
     }
 }
 
 /// Reads the record of a layer. An error has the offset of the invalid field in the record.
-fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
-    let mut fields = FieldCursor(record);
-    let (bytes, bits, size) = (fields.u64(), fields.u64(), fields.u64());
-    let (error_rate, per_item) = (fields.f64(), fields.f64());
-    let shape = Shape {
-        bytes,
-        error_rate,
-        bits_per_item: per_item,
-        hashes: fields.u32(),
-        capacity: fields.u64(),
-        power: fields.u8(),
-    };
+fn read_layer(record: LayerRecord) -> Result<Layer, (usize, FormatError)> {
+    let LayerRecord { bytes, bits, size, error_rate, bits_per_item, hashes, capacity, power } =
+        record;
     let check = |holds: bool, at: usize, field, found: &dyn Display, allowed| {
-        let found = || found.to_string();
         if holds {
-            Ok(())
-        } else {
-            Err((at, FormatError::Field { field, found: found(), allowed }))
+            return Ok(());
         }
+        Err((at, FormatError::Field { field, found: found.to_string(), allowed }))
     };
     let sound = bytes > 0 && bytes % 8 == 0 && bytes < 1 << 60;
     check(sound, 0, "bytes of a layer", &bytes, "they are a multiple of 8 below 2^60")?;
@@ -202,46 +201,19 @@ fn read_layer(record: &[u8; LAYER]) -> Result<Layer, (usize, FormatError)> {
     let found = format_args!("{error_rate:e}");
     check(rate, 24, "error rate", &found, "it lies between 0 and 1")?;
     // The logarithm of the server's machine may differ in the last digit.
-    let near = (per_item / bits_per_item(error_rate) - 1.0).abs() < 1e-9;
-    let found = format_args!("{per_item:e}");
+    let near = (bits_per_item / layer::bits_per_item(error_rate) - 1.0).abs() < 1e-9;
+    let found = format_args!("{bits_per_item:e}");
     check(near, 32, "bits an item", &found, "they are -ln(error rate) / ln(2)^2")?;
     #[allow(clippy::float_cmp)]
-    let best = f64::from(shape.hashes) == hashes(per_item);
+    let best = f64::from(hashes) == layer::hashes(bits_per_item);
     let allowed = "it is ln(2) times the bits an item, rounded up";
-    check(best, 40, "number of hashes", &shape.hashes, allowed)?;
-    let is_some = shape.capacity > 0;
-    check(is_some, 44, "capacity of a layer", &shape.capacity, "it is 1 or more")?;
-    let room = size <= shape.capacity;
+    check(best, 40, "number of hashes", &hashes, allowed)?;
+    check(capacity > 0, 44, "capacity of a layer", &capacity, "it is 1 or more")?;
+    let room = size <= capacity;
     check(room, 16, "items of a layer", &size, "they are no more than its capacity")?;
-    let reached = shape.power == 0 || shape.power < 64 && 1 << shape.power <= bits;
+    let reached = power == 0 || power < 64 && 1 << power <= bits;
     let allowed = "it is 0, or 2 to it is at most the bits";
-    check(reached, 52, "power of two", &shape.power, allowed)?;
+    check(reached, 52, "power of two", &power, allowed)?;
+    let shape = Shape { bytes, error_rate, bits_per_item, hashes, capacity, power };
     Ok(Layer { shape, size, ones: 0, bits: Vec::new() })
-}
-
-/// Reader of the numbers at the start of bytes. The caller checks the number of bytes before.
-struct FieldCursor<'a>(&'a [u8]);
-
-impl FieldCursor<'_> {
-    fn array<const N: usize>(&mut self) -> [u8; N] {
-        let (first, rest) = self.0.split_first_chunk().expect("as many bytes as fields");
-        self.0 = rest;
-        *first
-    }
-
-    fn u8(&mut self) -> u8 {
-        u8::from_le_bytes(self.array())
-    }
-
-    fn u32(&mut self) -> u32 {
-        u32::from_le_bytes(self.array())
-    }
-
-    fn u64(&mut self) -> u64 {
-        u64::from_le_bytes(self.array())
-    }
-
-    fn f64(&mut self) -> f64 {
-        f64::from_le_bytes(self.array())
-    }
 }

@@ -4,8 +4,10 @@ use super::TIGHTENING;
 use super::error::ReserveError;
 use super::header::{Options, Shape};
 use super::rate::Rate;
-use crate::filter::Cells;
+use crate::filter::hash::murmur64a;
+use crate::filter::layout::native::KeyHash;
 use crate::filter::number::whole;
+use crate::filter::{Cells, ShardId};
 
 /// Layer of a filter, with its bits.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,32 +31,10 @@ const LN_2_SQUARED: f64 = 0.480_453_013_918_201;
 /// Seed of the first hash of an item.
 const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 
-/// Both hashes of an item, from which its bit positions are computed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Hashes {
-    a: u64,
-    b: u64,
-}
-
-impl Hashes {
-    /// Computes the hashes of an item, which all methods of a filter take.
-    pub(crate) fn of(item: &[u8]) -> Self {
-        let a = crate::filter::hash::murmur64a(item, SEED);
-        Self { a, b: crate::filter::hash::murmur64a(item, a) }
-    }
-
-    /// Returns both hashes as one number.
-    pub(crate) fn id(self) -> u128 {
-        u128::from(self.a) << u64::BITS | u128::from(self.b)
-    }
-
-    /// Restores the hashes from the number of [`Hashes::id`].
-    pub(crate) fn from_id(id: u128) -> Self {
-        // The upper half, and the lower.
-        #[allow(clippy::cast_possible_truncation)]
-        let (a, b) = ((id >> u64::BITS) as u64, id as u64);
-        Self { a, b }
-    }
+/// Computes both hashes of an item, from which its bit positions are computed.
+pub(in crate::filter) fn key_hash(item: &[u8]) -> KeyHash {
+    let h1 = murmur64a(item, SEED);
+    KeyHash { h1, h2: murmur64a(item, h1), shard: ShardId::WHOLE }
 }
 
 impl Shape {
@@ -128,9 +108,10 @@ impl Shape {
 
     /// Iterates over the bit positions of an item.
     #[inline]
-    pub(super) fn positions(&self, Hashes { a, b }: Hashes) -> impl Iterator<Item = u64> + use<> {
+    pub(super) fn positions(&self, key_hash: KeyHash) -> impl Iterator<Item = u64> + use<> {
+        let KeyHash { h1, h2, .. } = key_hash;
         let modulus = self.modulus();
-        (0..u64::from(self.hashes)).map(move |i| a.wrapping_add(i.wrapping_mul(b)) % modulus)
+        (0..u64::from(self.hashes)).map(move |i| h1.wrapping_add(i.wrapping_mul(h2)) % modulus)
     }
 }
 
@@ -239,12 +220,12 @@ impl Layer {
         self.size >= self.shape.capacity
     }
 
-    pub(super) fn contains(&self, hashes: Hashes) -> bool {
-        self.places(hashes).all(|(byte, mask)| self.bits[byte] & mask != 0)
+    pub(super) fn contains(&self, key_hash: KeyHash) -> bool {
+        self.places(key_hash).all(|(byte, mask)| self.bits[byte] & mask != 0)
     }
 
-    pub(super) fn set(&mut self, hashes: Hashes) {
-        for (byte, mask) in self.places(hashes) {
+    pub(super) fn set(&mut self, key_hash: KeyHash) {
+        for (byte, mask) in self.places(key_hash) {
             let byte = &mut self.bits[byte];
             self.ones += u64::from(*byte & mask == 0);
             *byte |= mask;
@@ -253,8 +234,8 @@ impl Layer {
     }
 
     /// Iterates over the positions of an item: the index of the byte, and the mask of the bit.
-    fn places(&self, hashes: Hashes) -> impl Iterator<Item = (usize, u8)> + use<> {
-        self.shape.positions(hashes).map(|bit| {
+    fn places(&self, key_hash: KeyHash) -> impl Iterator<Item = (usize, u8)> + use<> {
+        self.shape.positions(key_hash).map(|bit| {
             // All bytes of the layer are in memory.
             #[allow(clippy::cast_possible_truncation)]
             let byte = (bit / 8) as usize;

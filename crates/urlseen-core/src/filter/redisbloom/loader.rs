@@ -1,8 +1,9 @@
 //! Loader that builds a filter from chunks.
 
+use std::sync::Arc;
+
 use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
-use super::header::{DumpHeader, Shape};
 use super::layer::Layer;
 
 /// Iterator of the header. The iterator of each later chunk is 1 plus the number of bytes of layers
@@ -15,8 +16,8 @@ pub(super) const FIRST: i64 = 1;
 /// vector.
 #[derive(Debug)]
 pub struct Loader {
-    header: DumpHeader,
-    limit: u64,
+    /// Filter with the bytes that have arrived.
+    filter: Filter,
     /// Number of the next chunk.
     chunk: u64,
     /// Iterator of the last loaded chunk.
@@ -38,8 +39,8 @@ impl Loader {
         }
         // Iterators count bytes, from 1 and with a sign.
         let limit = limit.min(i64::MAX as u64 - 1);
-        let header = DumpHeader::read(header, limit)?;
-        Ok(Self { header, limit, chunk: 1, iterator, layer: 0 })
+        let filter = Filter::of_header(header, limit)?;
+        Ok(Self { filter, chunk: 1, iterator, layer: 0 })
     }
 
     /// Loads the next chunk. The answer with the iterator 0, which ends a dump, is not a chunk.
@@ -61,7 +62,7 @@ impl Loader {
         if iterator != due {
             return Err(bad(0, FormatError::Iterator { found: iterator, due }));
         }
-        let Some(layer) = self.header.layers.get_mut(self.layer) else {
+        let Some(layer) = self.filter.layers.get_mut(self.layer).map(Arc::make_mut) else {
             return Err(bad(0, FormatError::TooLong { found: data.len(), left }));
         };
         if layer.bits.try_reserve(data.len()).is_err() {
@@ -81,12 +82,12 @@ impl Loader {
     /// Returns the number of missing bytes of the current layer, which limits the length of the
     /// next chunk. Returns 0 after the last chunk.
     pub(crate) fn left_of_layer(&self) -> u64 {
-        self.header.layers.get(self.layer).map_or(0, left)
+        self.filter.layers.get(self.layer).map_or(0, |layer| left(layer))
     }
 
     /// Returns the number of bytes of all layers, including missing bytes.
     pub fn bytes(&self) -> u64 {
-        self.header.layers.iter().map(|layer| layer.shape.bytes).sum()
+        self.filter.bytes()
     }
 
     /// Returns the loaded filter.
@@ -94,19 +95,16 @@ impl Loader {
     /// # Errors
     /// Some chunks were not loaded.
     pub fn finish(self) -> Result<Filter, ChunkError> {
-        let left: u64 = self.header.layers.iter().map(left).sum();
+        let left: u64 = self.filter.layers.iter().map(|layer| left(layer)).sum();
         if left > 0 {
-            return Err(ChunkError {
-                chunk: self.chunk,
-                offset: 0,
-                problem: FormatError::Missing { left },
-            });
+            let problem = FormatError::Missing { left };
+            return Err(ChunkError { chunk: self.chunk, offset: 0, problem });
         }
-        Ok(Filter::loaded(self.header, self.limit))
+        Ok(self.filter)
     }
 }
 
 /// Returns the number of missing bytes of a layer.
-fn left(Layer { shape: Shape { bytes, .. }, bits, .. }: &Layer) -> u64 {
-    bytes - bits.len() as u64
+fn left(layer: &Layer) -> u64 {
+    layer.shape.bytes - layer.bits.len() as u64
 }

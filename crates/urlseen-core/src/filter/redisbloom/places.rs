@@ -1,7 +1,7 @@
 //! Bit positions of an item in a filter that does not exist.
 
-use super::Hashes;
 use super::header::{Options, Shape};
+use super::key_hash;
 
 /// Bit positions of an item in the first layer of a filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -18,7 +18,7 @@ impl LayerBits {
     pub fn of(item: &[u8], error_rate: f64, capacity: u64, expansion: u32) -> Option<Self> {
         let options = Options::of(expansion);
         let shape = Shape::first(error_rate, capacity, options, u64::MAX).ok()?;
-        let positions = shape.positions(Hashes::of(item)).collect();
+        let positions = shape.positions(key_hash(item)).collect();
         Some(Self { bits: shape.bits(), positions })
     }
 }

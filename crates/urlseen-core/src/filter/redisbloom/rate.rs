@@ -150,15 +150,16 @@ fn totient(number: u32) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DEFAULT_EXPANSION, Filter, Hashes, Layer};
+    use super::super::{DEFAULT_EXPANSION, Filter, Layer};
     use super::*;
+    use crate::filter::ShardId;
+    use crate::filter::layout::native::KeyHash;
 
     /// Fills layers with random items and tests other items. Returns the number of these that are
     /// reported as seen, and the computed mean rate.
     fn counted(shape: Shape, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
         let mut random = fastrand::Rng::with_seed(7);
-        let mut item =
-            || Hashes::from_id(u128::from(random.u64(..)) << 64 | u128::from(random.u64(..)));
+        let mut item = || KeyHash::named(ShardId::WHOLE, random.u128(..));
         let (mut seen, mut mean) = (0, Rate { total: 0.0, by_bits: 0.0 });
         for _ in 0..filters {
             let mut layer = Layer::new(shape).unwrap();
