@@ -113,7 +113,7 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 
 /// Logs two batches, and makes the commands that commit the second one.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
-    let parameters = Parameters::native(sizing, Some(layout.seed()));
+    let parameters = Parameters::native(sizing, Some(layout.seed));
     let engine =
         Engine::start(&Parts::local(parameters.clone(), OPTIONS, 1)).expect("the engine starts");
     let keeping = Keeping {
@@ -200,7 +200,7 @@ fn main() {
 
     let sizing =
         Sizing::new("1M".parse().expect("a capacity"), "1e-8".parse().expect("an error rate"));
-    let native = Native::new(Seed::new(1), sizing.geometry());
+    let native = Native::new(Seed::new(1), sizing.geometry);
     filter(native, &fingerprints);
     let folder = tempfile::tempdir().expect("a folder");
     batch(native, &sizing, &tab, folder.path());

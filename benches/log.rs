@@ -135,7 +135,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         let begun = storage.call(|store| store.begin_snapshot(Some(Moment::now())));
         runtime.block_on(begun).unwrap().unwrap();
     }
-    let limit = Some(sizing.capacity().get());
+    let limit = Some(sizing.capacity.get());
     let mut pipeline = Pipeline::new(parts, works, limit, None, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();

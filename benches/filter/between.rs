@@ -42,12 +42,12 @@ impl Other {
 /// Measures the time per key of the filter and of the machine's limit, for each amount of work
 /// between batches.
 pub fn between(sizing: Sizing) {
-    let set = sizing.capacity().get() / 2;
+    let set = sizing.capacity.get() / 2;
     let filter = RefCell::new(Filter::new(sizing, 0, 1));
     filter.borrow_mut().fill(0..set);
     let crawl = RefCell::new(Crawl::new(set));
-    let limit = RefCell::new(Limit::new(sizing.geometry().bytes()));
-    let lines = sizing.geometry().blocks().get() as usize;
+    let limit = RefCell::new(Limit::new(sizing.geometry.bytes()));
+    let lines = sizing.geometry.blocks().get() as usize;
     let mut rounds = Rounds::new("test-and-set between other work", "ns/key");
     for size in OTHERS {
         let (filter, crawl, limit) = (&filter, &crawl, &limit);

@@ -22,7 +22,7 @@ pub struct Filter {
 impl Filter {
     /// Allocates an empty filter.
     pub fn new(sizing: Sizing, owner: usize, owners: usize) -> Self {
-        let native = Native::new(Seed::new(1), sizing.geometry());
+        let native = Native::new(Seed::new(1), sizing.geometry);
         let shards = Shards::allocate(native, owner, owners).expect("memory");
         Self { native, shards, owner, owners }
     }

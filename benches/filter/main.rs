@@ -51,7 +51,7 @@ fn main() {
 /// Measures the time per key of a half-full filter, of other sets with the same keys, and of the
 /// machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
-    let capacity = sizing.capacity().get();
+    let capacity = sizing.capacity.get();
     let set = capacity / 2;
     let filter = RefCell::new(Filter::new(sizing, 0, 1));
     filter.borrow_mut().fill(0..set);
@@ -63,7 +63,7 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
     if let Some(exact) = &mut exact {
         exact.fill(0..set);
     }
-    let mut limit = Limit::new(sizing.geometry().bytes());
+    let mut limit = Limit::new(sizing.geometry.bytes());
 
     let mut bits = Rounds::new(group, "bits/key");
     bits.case("urlseen", || sizing.bits_per_key());
@@ -101,7 +101,7 @@ fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
         });
     }
     rounds.case("the machine's limit", || {
-        let lines = sizing.geometry().blocks().get() as usize;
+        let lines = sizing.geometry.blocks().get() as usize;
         let places = limit.places(lines * KEYS);
         per_key(|| limit.change(&places))
     });
@@ -113,7 +113,7 @@ fn threads(sizing: Sizing) {
     let mut rounds = Rounds::new("threads", "keys/s");
     for owners in 1..=std::thread::available_parallelism().map_or(1, usize::from) {
         let mut filters: Vec<_> = (0..owners).map(|n| Filter::new(sizing, n, owners)).collect();
-        let set = sizing.capacity().get() / 2;
+        let set = sizing.capacity.get() / 2;
         for filter in &mut filters {
             filter.fill(0..set);
         }
@@ -137,7 +137,7 @@ fn threads(sizing: Sizing) {
 /// Counts the unseen keys that a full filter takes for seen. Prints this number beside the promised
 /// one.
 fn wrong_verdicts(sizing: Sizing) {
-    let capacity = sizing.capacity().get();
+    let capacity = sizing.capacity.get();
     let mut filter = Filter::new(sizing, 0, 1);
     filter.fill(0..capacity);
     let mut rounds = Rounds::new("wrong verdicts, full", "of 500 million unseen");

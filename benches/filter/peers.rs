@@ -22,8 +22,8 @@ pub struct Fastbloom(BloomFilter);
 
 impl Fastbloom {
     pub fn new(sizing: Sizing) -> Self {
-        let keys = usize::try_from(sizing.capacity().get()).expect("64 bits");
-        let filter = BloomFilter::with_false_pos(sizing.error_rate().get());
+        let keys = usize::try_from(sizing.capacity.get()).expect("64 bits");
+        let filter = BloomFilter::with_false_pos(sizing.error_rate.get());
         Self(filter.seed(&1).expected_items(keys))
     }
 
@@ -79,7 +79,7 @@ pub struct Exact(HashSet<u64, BuildHasherDefault<Hashed>>);
 
 impl Exact {
     pub fn new(sizing: Sizing) -> Self {
-        let keys = usize::try_from(sizing.capacity().get()).expect("64 bits");
+        let keys = usize::try_from(sizing.capacity.get()).expect("64 bits");
         Self(HashSet::with_capacity_and_hasher(keys, BuildHasherDefault::default()))
     }
 

@@ -53,7 +53,7 @@ impl Filled {
         let mut totals = Totals::default();
         match self {
             Self::Native(sizing) => {
-                let geometry = sizing.geometry();
+                let geometry = sizing.geometry;
                 let seed = Seed::new(u32::try_from(trial).expect("few trials"));
                 let native = Native::new(seed, geometry);
                 let filled = |keys: &[Fingerprint]| {

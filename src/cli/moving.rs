@@ -32,7 +32,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
-    let Some(seed) = header.native().map(|native| native.seed()) else {
+    let Some(seed) = header.native().map(|native| native.seed) else {
         return Err(usage(format!(
             "the filter in {dir} has the kind {}, and only a native filter can be moved to Redis",
             header.spec().filter.kind()
@@ -88,7 +88,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let opened = runtime.block_on(wanted.find(upkeep.link()))?;
     let standing = upkeep.standing();
     let head = standing.head.unwrap_or(Head::START);
-    if head != Head::START && standing.filter != Some(opened.id) {
+    if head != Head::START && standing.filter != Some(opened.definition.id) {
         anyhow::bail!(
             "the crawl belongs to another filter than {}: to tie the crawl to this filter, use \
              urlseen storage adopt with filter.place = \"redis\"",
@@ -99,9 +99,9 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let filter = &mut keeping.spec.filter;
     filter.parameters = filter.parameters.reseeded(opened.seed);
     let (items, threads) = (start::items(config), start::threads(config));
-    folder.begin(&keeping.spec, opened.id.get(), head)?;
+    folder.begin(&keeping.spec, opened.definition.id.get(), head)?;
     let mut store = start::kept(folder, keeping, items, threads)?;
-    store.recover_to(Some(head), Some(opened.id))?;
+    store.recover_to(Some(head), Some(opened.definition.id))?;
     let all = config.filter_spec()?.parameters.bytes();
     runtime.block_on(read(upkeep.link(), &opened, all, &store))?;
     store.replace(head)?;
@@ -111,7 +111,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     // `Folder::open` above has created this lock file. `finish` below needs an empty folder.
     removed(fs::remove_file(dir.join("lock"))).with_context(|| dir.display().to_string())?;
     new.finish()?;
-    runtime.block_on(upkeep.tie(opened.id, head))?;
+    runtime.block_on(upkeep.tie(opened.definition.id, head))?;
     let words = format!(
         "{} holds the filter {} now. Set filter.place = \"local\" to continue with it. urlseen \
          storage drop with filter.place = \"redis\" deletes the filter in Redis",
@@ -131,7 +131,7 @@ async fn read(link: &mut Link, opened: &Opened, all: u64, store: &Local) -> anyh
     for shard in ShardId::all() {
         let bytes = opening::get(link, &opened.filter, shard, length).await?;
         let ones = bytes.iter().map(|byte| u64::from(byte.count_ones())).sum();
-        let keys = native.geometry().keys_from_ones(ones);
+        let keys = native.geometry.keys_from_ones(ones);
         let section = Section { shard, at: Position::START, keys, len: bytes.len() as u64 };
         store.engine.handle().load(section, &mut bytes.as_slice())?;
         done += length as u64;

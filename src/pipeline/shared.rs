@@ -36,7 +36,7 @@ impl Shared {
     }
 
     pub(super) fn id(&self) -> RandomId {
-        self.opened.id
+        self.opened.definition.id
     }
 
     /// Checks that the filter can belong to the crawl. In Redis, the crawl is at the head `theirs`,

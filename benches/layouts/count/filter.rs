@@ -66,7 +66,7 @@ impl Filter {
             k: layout.hashes(),
             bytes: used.iter().map(|&string| layout.max_bytes(string)).sum(),
             promised: promised.get(),
-            native_bytes: Sizing::new(keys, promised).geometry().bytes(),
+            native_bytes: Sizing::new(keys, promised).geometry.bytes(),
         }
     }
 

@@ -92,10 +92,10 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     place.bits = blocks.map(of_block).collect();
     if place.is_used && subject.config.filter.place == FilterPlace::Redis {
         let Ok(wanted) = subject.config.redis_filter() else { return };
-        let Ok(shared) = wanted.filter(native.seed()) else { return };
-        let positions = shared.positions(key).unwrap_or_default();
+        let Ok(shared) = wanted.filter(native.seed) else { return };
+        let positions = shared.kind().positions(key).unwrap_or_default();
         let numbers = positions.iter().map(|position| position.bit.into()).collect();
-        let key = Some(shared.key_of(key_hash.shard()));
+        let key = Some(shared.key(key_hash.shard().number()));
         place.bits.push(Bits { key, numbers, ..Bits::default() });
     }
 }
@@ -164,7 +164,7 @@ fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Confi
         place.note = Some(format!("a member of the set {}", shared.key(0)));
         return;
     }
-    match shared.positions(key) {
+    match shared.kind().positions(key) {
         Ok(positions) => {
             let positions = positions.iter().map(|place| (place.string, place.bit.into()));
             let of_key = |(string, numbers)| {

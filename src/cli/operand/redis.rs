@@ -1,13 +1,15 @@
 //! Filters in Redis, which commands read page by page.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use tokio::runtime::Runtime;
 use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Cells, FilterSpec, Kind, RedisFilterKeys, SHARDS, ShardId};
 use urlseen_core::redis::link::Link;
-use urlseen_core::redis_filter::opening::{self, Defined, Members};
+use urlseen_core::redis_filter::definition::Definition;
+use urlseen_core::redis_filter::opening::{self, Members, Opened};
 use urlseen_engine::config::{Config, FilterPlace};
 
 use super::super::bar::Bar;
@@ -21,7 +23,7 @@ use crate::cli::migrate;
 pub(in crate::cli) struct RedisOperand {
     runtime: Runtime,
     link: Link,
-    filter: RedisFilterKeys,
+    filter: Arc<RedisFilterKeys>,
 }
 
 /// Place of a filter in Redis: a server and a key.
@@ -60,10 +62,9 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
         config.filter.kind = NATIVE;
     }
     let wanted = config.redis_filter()?;
-    let Defined { opened, definition } = runtime.block_on(wanted.find_as_defined(&mut link))?;
-    let spec = definition.spec;
+    let opened = runtime.block_on(wanted.find_as_defined(&mut link))?;
+    let Opened { definition: Definition { spec, .. }, filter, .. } = opened;
     config.made_for(&spec);
-    let filter = config.redis_filter()?.filter(opened.seed)?;
     let [positions, shards] = spec.parameters.rules().map(str::to_owned);
     let rules = Some([positions, shards, spec.algorithm.version().to_owned()]);
     let redis = RedisOperand { runtime, link, filter };
@@ -106,7 +107,7 @@ impl RedisOperand {
         let parameters = spec.parameters.clone();
         let read = Box::new(move |shard: ShardId| {
             let mut read = parameters.build(shard.index(), SHARDS)?;
-            let length = filter.bytes_of(shard);
+            let length = filter.kind().content(shard.number()).max_bytes().unwrap_or(0);
             let bytes = opening::get(&mut link, &filter, shard, usize::try_from(length)?);
             let bytes = runtime.block_on(bytes)?;
             read.load(shard, 0, length, &mut bytes.as_slice())?;
@@ -118,9 +119,9 @@ impl RedisOperand {
     /// Returns the number of each string, the distribution of its bits and its length in bytes.
     fn parts(&self) -> Vec<(u32, Cells, u64)> {
         let kind = self.filter.kind();
-        let bytes = |number| self.filter.content(number).max_bytes().unwrap_or(0);
+        let bytes = |number| kind.content(number).max_bytes().unwrap_or(0);
         let part = |number| Some((number, kind.cells(number)?, bytes(number)));
-        self.filter.used().into_iter().filter_map(part).collect()
+        kind.used().into_iter().filter_map(part).collect()
     }
 
     /// Reads the strings of two filters page by page, and counts their bits. Passes each page of

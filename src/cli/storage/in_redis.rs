@@ -45,7 +45,7 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
                 "source": source, "processing": processing, "sink": sink, "rejected": rejected,
             },
             "filter": {
-                "id": opened.id.to_string(), "key": filter.key, "kind": filter.kind.name(),
+                "id": opened.definition.id.to_string(), "key": filter.key, "kind": filter.kind.name(),
                 "keys": keys, "capacity": filter.capacity, "error_rate": error_rate,
                 "bytes": bytes,
             },

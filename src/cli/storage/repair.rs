@@ -63,7 +63,11 @@ impl Repair {
             StoppedFilter::Redis(wanted) => {
                 let opened = runtime.block_on(wanted.open(upkeep.link()))?;
                 let head = theirs.unwrap_or(Head::START);
-                (opened.id, head, format!("{name} continues from {head}: start urlseen run"))
+                (
+                    opened.definition.id,
+                    head,
+                    format!("{name} continues from {head}: start urlseen run"),
+                )
             }
         };
         runtime.block_on(upkeep.tie(filter, head))?;
@@ -90,7 +94,7 @@ impl Repair {
             }
             StoppedFilter::Redis(wanted) => runtime.block_on(async {
                 wanted.delete(upkeep.link()).await?;
-                anyhow::Ok(wanted.open(upkeep.link()).await?.id)
+                anyhow::Ok(wanted.open(upkeep.link()).await?.definition.id)
             })?,
         };
         runtime.block_on(upkeep.tie(filter, head))?;

@@ -4,12 +4,13 @@ use redis::{Cmd, Value};
 
 use super::reply::values;
 use super::{Committed, Protocol, ProtocolError};
+use urlseen_core::filter::RedisFilterKeys;
+use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::Token;
 use urlseen_core::redis::packed::Packed;
 use urlseen_core::redis::reject::Written;
 use urlseen_core::redis::sink::PlainSink;
-use urlseen_core::redis_filter::judge::{Judge, Question};
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Ready};
 
@@ -99,8 +100,8 @@ pub enum Commit {
 impl Protocol {
     /// Builds the commands that commit a batch.
     pub fn commit(&self, order: Order<'_>) -> Commit {
-        match (&self.judge, self.sink.plain()) {
-            (Some(judge), _) => Commit::Script(self.commit_shared(order, judge)),
+        match (&self.filter, self.sink.plain()) {
+            (Some(filter), _) => Commit::Script(self.commit_shared(order, filter)),
             (None, Some(sink)) if !self.has_acl_check || !is_small(order.batch) => {
                 self.commit_pushed(order, sink)
             }
@@ -152,9 +153,9 @@ impl Protocol {
 
     /// Builds the commit of a batch to a filter in Redis. The script gets the items that may be
     /// unseen, and the places in the filter at which it tests them.
-    fn commit_shared(&self, order: Order<'_>, judge: &Judge) -> Cmd {
+    fn commit_shared(&self, order: Order<'_>, filter: &RedisFilterKeys) -> Cmd {
         let Order { token, batch, rejects, rejects_max, .. } = order;
-        let Question { keys, places, extras } = judge.question(batch.onward_fingerprints());
+        let Question { keys, places, extras } = filter.question(batch.onward_fingerprints());
         let mut command = self.call("commit_shared", &self.own_keys(&keys), token);
         self.begin_commit(order, &mut command);
         command.arg(rejects_max).arg(batch.onward_len()).arg(extras.len());
@@ -168,7 +169,7 @@ impl Protocol {
     /// Returns the maximum number of items that Redis may test in one commit. Returns `None` if the
     /// daemon tests the items.
     pub(crate) fn most_judged(&self) -> Option<usize> {
-        self.judge.as_ref().map(Judge::most)
+        self.filter.as_ref().map(|filter| filter.most_judged())
     }
 
     /// Returns the Redis keys of a commit: first the keys that all commits share, then the keys in
@@ -199,7 +200,7 @@ impl Protocol {
             Value::Array(mut replies) if is_transaction => replies.pop().unwrap_or(Value::Nil),
             other => other,
         };
-        let (sink, rejected, dropped, unseen) = if self.judge.is_some() {
+        let (sink, rejected, dropped, unseen) = if self.filter.is_some() {
             values("commit", reply)?
         } else {
             let (sink, rejected, dropped) = values("commit", reply)?;

@@ -6,9 +6,9 @@ use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
 /// Adds to `needs` the keys and commands of a filter in Redis, which the server must permit.
 pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
-    let used = filter.used();
+    let used = filter.kind().used();
     for &number in &used {
-        let kind = match filter.content(number) {
+        let kind = match filter.kind().content(number) {
             Content::Bits { .. } | Content::Count => KeyKind::String,
             Content::Members => KeyKind::Set,
         };

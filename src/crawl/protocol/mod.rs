@@ -27,7 +27,6 @@ use urlseen_core::redis::lease::{LEASE, LeaseHolder, Token};
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs, ServerVersion};
 use urlseen_core::redis::script::{COMMON, Script};
 use urlseen_core::redis::sink::Sink;
-use urlseen_core::redis_filter::judge::Judge;
 use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
 pub(crate) use urlseen_engine::flow::source::Cursor;
@@ -55,7 +54,7 @@ pub struct Protocol {
     /// push with probes before it.
     has_acl_check: bool,
     /// Filter in Redis; `None` if the daemon has the filter.
-    judge: Option<Judge>,
+    filter: Option<Arc<RedisFilterKeys>>,
     held: held::Calls,
 }
 
@@ -87,17 +86,16 @@ impl Protocol {
             let parts = [&from, COMMITTING, &plain.lua()];
             scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
-        Self { keys, source, sink, scripts, has_acl_check: false, judge: None, held }
+        Self { keys, source, sink, scripts, has_acl_check: false, filter: None, held }
     }
 
     /// Returns the protocol with the calls for a filter in Redis.
     #[must_use]
     pub(crate) fn with_filter(mut self, filter: Arc<RedisFilterKeys>) -> Self {
-        let judge = Judge::new(filter);
         let (from, to) = (self.source.lua_commit(), self.sink.lua_push());
-        let parts = [&from, COMMITTING, &to, &judge.lua()];
+        let parts = [&from, COMMITTING, &to, &filter.kind().lua()];
         self.scripts.insert("commit_shared", script(&parts, include_str!("lua/commit_shared.lua")));
-        self.judge = Some(judge);
+        self.filter = Some(filter);
         self
     }
 
@@ -138,9 +136,9 @@ impl Protocol {
         for list in [rejected, oversize] {
             needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
         }
-        if let Some(judge) = &self.judge {
+        if let Some(filter) = &self.filter {
             needs.commands(state, &["HGET unseen"]);
-            judging::add(judge.filter(), &mut needs);
+            judging::add(filter, &mut needs);
         } else {
             self.needs_to_forget(&mut needs);
         }

@@ -152,7 +152,7 @@ fn wrong_drops_of_a_full_native_filter_are_those_of_a_set_of_positions() {
     const BATCH: usize = 50;
     let urls = urls(20_000);
     let sizing = Sizing::new(Capacity::new(3000).unwrap(), ErrorRate::new(0.01).unwrap());
-    let native = Native::new(Seed::new(11), sizing.geometry());
+    let native = Native::new(Seed::new(11), sizing.geometry);
     let (mut set, mut wrong) = (HashSet::new(), 0);
     for batch in fingerprints(&urls).chunks(BATCH) {
         let places = batch.iter().map(|fingerprint| {

@@ -58,7 +58,7 @@ impl Filled {
 
 fn native(sizing: Sizing, trial: u64, a: &[Fingerprint], b: &[Fingerprint]) -> Totals {
     let seed = Seed::new(u32::try_from(trial).unwrap());
-    let native = Native::new(seed, sizing.geometry());
+    let native = Native::new(seed, sizing.geometry);
     let filled = |keys: &[Fingerprint]| {
         let mut shards = Shards::allocate(native, 0, 1).unwrap();
         let key_hashes: Vec<_> = keys.iter().map(|key| native.key_hash(key)).collect();
@@ -66,7 +66,7 @@ fn native(sizing: Sizing, trial: u64, a: &[Fingerprint], b: &[Fingerprint]) -> T
         shards
     };
     let (a, b) = (filled(a), filled(b));
-    let (mut totals, cells) = (Totals::default(), Cells::shard(sizing.geometry()));
+    let (mut totals, cells) = (Totals::default(), Cells::shard(sizing.geometry));
     for shard in ShardId::all() {
         let mut ones = Ones::default();
         ones.add(a.bytes(shard), b.bytes(shard));
@@ -256,7 +256,7 @@ fn the_textbook_formula_is_right_only_without_blocks() {
     let textbook = |bits: f64, k: f64, ones: f64| -(bits / k) * (-(ones / bits)).ln_1p();
     let plain = Cells::string(1 << 20, 7.0);
     assert!((plain.keys(400_000) / textbook(f64::from(1 << 20), 7.0, 4e5) - 1.0).abs() < 1e-5);
-    let geometry = sizing(1_000_000, 1e-6).geometry();
+    let geometry = sizing(1_000_000, 1e-6).geometry;
     let (cells, bits) = (Cells::shard(geometry), geometry.shard_bits() as f64);
     let ones = geometry.shard_bits() / 2;
     let ratio = textbook(bits, geometry.k().into(), ones as f64) / cells.keys(ones);
@@ -383,7 +383,7 @@ proptest::proptest! {
         geometry in proptest::option::of((1..10_000_000_000_u64, 1..12_i32)),
     ) {
         let cells = match geometry {
-            Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry()),
+            Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry),
             None => Cells::string(1 << power, draws.into()),
         };
         // The result is not negative, and at most `of`.

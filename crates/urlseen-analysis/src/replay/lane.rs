@@ -2,8 +2,8 @@
 
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::{
-    FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, Placed, ScriptFilter, Seed,
-    SpecError, Verdict, count_by_shard,
+    FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, ScriptFilter, Seed, SpecError,
+    Verdict, count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -281,9 +281,9 @@ fn scripted(filter: &mut dyn ScriptFilter, fingerprints: &[Fingerprint]) -> Coun
     let texts: Vec<_> = starts.zip(&ends).map(|(start, &end)| &digits[start..end]).collect();
     let mut counts = Counts::default();
     filter.add_all(&texts, &mut |placed| match placed {
-        Placed::Seen => counts.seen += 1,
-        Placed::Added => counts.unseen += 1,
-        Placed::Nowhere(_) => counts.no_place += 1,
+        Ok(Verdict::Seen) => counts.seen += 1,
+        Ok(Verdict::Unseen) => counts.unseen += 1,
+        Err(_) => counts.no_place += 1,
     });
     counts
 }

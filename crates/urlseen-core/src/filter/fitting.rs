@@ -63,7 +63,7 @@ mod tests {
         for capacity in [2_000_000, 1_000_000_000] {
             for rate in [0.1, 1e-4, 1e-6, 1e-8, 1e-12] {
                 let asked = ErrorRate::new(rate).unwrap();
-                let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry();
+                let sized = Sizing::new(Capacity::new(capacity).unwrap(), asked).geometry;
                 let (geometry, found) = Geometry::fitting(sized.bytes(), capacity).unwrap();
                 let shape = |of: Geometry| (of.blocks(), of.k());
                 assert_eq!(shape(geometry), shape(sized), "{rate:e} {capacity}");

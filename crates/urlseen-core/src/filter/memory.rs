@@ -47,12 +47,12 @@ impl fmt::Display for Limit {
     "the filter does not fit: {capacity} keys at error rate {error_rate} take {bits_per_key:.1} \
      bits a key (k {k}, {blocks} blocks), {need:.2} GiB in all, and {have:.2} GiB are available \
      {limit}; give the process more memory, lower the capacity to {fits} or raise the error rate",
-    capacity = sizing.capacity().get(),
-    error_rate = sizing.error_rate(),
+    capacity = sizing.capacity.get(),
+    error_rate = sizing.error_rate,
     bits_per_key = sizing.bits_per_key(),
-    k = sizing.geometry().k(),
-    blocks = sizing.geometry().blocks().get(),
-    need = gib(sizing.geometry().bytes()),
+    k = sizing.geometry.k(),
+    blocks = sizing.geometry.blocks().get(),
+    need = gib(sizing.geometry.bytes()),
     have = gib(available.bytes),
     limit = available.limit,
     fits = self.capacity_that_fits(),
@@ -67,8 +67,8 @@ pub struct TooLarge {
 impl TooLarge {
     /// Returns the approximate capacity that would fit, rounded down to two digits.
     fn capacity_that_fits(&self) -> u64 {
-        let share = self.available.bytes as f64 / self.sizing.geometry().bytes() as f64;
-        let keys = whole(self.sizing.capacity().get() as f64 * share);
+        let share = self.available.bytes as f64 / self.sizing.geometry.bytes() as f64;
+        let keys = whole(self.sizing.capacity.get() as f64 * share);
         let digits = 10u64.pow(keys.checked_ilog10().unwrap_or(0).saturating_sub(1));
         keys / digits * digits
     }
@@ -95,7 +95,7 @@ pub fn available() -> Option<Available> {
 
 fn fits(sizing: &Sizing, available: Option<Available>) -> Result<(), TooLarge> {
     match available {
-        Some(available) if available.bytes < sizing.geometry().bytes() => {
+        Some(available) if available.bytes < sizing.geometry.bytes() => {
             Err(TooLarge { sizing: *sizing, available })
         }
         _ => Ok(()),
@@ -287,7 +287,7 @@ mod tests {
         let sizing = Sizing::new("1e9".parse().unwrap(), "1e-8".parse().unwrap());
         let available = |bytes| Some(Available { bytes, limit: Limit::Machine });
         assert_eq!(fits(&sizing, None), Ok(()));
-        assert_eq!(fits(&sizing, available(sizing.geometry().bytes())), Ok(()));
+        assert_eq!(fits(&sizing, available(sizing.geometry.bytes())), Ok(()));
         let refused = fits(&sizing, available(GIB)).unwrap_err();
         assert_eq!(
             refused.to_string(),

@@ -18,16 +18,11 @@ pub struct Outlook {
 }
 
 impl Outlook {
-    /// Computes the outlook of Redis strings with these lengths in bytes.
-    pub(super) fn of_strings(
-        lengths: impl ExactSizeIterator<Item = u64>,
-        bits: u64,
-        hashes: u32,
-        error_rate: f64,
-    ) -> Self {
-        let strings = lengths.len();
-        let bytes = [lengths.map(allocated).sum(); 2];
-        Self { strings, bits, hashes, bytes, error_rate, warning: None }
+    /// Computes the outlook of Redis strings with these numbers of bits.
+    pub(super) fn of_strings(bits: &[u64], hashes: u32, error_rate: f64) -> Self {
+        let bytes = bits.iter().map(|bits| allocated(bits.div_ceil(8))).sum();
+        let (strings, bits) = (bits.len(), bits.iter().sum());
+        Self { strings, bits, hashes, bytes: [bytes; 2], error_rate, warning: None }
     }
 
     /// Makes the outlook of an exact set. The arguments are the minimum and maximum of its memory

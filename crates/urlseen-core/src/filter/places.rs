@@ -33,7 +33,7 @@ impl Places {
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
         // If the number does not fit, the allocation of the region fails.
-        let shard_blocks = usize::try_from(native.geometry().shard_blocks()).unwrap_or(usize::MAX);
+        let shard_blocks = usize::try_from(native.geometry.shard_blocks()).unwrap_or(usize::MAX);
         (Self { native, slots, shard_blocks }, held)
     }
 
@@ -74,7 +74,7 @@ impl Places {
     #[inline]
     pub(super) fn fetch(&self, blocks: &[Block], key_hash: KeyHash) {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
-        for part in 0..self.native.geometry().blocks().get() as usize {
+        for part in 0..self.native.geometry.blocks().get() as usize {
             prefetch(&blocks[first + self.native.block(key_hash, part)]);
         }
     }

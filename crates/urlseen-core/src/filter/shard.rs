@@ -43,7 +43,7 @@ impl ShardId {
     }
 
     /// Returns the shard's number, 0 to 255.
-    pub(super) fn number(self) -> u32 {
+    pub fn number(self) -> u32 {
         self.0.into()
     }
 

@@ -23,7 +23,7 @@ use super::{SHARDS, ShardId, Verdict};
 /// # use urlseen_core::filter::native::Native;
 /// # use urlseen_core::fingerprint::Fingerprint;
 /// # let sizing = Sizing::new("1000".parse()?, "1e-6".parse()?);
-/// let native = Native::new(Seed::new(7), sizing.geometry());
+/// let native = Native::new(Seed::new(7), sizing.geometry);
 /// let mut shards = Shards::allocate(native, 0, 1)?;
 /// # let batch = [Fingerprint::Raw20([1; 20]), Fingerprint::Raw20([2; 20])];
 /// let key_hashes: Vec<_> = batch.iter().map(|fingerprint| native.key_hash(fingerprint)).collect();
@@ -69,7 +69,7 @@ impl Shards {
     pub fn allocate(native: Native, owner: usize, owners: usize) -> Result<Self, AllocationError> {
         assert!(owner < owners && owners <= SHARDS, "owner {owner} of {owners}");
         let (places, held) = Places::new(native, owner, owners);
-        let region = Region::zeroed(native.geometry().shard_blocks().saturating_mul(held as u64))?;
+        let region = Region::zeroed(native.geometry.shard_blocks().saturating_mul(held as u64))?;
         let counts = vec![Count::default(); held];
         Ok(Self { places, region, counts, kernel: Kernels::fastest() })
     }
@@ -93,7 +93,7 @@ impl Shards {
     /// # Panics
     /// Panics if another owner has the shard of a key.
     pub fn test_all(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
-        let blocks = self.places.native.geometry().blocks();
+        let blocks = self.places.native.geometry.blocks();
         self.kernel.run(blocks, TestAll { shards: self, key_hashes, verdicts });
     }
 
@@ -102,7 +102,7 @@ impl Shards {
     /// # Panics
     /// Panics if another owner has the shard of a key.
     pub fn set_all(&mut self, key_hashes: &[KeyHash]) {
-        let blocks = self.places.native.geometry().blocks();
+        let blocks = self.places.native.geometry.blocks();
         self.kernel.run(blocks, SetAll { shards: self, key_hashes });
     }
 
@@ -146,7 +146,7 @@ impl Shards {
 
     /// Adds the bits of another filter with the same shards. The number of keys is then estimated.
     pub(super) fn unite(&mut self, other: &Self) {
-        let geometry = self.places.native.geometry();
+        let geometry = self.places.native.geometry;
         for shard in ShardId::all().filter(|&shard| other.has(shard)) {
             let bytes = block::bytes_mut(&mut self.region.blocks_mut()[self.places.range(shard)]);
             let mut ones = 0;

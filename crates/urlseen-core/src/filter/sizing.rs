@@ -19,9 +19,12 @@ const MOST_KEYS_PER_BLOCK: u64 = 1024;
 /// capacity.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
-    capacity: Capacity,
-    error_rate: ErrorRate,
-    geometry: Geometry,
+    /// Number of keys up to which the filter keeps the error rate.
+    pub capacity: Capacity,
+    /// Error rate that the filter keeps up to the capacity.
+    pub error_rate: ErrorRate,
+    /// Chosen geometry, or the geometry that was recorded with the filter.
+    pub geometry: Geometry,
 }
 
 impl Sizing {
@@ -41,11 +44,6 @@ impl Sizing {
             .find(|packing| packing.bits_per_key() <= allowed)
             .unwrap_or_else(|| Packing::best(&mut rates, most, error_rate));
         Self::packed(capacity, error_rate, packing, &mut rates)
-    }
-
-    /// Restores a recorded sizing, without choosing a geometry.
-    pub fn recorded(capacity: Capacity, error_rate: ErrorRate, geometry: Geometry) -> Self {
-        Self { capacity, error_rate, geometry }
     }
 
     /// Chooses a geometry with this number of blocks for each key.
@@ -93,21 +91,6 @@ impl Sizing {
             }
         }
         Self { capacity, error_rate, geometry: geometry(enough) }
-    }
-
-    /// Returns the capacity: the number of keys up to which the filter keeps the error rate.
-    pub fn capacity(&self) -> Capacity {
-        self.capacity
-    }
-
-    /// Returns the error rate that the filter keeps up to the capacity.
-    pub fn error_rate(&self) -> ErrorRate {
-        self.error_rate
-    }
-
-    /// Returns the chosen geometry.
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
     }
 
     /// Returns the bits of the filter for each key of its capacity.
@@ -210,7 +193,7 @@ mod tests {
             let sizing = Sizing::with_blocks(capacity, ErrorRate::new(rate).unwrap(), blocks);
             let got = sizing.bits_per_key();
             assert!((got / bits_per_key - 1.0).abs() < within, "{rate:e} {blocks:?}: {got}");
-            assert_eq!(sizing.geometry().k(), k, "{rate:e} {blocks:?}");
+            assert_eq!(sizing.geometry.k(), k, "{rate:e} {blocks:?}");
         }
     }
 
@@ -226,8 +209,8 @@ mod tests {
         ] {
             for capacity in [2_000_000, 1_000_000_000, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
-                assert_eq!(sizing.geometry().blocks(), blocks, "{rate:e}");
-                let optimum = sizing.error_rate().optimal_bits_per_key();
+                assert_eq!(sizing.geometry.blocks(), blocks, "{rate:e}");
+                let optimum = sizing.error_rate.optimal_bits_per_key();
                 assert!(sizing.bits_per_key() < WORTH * optimum, "{rate:e} {capacity}");
             }
         }
@@ -238,7 +221,7 @@ mod tests {
         for rate in [0.1, 3e-3, 1e-4, 1e-6, 1e-8, 1e-12] {
             for capacity in [1, 2, 255, 1000, 54_321, 1_000_000, 123_456_789, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
-                let geometry = sizing.geometry();
+                let geometry = sizing.geometry;
                 assert!(geometry.error_rate_at(capacity) <= rate, "{rate:e} {capacity}");
                 let Some(blocks) = geometry.blocks_per_part().checked_sub(1).filter(|&n| n > 0)
                 else {
@@ -252,14 +235,14 @@ mod tests {
 
     #[test]
     fn one_key_takes_the_smallest_filter_there_is() {
-        assert_eq!(sizing(1, 1e-6).geometry().bytes(), 256 * 2 * 64);
+        assert_eq!(sizing(1, 1e-6).geometry.bytes(), 256 * 2 * 64);
     }
 
     #[test]
     fn every_step_past_capacity_is_worse() {
         let sizing = sizing(10_000_000, 1e-6);
         let rates = [50, 80, 100, 150, 200, 300, 1000]
-            .map(|percent| sizing.geometry().error_rate_at(100_000 * percent));
+            .map(|percent| sizing.geometry.error_rate_at(100_000 * percent));
         assert!(rates.is_sorted() && rates[2] <= 1e-6 && rates[6] < 1.0, "{rates:?}");
     }
 }

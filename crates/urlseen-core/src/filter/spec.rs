@@ -239,10 +239,10 @@ mod tests {
             }]
         );
         let sizing = Sizing::new(Capacity::new(1000).unwrap(), ErrorRate::new(1e-6).unwrap());
-        let geometry = sizing.geometry();
+        let geometry = sizing.geometry;
         let more = geometry.blocks_per_part() + 1;
         let more = Geometry::new(geometry.blocks(), geometry.bits_per_block(), more).unwrap();
-        let sizing = Sizing::recorded(sizing.capacity(), sizing.error_rate(), more);
+        let sizing = Sizing { geometry: more, ..sizing };
         let parameters = Parameters::native(&sizing, base.parameters.seed());
         let divided = FilterSpec { parameters, ..base.clone() };
         assert_eq!(whats(&divided), [DIVISION]);

@@ -4,6 +4,7 @@ use std::fmt;
 
 use super::layout::{BitPosition, BitStrings, PlacementError};
 use super::prefetch::prefetch;
+use super::verdict::Verdict;
 
 /// Maximum number of bits of a region. The bits take 4 MiB, which stay in a processor's caches
 /// while they are written. The largest strings have only a few regions, so sorting bits by region
@@ -119,7 +120,8 @@ impl fmt::Debug for StringBits {
 /// Filter of a kind in Redis, in this process's memory. It judges in the same way as the scripts.
 pub trait ScriptFilter: fmt::Debug + Send {
     /// Tests keys one after the other and adds the unseen ones, so that each test sees the keys
-    /// added before.
+    /// added before. Calls `each` with the verdict on each key, or with the reason why the layout
+    /// cannot place the key.
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed));
 }
 
@@ -132,16 +134,8 @@ pub(super) struct StringFilter<L> {
     positions: Vec<BitPosition>,
 }
 
-/// Result of adding a key.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Placed {
-    /// All bits of the key were set before.
-    Seen,
-    /// At least one bit of the key was not set before. All bits of the key are set now.
-    Added,
-    /// The layout cannot place the key.
-    Nowhere(PlacementError),
-}
+/// Verdict on a key before the key was added. An error if the layout cannot place the key.
+pub type Placed = Result<Verdict, PlacementError>;
 
 impl<L: BitStrings> StringFilter<L> {
     /// Builds an empty filter of a layout.
@@ -168,19 +162,18 @@ impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
         let mut keys = positions.chunks(hashes);
         for placed in placed {
             if let Err(unplaced) = placed {
-                each(Placed::Nowhere(unplaced));
+                each(Err(unplaced));
                 continue;
             }
             let key = keys.next().expect("as many positions as hashes for each that has a place");
             fetch(bits);
-            if key.iter().all(|&position| bits.has(position)) {
-                each(Placed::Seen);
-                continue;
+            let verdict = Verdict::of(key.iter().all(|&position| bits.has(position)));
+            if verdict == Verdict::Unseen {
+                for &position in key {
+                    bits.set(position);
+                }
             }
-            for &position in key {
-                bits.set(position);
-            }
-            each(Placed::Added);
+            each(Ok(verdict));
         }
     }
 }
@@ -205,7 +198,7 @@ mod tests {
             let mut positions = Vec::new();
             layout.push_positions(text.as_bytes(), &mut positions).unwrap();
             let seen = positions.iter().all(|position| set.contains(position));
-            expected.push(if seen { Placed::Seen } else { Placed::Added });
+            expected.push(Ok(Verdict::of(seen)));
             set.extend(positions);
         }
         let mut found = Vec::new();
@@ -214,7 +207,7 @@ mod tests {
             filter.add_all(&part, &mut |placed| found.push(placed));
         }
         assert_eq!(found, expected, "{layout:?}");
-        let added = expected.iter().filter(|&&placed| placed == Placed::Added).count();
+        let added = expected.iter().filter(|&&placed| placed == Ok(Verdict::Unseen)).count();
         assert!(added <= 2500 && added > 0, "{added}");
         assert!(set.iter().all(|&position| filter.bits.has(position)));
         let most: u64 = (0..layout.strings()).map(|it| layout.max_bytes(it).max(8)).sum();
@@ -236,9 +229,6 @@ mod tests {
         let good = "ab".repeat(20);
         let keys = [good.as_bytes(), b"zz", good.as_bytes()];
         filter.add_all(&keys, &mut |placed| found.push(placed));
-        assert!(
-            matches!(found[..], [Placed::Added, Placed::Nowhere(_), Placed::Seen]),
-            "{found:?}"
-        );
+        assert!(matches!(found[..], [Ok(Verdict::Unseen), Err(_), Ok(Verdict::Seen)]), "{found:?}");
     }
 }

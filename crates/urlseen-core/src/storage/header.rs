@@ -254,7 +254,7 @@ pub(super) mod tests {
     ) -> Parameters {
         let geometry = Geometry::new(blocks, 10, 3).unwrap();
         let capacity = Capacity::new(capacity).unwrap();
-        let sizing = Sizing::recorded(capacity, rate.parse().unwrap(), geometry);
+        let sizing = Sizing { capacity, error_rate: rate.parse().unwrap(), geometry };
         Parameters::native(&sizing, Some(Seed::new(seed)))
     }
 

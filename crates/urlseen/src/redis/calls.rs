@@ -1,17 +1,17 @@
 //! Calls of a filter in Redis and their replies, without a connection.
 
 use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
 
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
 use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
+use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis::script::{COMMON, Call, Script};
+use urlseen_core::redis_filter::ask::{ask, verdict};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
-use urlseen_core::redis_filter::judge::{Judge, Question, ask, verdict};
 
 /// Maximum number of keys in one pipeline.
 const ASKED: usize = 200;
@@ -23,7 +23,7 @@ pub(super) struct Calls {
     /// Definition of the filter, with its id and seed. If Redis has lost the definition, the client
     /// sends it again.
     definition: Definition,
-    judge: Judge,
+    filter: RedisFilterKeys,
     add: Script,
     /// Start of the Redis keys that hold the last answers to this client, one key for each slot. A
     /// repeated call gets its answer from such a key.
@@ -67,25 +67,25 @@ impl Wanted {
         }
         let kind = found.spec.parameters.in_redis();
         let kind = kind.map_err(|error| Error::new(ErrorKind::Spec, error))?;
-        let judge = Judge::new(Arc::new(RedisFilterKeys::new(&self.key, kind)));
-        let text = [COMMON, &judge.lua(), include_str!("add.lua")].join("\n");
+        let filter = RedisFilterKeys::new(&self.key, kind);
+        let text = [COMMON, &filter.kind().lua(), include_str!("add.lua")].join("\n");
         let answers = definition::answers(&self.key, id::random());
         let key = self.key.clone();
-        Ok(Calls { key, definition: found, judge, add: Script::new(&text), answers })
+        Ok(Calls { key, definition: found, filter, add: Script::new(&text), answers })
     }
 }
 
 impl Calls {
     /// Returns the Redis keys of the filter.
     pub(super) fn filter(&self) -> &RedisFilterKeys {
-        self.judge.filter()
+        &self.filter
     }
 
     /// Checks that the filter's kind has bit positions for each of the keys.
     pub(super) fn check(&self, keys: &[Fingerprint]) -> Result<(), Error> {
         keys.iter().try_for_each(|key| {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
-            self.filter().check(key).map_err(unplaced)
+            self.filter.check(key).map_err(unplaced)
         })
     }
 
@@ -94,7 +94,7 @@ impl Calls {
         &self,
         keys: &'a [Fingerprint],
     ) -> impl Iterator<Item = &'a [Fingerprint]> + use<'a> {
-        keys.chunks(self.judge.most())
+        keys.chunks(self.filter.most_judged())
     }
 
     /// Returns the command that defines the filter again, with its id and seed.
@@ -111,7 +111,8 @@ impl Calls {
     /// Returns the call that adds keys. A repeated call with the same `slot` and `number` gets the
     /// answer of the first call. A slot serves one call at a time.
     pub(super) fn add(&self, slot: usize, number: u64, keys: &[Fingerprint]) -> Call<'_> {
-        let Question { keys: strings, places, extras } = self.judge.question(keys.iter().map(Some));
+        let Question { keys: strings, places, extras } =
+            self.filter.question(keys.iter().map(Some));
         let (own, answers) = (definition::key(&self.key), format!("{}:{slot}", self.answers));
         let all: Vec<&str> =
             [&own, &answers].into_iter().chain(&strings).map(|key| &**key).collect();
@@ -153,7 +154,7 @@ impl Calls {
             for key in some {
                 let unplaced =
                     |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
-                counts.push(ask(&mut pipeline, self.filter(), key).map_err(unplaced)?);
+                counts.push(ask(&mut pipeline, &self.filter, key).map_err(unplaced)?);
             }
             parts.push((pipeline, counts));
         }
@@ -177,7 +178,7 @@ impl Calls {
         }
         let mut seen = Vec::with_capacity(counts.len());
         for &count in counts {
-            seen.push(verdict(self.filter(), rest.by_ref().take(count))? == Verdict::Seen);
+            seen.push(verdict(&self.filter, rest.by_ref().take(count))? == Verdict::Seen);
         }
         Ok(Ok(seen))
     }
@@ -185,13 +186,13 @@ impl Calls {
     /// Returns the command that deletes the filter and its definition.
     pub(super) fn delete(&self) -> Cmd {
         let mut command = redis::cmd("UNLINK");
-        command.arg(definition::key(&self.key)).arg(self.filter().all().collect::<Vec<_>>());
+        command.arg(definition::key(&self.key)).arg(self.filter.all().collect::<Vec<_>>());
         command
     }
 
     /// Returns the size and the error rate of the empty filter.
     pub(super) fn outlook(&self) -> Outlook {
-        self.filter().kind().outlook(0)
+        self.filter.kind().outlook(0)
     }
 
     /// Makes the error for a filter that another program deletes again each time after the client

@@ -49,7 +49,7 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
     let seed = values.seed()?;
     let (capacity, error_rate) = values.size()?;
     let sizing = match geometry(values)? {
-        Some(geometry) => Sizing::recorded(capacity, error_rate, geometry),
+        Some(geometry) => Sizing { capacity, error_rate, geometry },
         None => Sizing::new(capacity, error_rate),
     };
     Ok(Parameters::native(&sizing, seed))
@@ -78,7 +78,7 @@ impl NativeParameters {
     }
 
     fn size_fields(&self) -> [(&'static str, String); 2] {
-        let (capacity, error_rate) = (self.sizing.capacity(), self.sizing.error_rate());
+        let (capacity, error_rate) = (self.sizing.capacity, self.sizing.error_rate);
         [capacity_field(capacity.get()), error_rate_field(error_rate.get())]
     }
 }
@@ -93,7 +93,7 @@ impl KindParameters for NativeParameters {
     }
 
     fn record(&self) -> Vec<(&'static str, String)> {
-        let geometry = self.sizing.geometry();
+        let geometry = self.sizing.geometry;
         let derived = [
             ("filter.bits", geometry.bits()),
             ("filter.k", geometry.k().into()),
@@ -106,12 +106,12 @@ impl KindParameters for NativeParameters {
     }
 
     fn shape(&self) -> String {
-        let geometry = self.sizing.geometry();
+        let geometry = self.sizing.geometry;
         format!("{} blocks of {} bits each", geometry.blocks().get(), geometry.bits_per_block())
     }
 
     fn figures(&self) -> Vec<(&'static str, u64)> {
-        let geometry = self.sizing.geometry();
+        let geometry = self.sizing.geometry;
         vec![("k", geometry.k().into()), ("blocks", geometry.blocks().get().into())]
     }
 
@@ -124,18 +124,18 @@ impl KindParameters for NativeParameters {
     }
 
     fn division(&self) -> Option<String> {
-        let geometry = self.sizing.geometry();
+        let geometry = self.sizing.geometry;
         let (blocks, bits) = (geometry.blocks().get(), geometry.bits_per_block());
         Some(format!("{blocks} blocks of {} with {bits} bits", geometry.blocks_per_part()))
     }
 
     fn variant(&self) -> Option<String> {
-        let blocks = self.sizing.geometry().blocks().get();
+        let blocks = self.sizing.geometry.blocks().get();
         Some(if blocks == 1 { "1 block".to_owned() } else { format!("{blocks} blocks") })
     }
 
     fn variants(&self) -> Vec<Parameters> {
-        let (capacity, error_rate) = (self.sizing.capacity(), self.sizing.error_rate());
+        let (capacity, error_rate) = (self.sizing.capacity, self.sizing.error_rate);
         let variant = |blocks| {
             let sizing = Sizing::with_blocks(capacity, error_rate, blocks);
             Parameters::native(&sizing, self.seed)
@@ -148,13 +148,13 @@ impl KindParameters for NativeParameters {
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        let native = Native::new(self.seed.unwrap_or(Seed::new(0)), self.sizing.geometry());
+        let native = Native::new(self.seed.unwrap_or(Seed::new(0)), self.sizing.geometry);
         Ok(Box::new(NativeFilter::allocate(&self.sizing, native, owner, owners)?))
     }
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
         let seed = self.seed.unwrap_or(Seed::new(0));
-        Ok(Arc::new(Native::new(seed, self.sizing.geometry())))
+        Ok(Arc::new(Native::new(seed, self.sizing.geometry)))
     }
 }
 
@@ -170,8 +170,7 @@ impl RedisKind for Native {
     }
 
     fn content(&self, _number: u32) -> Content {
-        let bits = self.geometry().shard_bits();
-        Content::Bits { bits, max_bytes: bits / 8, is_reserved: true }
+        Content::Bits { bits: self.geometry.shard_bits(), is_reserved: true }
     }
 
     fn check(&self, _: &Fingerprint) -> Result<(), PlacementError> {
@@ -189,7 +188,7 @@ impl RedisKind for Native {
     }
 
     fn estimate(&self, looks: &[KeyLook]) -> Estimate {
-        let geometry = self.geometry();
+        let geometry = self.geometry;
         let bits = geometry.shard_bits() as f64;
         let mut keys = [0; SHARDS];
         for (keys, look) in keys.iter_mut().zip(looks) {
@@ -199,7 +198,7 @@ impl RedisKind for Native {
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        let geometry = self.geometry();
+        let geometry = self.geometry;
         Outlook {
             strings: SHARDS,
             bits: geometry.bits(),
@@ -211,17 +210,17 @@ impl RedisKind for Native {
     }
 
     fn lua(&self) -> String {
-        let geometry = self.geometry();
+        let geometry = self.geometry;
         let (blocks, width) = (geometry.blocks().get(), geometry.bits_per_block());
         format!("local BLOCKS, WIDTH = {blocks}, {width}\n{}", include_str!("blocks.lua"))
     }
 
     fn cost(&self) -> usize {
-        BLOCK * self.geometry().blocks().get() as usize
+        BLOCK * self.geometry.blocks().get() as usize
     }
 
     fn question(&self, base: &str, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        let geometry = self.geometry();
+        let geometry = self.geometry;
         let (blocks, width) = (geometry.blocks().get() as usize, geometry.bits_per_block().into());
         let mut asked = Asked::new(|number| self.key(base, number));
         let mut positions: Vec<u64> = Vec::with_capacity(blocks * width);

@@ -15,7 +15,6 @@
 use sha1::{Digest, Sha1};
 
 use super::{IN_REDIS, Kind, Registered};
-use crate::filter::Outlook;
 use crate::filter::layout::bit_strings::{LARGEST_STRING, rate};
 use crate::filter::layout::{BitPosition, PlacementError, SizeError};
 use crate::filter::number::whole;
@@ -23,6 +22,7 @@ use crate::filter::redis_kind::{
     BIT, Content, Estimate, ForeignKey, KeyLook, Question, RedisKind, text,
 };
 use crate::filter::strings::{Placed, ScriptFilter, StringBits};
+use crate::filter::{Outlook, Verdict};
 use crate::fingerprint::Fingerprint;
 
 pub(super) const KIND: Kind = Kind(&Registered {
@@ -159,9 +159,8 @@ impl RedisKind for Scaling {
 
     fn content(&self, number: u32) -> Content {
         let Some(index) = number.checked_sub(1) else { return Content::Count };
-        let bits = self.layers[index as usize].bits;
         // The other layers may never be needed.
-        Content::Bits { bits, max_bytes: bits.div_ceil(8), is_reserved: index == 0 }
+        Content::Bits { bits: self.layers[index as usize].bits, is_reserved: index == 0 }
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
@@ -202,10 +201,9 @@ impl RedisKind for Scaling {
 
     fn outlook(&self, keys: u64) -> Outlook {
         let layers = &self.layers[..=self.layer_of(keys.max(1))];
-        let lengths = layers.iter().map(|layer| layer.bits.div_ceil(8));
-        let bits = layers.iter().map(|layer| layer.bits).sum();
+        let bits: Vec<_> = layers.iter().map(|layer| layer.bits).collect();
         let hashes = layers.last().map_or(0, |layer| layer.hashes);
-        Outlook::of_strings(lengths, bits, hashes, self.error_rate(keys))
+        Outlook::of_strings(&bits, hashes, self.error_rate(keys))
     }
 
     fn lua(&self) -> String {
@@ -263,13 +261,13 @@ impl ScriptFilter for ScalingFilter {
                 let string = index as u32;
                 layout.layers[index].positions(words).map(move |bit| BitPosition { string, bit })
             };
-            if (0..=newest).any(|index| positions(index).all(|position| bits.has(position))) {
-                each(Placed::Seen);
-                continue;
+            let has_all = |index| positions(index).all(|position| bits.has(position));
+            let verdict = Verdict::of((0..=newest).any(has_all));
+            if verdict == Verdict::Unseen {
+                positions(newest).for_each(|position| bits.set(position));
+                self.keys += 1;
             }
-            positions(newest).for_each(|position| bits.set(position));
-            self.keys += 1;
-            each(Placed::Added);
+            each(Ok(verdict));
         }
     }
 }

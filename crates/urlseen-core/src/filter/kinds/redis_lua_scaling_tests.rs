@@ -63,7 +63,7 @@ fn it_grows_and_keeps_its_error_rate() {
         }
         let mut found = Vec::new();
         filter.add_all(&[text.as_bytes()], &mut |placed| found.push(placed));
-        assert_eq!(found, [if is_seen { Placed::Seen } else { Placed::Added }], "{number}");
+        assert_eq!(found, [Ok(Verdict::of(is_seen))], "{number}");
     }
     assert_eq!(layout.outlook(count).strings, layout.layer_of(count) + 1);
     let sigma = f64::sqrt(expected);

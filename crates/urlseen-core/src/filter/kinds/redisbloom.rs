@@ -5,7 +5,7 @@ use super::{
     capacity_field, error_rate_field,
 };
 use crate::filter::choice::FilterPlace;
-use crate::filter::redisbloom::{Forecast, POSITION_RULE, Rate, ReserveError};
+use crate::filter::redisbloom::{POSITION_RULE, ReserveError, forecast};
 use crate::filter::spec::SpecError;
 use crate::filter::{
     BuildError, FilterKind, KeyHasher, Outlook, RedisBloomFilter, Reservation, memory,
@@ -92,19 +92,11 @@ impl KindParameters for RedisBloomParameters {
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let unknown = SpecError::NotInRedis(REDISBLOOM);
         let Reservation { capacity, error_rate, expansion } = self.0.ok_or(unknown)?;
-        let at = |keys| Forecast::of(error_rate.get(), capacity.get(), expansion, keys);
-        let held = match at(keys)? {
-            Some(held) => held,
-            None => at(capacity.get())?.ok_or(ReserveError::Capacity)?,
-        };
-        Ok(Outlook {
-            strings: held.layers,
-            bits: held.bits,
-            hashes: held.hashes,
-            bytes: [held.bits / 8; 2],
-            error_rate: held.rate.total,
-            warning: Rate::warning(held.rate),
-        })
+        let at = |keys| forecast(error_rate.get(), capacity.get(), expansion, keys);
+        match at(keys)? {
+            Some(outlook) => Ok(outlook),
+            None => Ok(at(capacity.get())?.ok_or(ReserveError::Capacity)?),
+        }
     }
 
     fn hasher(&self) -> KeyHasher {

@@ -41,24 +41,16 @@ const POSITIONS_PER_WORD: u8 = 7;
 /// Native layout of one filter: converts fingerprints to bit positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
-    seed: Seed,
-    geometry: Geometry,
+    /// Seed of the hash.
+    pub seed: Seed,
+    /// Division of the bits.
+    pub geometry: Geometry,
 }
 
 impl Native {
     /// Builds the layout for a seed and a geometry.
     pub fn new(seed: Seed, geometry: Geometry) -> Self {
         Self { seed, geometry }
-    }
-
-    /// Returns the seed of the hash.
-    pub fn seed(&self) -> Seed {
-        self.seed
-    }
-
-    /// Returns the division of the bits.
-    pub fn geometry(&self) -> Geometry {
-        self.geometry
     }
 
     /// Computes the key hash of a fingerprint, which all other methods take.

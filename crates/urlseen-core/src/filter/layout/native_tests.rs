@@ -82,10 +82,10 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
         [(1, 1e-2, 500_000), (0xdead_beef, 1e-4, 3_000_000), (20_260_101, 1e-6, 20_000_000)]
     {
         let sizing = sizing(capacity, rate);
-        let native = Native::new(Seed::new(seed), sizing.geometry());
+        let native = Native::new(Seed::new(seed), sizing.geometry);
         let shards = filled(native, capacity);
         let wrong = seen(&shards, native, capacity..capacity + asked).len();
-        let at_capacity = sizing.geometry().error_rate_at(capacity);
+        let at_capacity = sizing.geometry.error_rate_at(capacity);
         assert_rate(wrong, asked, at_capacity, 0.0, &format!("{rate:e}, seed {seed}"));
     }
 }
@@ -115,14 +115,14 @@ fn the_error_rate_is_the_one_computed_with_any_number_of_blocks_however_full() {
 fn the_number_of_keys_is_estimated_to_one_percent() {
     let capacity = 1_000_000;
     let sizing = sizing(capacity, 1e-6);
-    let native = Native::new(Seed::new(11), sizing.geometry());
+    let native = Native::new(Seed::new(11), sizing.geometry);
     let mut shards = Shards::allocate(native, 0, 1).unwrap();
     let mut set_so_far = 0;
     for percent in [10, 50, 100, 200] {
         let keys = capacity * percent / 100;
         set(&mut shards, native, set_so_far..keys);
         set_so_far = keys;
-        let estimate = |ones| sizing.geometry().keys_from_ones(ones);
+        let estimate = |ones| sizing.geometry.keys_from_ones(ones);
         let total: u64 = shards.counts().map(|(_, count)| estimate(count.ones)).sum();
         assert!((total as f64 / keys as f64 - 1.0).abs() < 0.01, "{percent} %: {total}");
         let mut of_shard = [0u64; SHARDS];
@@ -141,7 +141,7 @@ fn filters_with_other_seeds_are_wrong_about_other_keys() {
     let (capacity, rate, asked) = (400_000, 1e-2, 1_000_000);
     let sizing = sizing(capacity, rate);
     let [a, b] = [1, 2].map(|seed| {
-        let native = Native::new(Seed::new(seed), sizing.geometry());
+        let native = Native::new(Seed::new(seed), sizing.geometry);
         let wrong = seen(&filled(native, capacity), native, capacity..capacity + asked);
         wrong.into_iter().collect::<HashSet<_>>()
     });
@@ -179,7 +179,7 @@ proptest! {
         rate in prop::sample::select(vec![1e-8, 1e-12]),
         seed in any::<u32>(),
     ) {
-        let native = Native::new(Seed::new(seed), sizing(1000, rate).geometry());
+        let native = Native::new(Seed::new(seed), sizing(1000, rate).geometry);
         let mut owned: Vec<Shards> =
             (0..owners).map(|owner| Shards::allocate(native, owner, owners).unwrap()).collect();
         let mut exact = HashSet::new();

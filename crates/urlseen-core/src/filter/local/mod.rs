@@ -305,19 +305,16 @@ pub struct KeyHasher {
 }
 
 impl KeyHasher {
-    /// Creates a hasher with a seed and a rule.
-    fn new(seed: Seed, rule: fn(Seed, &Fingerprint) -> KeyHash) -> Self {
-        Self { seed, rule }
-    }
-
     /// Creates a hasher with the rule of urlseen's own kinds.
     pub(crate) fn of_seed(seed: Seed) -> Self {
-        Self::new(seed, key_hash)
+        Self { seed, rule: key_hash }
     }
 
-    /// Creates a hasher with the rule of RedisBloom, which has no seed.
+    /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
+    /// the text of a fingerprint.
     pub(super) fn of_redisbloom() -> Self {
-        Self::new(Seed::new(0), RedisBloomFilter::key_hash)
+        let rule = |_, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
+        Self { seed: Seed::new(0), rule }
     }
 
     /// Computes the key hash of a fingerprint.

@@ -92,7 +92,7 @@ impl FilterKind for NativeFilter {
     }
 
     fn bits(&self) -> Option<Vec<Bits<'_>>> {
-        let cells = Cells::shard(self.gauge.sizing.geometry());
+        let cells = Cells::shard(self.gauge.sizing.geometry);
         let bits = |(shard, _)| Bits { cells, bytes: self.shards.bytes(shard) };
         Some(self.shards.counts().map(bits).collect())
     }
@@ -125,7 +125,7 @@ impl Counts {
         let mut keys = [0; SHARDS];
         for (shard, shown) in &self.shards {
             let ones = shown.ones.load(Ordering::Relaxed);
-            keys[shard.index()] = self.sizing.geometry().keys_from_ones(ones);
+            keys[shard.index()] = self.sizing.geometry.keys_from_ones(ones);
         }
         keys
     }
@@ -135,18 +135,18 @@ impl Gauge for Counts {
     fn fill(&self) -> Fill {
         let keys = self.estimates();
         let counted = self.shards.iter().map(|(_, shown)| shown.keys.load(Ordering::Relaxed));
-        let own = self.shards.iter().map(|(shard, _)| shard.share(self.sizing.capacity().get()));
+        let own = self.shards.iter().map(|(shard, _)| shard.share(self.sizing.capacity.get()));
         Fill {
             keys: keys.iter().sum(),
             counted: counted.sum(),
             capacity: own.sum(),
-            bytes: self.shards.len() as u64 * self.sizing.geometry().shard_bits() / 8,
+            bytes: self.shards.len() as u64 * self.sizing.geometry.shard_bits() / 8,
             layers: 0,
         }
     }
 
     fn error_rate(&self) -> f64 {
-        self.sizing.geometry().error_rate_of(&self.estimates())
+        self.sizing.geometry.error_rate_of(&self.estimates())
     }
 
     fn keys(&self, keys: &mut [u64; SHARDS]) {

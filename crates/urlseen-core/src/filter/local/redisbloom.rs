@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
-use crate::filter::redisbloom::{self, AddError, Filter, ReserveError};
-use crate::filter::{Bits, Reservation, SHARDS, Seed, ShardId, Verdict};
-use crate::fingerprint::Fingerprint;
+use crate::filter::redisbloom::{AddError, Filter, ReserveError};
+use crate::filter::{Bits, Reservation, SHARDS, ShardId, Verdict};
 
 /// Filter of RedisBloom at the owner of its shard. All other owners have an empty value.
 #[derive(Debug)]
@@ -51,12 +50,6 @@ impl RedisBloomFilter {
         let filter = Self { reservation, limit: u64::MAX, filter: Some(filter), gauge };
         filter.show();
         filter
-    }
-
-    /// Computes the key hash of a fingerprint by RedisBloom's rule. The item is the text that
-    /// clients of RedisBloom send.
-    pub(super) fn key_hash(_: Seed, fingerprint: &Fingerprint) -> KeyHash {
-        redisbloom::key_hash(fingerprint.text(&mut [0; 64]))
     }
 
     /// Returns the wrapped filter.

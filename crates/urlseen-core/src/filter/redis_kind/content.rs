@@ -7,8 +7,6 @@ pub enum Content {
     Bits {
         /// Number of bits at the start of the string that can be set.
         bits: u64,
-        /// Maximum length of the string in bytes.
-        max_bytes: u64,
         /// True if the string gets its maximum length before the first commit.
         is_reserved: bool,
     },
@@ -30,7 +28,7 @@ impl Content {
     /// Returns the maximum length in bytes of a string of bits; `None` for other content.
     pub fn max_bytes(self) -> Option<u64> {
         match self {
-            Self::Bits { max_bytes, .. } => Some(max_bytes),
+            Self::Bits { bits, .. } => Some(bits.div_ceil(8)),
             Self::Members | Self::Count => None,
         }
     }

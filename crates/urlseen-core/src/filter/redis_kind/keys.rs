@@ -2,12 +2,15 @@
 
 use std::sync::Arc;
 
-use super::{
-    Command, Content, Estimate, ForeignKey, KeyLook, PlacementError, Question, Record, RedisKind,
-};
-use crate::filter::ShardId;
-use crate::filter::layout::BitPosition;
+use super::{Command, ForeignKey, PlacementError, Question, Record, RedisKind};
 use crate::fingerprint::Fingerprint;
+
+/// Approximate maximum time for which a script may block Redis, in nanoseconds. It limits the
+/// number of items that one script judges.
+const LONGEST: usize = 5_000_000;
+
+/// Time that Redis needs for an unseen item, in nanoseconds, in addition to the cost of the kind.
+const ITEM: usize = 1_500;
 
 /// Redis keys of one filter of any kind, and the bit positions of fingerprints in them.
 #[derive(Debug, Clone)]
@@ -32,11 +35,6 @@ impl RedisFilterKeys {
         &*self.kind
     }
 
-    /// Returns the numbers of the Redis keys that can have content, in order.
-    pub fn used(&self) -> Vec<u32> {
-        self.kind.used()
-    }
-
     /// Returns the name of a Redis key by its number.
     pub fn key(&self, number: u32) -> String {
         self.kind.key(&self.base, number)
@@ -45,22 +43,7 @@ impl RedisFilterKeys {
     /// Returns the names of all Redis keys, including the key of the record.
     pub fn all(&self) -> impl Iterator<Item = String> {
         let record = self.record().map(|record| record.key);
-        self.used().into_iter().map(|number| self.key(number)).chain(record)
-    }
-
-    /// Returns the name of the Redis key that holds a shard.
-    pub fn key_of(&self, shard: ShardId) -> String {
-        self.key(shard.number())
-    }
-
-    /// Returns the maximum length in bytes of the string that holds a shard.
-    pub fn bytes_of(&self, shard: ShardId) -> u64 {
-        self.content(shard.number()).max_bytes().unwrap_or(0)
-    }
-
-    /// Returns the expected content of a Redis key.
-    pub fn content(&self, number: u32) -> Content {
-        self.kind.content(number)
+        self.kind.used().into_iter().map(|number| self.key(number)).chain(record)
     }
 
     /// Returns Redis keys that only filters of other sizes or variants have.
@@ -83,14 +66,6 @@ impl RedisFilterKeys {
         self.kind.check(fingerprint)
     }
 
-    /// Returns the bit positions of a fingerprint; none if the filter is a set.
-    ///
-    /// # Errors
-    /// The kind cannot place the fingerprint.
-    pub fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
-        self.kind.positions(fingerprint)
-    }
-
     /// Returns read-only commands that test a fingerprint.
     ///
     /// # Errors
@@ -99,14 +74,18 @@ impl RedisFilterKeys {
         self.kind.ask(&self.base, fingerprint)
     }
 
-    /// Returns the question about these fingerprints for a script. `None` stands for an item that
-    /// passes unchecked.
-    pub fn question(&self, fingerprints: &[Option<&Fingerprint>]) -> Question {
-        self.kind.question(&self.base, fingerprints)
+    /// Returns the maximum number of items that one script may judge, so that it does not block
+    /// Redis for long.
+    pub fn most_judged(&self) -> usize {
+        (LONGEST / (self.kind.cost() + ITEM)).max(1)
     }
 
-    /// Estimates the number of fingerprints and the error rate, from the findings about the keys.
-    pub fn estimate(&self, looks: &[KeyLook]) -> Estimate {
-        self.kind.estimate(looks)
+    /// Returns the question about these fingerprints for a script. `None` stands for an item that
+    /// passes unchecked.
+    pub fn question<'a>(
+        &self,
+        fingerprints: impl Iterator<Item = Option<&'a Fingerprint>>,
+    ) -> Question {
+        self.kind.question(&self.base, &fingerprints.collect::<Vec<_>>())
     }
 }

@@ -17,7 +17,7 @@ pub(super) use self::question::Asked;
 pub use self::question::Question;
 pub(super) use self::strings::{BIT, InStrings};
 use super::layout::native::Native;
-use super::layout::{BitPosition, BitStrings, PlacementError};
+use super::layout::{BitPosition, PlacementError};
 use super::strings::ScriptFilter;
 use super::{Cells, Outlook};
 use crate::fingerprint::Fingerprint;
@@ -127,11 +127,6 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
     /// Builds an empty filter in this process's memory that judges in the same way as the scripts.
     /// Returns `None` if the filter is a set, or if its kind also exists in memory.
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
-        None
-    }
-
-    /// Returns the layout, if the filter has only strings of bits.
-    fn strings(&self) -> Option<&(dyn BitStrings + Send + Sync)> {
         None
     }
 }

@@ -27,8 +27,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn content(&self, number: u32) -> Content {
-        let (bits, max_bytes) = (self.0.bits(number), self.0.max_bytes(number));
-        Content::Bits { bits, max_bytes, is_reserved: true }
+        Content::Bits { bits: self.0.bits(number), is_reserved: true }
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
@@ -67,10 +66,8 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
     }
 
     fn outlook(&self, keys: u64) -> Outlook {
-        let used = self.used();
-        let bits = used.iter().map(|&string| self.0.bits(string)).sum();
-        let lengths = used.iter().map(|&string| self.0.max_bytes(string));
-        Outlook::of_strings(lengths, bits, self.0.hashes(), self.0.error_rate(keys))
+        let bits: Vec<_> = self.used().into_iter().map(|string| self.0.bits(string)).collect();
+        Outlook::of_strings(&bits, self.0.hashes(), self.0.error_rate(keys))
     }
 
     fn lua(&self) -> String {
@@ -118,9 +115,5 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
 
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
         Some(Box::new(StringFilter::new(self.0.clone())))
-    }
-
-    fn strings(&self) -> Option<&(dyn BitStrings + Send + Sync)> {
-        Some(&self.0)
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::super::kinds::{BlockCluster, Imooc, PyreBloom, Set};
+use super::super::layout::BitStrings;
 use super::super::{Blocks, Geometry, Seed};
 use super::*;
 
@@ -14,13 +15,13 @@ fn filter(kind: impl RedisKind + 'static) -> RedisFilterKeys {
 fn keys_are_named_as_each_layout_has_them() {
     let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
     let native = filter(native);
-    assert_eq!((native.used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
-    assert_eq!(native.content(3).max_bytes(), Some(320));
+    assert_eq!((native.kind().used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
+    assert_eq!(native.kind().content(3).max_bytes(), Some(320));
     let imooc = filter(InStrings(Imooc::new(1000, 0.01).unwrap()));
-    assert_eq!((imooc.used(), imooc.key(0)), (vec![0], "f_0".to_owned()));
+    assert_eq!((imooc.kind().used(), imooc.key(0)), (vec![0], "f_0".to_owned()));
     let set = filter(Set);
     assert_eq!(
-        (set.used(), set.key(0), set.content(0).max_bytes()),
+        (set.kind().used(), set.key(0), set.kind().content(0).max_bytes()),
         (vec![0], "f".to_owned(), None)
     );
 }
@@ -41,8 +42,8 @@ fn keys_are_estimated_from_the_fill() {
     let (m, k) = (pyre.m() as f64, f64::from(pyre.hashes()));
     let fill = -(-k * 7000.0 / m).exp_m1();
     let shared = filter(InStrings(pyre));
-    let Estimate { keys, error_rate } = shared.estimate(&[KeyLook { size: 0, fill }]);
+    let Estimate { keys, error_rate } = shared.kind().estimate(&[KeyLook { size: 0, fill }]);
     assert!((6990..=7010).contains(&keys), "{keys}");
     assert!((1e-4..1e-2).contains(&error_rate), "{error_rate}");
-    assert_eq!(shared.estimate(&[KeyLook::default()]).keys, 0);
+    assert_eq!(shared.kind().estimate(&[KeyLook::default()]).keys, 0);
 }

@@ -33,12 +33,11 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use error::FormatError;
-pub use error::ReserveError;
-pub use error::{AddError, ChunkError};
+pub use error::{AddError, ChunkError, ReserveError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
 pub use filter::{Chunk, DEFAULT_EXPANSION, Filter};
-pub use forecast::Forecast;
+pub(super) use forecast::forecast;
 pub use layer::Layer;
 pub(super) use layer::key_hash;
 pub use loader::Loader;

@@ -572,9 +572,9 @@ fn a_forecast_is_what_a_filter_comes_to() {
     {
         let mut filter = Filter::reserve(rate, capacity, growth, 1 << 24).unwrap();
         for items in [1, capacity / 2, capacity, capacity + 1, 7 * capacity] {
-            let forecast = Forecast::of(rate, capacity, growth, items).unwrap();
+            let outlook = forecast(rate, capacity, growth, items).unwrap();
             if growth == 0 && items > capacity {
-                assert_eq!(forecast, None);
+                assert_eq!(outlook, None);
                 continue;
             }
             let mut number = 0;
@@ -582,18 +582,18 @@ fn a_forecast_is_what_a_filter_comes_to() {
                 filter.add(item("forecast", number).as_bytes()).unwrap();
                 number += 1;
             }
-            let forecast = forecast.unwrap();
+            let outlook = outlook.unwrap();
             let layers = filter.layers();
-            assert_eq!(forecast.layers, layers.len(), "{rate} {items}");
-            assert_eq!(forecast.hashes, layers[layers.len() - 1].hashes());
-            assert_eq!(forecast.bits, 8 * filter.bytes());
-            let ratio = forecast.rate.total / filter.error_rate_now();
+            assert_eq!(outlook.strings, layers.len(), "{rate} {items}");
+            assert_eq!(outlook.hashes, layers[layers.len() - 1].hashes());
+            assert_eq!(outlook.bits, 8 * filter.bytes());
+            let ratio = outlook.error_rate / filter.error_rate_now();
             // Few items are spread unevenly.
             let slack = if items < 50 { 2.0 } else { 1.3 };
             assert!((1.0 / slack..slack).contains(&ratio), "{rate} {capacity} {items}: {ratio}");
         }
     }
     for (rate, capacity) in [(0.0, 1), (1.0, 1), (f64::NAN, 1), (0.01, 0), (0.01, u64::MAX)] {
-        assert!(Forecast::of(rate, capacity, DEFAULT_EXPANSION, 1).is_err(), "{rate} {capacity}");
+        assert!(forecast(rate, capacity, DEFAULT_EXPANSION, 1).is_err(), "{rate} {capacity}");
     }
 }

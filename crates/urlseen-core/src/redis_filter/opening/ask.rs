@@ -7,7 +7,7 @@ use crate::filter::{RedisFilterKeys, Verdict};
 use crate::fingerprint::Fingerprint;
 use crate::redis::error::LinkError;
 use crate::redis::link::Link;
-use crate::redis_filter::judge::{ask, verdict};
+use crate::redis_filter::ask::{ask, verdict};
 
 /// Maximum number of fingerprints in one pipeline of questions.
 const AT_ONCE: usize = 200;

@@ -83,83 +83,29 @@ pub enum RedisOpenError {
 }
 
 /// Problem of one key of a filter.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum KeyError {
-    /// The key has another type.
-    #[error(
-        "{key} holds a {found}, and this kind has a {needed} there: filter.kind or filter.key \
-         is that of another filter"
-    )]
-    Type {
-        /// Key with the other type.
-        key: String,
-        /// The type that it must have.
-        needed: &'static str,
-        /// The type that it has now.
-        found: String,
-    },
-    /// The string is longer than its maximum for this kind.
-    #[error(
-        "{key} is {length} bytes long, and a filter of this kind and size never has more than \
-         {most} there: it was made with another capacity, error rate or bit"
-    )]
-    TooLong {
-        /// Key of the long string.
-        key: String,
-        /// Length that the string has.
-        length: u64,
-        /// Maximum length of the string.
-        most: u64,
-    },
-    /// The key exists, and only filters of other sizes or variants have such a key.
-    #[error("{key} is there, {why}")]
-    Foreign {
-        /// Key of the other filter.
-        key: String,
-        /// Meaning of an existing key with this name, for people.
-        why: &'static str,
-    },
-    /// The key holds no number.
-    #[error(
-        "{key} holds {found:?}, and this kind has a counter there: filter.key is that of another \
-         filter"
-    )]
-    NoCount {
-        /// Key that should hold a counter.
-        key: String,
-        /// Value that the key holds.
-        found: String,
-    },
-    /// The hash with the filter's parameters states another size.
-    #[error(
-        "{key} says that {field} is {found}, and the configuration needs {wanted}: the filter was \
-         made with another capacity or error rate"
-    )]
-    Record {
-        /// Key of the hash with the parameters.
-        key: String,
-        /// Field that has another value.
-        field: &'static str,
-        /// Value that the field has.
-        found: String,
-        /// The value that it must have.
-        wanted: String,
-    },
-    /// The filter has bits, but the hash with its parameters is missing.
-    #[error(
-        "{key} is missing, in which the filter's project keeps the parameters, but the bits of the \
-         filter exist: their meaning is not known. Delete the bits, or choose another filter.key"
-    )]
-    NoRecord {
-        /// Key of the missing hash.
-        key: String,
-    },
+#[derive(Debug, thiserror::Error)]
+#[error("{key} {problem}")]
+pub struct KeyError {
+    key: String,
+    problem: String,
+    /// True if the key has another type. Then it belongs to another program.
+    pub(super) is_of_another: bool,
 }
 
 impl KeyError {
-    /// Returns true if the key has another type. Then it belongs to another program.
-    pub(super) fn is_of_another(&self) -> bool {
-        matches!(self, Self::Type { .. })
+    /// Makes the error of a key of the right type. The problem is the rest of a sentence that
+    /// begins with the key.
+    pub(super) fn new(key: String, problem: String) -> Self {
+        Self { key, problem, is_of_another: false }
+    }
+
+    /// Makes the error of a key that has the type `found` instead of the type `needed`.
+    pub(super) fn of_type(key: String, needed: &str, found: &str) -> Self {
+        let problem = format!(
+            "holds a {found}, and this kind has a {needed} there: filter.kind or filter.key is \
+             that of another filter"
+        );
+        Self { key, problem, is_of_another: true }
     }
 }
 

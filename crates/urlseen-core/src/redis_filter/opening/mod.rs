@@ -12,20 +12,19 @@ mod uniting;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use crate::filter::id::RandomId;
 use crate::filter::kinds::NATIVE;
 use crate::filter::{FilterSpec, KeyHasher, RedisFilterKeys, Seed};
 use crate::redis::link::Link;
 use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
 use crate::redis_filter::definition::{self, DEFINE, Definition, Found};
 pub use ask::verdicts;
-pub(crate) use error::KeyError;
+use error::KeyError;
 pub use error::RedisOpenError;
 pub use moving::{get, put};
 pub use sample::{Sample, Samples, estimate};
 pub use sets::{Members, common};
 use strings::Strings;
-pub use uniting::{Defined, Uniting, page};
+pub use uniting::{Uniting, page};
 
 /// Filter in Redis as the configuration describes it, before it is opened.
 #[derive(Debug, Clone)]
@@ -37,8 +36,9 @@ pub struct Wanted {
 /// A filter in Redis that is ready for use.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// Random id of the filter.
-    pub id: RandomId,
+    /// Definition of the filter. For a filter of another project, which may have no definition in
+    /// Redis, a definition with the configured parameters.
+    pub definition: Definition,
     /// Redis keys of the filter.
     pub filter: Arc<RedisFilterKeys>,
     /// Seed of the hasher of this process: the seed of the filter, or a random seed for a kind
@@ -56,7 +56,8 @@ impl Opened {
 
     /// Returns the maximum number of bytes of all strings of the filter. Returns 0 for a set.
     pub fn bytes(&self) -> u64 {
-        self.filter.used().iter().filter_map(|&it| self.filter.content(it).max_bytes()).sum()
+        let kind = self.filter.kind();
+        kind.used().into_iter().filter_map(|number| kind.content(number).max_bytes()).sum()
     }
 }
 
@@ -77,7 +78,12 @@ impl Wanted {
     /// # Errors
     /// The kind cannot be that large or small, or Redis cannot hold it.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
-        Ok(RedisFilterKeys::new(&self.key, self.seeded(seed).parameters.in_redis()?))
+        self.filter_of(&self.seeded(seed))
+    }
+
+    /// Returns the keys of the filter with these parameters.
+    fn filter_of(&self, spec: &FilterSpec) -> Result<RedisFilterKeys, RedisOpenError> {
+        Ok(RedisFilterKeys::new(&self.key, spec.parameters.in_redis()?))
     }
 
     /// Returns the spec with the given seed, if the kind of the filter has a seed.
@@ -105,8 +111,14 @@ impl Wanted {
     /// # Errors
     /// Redis has another filter at the key, or the server has no memory for the filter's full size.
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
-        let wanted = Definition::new(&self.spec);
-        let opened = self.settle(link, &wanted, None).await?;
+        if self.spec.kind() == NATIVE && self.definition(link, None).await?.is_none() {
+            let filter = self.filter(Seed::new(0))?;
+            if Strings::look(link, &filter).await?.are_there() {
+                let (key, definition) = (self.key.clone(), self.definition_key());
+                return Err(RedisOpenError::Undefined { key, definition });
+            }
+        }
+        let opened = self.settle(link, &Definition::new(&self.spec)).await?;
         let strings = Strings::look(link, &opened.filter).await?;
         let growth = strings.check_room(link).await?;
         strings.prepare(link, &opened.filter).await?;
@@ -122,10 +134,10 @@ impl Wanted {
         let filter = self.filter(Seed::new(0))?;
         let strings = Strings::look(link, &filter).await?;
         match found {
-            Some(found) => self.held_to(&found),
+            Some(found) => self.held_to(found),
             // A filter of another project needs no definition.
             None if strings.are_there() && self.spec.kind() != NATIVE => {
-                self.opened(RandomId::random(), Seed::new(0))
+                self.opened(Definition::new(&self.spec))
             }
             None => Err(RedisOpenError::Missing(self.key.clone())),
         }
@@ -137,9 +149,8 @@ impl Wanted {
     /// # Errors
     /// Another program has made another filter at the key.
     pub async fn reopen(&self, link: &mut Link, opened: &Opened) -> Result<Opened, RedisOpenError> {
-        let wanted = Definition::of(opened.id, self.seeded(opened.seed));
-        let again = self.settle(link, &wanted, Some(opened.id)).await?;
-        if again.id != opened.id {
+        let again = self.settle(link, &opened.definition).await?;
+        if again.definition.id != opened.definition.id {
             return Err(RedisOpenError::Replaced(self.key.clone()));
         }
         let strings = Strings::look(link, &again.filter).await?;
@@ -148,51 +159,38 @@ impl Wanted {
     }
 
     /// Defines the filter as `wanted`, unless Redis already has a definition, and returns the
-    /// filter. `known` is the filter's id if this process has opened it before.
-    async fn settle(
-        &self,
-        link: &mut Link,
-        wanted: &Definition,
-        known: Option<RandomId>,
-    ) -> Result<Opened, RedisOpenError> {
-        let is_native = self.spec.kind() == NATIVE;
-        if is_native && known.is_none() && self.definition(link, None).await?.is_none() {
-            let filter = self.filter(Seed::new(0))?;
-            if Strings::look(link, &filter).await?.are_there() {
-                let (key, definition) = (self.key.clone(), self.definition_key());
-                return Err(RedisOpenError::Undefined { key, definition });
-            }
-        }
+    /// filter.
+    async fn settle(&self, link: &mut Link, wanted: &Definition) -> Result<Opened, RedisOpenError> {
         let found = self.definition(link, Some(wanted)).await?;
         let found = found.ok_or_else(|| RedisOpenError::Nonsense(self.definition_key()))?;
-        self.held_to(&found)
+        self.held_to(found)
     }
 
     /// Returns the filter with the found definition. Fails if the parameters in the definition
     /// differ from the configured ones.
-    fn held_to(&self, found: &Found) -> Result<Opened, RedisOpenError> {
+    fn held_to(&self, found: Found) -> Result<Opened, RedisOpenError> {
         let found = self.defined(found)?;
         let differences = found.differences(&self.spec);
         if !differences.is_empty() {
             let key = self.key.clone();
             return Err(RedisOpenError::Differs { key, differences });
         }
-        self.opened(found.id, found.spec.parameters.seed().unwrap_or(Seed::new(0)))
+        self.opened(found)
     }
 
     /// Returns the found definition. Fails if the filter is incomplete.
-    fn defined<'a>(&self, found: &'a Found) -> Result<&'a Definition, RedisOpenError> {
+    fn defined(&self, found: Found) -> Result<Definition, RedisOpenError> {
         match found {
             Found::Defined(definition) => Ok(definition),
             Found::Unfinished(_) => Err(RedisOpenError::Unfinished(self.key.clone())),
         }
     }
 
-    fn opened(&self, id: RandomId, seed: Seed) -> Result<Opened, RedisOpenError> {
-        let is_native = self.spec.kind() == NATIVE;
+    fn opened(&self, definition: Definition) -> Result<Opened, RedisOpenError> {
+        let filter = Arc::new(self.filter_of(&definition.spec)?);
         // A filter of another kind has no seed, but the cache of seen keys needs a seed.
-        let named_by = if is_native { seed } else { Seed::random() };
-        Ok(Opened { id, filter: Arc::new(self.filter(seed)?), seed: named_by, growth: 0 })
+        let seed = definition.spec.parameters.seed().unwrap_or_else(Seed::random);
+        Ok(Opened { definition, filter, seed, growth: 0 })
     }
 
     /// Reads the definition in Redis. Defines a missing filter as `wanted` first.
@@ -222,25 +220,19 @@ impl Wanted {
     /// The keys do not hold a filter.
     pub async fn delete(&self, link: &mut Link) -> Result<u64, RedisOpenError> {
         let found = self.definition(link, None).await?;
-        let theirs = match found {
-            Some(Found::Defined(found)) => self.made_for(&found),
-            Some(Found::Unfinished(_)) | None => self.clone(),
+        let filter = match found {
+            Some(Found::Defined(found)) => self.filter_of(&found.spec)?,
+            Some(Found::Unfinished(_)) | None => self.filter(Seed::new(0))?,
         };
-        let filter = theirs.filter(Seed::new(0))?;
         match Strings::look(link, &filter).await {
             // All problems mean only that the filter has another size than the configured one.
             Err(RedisOpenError::Keys(problems))
-                if !problems.iter().any(KeyError::is_of_another) => {}
+                if !problems.iter().any(|problem| problem.is_of_another) => {}
             looked => drop(looked?),
         }
         let mut delete = redis::cmd("UNLINK");
         delete.arg(self.definition_key());
         delete.arg(filter.all().collect::<Vec<_>>());
         Ok(link.query(&delete).await?)
-    }
-
-    /// Returns a description of the filter with the parameters in its definition.
-    fn made_for(&self, found: &Definition) -> Self {
-        Self { key: self.key.clone(), spec: found.spec.clone() }
     }
 }

@@ -3,6 +3,7 @@
 use redis::{Pipeline, Value};
 
 use super::strings::Strings;
+use super::uniting::page;
 use super::{RedisOpenError, Wanted};
 use crate::filter::id::RandomId;
 use crate::filter::{RedisFilterKeys, Seed, ShardId};
@@ -71,7 +72,7 @@ pub async fn put(
     shard: ShardId,
     bytes: &[u8],
 ) -> Result<(), LinkError> {
-    let key = filter.key_of(shard);
+    let key = filter.key(shard.number());
     for (number, part) in bytes.chunks(PART).enumerate() {
         let mut write = redis::cmd("SETRANGE");
         write.arg(&key).arg(number * PART).arg(part);
@@ -90,17 +91,10 @@ pub async fn get(
     shard: ShardId,
     length: usize,
 ) -> Result<Vec<u8>, LinkError> {
-    let key = filter.key_of(shard);
     let mut bytes = Vec::with_capacity(length);
     while bytes.len() < length {
-        let mut read = redis::cmd("GETRANGE");
-        let to = (bytes.len() + PART).min(length) - 1;
-        let part: Vec<u8> = link.query(read.arg(&key).arg(bytes.len()).arg(to)).await?;
-        if part.is_empty() {
-            break;
-        }
-        bytes.extend(part);
+        let part = PART.min(length - bytes.len());
+        bytes.extend(page(link, filter, shard.number(), bytes.len() as u64, part).await?);
     }
-    bytes.resize(length, 0);
     Ok(bytes)
 }

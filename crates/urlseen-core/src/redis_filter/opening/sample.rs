@@ -14,16 +14,10 @@ use crate::redis::link::Link;
 pub struct Sample {
     /// Index in `Samples::used`.
     place: usize,
-    what: What,
-}
-
-/// Property of a key that a question asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum What {
-    /// Number of bits that are 1, in a sample of this number of bits.
-    Ones { bits: u64 },
-    /// Number of bytes of a string, number of members of a set, or value of a counter.
-    Size,
+    /// Number of bits in the part of the string whose bits of 1 the question counts. `None` if the
+    /// question asks for the size of the key: the number of bytes of a string, the number of
+    /// members of a set, or the value of a counter.
+    bits: Option<u64>,
 }
 
 /// Answers that Redis has given so far about the keys of a filter.
@@ -71,22 +65,23 @@ impl Samples {
         self.next = (self.next + 1) % (2 * self.used.len());
         let number = self.used[place];
         let key = filter.key(number);
-        let content = filter.content(number);
-        let (bits, bytes) = match content {
-            Content::Bits { bits, max_bytes, .. } if is_fill => (bits, max_bytes),
-            _ => {
+        match filter.kind().content(number) {
+            Content::Bits { bits, .. } if is_fill => {
+                let bytes = bits.div_ceil(8);
+                let length = bytes.min(SAMPLE);
+                // Each question counts in another random part of the string.
+                let from = id::random() % (bytes - length + 1);
+                let mut count = redis::cmd("BITCOUNT");
+                count.arg(key).arg(from).arg(from + length - 1);
+                let bits = (8 * length).min(bits.saturating_sub(8 * from));
+                (Sample { place, bits: Some(bits) }, count)
+            }
+            content => {
                 let mut ask = redis::cmd(size_command(content));
                 ask.arg(key);
-                return (Sample { place, what: What::Size }, ask);
+                (Sample { place, bits: None }, ask)
             }
-        };
-        let length = bytes.min(SAMPLE);
-        // Each question counts in another random part of the string.
-        let from = id::random() % (bytes - length + 1);
-        let mut count = redis::cmd("BITCOUNT");
-        count.arg(key).arg(from).arg(from + length - 1);
-        let in_string = bits.saturating_sub(8 * from);
-        (Sample { place, what: What::Ones { bits: (8 * length).min(in_string) } }, count)
+        }
     }
 
     /// Records an answer that is a number, and ignores any other answer. Returns true if the size
@@ -94,18 +89,18 @@ impl Samples {
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
         let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);
-        match sample.what {
-            What::Ones { bits } => {
+        match sample.bits {
+            Some(bits) => {
                 look.fill = (count as f64 / bits as f64).min(1.0);
                 false
             }
-            What::Size => count < std::mem::replace(&mut look.size, count),
+            None => count < std::mem::replace(&mut look.size, count),
         }
     }
 
     /// Estimates the filter's fill from the answers.
     pub fn estimate(&self, filter: &RedisFilterKeys) -> Estimate {
-        filter.estimate(&self.looks)
+        filter.kind().estimate(&self.looks)
     }
 }
 

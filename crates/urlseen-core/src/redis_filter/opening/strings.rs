@@ -35,13 +35,13 @@ struct GrowingString {
 impl Strings {
     /// Examines all keys, and refuses those that do not fit the kind.
     pub async fn look(link: &mut Link, filter: &RedisFilterKeys) -> Result<Self, RedisOpenError> {
-        let used = filter.used();
+        let used = filter.kind().used();
         let mut pipeline = Pipeline::new();
         pipeline.ignore_errors();
         for &number in &used {
             let key = filter.key(number);
             pipeline.cmd("TYPE").arg(&key);
-            pipeline.cmd(size_command(filter.content(number))).arg(&key);
+            pipeline.cmd(size_command(filter.kind().content(number))).arg(&key);
         }
         let foreign = filter.foreign();
         for ForeignKey { key, .. } in &foreign {
@@ -54,14 +54,14 @@ impl Strings {
         for (&number, replies) in used.iter().zip(of_used.chunks(2)) {
             let found: String = value(&replies[0])?;
             are_there |= found != "none";
-            match looked(filter, number, found, &replies[1])? {
+            match looked(filter, number, &found, &replies[1])? {
                 Ok(length) => growing.extend(of_bits(filter, number, length)),
                 Err(problem) => problems.push(problem),
             }
         }
         for (ForeignKey { key, why }, reply) in foreign.into_iter().zip(of_foreign) {
             if value::<u64>(reply)? > 0 {
-                problems.push(KeyError::Foreign { key, why });
+                problems.push(KeyError::new(key, format!("is there, {why}")));
             }
         }
         problems.extend(record(link, filter, are_there).await?);
@@ -139,40 +139,51 @@ pub(super) fn size_command(content: Content) -> &'static str {
 fn looked(
     filter: &RedisFilterKeys,
     number: u32,
-    found: String,
+    found: &str,
     reply: &RedisResult<Value>,
 ) -> Result<Result<u64, KeyError>, LinkError> {
-    let (key, content) = (filter.key(number), filter.content(number));
+    let (key, content) = (filter.key(number), filter.kind().content(number));
     let needed = content.type_name();
     if found == "none" {
         return Ok(Ok(0));
     }
     if found != needed {
-        return Ok(Err(KeyError::Type { key, needed, found }));
+        return Ok(Err(KeyError::of_type(key, needed, found)));
     }
-    Ok(match content {
-        Content::Bits { max_bytes: most, .. } => {
-            let length: u64 = value(reply)?;
-            if length > most { Err(KeyError::TooLong { key, length, most }) } else { Ok(length) }
+    let problem = match content {
+        Content::Bits { .. } => {
+            let (length, most): (u64, _) = (value(reply)?, content.max_bytes().unwrap_or(0));
+            if length <= most {
+                return Ok(Ok(length));
+            }
+            format!(
+                "is {length} bytes long, and a filter of this kind and size never has more than \
+                 {most} there: it was made with another capacity, error rate or bit"
+            )
         }
-        Content::Members => Ok(0),
+        Content::Members => return Ok(Ok(0)),
         Content::Count => {
             let found: Vec<u8> = value(reply)?;
-            let found = String::from_utf8_lossy(&found).into_owned();
-            if found.parse::<u64>().is_ok() { Ok(0) } else { Err(KeyError::NoCount { key, found }) }
+            let found = String::from_utf8_lossy(&found);
+            if found.parse::<u64>().is_ok() {
+                return Ok(Ok(0));
+            }
+            format!(
+                "holds {found:?}, and this kind has a counter there: filter.key is that of another \
+                 filter"
+            )
         }
-    })
+    };
+    Ok(Err(KeyError::new(key, problem)))
 }
 
 /// Returns a string of bits that gets its full length at the start and does not have it yet.
 /// Returns `None` for any other key.
 fn of_bits(filter: &RedisFilterKeys, number: u32, length: u64) -> Option<GrowingString> {
-    match filter.content(number) {
-        Content::Bits { max_bytes: most, is_reserved: true, .. } if length < most => {
-            Some(GrowingString { number, length, most })
-        }
-        _ => None,
-    }
+    let content = filter.kind().content(number);
+    let most = content.max_bytes().filter(|&most| length < most)?;
+    let is_reserved = matches!(content, Content::Bits { is_reserved: true, .. });
+    is_reserved.then_some(GrowingString { number, length, most })
 }
 
 /// Returns the problems of the hash in which the filter's project keeps the parameters.
@@ -184,18 +195,26 @@ async fn record(
     let Some(Record { key, fields, fixed }) = filter.record() else { return Ok(Vec::new()) };
     let found: String = link.query(redis::cmd("TYPE").arg(&key)).await?;
     match &*found {
-        "none" if are_there => return Ok(vec![KeyError::NoRecord { key }]),
+        "none" if are_there => {
+            let problem = "is missing, in which the filter's project keeps the parameters, but the \
+                           bits of the filter exist: their meaning is not known. Delete the bits, \
+                           or choose another filter.key";
+            return Ok(vec![KeyError::new(key, problem.to_owned())]);
+        }
         "none" => return Ok(Vec::new()),
         "hash" => {}
-        _ => return Ok(vec![KeyError::Type { key, needed: "hash", found }]),
+        _ => return Ok(vec![KeyError::of_type(key, "hash", &found)]),
     }
     let mut ask = redis::cmd("HMGET");
     let found: Vec<Option<String>> = link.query(ask.arg(&key).arg(fixed)).await?;
     let wanted = fixed.iter().map(|name| fields.iter().find(|(field, _)| field == name));
     let differences = wanted.flatten().zip(found).filter_map(|((field, wanted), found)| {
         let found = found.unwrap_or_else(|| "nothing".to_owned());
-        let (key, wanted) = (key.clone(), wanted.clone());
-        (found != wanted).then_some(KeyError::Record { key, field, found, wanted })
+        let problem = format!(
+            "says that {field} is {found}, and the configuration needs {wanted}: the filter was \
+             made with another capacity or error rate"
+        );
+        (found != *wanted).then(|| KeyError::new(key.clone(), problem))
     });
     Ok(differences.collect())
 }

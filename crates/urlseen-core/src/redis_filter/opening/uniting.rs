@@ -24,38 +24,24 @@ pub struct Uniting {
     definition_key: String,
 }
 
-/// Opened filter in Redis, with its parameters. They come from its definition in Redis, or from the
-/// configuration if Redis has no definition.
-#[derive(Debug)]
-pub struct Defined {
-    /// The filter, ready for use.
-    pub opened: Opened,
-    /// Definition of the filter. For a filter without a definition in Redis, the configured one.
-    pub definition: Definition,
-}
-
 impl Wanted {
     /// Opens the filter at the configured key with the parameters in its definition, and changes
     /// nothing. Filters of other projects have no definition; for these, the configuration counts.
     ///
     /// # Errors
     /// The filter does not exist, or the keys hold another kind.
-    pub async fn find_as_defined(&self, link: &mut Link) -> Result<Defined, RedisOpenError> {
+    pub async fn find_as_defined(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         let missing = || RedisOpenError::Missing(self.key.clone());
-        let (theirs, definition) = match self.definition(link, None).await? {
-            Some(found) => {
-                let definition = self.defined(&found)?.clone();
-                (self.made_for(&definition), definition)
-            }
+        let definition = match self.definition(link, None).await? {
+            Some(found) => self.defined(found)?,
             None if self.spec.kind() == NATIVE => return Err(missing()),
-            None => (self.clone(), Definition::new(&self.spec)),
+            None => Definition::new(&self.spec),
         };
-        let filter = theirs.filter(Seed::new(0))?;
-        if !Strings::look(link, &filter).await?.are_there() {
+        let opened = self.opened(definition)?;
+        if !Strings::look(link, &opened.filter).await?.are_there() {
             return Err(missing());
         }
-        let seed = definition.spec.parameters.seed().unwrap_or(Seed::new(0));
-        Ok(Defined { opened: theirs.opened(definition.id, seed)?, definition })
+        Ok(opened)
     }
 
     /// Begins to assemble a filter under temporary keys. The configured key, which the filter gets
@@ -100,8 +86,7 @@ impl Uniting {
             return Ok(());
         }
         let key = self.aside.key(string);
-        let mut write = redis::cmd("SETRANGE");
-        link.call(write.arg(&key).arg(offset).arg(bytes)).await?;
+        link.call(redis::cmd("SETRANGE").arg(&key).arg(offset).arg(bytes)).await?;
         link.call(redis::cmd("EXPIRE").arg(&key).arg(STAYS)).await?;
         Ok(())
     }
@@ -125,7 +110,7 @@ impl Uniting {
     /// # Errors
     /// Another program took a key of the filter meanwhile, or Redis fails.
     pub async fn finish(self, link: &mut Link) -> Result<(), RedisOpenError> {
-        let used = self.target.used();
+        let used = self.target.kind().used();
         let mut finish = redis::cmd("EVAL");
         let (record, definition) = (self.target.record(), self.definition.words());
         let keys = 1 + 2 * used.len() + usize::from(record.is_some());
@@ -146,7 +131,7 @@ impl Uniting {
 /// Returns true if Redis has any key of a filter.
 async fn are_any(link: &mut Link, filter: &RedisFilterKeys) -> Result<bool, LinkError> {
     let mut exist = redis::cmd("EXISTS");
-    for number in filter.used() {
+    for number in filter.kind().used() {
         exist.arg(filter.key(number));
     }
     Ok(link.query::<u64>(&exist).await? > 0)

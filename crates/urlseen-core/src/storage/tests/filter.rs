@@ -70,7 +70,7 @@ pub(super) fn batch(keys: impl IntoIterator<Item = Key>) -> Vec<Fingerprint> {
 pub(super) fn spec() -> StorageSpec {
     let (capacity, error_rate) = (Capacity::new(1000).unwrap(), "1e-3".parse().unwrap());
     let geometry = Geometry::new(Blocks::One, 4, 1).unwrap();
-    let sizing = Sizing::recorded(capacity, error_rate, geometry);
+    let sizing = Sizing { capacity, error_rate, geometry };
     StorageSpec {
         crawl: "demo".to_owned(),
         filter: FilterSpec {
