@@ -132,7 +132,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     let (_ask, stop) = watch::channel(false);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     if let (Mode::Snapshot, Some(storage)) = (mode, &works.storage) {
-        let begun = storage.call(|store| store.begin_snapshot(Some(Moment::now())));
+        let begun = storage.call(|store| store.kept.begin_snapshot(Some(Moment::now())));
         runtime.block_on(begun).unwrap().unwrap();
     }
     let limit = Some(sizing.capacity.get());

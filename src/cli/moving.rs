@@ -13,7 +13,7 @@ use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{SHARDS, ShardId};
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
-use urlseen_core::storage::{Folder, Head, Position, Section};
+use urlseen_core::storage::{Folder, Head, LiveFilter as _, Position, Restore as _, Section};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Local;

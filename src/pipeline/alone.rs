@@ -86,7 +86,7 @@ impl Alone {
     async fn recover(&mut self) -> Result<(), RunError> {
         self.works.engine.restoring();
         let Some(storage) = &self.works.storage else { return Ok(()) };
-        let recovered = storage.call(|store| (store.recover(), store.footprint()));
+        let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
         let (how, footprint) = recovered.await?;
         self.board.keep_footprint(footprint);
         let how = how?;

@@ -26,11 +26,11 @@ impl Pipeline {
                 );
             }
             Event::SnapshotDue => self.filter.snapshots.is_due = true,
-            Event::Snapshot(finished) => {
+            Event::Snapshot(Ok(finished)) => {
                 self.board.counts().snapshots += 1;
                 self.filter.snapshots.tell(finished);
             }
-            Event::NoSnapshot(error) => Snapshots::tell_none(&error),
+            Event::Snapshot(Err(error)) => Snapshots::tell_none(&error),
             Event::Footprint(footprint) => self.board.keep_footprint(footprint),
             Event::Added | Event::Asked => {}
         }

@@ -46,7 +46,7 @@ pub struct Hang {
 impl Disk {
     /// Returns the disk that holds the folder of a filter.
     pub(super) fn of(storage: &Storage) -> Self {
-        Self { dir: storage.dir().to_owned(), requests: storage.requests().clone() }
+        Self { dir: storage.dir.clone(), requests: storage.requests.clone() }
     }
 
     /// Returns the oldest request to the disk, if it has waited for longer than the bound.

@@ -145,7 +145,8 @@ impl RunFilter {
     /// of the folder's contents.
     pub(super) async fn rest(&mut self, head: Head) -> Result<Option<Footprint>, RunError> {
         let Some(storage) = &self.works.storage else { return Ok(None) };
-        let rested = storage.call(move |store| store.rest(Some(head)).map(|()| store.footprint()));
+        let rested = storage
+            .call(move |store| store.kept.close(Some(head)).map(|()| store.kept.footprint()));
         rested.await?.map(Some).map_err(RunError::Folder)
     }
 

@@ -16,7 +16,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
-use urlseen_core::storage::Head;
+use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
 
 impl Pipeline {
@@ -110,7 +110,7 @@ impl Pipeline {
         self.gather().await?;
         let aborted = self.queue.clear();
         self.note_aborted(aborted);
-        let threads = self.filter.works.engine.restoring();
+        let mut threads = self.filter.works.engine.restoring();
         let Some(storage) = &self.filter.works.storage else {
             self.filter.check_fit(theirs, filter).await??;
             threads.clear();
@@ -120,7 +120,7 @@ impl Pipeline {
         };
         let recovering = storage.call(move |store| {
             let recovered = store.recover_to(theirs, filter);
-            (recovered, store.footprint())
+            (recovered, store.kept.footprint())
         });
         let mut recovering = pin!(recovering);
         let mut renewal = interval_at(Instant::now() + RENEWAL, RENEWAL);

@@ -35,14 +35,14 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
         let recent = crawl.config.filter.recent;
         let filter = Arc::clone(&opened.filter);
         let parts = engine::Parts::in_redis(filter, opened.hasher(), recent, items, 1);
-        let engine = Engine::start(&parts.stepped()).expect("memory for a cache");
+        let engine = Engine::stepped(parts).expect("memory for a cache");
         return Ok((Local::volatile(engine), Some(Shared::new(wanted, opened))));
     }
     let folder = Folder::open_simulated(&world.disk());
     let folder = folder.map_err(|error| error.to_string())?;
     let parameters = crawl.filter.parameters.seeded(|| Seed::new(1));
     let parts = engine::Parts::local(parameters, items, 1);
-    let engine = Engine::start(&parts.stepped()).expect("memory for a filter");
+    let engine = Engine::stepped(parts).expect("memory for a filter");
     let spec = StorageSpec { crawl: crawl.config.crawl.name.clone(), filter: crawl.filter.clone() };
     let policy =
         StoragePolicy { fsync: crawl.fsync, snapshot_bytes: 1024, ..StoragePolicy::default() };
@@ -53,9 +53,9 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
 async fn run(world: &World, crawl: &Crawl) -> Ended {
     let (local, shared) = open(world, crawl).await?;
     let (_, dispatcher) = query::open(TOMBSTONES);
-    let mut works = local.work(dispatcher).expect("no thread");
-    let requests = works.storage.as_ref().map(|storage| storage.requests().clone());
-    threads::start(works.steps().expect("no thread"), requests, world.clone());
+    let (works, steps) = local.step(dispatcher);
+    let requests = works.storage.as_ref().map(|storage| storage.requests.clone());
+    threads::start(steps, requests, world.clone());
     let protocol = Protocol::new(&crawl.config);
     let parts = Parts {
         server: Arc::new(world.clone()),

@@ -9,7 +9,7 @@ use urlseen_core::filter::{Fill, Gauge, SHARDS};
 #[derive(Debug)]
 pub struct Gauges {
     owners: Vec<Arc<dyn Gauge>>,
-    tombstones: Arc<AtomicUsize>,
+    pub(super) tombstones: Arc<AtomicUsize>,
 }
 
 impl Gauges {

@@ -9,7 +9,7 @@ use crate::item::{Items, Options};
 use urlseen_core::filter::redisbloom::{AddError, Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
-use urlseen_core::storage::{Copied, LiveFilter as _, Section};
+use urlseen_core::storage::{Copied, LiveFilter as _, Restore as _, Section};
 
 const LIMIT: u64 = 1 << 20;
 
@@ -167,7 +167,7 @@ async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
     let fingerprints = |numbers| -> Vec<_> {
         digests(numbers).iter().map(|it| Fingerprint::from_text(it.as_bytes())).collect()
     };
-    let filter = engine.restoring();
+    let mut filter = engine.restoring();
     filter.clear();
     let (keys, len) = (other.size(), dump::len(&other));
     let section = Section { shard: ShardId::WHOLE, at: Position::START, keys, len };

@@ -6,9 +6,8 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::Gauges;
 use super::owner::Job;
-use urlseen_core::filter::{KeyHasher, ShardId, Verdict};
+use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Copied;
 
 /// Access of other threads to the threads of an engine, which do the jobs of the handle among other
 /// jobs. A handle may outlive the engine. Jobs are then dropped without an answer.
@@ -17,21 +16,12 @@ pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Sender<Job>>,
     pub(super) gauges: Arc<Gauges>,
-    /// The only owner, if it has no thread.
+    /// The only worker, if it has no thread.
     #[cfg(feature = "simulation")]
-    pub(super) stepped: Option<super::steps::OwnerSteps>,
+    pub(super) stepped: Option<super::steps::SharedWorker>,
 }
 
 impl Handle {
-    /// Copies a shard, into `buffer` if the kind of filter uses it. Waits for the shard's thread.
-    /// Returns `None` if the engine has ended.
-    pub fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
-        let (reply, copied) = bounded(1);
-        let owner = &self.owners[shard.owner(self.owners.len())];
-        owner.send(Job::Copy { shard, buffer, reply }).ok()?;
-        self.wait(&copied)
-    }
-
     /// Tests fingerprints, in their order, and sets nothing. Ignores batches that are not
     /// committed. Waits for the threads. Returns `None` if the engine has ended.
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
@@ -57,8 +47,8 @@ impl Handle {
     /// Waits for the reply of a thread; `None` if the thread has ended.
     pub(super) fn wait<T>(&self, reply: &Receiver<T>) -> Option<T> {
         #[cfg(feature = "simulation")]
-        if let Some(owner) = &self.stepped {
-            owner.finish();
+        if let Some(worker) = &self.stepped {
+            worker.finish();
         }
         reply.recv().ok()
     }

@@ -21,13 +21,14 @@ mod restoring;
 #[cfg(feature = "simulation")]
 mod steps;
 pub mod store;
+mod worker;
 mod works;
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 use std::thread::JoinHandle;
 
-use crossbeam_channel::{Receiver, Sender, select_biased};
+use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
 
 use crate::item::batch::{Batch, Claimed, Judged, Sifted};
@@ -46,8 +47,9 @@ pub use parts::Parts;
 use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
-use urlseen_core::filter::{ForgettingFilter, Full};
+use urlseen_core::filter::{ForgettingFilter, Full, Gauge};
 use urlseen_core::storage::Position;
+use worker::{BuildWorker, Worker};
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.
@@ -95,17 +97,69 @@ impl Engine {
     /// Starts the threads, each of which maps the memory of its own shards. Returns when all
     /// threads are ready.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
+        // A batch needs one job for each part and one for its commit. A group of questions needs
+        // one for the answers and one for the additions.
+        let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
+        let (mut engine, workers) = Self::prepare(parts, || bounded(most));
+        let (tell_ready, ready) = bounded(parts.threads);
+        for (number, build) in workers.into_iter().enumerate() {
+            let tell_ready = tell_ready.clone();
+            let begin = move || {
+                let (worker, gauge) = build().map_err(|it| drop(tell_ready.send(Err(it)))).ok()?;
+                let _ = tell_ready.send(Ok(gauge));
+                Some(worker)
+            };
+            let life = move || {
+                if let Some(worker) = begin() {
+                    worker.run();
+                }
+            };
+            let thread = std::thread::Builder::new().name(format!("filter-{number}"));
+            engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
+        }
+        drop(tell_ready);
+        engine.show(ready.iter().collect::<Result<_, _>>()?);
+        Ok(engine)
+    }
+
+    /// Makes an engine, and for each of its threads a function that builds the thread's worker.
+    /// `jobs` makes the queue of a thread.
+    fn prepare(
+        parts: &Parts,
+        jobs: impl Fn() -> (Sender<Job>, Receiver<Job>),
+    ) -> (Self, Vec<BuildWorker>) {
         let (tell, done) = mpsc::unbounded_channel();
-        let (tell_ready, ready) = crossbeam_channel::bounded(parts.threads);
         let tombstones = Arc::new(AtomicUsize::new(0));
-        let (reads, to_read) = crossbeam_channel::bounded(BATCHES_MAX * parts.threads);
-        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs(parts)).unzip();
-        let gauges = Arc::new(Gauges::new(Vec::new(), Arc::clone(&tombstones)));
-        let mut engine = Self {
+        let (reads, to_read) = bounded(BATCHES_MAX * parts.threads);
+        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
+        let build = |(number, todo)| -> BuildWorker {
+            let Parts { hasher, build, shared, items, threads } = parts.clone();
+            let (owners, tombstones) = (owners.clone(), Arc::clone(&tombstones));
+            let (tell, to_read) = (tell.clone(), to_read.clone());
+            Box::new(move || {
+                let filter = build(number, threads)?;
+                let gauge = filter.gauge();
+                let owner = Owner {
+                    number,
+                    hasher,
+                    filter: ForgettingFilter::new(filter, tombstones),
+                    shared,
+                    reader: Reader::new(items),
+                    owners,
+                    tell,
+                    awaited: Awaited::default(),
+                    in_flight: InFlight::default(),
+                    at: Position::START,
+                };
+                Ok((Worker { owner, todo, to_read }, gauge))
+            })
+        };
+        let workers = todo.into_iter().enumerate().map(build).collect();
+        let engine = Self {
             handle: Handle {
                 hasher: parts.hasher,
                 owners,
-                gauges,
+                gauges: Arc::new(Gauges::new(Vec::new(), tombstones)),
                 #[cfg(feature = "simulation")]
                 stepped: None,
             },
@@ -119,47 +173,13 @@ impl Engine {
             full: None,
             marks: 0,
         };
-        for (number, todo) in todo.into_iter().enumerate() {
-            let (hasher, owners) = (parts.hasher, engine.handle.owners.clone());
-            let (build, shared) = (Arc::clone(&parts.build), parts.shared.clone());
-            let reader = Reader::new(parts.items);
-            let tombstones = Arc::clone(&tombstones);
-            let (tell, tell_ready, to_read) = (tell.clone(), tell_ready.clone(), to_read.clone());
-            let start = move || {
-                let filter = build(number, owners.len());
-                let filter = filter.map_err(|error| drop(tell_ready.send(Err(error)))).ok()?;
-                let _ = tell_ready.send(Ok(filter.gauge()));
-                Some(Owner {
-                    number,
-                    hasher,
-                    filter: ForgettingFilter::new(filter, tombstones),
-                    shared,
-                    reader,
-                    owners,
-                    tell,
-                    awaited: Awaited::default(),
-                    in_flight: InFlight::default(),
-                    at: Position::START,
-                })
-            };
-            #[cfg(feature = "simulation")]
-            if parts.is_stepped {
-                let steps = start().map(|owner| steps::OwnerSteps::new(owner, todo, to_read));
-                engine.handle.stepped = steps;
-                continue;
-            }
-            let life = move || {
-                if let Some(owner) = start() {
-                    run(owner, &todo, &to_read);
-                }
-            };
-            let thread = std::thread::Builder::new().name(format!("filter-{number}"));
-            engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
-        }
-        drop(tell_ready);
-        let gauges = ready.iter().collect::<Result<Vec<_>, _>>()?;
-        engine.handle.gauges = Arc::new(Gauges::new(gauges, tombstones));
-        Ok(engine)
+        (engine, workers)
+    }
+
+    /// Shows the gauges of all parts of the filter.
+    fn show(&mut self, gauges: Vec<Arc<dyn Gauge>>) {
+        let tombstones = Arc::clone(&self.handle.gauges.tombstones);
+        self.handle.gauges = Arc::new(Gauges::new(gauges, tombstones));
     }
 
     /// Returns true if another batch may be submitted now.
@@ -338,46 +358,6 @@ impl Drop for Engine {
         for thread in self.threads.drain(..) {
             // A panic has printed its message and was reported by `judged`.
             let _ = thread.join();
-        }
-    }
-}
-
-/// Makes the queue for the jobs of a thread.
-fn jobs(parts: &Parts) -> (Sender<Job>, Receiver<Job>) {
-    // In a simulation, the caller does the jobs, so it cannot wait for room.
-    #[cfg(feature = "simulation")]
-    if parts.is_stepped {
-        return crossbeam_channel::unbounded();
-    }
-    // A batch needs one job for each part and one for its commit. A group of questions needs one
-    // for the answers and one for the additions.
-    crossbeam_channel::bounded(BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX)
-}
-
-/// Works as a filter thread until the engine ends it.
-fn run(mut owner: Owner, todo: &Receiver<Job>, to_read: &Receiver<Read>) {
-    /// Reports a panic of the thread to the engine.
-    struct Obituary(mpsc::UnboundedSender<Done>);
-    impl Drop for Obituary {
-        fn drop(&mut self) {
-            if std::thread::panicking() {
-                let _ = self.0.send(Done::Engine);
-            }
-        }
-    }
-    let _obituary = Obituary(owner.tell.clone());
-    loop {
-        // Judging has priority over reading, because items that were read already wait for their
-        // judgement.
-        select_biased! {
-            recv(todo) -> job => match job {
-                Ok(Job::End) | Err(_) => return,
-                Ok(job) => owner.work(job),
-            },
-            recv(to_read) -> read => match read {
-                Ok(read) => owner.read(read),
-                Err(_) => return,
-            },
         }
     }
 }

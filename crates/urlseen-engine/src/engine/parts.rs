@@ -13,6 +13,7 @@ pub(super) type Build =
     dyn Fn(usize, usize) -> Result<Box<dyn FilterKind>, BuildError> + Send + Sync;
 
 /// Everything that is needed to start an engine.
+#[derive(Clone)]
 pub struct Parts {
     pub(super) hasher: KeyHasher,
     pub(super) build: Arc<Build>,
@@ -20,9 +21,6 @@ pub struct Parts {
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
     pub(super) threads: usize,
-    /// True for an engine whose caller does the jobs of the only thread.
-    #[cfg(feature = "simulation")]
-    pub(super) is_stepped: bool,
 }
 
 impl Parts {
@@ -31,7 +29,7 @@ impl Parts {
     pub fn local(parameters: Parameters, items: Options, threads: usize) -> Self {
         let hasher = parameters.hasher();
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
-        Self::new(hasher, build, None, items, threads)
+        Self { hasher, build, shared: None, items, threads }
     }
 
     /// Describes a filter in Redis. Redis judges the keys. The threads only cache at most `recent`
@@ -43,32 +41,7 @@ impl Parts {
         items: Options,
         threads: usize,
     ) -> Self {
-        let build = move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _);
-        Self::new(hasher, Arc::new(build), Some(shared), items, threads)
-    }
-
-    fn new(
-        hasher: KeyHasher,
-        build: Arc<Build>,
-        shared: Option<Arc<RedisFilterKeys>>,
-        items: Options,
-        threads: usize,
-    ) -> Self {
-        Self {
-            hasher,
-            build,
-            shared,
-            items,
-            threads,
-            #[cfg(feature = "simulation")]
-            is_stepped: false,
-        }
-    }
-
-    /// Describes the same engine without threads: the caller does its jobs, one by one.
-    #[cfg(feature = "simulation")]
-    #[must_use]
-    pub fn stepped(self) -> Self {
-        Self { threads: 1, is_stepped: true, ..self }
+        let build = Arc::new(move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _));
+        Self { hasher, build, shared: Some(shared), items, threads }
     }
 }

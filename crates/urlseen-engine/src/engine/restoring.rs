@@ -2,6 +2,8 @@
 
 use std::io::{self, Read};
 
+use crossbeam_channel::bounded;
+
 use super::owner::Job;
 use super::pieces::pieces;
 use super::{Engine, EngineError, Handle};
@@ -45,27 +47,6 @@ impl Engine {
 }
 
 impl Handle {
-    /// Empties the filter in memory.
-    pub fn clear(&self) {
-        self.tell_all(|| Job::Clear);
-    }
-
-    /// Loads a saved shard in place of the present one. Waits for the end of the loading, because
-    /// shards are large.
-    ///
-    /// # Errors
-    /// The same errors as [`FilterKind::load`](urlseen_core::filter::FilterKind::load).
-    pub fn load(&self, section: Section, from: &mut dyn Read) -> io::Result<()> {
-        let (reply, done) = crossbeam_channel::bounded(1);
-        let (feed, body) = pieces();
-        let owner = section.shard.owner(self.owners.len());
-        self.tell(owner, Job::Load { section, body, reply });
-        let fed = feed.all(from);
-        // [`Engine::restored`] reports a thread that has ended.
-        let loaded = self.wait(&done).unwrap_or(Ok(()));
-        fed.and(loaded)
-    }
-
     /// Sets fingerprints that belong in the filter. Waits while the queues of the threads are full.
     /// No batch may be in progress: a thread that passes parts of a batch to another one must not
     /// wait.
@@ -92,11 +73,19 @@ impl Handle {
 
 impl Restore for Handle {
     fn clear(&mut self) {
-        Self::clear(self);
+        self.tell_all(|| Job::Clear);
     }
 
+    /// Waits for the end of the loading, because shards are large.
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
-        Self::load(self, section, body)
+        let (reply, done) = bounded(1);
+        let (feed, pieces) = pieces();
+        let owner = section.shard.owner(self.owners.len());
+        self.tell(owner, Job::Load { section, body: pieces, reply });
+        let fed = feed.all(body);
+        // [`Engine::restored`] reports a thread that has ended.
+        let loaded = self.wait(&done).unwrap_or(Ok(()));
+        fed.and(loaded)
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
@@ -116,8 +105,12 @@ impl Restore for Handle {
 }
 
 impl LiveFilter for Handle {
+    /// Waits for the shard's thread.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
-        Self::copy(self, shard, buffer)
+        let (reply, copied) = bounded(1);
+        let owner = &self.owners[shard.owner(self.owners.len())];
+        owner.send(Job::Copy { shard, buffer, reply }).ok()?;
+        self.wait(&copied)
     }
 
     fn stand(&self, at: Position) {

@@ -8,7 +8,7 @@ use crate::item::{Items, Options};
 use urlseen_core::filter::{Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
-use urlseen_core::storage::{Copied, Head, LiveFilter as _, Section};
+use urlseen_core::storage::{Copied, Head, LiveFilter as _, Restore as _, Section};
 
 pub(super) fn engine(threads: usize) -> Engine {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
@@ -188,7 +188,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     from.judged().await.unwrap();
     from.committed(at);
     let mut to = engine(2);
-    let filter = to.restoring();
+    let mut filter = to.restoring();
     filter.set(&fingerprints(&urls(5000..5100)));
     filter.clear();
     for shard in ShardId::all() {

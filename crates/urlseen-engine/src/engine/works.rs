@@ -10,7 +10,7 @@ use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_core::filter::Full;
 use urlseen_core::storage::descriptors::Waits;
-use urlseen_core::storage::{Finished, Position};
+use urlseen_core::storage::{Finished, Position, Restore as _};
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
 #[derive(Debug)]
@@ -43,10 +43,8 @@ pub enum Event {
     Asked,
     /// It is time to begin a snapshot.
     SnapshotDue,
-    /// A snapshot is finished.
-    Snapshot(Finished),
-    /// A snapshot could not be begun or finished.
-    NoSnapshot(io::Error),
+    /// A snapshot is finished, or could not be begun or finished.
+    Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),
 }
@@ -93,7 +91,7 @@ impl Works {
 
     /// Counts the batches that were passed to the log and are not written yet.
     pub fn writing(&self) -> usize {
-        self.storage.as_ref().map_or(0, Storage::batches)
+        self.storage.as_ref().map_or(0, |storage| storage.batches)
     }
 
     /// Logs a batch of the crawl after the last logged batch.
@@ -113,7 +111,7 @@ impl Works {
 
     /// Returns true if a query waits for the threads or the log.
     pub fn is_asked(&self) -> bool {
-        self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers() > 0)
+        self.engine.asking() > 0 || self.storage.as_ref().is_some_and(|it| it.answers > 0)
     }
 
     /// Returns the next event, or waits forever if no event can come. Accepts new queries only if
@@ -151,13 +149,12 @@ impl Works {
                     engine.committed(at);
                     Event::Added
                 }
-                Stored::Answers(recorded) => {
-                    dispatcher.recorded(recorded, engine);
+                Stored::Answers(answers, at) => {
+                    dispatcher.finish(answers, Some(at), engine);
                     Event::Asked
                 }
                 Stored::SnapshotDue => Event::SnapshotDue,
                 Stored::Snapshot(finished) => Event::Snapshot(finished),
-                Stored::NoSnapshot(error) => Event::NoSnapshot(error),
                 Stored::Footprint(footprint) => Event::Footprint(footprint),
                 Stored::Failed(error) => return Err(WorksError::Log(error)),
             }),
@@ -187,7 +184,7 @@ impl Works {
     /// Empties the filter, in memory and in the folder. Waits for a free file descriptor if the
     /// process has none.
     async fn empty(&mut self) -> Result<(), WorksError> {
-        let threads = self.engine.restoring();
+        let mut threads = self.engine.restoring();
         let Some(storage) = &self.storage else {
             threads.clear();
             return Ok(());

@@ -80,7 +80,7 @@ fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
         // An addition is answered after the log has it.
         let adding = asker.ask(vec![question(Wanted::Add, 50)], Extra::Nothing);
         let mut adding = std::pin::pin!(adding);
-        while works.storage.as_ref().unwrap().answers() == 0 {
+        while works.storage.as_ref().unwrap().answers == 0 {
             tokio::select! {
                 biased;
                 _ = &mut adding => panic!("answered before the log has it"),

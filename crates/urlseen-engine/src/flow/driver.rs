@@ -213,12 +213,12 @@ impl Driver<'_> {
                     storage.begin_snapshot(Reach::Alone);
                 }
             }
-            Event::NoSnapshot(error) => {
+            Event::Snapshot(Err(error)) => {
                 let words = format!("no snapshot could be taken ({error}); the log keeps growing");
                 self.flow.audience.say(&words);
             }
             Event::Footprint(footprint) => self.flow.audience.footprint(footprint),
-            Event::Added | Event::Asked | Event::Full(_) | Event::Snapshot(_) => {}
+            Event::Added | Event::Asked | Event::Full(_) | Event::Snapshot(Ok(_)) => {}
         }
     }
 
@@ -301,7 +301,8 @@ impl Driver<'_> {
         self.flow.works.engine.settled().await?;
         let cursors: Vec<_> = std::mem::take(&mut self.cursors.latest).into_values().collect();
         if let Some(storage) = &self.flow.works.storage {
-            let rested = storage.call(move |store| (store.end_flow(&cursors), store.footprint()));
+            let rested =
+                storage.call(move |store| (store.end_flow(&cursors), store.kept.footprint()));
             let ((snapshot, rested), footprint) = rested.await?;
             if let Some(Err(error)) = snapshot {
                 let words = format!("no snapshot could be taken ({error}); the log has all keys");

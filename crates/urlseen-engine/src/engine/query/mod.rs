@@ -10,7 +10,7 @@ use std::ops::Range;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::store::{Change, Recorded, Storage};
+use crate::engine::store::{Change, Storage};
 use crate::engine::{Answer, Answers, Engine, Question, Wanted};
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
@@ -187,7 +187,7 @@ impl QueryDispatcher {
     }
 
     /// Processes the answers of a thread. Changes of the answers go to the log first; then
-    /// [`Self::recorded`] continues. Answers without a change are given at once, unless earlier
+    /// [`Self::finish`] continues. Answers without a change are given at once, unless earlier
     /// answers wait for the log.
     pub(crate) fn hand_over(
         &mut self,
@@ -197,16 +197,10 @@ impl QueryDispatcher {
     ) {
         let changes = self.changes(&answers);
         // Clients are answered in order, so answers without a change wait for earlier changes.
-        match storage.filter(|storage| !changes.is_empty() || storage.answers() > 0) {
+        match storage.filter(|storage| !changes.is_empty() || storage.answers > 0) {
             Some(storage) => storage.record(answers, changes),
             None => self.finish(answers, None, engine),
         }
-    }
-
-    /// Sets the changes that the log has, and replies to the queries that are complete.
-    pub(crate) fn recorded(&mut self, recorded: Recorded, engine: &mut Engine) {
-        let Recorded { answers, at } = recorded;
-        self.finish(answers, Some(at), engine);
     }
 
     fn changes(&self, answers: &Answers) -> Vec<(Change, Fingerprint)> {
@@ -224,7 +218,9 @@ impl QueryDispatcher {
         changes.collect()
     }
 
-    fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
+    /// Sets the changes of answers, and replies to the queries that are complete. `at` is the end of
+    /// the log after these changes; `None` if the log does not have them.
+    pub(super) fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
         // Logged batches that are not committed have lower positions and are not in the filter. In
         // that case the filter is not at position `at`.

@@ -13,7 +13,7 @@ use urlseen_core::storage::{Checkpoint, Folder, Head};
 #[derive(Debug)]
 pub struct Local {
     /// The storage. It copies shards from the engine, so it must be dropped before the engine.
-    store: Option<Store>,
+    pub(in crate::engine) store: Option<Store>,
     /// The threads that judge.
     pub engine: Engine,
 }
@@ -58,7 +58,7 @@ impl Local {
     /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the
     /// disk.
     pub fn rest(&mut self, head: Head) -> io::Result<()> {
-        self.store.as_mut().map_or(Ok(()), |store| store.rest(Some(head)))
+        self.store.as_mut().map_or(Ok(()), |store| store.kept.close(Some(head)))
     }
 
     /// Returns the id of the filter, if the filter has a folder and is not new.

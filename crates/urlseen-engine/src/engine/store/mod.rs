@@ -11,19 +11,19 @@ mod thread;
 
 use std::io;
 
+use crate::engine::asking::Answers;
 use crate::engine::{Engine, Handle};
 use crate::item::batch::{Batch, Judged, Ready};
 pub use error::MismatchError;
 pub use local::Local;
 pub use recovering::{How, Recovery};
-pub(crate) use thread::Recorded;
 #[cfg(feature = "simulation")]
-pub(super) use thread::StorageSteps;
+pub(super) use thread::Keeper;
 pub use thread::{Reach, Storage, StorageDied, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
-    Checkpoint, FilterStorage, Finished, Folder, Head, Moment, Position, StoragePolicy, StorageSpec,
+    Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
 };
 
 /// Settings of a filter's storage.
@@ -50,7 +50,8 @@ pub(crate) enum Change {
 /// Storage of a filter that is in the memory of the engine's threads.
 #[derive(Debug)]
 pub struct Store {
-    kept: FilterStorage<Handle>,
+    /// The folder at work. Only [`Store::cut`] may cut its log.
+    pub kept: FilterStorage<Handle>,
     /// Spec for creating a new folder.
     spec: StorageSpec,
     /// True to use a filter even if it lacks batches that Redis has.
@@ -61,34 +62,13 @@ pub struct Store {
 
 /// Entry that is to be written to the log.
 #[derive(Debug)]
-pub(crate) enum Write<Of> {
+pub(super) enum Write {
     /// A batch of the crawl, which follows the last logged batch.
     Batch(Batch<Judged>),
     /// The new keys of a batch that belongs to no crawl.
     Keys(Batch<Judged>),
     /// Answers to questions, and their changes in order. The changes do not depend on commits.
-    Changes(Of, Vec<(Change, Fingerprint)>),
-}
-
-/// Write whose group is not finished yet.
-enum Unproved<Of> {
-    /// A batch that needs its record.
-    Batch(Batch<Judged>),
-    /// Any other write, which needs no record.
-    Done(Written<Of>),
-}
-
-/// Entry that is in the log.
-#[derive(Debug)]
-// Nearly all entries are batches.
-#[allow(clippy::large_enum_variant)]
-pub(crate) enum Written<Of> {
-    /// The batch can be committed.
-    Batch(Batch<Ready>),
-    /// The keys are in the log, whose end is at this position.
-    Keys(Position),
-    /// The changes are in the log, whose end is at this position.
-    Changes(Of, Position),
+    Changes(Answers, Vec<(Change, Fingerprint)>),
 }
 
 impl Store {
@@ -102,24 +82,17 @@ impl Store {
 
     /// Writes batches and changes to the log, in their order. When the call returns, all of them
     /// are written, and are on the disk if the policy demands a sync.
-    pub(crate) fn write<Of>(
-        &mut self,
-        all: impl IntoIterator<Item = Write<Of>>,
-    ) -> io::Result<Vec<Written<Of>>> {
-        let Self { kept, at, .. } = self;
-        let mut group = kept.journal()?.group();
-        let mut unproved = Vec::new();
-        for write in all {
-            unproved.push(match write {
+    fn write(&mut self, writes: Vec<Write>) -> io::Result<Vec<Stored>> {
+        let mut group = self.kept.journal()?.group();
+        let mut ends = Vec::new();
+        for write in &writes {
+            match write {
                 Write::Batch(batch) => {
-                    *at = None;
+                    self.at = None;
                     group.append(batch.added())?;
-                    Unproved::Batch(batch)
                 }
-                Write::Keys(batch) => {
-                    Unproved::Done(Written::Keys(group.append_adds(batch.added())?))
-                }
-                Write::Changes(of, changes) => {
+                Write::Keys(batch) => drop(group.append_adds(batch.added())?),
+                Write::Changes(_, changes) => {
                     for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
                         let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
                         match run[0].0 {
@@ -127,18 +100,19 @@ impl Store {
                             Change::Forget => group.append_forgets(&fingerprints)?,
                         };
                     }
-                    Unproved::Done(Written::Changes(of, group.position()))
                 }
-            });
+            }
+            ends.push(group.position());
         }
         let mut records = group.finish()?.into_iter();
-        let proved = unproved.into_iter().filter_map(|write| match write {
-            Unproved::Batch(batch) => {
-                records.next().map(|record| Written::Batch(batch.logged(&record)))
+        let stored = writes.into_iter().zip(ends).map(|(write, end)| match write {
+            Write::Batch(batch) => {
+                Stored::Batch(batch.logged(&records.next().expect("a record for each batch")))
             }
-            Unproved::Done(written) => Some(written),
+            Write::Keys(_) => Stored::Added(end),
+            Write::Changes(answers, _) => Stored::Answers(answers, end),
         });
-        Ok(proved.collect())
+        Ok(stored.collect())
     }
 
     /// Logs a batch of the crawl after the last logged batch. The batch is written when the call
@@ -166,12 +140,6 @@ impl Store {
         self.kept.folder_mut().record_checkpoints(checkpoints)
     }
 
-    /// Ends the run. Leaves the folder at `head`, the last committed batch, with everything on the
-    /// disk. If `head` is `None`, all logged batches stay.
-    pub fn rest(&mut self, head: Option<Head>) -> io::Result<()> {
-        self.kept.close(head)
-    }
-
     /// Ends a flow after its last keys, and records these checkpoints. Waits for a running
     /// snapshot, and returns the result of that snapshot as the first value.
     pub(crate) fn end_flow(
@@ -183,26 +151,7 @@ impl Store {
             [] => Ok(()),
             checkpoints => self.record_checkpoints(checkpoints),
         };
-        (snapshot, recorded.and_then(|()| self.rest(None)))
-    }
-
-    /// Begins a snapshot: see [`FilterStorage::begin_snapshot`].
-    ///
-    /// # Errors
-    /// The same errors as [`FilterStorage::begin_snapshot`].
-    pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
-        self.kept.begin_snapshot(horizon)
-    }
-
-    /// Returns true if the caller does all work, and no thread may be started.
-    #[cfg(feature = "simulation")]
-    fn is_stepped(&self) -> bool {
-        self.kept.is_stepped()
-    }
-
-    /// Returns a summary of the folder's contents.
-    pub fn footprint(&self) -> Footprint {
-        self.kept.footprint()
+        (snapshot, recorded.and_then(|()| self.kept.close(None)))
     }
 
     /// Records that `run` is about to take the lease, and returns the earlier runs. Each earlier

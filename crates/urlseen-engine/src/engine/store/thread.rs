@@ -1,8 +1,7 @@
 //! Thread of a folder. Only this thread waits for the disk.
 
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -10,7 +9,7 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::{Change, Footprint, Store, Write, Written};
+use super::{Change, Footprint, Store, Write};
 use crate::engine::asking::Answers;
 use crate::engine::{BATCHES_MAX, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
@@ -26,18 +25,17 @@ const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 /// Handle of the thread that has the folder of a filter. The thread does its jobs in order.
 #[derive(Debug)]
 pub struct Storage {
+    /// Path of the storage folder.
+    pub dir: PathBuf,
+    /// Requests that the folder's disk has not answered.
+    pub requests: Requests,
     jobs: Option<mpsc::UnboundedSender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
-    /// Batches that are not written yet.
-    batches: usize,
-    /// Answers whose changes are not written yet.
-    answers: usize,
-    dir: PathBuf,
-    requests: Requests,
+    /// Number of batches that are not written yet.
+    pub(in crate::engine) batches: usize,
+    /// Number of answers whose changes are not written yet.
+    pub(in crate::engine) answers: usize,
     thread: Option<JoinHandle<()>>,
-    /// The state of the thread and its jobs, in a simulation.
-    #[cfg(feature = "simulation")]
-    steps: Option<StorageSteps>,
 }
 
 /// Event of the folder's thread.
@@ -48,14 +46,12 @@ pub enum Stored {
     /// The new keys of a batch that belongs to no crawl are in the log, whose end is at this
     /// position.
     Added(Position),
-    /// The changes of some answers are in the log.
-    Answers(Recorded),
+    /// The changes of these answers are in the log, whose end is at this position.
+    Answers(Answers, Position),
     /// The log is so long that it is time for a snapshot.
     SnapshotDue,
-    /// A snapshot is finished.
-    Snapshot(Finished),
-    /// A snapshot could not be begun or finished.
-    NoSnapshot(io::Error),
+    /// A snapshot is finished, or could not be begun or finished.
+    Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),
     /// The log can no longer be written, or the next start would not find the log.
@@ -71,18 +67,10 @@ pub enum Reach {
     Alone,
 }
 
-/// Answers whose changes are in the log.
-#[derive(Debug)]
-pub struct Recorded {
-    pub(crate) answers: Answers,
-    pub(crate) at: Position,
-}
-
-enum Job {
-    Write(Write<Answers>),
-    Checkpoints(Vec<Checkpoint>),
-    Do(Box<dyn FnOnce(&mut Store) + Send>),
-    Snapshot(Reach),
+/// Job of the thread.
+pub(in crate::engine) enum Job {
+    Write(Write),
+    Do(Box<dyn FnOnce(&mut Keeper) + Send>),
 }
 
 /// The thread has panicked.
@@ -94,60 +82,30 @@ enum Job {
 pub struct StorageDied;
 
 impl Storage {
+    /// Starts the thread of a folder.
     pub(super) fn start(store: Store) -> io::Result<Self> {
-        let (jobs, mut todo) = mpsc::unbounded_channel();
+        let (mut storage, keeper) = Self::new(store);
+        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
+        let thread = std::thread::Builder::new().name("storage".to_owned());
+        storage.thread = Some(thread.spawn(move || keeper.run(&runtime))?);
+        Ok(storage)
+    }
+
+    /// Returns the handle of a thread that is not started yet, and the state of that thread.
+    pub(in crate::engine) fn new(store: Store) -> (Self, Keeper) {
+        let (jobs, todo) = mpsc::unbounded_channel();
         let (tell, stored) = mpsc::unbounded_channel();
-        let (dir, requests) =
-            (store.kept.folder().dir().to_owned(), store.kept.folder().requests().clone());
-        let mut storage = Self {
+        let folder = store.kept.folder();
+        let storage = Self {
+            dir: folder.dir().to_owned(),
+            requests: folder.requests().clone(),
             jobs: Some(jobs),
             stored,
             batches: 0,
             answers: 0,
-            dir,
-            requests,
             thread: None,
-            #[cfg(feature = "simulation")]
-            steps: None,
         };
-        #[cfg(feature = "simulation")]
-        let is_stepped = store.is_stepped();
-        let keeper = Keeper { store, tell, shown: None, has_news: true, is_due_told: false };
-        #[cfg(feature = "simulation")]
-        if is_stepped {
-            storage.steps = Some(StorageSteps { keeper, todo });
-            return Ok(storage);
-        }
-        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
-        let thread = std::thread::Builder::new().name("storage".to_owned());
-        storage.thread = Some(thread.spawn(move || keeper.live(&mut todo, &runtime))?);
-        Ok(storage)
-    }
-
-    /// Returns the jobs of a folder without a thread, once.
-    #[cfg(feature = "simulation")]
-    pub(in crate::engine) fn take_steps(&mut self) -> Option<StorageSteps> {
-        self.steps.take()
-    }
-
-    /// Returns the path of the storage folder.
-    pub fn dir(&self) -> &Path {
-        &self.dir
-    }
-
-    /// Returns the requests that the folder's disk has not answered.
-    pub fn requests(&self) -> &Requests {
-        &self.requests
-    }
-
-    /// Counts the batches that are not written yet.
-    pub fn batches(&self) -> usize {
-        self.batches
-    }
-
-    /// Counts the answers whose changes are not written yet.
-    pub fn answers(&self) -> usize {
-        self.answers
+        (storage, Keeper { store, todo, tell, shown: None, has_news: true, is_due_told: false })
     }
 
     /// Logs a batch of the crawl after the last logged batch.
@@ -164,7 +122,11 @@ impl Storage {
 
     /// Records the progress of imports, after all earlier writes are on the disk.
     pub fn record_checkpoints(&self, checkpoints: Vec<Checkpoint>) {
-        self.tell(Job::Checkpoints(checkpoints));
+        self.work(move |keeper| {
+            if let Err(error) = keeper.store.record_checkpoints(&checkpoints) {
+                keeper.say(Stored::Failed(error));
+            }
+        });
     }
 
     /// Logs the changes of answers of the engine.
@@ -175,7 +137,7 @@ impl Storage {
 
     /// Begins a snapshot, if it is time for one.
     pub fn begin_snapshot(&self, reach: Reach) {
-        self.tell(Job::Snapshot(reach));
+        self.work(move |keeper| keeper.begin_snapshot(reach));
     }
 
     /// Runs `work` on the thread, after all earlier jobs. The thread runs it even if the future is
@@ -189,7 +151,7 @@ impl Storage {
         Work: FnOnce(&mut Store) -> T + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
-        self.tell(Job::Do(Box::new(move |store| drop(tell.send(work(store))))));
+        self.work(move |keeper| drop(tell.send(work(&mut keeper.store))));
         async { told.await.map_err(|_| StorageDied) }
     }
 
@@ -198,10 +160,14 @@ impl Storage {
         let stored = self.stored.recv().await.ok_or(StorageDied)?;
         match stored {
             Stored::Batch(_) | Stored::Added(_) => self.batches -= 1,
-            Stored::Answers(_) => self.answers -= 1,
+            Stored::Answers(..) => self.answers -= 1,
             _ => {}
         }
         Ok(stored)
+    }
+
+    fn work(&self, work: impl FnOnce(&mut Keeper) + Send + 'static) {
+        self.tell(Job::Do(Box::new(work)));
     }
 
     /// Gives the thread a job. If the thread has ended, [`Storage::stored`] reports that.
@@ -222,33 +188,11 @@ impl Drop for Storage {
     }
 }
 
-/// A folder without a thread, and its jobs.
-#[cfg(feature = "simulation")]
-#[derive(Debug)]
-pub(in crate::engine) struct StorageSteps {
-    keeper: Keeper,
-    todo: mpsc::UnboundedReceiver<Job>,
-}
-
-#[cfg(feature = "simulation")]
-impl StorageSteps {
-    /// Does the jobs that wait. Returns false if there are none.
-    pub(in crate::engine) fn step(&mut self) -> bool {
-        let Ok(job) = self.todo.try_recv() else { return false };
-        self.keeper.work(job, &mut self.todo);
-        true
-    }
-
-    /// Checks the folder, as the thread does several times a second.
-    pub(in crate::engine) fn look(&mut self) {
-        self.keeper.look();
-    }
-}
-
 /// State of the folder's thread.
 #[derive(Debug)]
-struct Keeper {
+pub(in crate::engine) struct Keeper {
     store: Store,
+    pub(in crate::engine) todo: mpsc::UnboundedReceiver<Job>,
     tell: mpsc::UnboundedSender<Stored>,
     /// Contents of the folder that were last reported.
     shown: Option<Footprint>,
@@ -259,13 +203,13 @@ struct Keeper {
 }
 
 impl Keeper {
-    fn live(mut self, todo: &mut mpsc::UnboundedReceiver<Job>, runtime: &Runtime) {
+    fn run(mut self, runtime: &Runtime) {
         let mut look = Instant::now() + LOOK;
         loop {
             // This channel does not spin before it waits. Crossbeam's channels do, which takes
             // processor time from other threads.
-            match runtime.block_on(async { timeout_at(look.into(), todo.recv()).await }) {
-                Ok(Some(job)) => self.work(job, todo),
+            match runtime.block_on(async { timeout_at(look.into(), self.todo.recv()).await }) {
+                Ok(Some(job)) => self.work(job),
                 Ok(None) => return,
                 Err(_) => {}
             }
@@ -278,48 +222,30 @@ impl Keeper {
 
     /// Does a job, and then the jobs that already wait. Writes without another job between them
     /// share a sync.
-    fn work(&mut self, first: Job, todo: &mut mpsc::UnboundedReceiver<Job>) {
+    pub(in crate::engine) fn work(&mut self, first: Job) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
             match job {
                 Job::Write(write) => writes.push(write),
                 Job::Do(work) => {
-                    self.write(&mut writes);
-                    work(&mut self.store);
-                }
-                Job::Checkpoints(checkpoints) => {
-                    self.write(&mut writes);
-                    if let Err(error) = self.store.record_checkpoints(&checkpoints) {
-                        self.say(Stored::Failed(error));
-                    }
-                }
-                Job::Snapshot(reach) => {
-                    self.write(&mut writes);
-                    self.begin_snapshot(reach);
+                    self.write(std::mem::take(&mut writes));
+                    work(self);
                 }
             }
             if writes.len() < GROUP {
-                next = todo.try_recv().ok();
+                next = self.todo.try_recv().ok();
             }
         }
-        self.write(&mut writes);
+        self.write(writes);
     }
 
-    fn write(&mut self, writes: &mut Vec<Write<Answers>>) {
+    fn write(&mut self, writes: Vec<Write>) {
         self.has_news = true;
         if writes.is_empty() {
             return;
         }
-        match self.store.write(writes.drain(..)) {
-            Ok(written) => {
-                for written in written {
-                    self.say(match written {
-                        Written::Batch(batch) => Stored::Batch(batch),
-                        Written::Keys(at) => Stored::Added(at),
-                        Written::Changes(answers, at) => Stored::Answers(Recorded { answers, at }),
-                    });
-                }
-            }
+        match self.store.write(writes) {
+            Ok(stored) => stored.into_iter().for_each(|stored| self.say(stored)),
             Err(error) => self.say(Stored::Failed(error)),
         }
         self.tell_due();
@@ -333,7 +259,7 @@ impl Keeper {
         if self.store.kept.wants_snapshot()
             && let Err(error) = self.store.kept.begin_snapshot(horizon)
         {
-            self.say(Stored::NoSnapshot(error));
+            self.say(Stored::Snapshot(Err(error)));
         }
     }
 
@@ -347,17 +273,17 @@ impl Keeper {
     }
 
     /// Checks the folder, and reports a change of its contents.
-    fn look(&mut self) {
+    pub(in crate::engine) fn look(&mut self) {
         if let Err(error) = self.store.kept.check() {
             self.say(Stored::Failed(error));
         }
         if let Some(finished) = self.store.kept.finished_snapshot() {
             self.has_news = true;
-            self.say(finished.map_or_else(Stored::NoSnapshot, Stored::Snapshot));
+            self.say(Stored::Snapshot(finished));
         }
         self.tell_due();
         if std::mem::take(&mut self.has_news) {
-            let footprint = self.store.footprint();
+            let footprint = self.store.kept.footprint();
             if self.shown.as_ref() != Some(&footprint) {
                 self.shown = Some(footprint.clone());
                 self.say(Stored::Footprint(footprint));
@@ -368,16 +294,5 @@ impl Keeper {
     /// Reports an event. Ignores a dropped receiver.
     fn say(&self, stored: Stored) {
         let _ = self.tell.send(stored);
-    }
-}
-
-impl fmt::Debug for Job {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Write(_) => "Write",
-            Self::Checkpoints(_) => "Checkpoints",
-            Self::Do(_) => "Do",
-            Self::Snapshot(_) => "Snapshot",
-        })
     }
 }
