@@ -12,6 +12,7 @@ use crate::pipeline::RunError;
 use anyhow::Context;
 use indicatif::HumanCount;
 use serde_json::{Value, json};
+use urlseen_core::filter::choice::Choice as _;
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
@@ -20,7 +21,7 @@ use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::flow::driver::{Flow, Progress};
 use urlseen_engine::flow::feed::Bad;
-use urlseen_engine::flow::import::{Format, Origin};
+use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::item::{Form, Options};
 
 use super::bar::Bar;
@@ -69,7 +70,7 @@ pub(super) struct ImportArgs {
     /// from the first bytes
     #[arg(long, value_name = "FORMAT", default_value = "auto", value_parser = parse_format())]
     #[arg(conflicts_with_all = ["redis_set", "redisbloom_file", "redisbloom", "from_redis"])]
-    format: Format,
+    format: ImportFormat,
     /// Import the set with this name at the configured redis.url, in place of files. The set of
     /// scrapy-redis is SPIDER:dupefilter
     #[arg(long, value_name = "KEY", group = "from")]
@@ -102,11 +103,10 @@ pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     command
 }
 
-fn parse_format() -> impl clap::builder::TypedValueParser<Value = Format> {
+fn parse_format() -> impl clap::builder::TypedValueParser<Value = ImportFormat> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
-    let of = |name: String| Format::ALL.into_iter().find(|format| format.name() == name);
-    PossibleValuesParser::new(Format::ALL.map(Format::name))
-        .try_map(move |name| of(name).ok_or("no such format"))
+    PossibleValuesParser::new(ImportFormat::ALL.iter().map(|(name, _)| *name))
+        .try_map(|name| name.parse::<ImportFormat>())
 }
 
 pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {

@@ -38,7 +38,7 @@ use urlseen_engine::engine::store::Local;
 use urlseen_engine::engine::{Engine, EngineError, Parts, Works, WorksError};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
-use urlseen_engine::flow::import::{Format, Origin};
+use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::{Form, Options};
 
@@ -168,7 +168,7 @@ impl Replay<'_> {
     ) -> Result<(), ReplayError> {
         for seen in seen {
             let origin = match seen {
-                Seen::File(name) => Origin::Files { files: vec![name], format: Format::Auto },
+                Seen::File(name) => Origin::Files { files: vec![name], format: ImportFormat::Auto },
                 Seen::Set(key) => Origin::Set { address: config.redis.url.clone(), key },
             };
             let feed = origin.open(Vec::new()).map_err(ReplayError::Seen)?;

@@ -97,6 +97,16 @@ macro_rules! choices {
 pub(crate) use choices;
 
 choices! {
+    /// Format of a file of fingerprints.
+    ImportFormat {
+        /// Automatic choice between the other formats, by the first bytes of the file.
+        Auto = "auto",
+        /// Lines of 32, 40 or 64 hex digits: the file `requests.seen` of older versions of Scrapy.
+        Hex = "hex",
+        /// Binary file `requests.seen` of Scrapy 2.19.
+        RequestsSeen = "requests-seen",
+    } later []
+
     /// An end of a Redis list.
     End {
         /// The head: `LPUSH` and `LPOP`.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -81,58 +81,12 @@ pub struct Bad {
 /// Error that ends the reading of an input.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
-    /// A file cannot be opened.
-    #[error("cannot open {}: {reason}", InputName(name))]
-    Open {
-        /// Name of the file, as it was given.
-        name: PathBuf,
-        /// Cause of the failure, in words.
-        reason: io::Error,
-    },
-    /// Reading or decompressing failed.
-    #[error("cannot read {} after {place}: {reason}", InputName(name))]
-    Read {
-        /// Name of the file, as it was given.
-        name: PathBuf,
-        /// The last line or byte before the failure.
-        place: String,
-        /// Cause of the failure, in words.
-        reason: io::Error,
-    },
-    /// A line is longer than the maximum.
-    #[error("{}, line {line} is longer than 512 MiB; is this a file of lines?", InputName(name))]
-    Endless {
-        /// Name of the file, as it was given.
-        name: PathBuf,
-        /// Number of the line, from 1.
-        line: u64,
-    },
+    /// The input cannot be read: the message names it, and states the reason.
+    #[error("{0}")]
+    Input(String),
     /// Redis failed, or gave an invalid answer.
     #[error(transparent)]
     Redis(#[from] LinkError),
-    /// The key does not exist.
-    #[error(
-        "there is no key {key} at {address}; scrapy-redis names its set SPIDER:dupefilter unless \
-         SCHEDULER_DUPEFILTER_KEY says otherwise, and deletes it at the end of a crawl unless \
-         SCHEDULER_PERSIST is set"
-    )]
-    NoSet {
-        /// Name of the key in Redis.
-        key: String,
-        /// The server and the database.
-        address: String,
-    },
-    /// The key holds something other than a set.
-    #[error(
-        "the key {key} holds a {found}, and a set was expected; scrapy-redis names its set \
-         SPIDER:dupefilter unless SCHEDULER_DUPEFILTER_KEY says otherwise"
-    )]
-    OtherType {
-        /// Name of the key in Redis.
-        key: String,
-        /// Type of the key in Redis.
-        found: String,
-    },
     /// The thread for reading cannot be started.
     #[error("no thread could be started: {0}; is the limit on processes (ulimit -u) too low?")]
     Thread(io::Error),

@@ -67,7 +67,7 @@ pub(super) fn feed<C: Cutter>(
 
 /// An input, plain or compressed, with a buffer of the bytes that no page has yet.
 pub(super) struct Input {
-    pub(super) file: PathBuf,
+    file: PathBuf,
     reader: Box<dyn Read + Send>,
     /// True for standard input. Its bytes are passed on without delay, because a person may be
     /// typing.
@@ -121,7 +121,9 @@ impl Input {
                 let (buffer, filled, offset, end) = (vec![0; BLOCK], 0, 0, None);
                 Ok(Self { file, reader, is_live, consumed, buffer, filled, offset, end })
             }
-            Err(reason) => Err(FeedError::Open { name: file, reason }),
+            Err(reason) => {
+                Err(FeedError::Input(format!("cannot open {}: {reason}", InputName(&file))))
+            }
         }
     }
 
@@ -175,7 +177,7 @@ impl Input {
         self.drop_front(held);
         let rest = at - self.offset;
         io::copy(&mut self.reader.by_ref().take(rest), &mut io::sink())
-            .map_err(|reason| self.broken(self.place(), reason))?;
+            .map_err(|reason| self.broken(&self.place(), &reason))?;
         self.offset = at;
         Ok(())
     }
@@ -196,7 +198,7 @@ impl Input {
     /// last place before the failure.
     pub(super) fn finish(&mut self, place: impl FnOnce(&Self) -> String) -> Result<(), FeedError> {
         match self.end.replace(Ok(())) {
-            Some(Err(reason)) => Err(self.broken(place(self), reason)),
+            Some(Err(reason)) => Err(self.broken(&place(self), &reason)),
             _ => Ok(()),
         }
     }
@@ -206,8 +208,9 @@ impl Input {
         format!("byte {}", self.offset + self.filled as u64)
     }
 
-    fn broken(&self, place: String, reason: io::Error) -> FeedError {
-        FeedError::Read { name: self.file.clone(), place, reason }
+    fn broken(&self, place: &str, reason: &io::Error) -> FeedError {
+        let name = InputName(&self.file);
+        FeedError::Input(format!("cannot read {name} after {place}: {reason}"))
     }
 }
 
@@ -238,7 +241,10 @@ impl Cutter for LineCutter {
                     return Ok(None);
                 }
                 None if bytes.len() > LINE_MAX => {
-                    return Err(FeedError::Endless { name: input.file.clone(), line: self.line });
+                    return Err(FeedError::Input(format!(
+                        "{}, line {} is longer than 512 MiB; is this a file of lines?",
+                        self.name, self.line
+                    )));
                 }
                 None => self.begun = bytes.len(),
             }

@@ -1,7 +1,7 @@
 //! The file `requests.seen` of Scrapy 2.19. Each fingerprint is a frame: its length in two bytes,
 //! the high byte first, then its raw bytes.
 
-use super::cut::{Cut, CutError};
+use super::cut::Cut;
 
 /// Size in bytes of the length at the start of a frame.
 const LENGTH: usize = 2;
@@ -31,7 +31,13 @@ impl Frames {
     /// So a frame without a valid length after it may be an incomplete frame together with the
     /// start of the next one. Then the next frame is searched from one byte after the start of that
     /// frame.
-    pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut) -> usize {
+    pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
+        let no_frame = |found: u16| {
+            format!(
+                "no fingerprint begins here (its length is {found}, and must be 16, 20 or 32 \
+                 bytes); the import continues at the next fingerprint"
+            )
+        };
         let mut at = 0;
         loop {
             if self.is_lost {
@@ -59,7 +65,7 @@ impl Frames {
                     cut.push(&bytes[at + LENGTH..next]);
                     self.count += 1;
                     if let Some(Err(found)) = follows {
-                        cut.bad(next, None, || CutError::NoFrame { found });
+                        cut.bad(next, None, || no_frame(found));
                         self.is_lost = true;
                         at += 1;
                     } else {
@@ -67,12 +73,17 @@ impl Frames {
                     }
                 }
                 Some(Err(found)) => {
-                    cut.bad(at, None, || CutError::NoFrame { found });
+                    cut.bad(at, None, || no_frame(found));
                     self.is_lost = true;
                     at += 1;
                 }
                 None | Some(Ok(_)) => {
-                    cut.bad(at, None, || CutError::Torn { bytes: left });
+                    cut.bad(at, None, || {
+                        format!(
+                            "the last {left} bytes are an incomplete fingerprint and are skipped; \
+                             the crawl that wrote the file was probably killed"
+                        )
+                    });
                     return bytes.len();
                 }
             }
@@ -132,11 +143,11 @@ mod tests {
         let (mut begin, mut end) = (0, 0);
         while end < bytes.len() {
             end = (end + step).min(bytes.len());
-            let mut cut = Cut::new(begin as u64);
+            let mut cut = Cut::new("", Some(begin as u64));
             begin += frames.cut(&bytes[begin..end], end == bytes.len(), &mut cut);
-            let (digests, these) = cut.into_parts();
-            firsts.extend(digests.iter().map(|digest| digest[0]));
-            bad.extend(these.into_iter().map(|(at, _, reason)| (at, reason.to_string())));
+            let page = cut.into_page();
+            firsts.extend(page.items.iter().map(|digest| digest[0]));
+            bad.extend(page.bad.into_iter().map(|bad| (bad.offset.unwrap(), bad.reason)));
         }
         assert_eq!(begin, bytes.len(), "all bytes are used");
         assert_eq!(frames.count, firsts.len() as u64);

@@ -1,6 +1,6 @@
 //! Lines of hex digits: the file `requests.seen` of older versions of Scrapy.
 
-use super::cut::{Cut, CutError, shown};
+use super::cut::Cut;
 use crate::flow::input::BLOCK;
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -22,7 +22,7 @@ impl LineCutter {
     /// Cuts the complete lines off the front of `bytes`, and returns the number of bytes that are
     /// used up. All bytes are used up if `is_end`, or if at least [`BLOCK`] bytes follow the last
     /// line feed.
-    pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut) -> usize {
+    pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
             self.line(&bytes[begin..end], begin, cut);
@@ -37,24 +37,24 @@ impl LineCutter {
         }
         if rest.len() >= BLOCK {
             if !std::mem::replace(&mut self.is_passing, true) {
-                cut.bad(begin, Some(self.count + 1), || CutError::Endless);
+                cut.bad(begin, Some(self.count + 1), || {
+                    "a line of more than 512 KiB, which is skipped".to_owned()
+                });
             }
             return bytes.len();
         }
         begin
     }
 
-    fn line(&mut self, line: &[u8], at: usize, cut: &mut Cut) {
+    fn line(&mut self, line: &[u8], at: usize, cut: &mut Cut<'_>) {
         self.count += 1;
         if std::mem::take(&mut self.is_passing) {
             return;
         }
         // On Windows, a line ends with a carriage return and a line feed.
         let line = line.trim_ascii_end();
-        match Fingerprint::from_hex(line) {
-            Some(fingerprint) => cut.push(fingerprint.as_bytes()),
-            None if line.is_empty() => {}
-            None => cut.bad(at, Some(self.count), || CutError::NoHex { shown: shown(line) }),
+        if !line.is_empty() {
+            cut.push_hex(line, at, Some(self.count));
         }
     }
 }
@@ -87,12 +87,12 @@ mod tests {
         let (mut begin, mut end) = (0, 0);
         while end < text.len() {
             end = (end + step).min(text.len());
-            let mut cut = Cut::new(begin as u64);
+            let mut cut = Cut::new("", Some(begin as u64));
             begin += lines.cut(&text.as_bytes()[begin..end], end == text.len(), &mut cut);
-            let (digests, these) = cut.into_parts();
-            lengths.extend(digests.iter().map(<[u8]>::len));
-            let these = these.into_iter();
-            bad.extend(these.map(|(at, line, reason)| (at, line.unwrap(), reason.to_string())));
+            let page = cut.into_page();
+            lengths.extend(page.items.iter().map(<[u8]>::len));
+            let these = page.bad.into_iter();
+            bad.extend(these.map(|bad| (bad.offset.unwrap(), bad.line.unwrap(), bad.reason)));
         }
         assert_eq!(begin, text.len(), "all bytes are used");
         (lengths, bad)

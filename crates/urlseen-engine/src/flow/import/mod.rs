@@ -9,10 +9,10 @@ mod frames;
 mod lines;
 mod set;
 
-use std::fmt;
 use std::path::PathBuf;
 
 use super::feed::{Feed, FeedError};
+pub use urlseen_core::filter::choice::ImportFormat;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::storage::Checkpoint;
 
@@ -25,7 +25,7 @@ pub enum Origin {
         /// Names of the files, in their order.
         files: Vec<PathBuf>,
         /// Format of all these files.
-        format: Format,
+        format: ImportFormat,
     },
     /// Set in Redis. Its members are fingerprints as hex digits.
     Set {
@@ -34,37 +34,6 @@ pub enum Origin {
         /// Name of the set in Redis.
         key: String,
     },
-}
-
-/// Format of a file of fingerprints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Format {
-    /// Automatic choice between the other formats, by the first bytes of the file.
-    Auto,
-    /// Lines of 32, 40 or 64 hex digits: the file `requests.seen` of older versions of Scrapy.
-    Hex,
-    /// Binary file `requests.seen` of Scrapy 2.19.
-    RequestsSeen,
-}
-
-impl Format {
-    /// All formats, the default first.
-    pub const ALL: [Self; 3] = [Self::Auto, Self::Hex, Self::RequestsSeen];
-
-    /// Returns the name of the format on command lines.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Auto => "auto",
-            Self::Hex => "hex",
-            Self::RequestsSeen => "requests-seen",
-        }
-    }
-}
-
-impl fmt::Display for Format {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
 }
 
 impl Origin {

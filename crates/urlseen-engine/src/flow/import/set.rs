@@ -2,9 +2,8 @@
 
 use redis::cmd;
 
-use super::cut::{Cut, CutError, shown};
-use crate::flow::feed::{Bad, Feed, FeedError, Page};
-use urlseen_core::fingerprint::Fingerprint;
+use super::cut::Cut;
+use crate::flow::feed::{Feed, FeedError, Page};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::connect::{Timeouts, connect};
 use urlseen_core::redis::error::LinkError;
@@ -67,34 +66,28 @@ pub(super) fn feed(
 
 /// Cuts the members of a page of the set `key`.
 fn cut(key: &str, scanned: &link::Page) -> Page {
-    let mut cut = Cut::new(0);
-    for member in &scanned.members {
-        let member = &scanned.bytes[member.clone()];
-        match Fingerprint::from_hex(member) {
-            Some(fingerprint) => cut.push(fingerprint.as_bytes()),
-            None => cut.bad(0, None, || CutError::NoHex { shown: shown(member) }),
-        }
-    }
-    let bad_count = cut.bad_count();
-    let (items, bad) = cut.into_parts();
     let source = format!("a member of the set {key}");
-    let bad = bad.into_iter().map(|(_, _, reason)| Bad {
-        source: source.clone(),
-        offset: None,
-        line: None,
-        reason: reason.to_string(),
-    });
-    Page { items, bad: bad.collect(), bad_count, ..Page::default() }
+    let mut cut = Cut::new(&source, None);
+    for member in &scanned.members {
+        cut.push_hex(&scanned.bytes[member.clone()], 0, None);
+    }
+    cut.into_page()
 }
 
 /// Returns the number of members of the set. Fails if the key does not exist or is not a set.
 async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64, FeedError> {
     let found: String = cmd("TYPE").arg(key).query_async(link).await.map_err(LinkError::from)?;
-    let key_of = || key.to_owned();
     match found.as_str() {
         "set" => Ok(cmd("SCARD").arg(key).query_async(link).await.map_err(LinkError::from)?),
-        "none" => Err(FeedError::NoSet { key: key_of(), address: address.to_string() }),
-        _ => Err(FeedError::OtherType { key: key_of(), found }),
+        "none" => Err(FeedError::Input(format!(
+            "there is no key {key} at {address}; scrapy-redis names its set SPIDER:dupefilter \
+             unless SCHEDULER_DUPEFILTER_KEY says otherwise, and deletes it at the end of a crawl \
+             unless SCHEDULER_PERSIST is set"
+        ))),
+        _ => Err(FeedError::Input(format!(
+            "the key {key} holds a {found}, and a set was expected; scrapy-redis names its set \
+             SPIDER:dupefilter unless SCHEDULER_DUPEFILTER_KEY says otherwise"
+        ))),
     }
 }
 
