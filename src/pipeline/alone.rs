@@ -135,14 +135,14 @@ impl Audience for Teller<'_> {
         let gauges = works.engine.gauges();
         let keys: u64 = gauges.keys().iter().sum();
         let is_full = self.most.is_some_and(|most| keys >= most);
-        if is_full && !works.dispatcher.is_full() {
+        if is_full && !works.dispatcher.is_full {
             warn!(
                 "the filter holds as many fingerprints as it is made for. Additions are refused, \
                  because filter.when_full is \"stop\". {REMEDY}"
             );
         }
-        works.dispatcher.set_full(is_full);
-        let (board, asked) = (&mut *self.board, works.dispatcher.asked());
+        works.dispatcher.is_full = is_full;
+        let (board, asked) = (&mut *self.board, works.dispatcher.asked);
         if board.now.status.asked != asked {
             debug!("{asked:?}");
         }

@@ -223,7 +223,7 @@ impl Pipeline {
     /// Publishes the phase that the run enters.
     fn enter(&mut self, phase: Phase) {
         self.board.now.status.phase = phase;
-        self.board.now.status.asked = self.filter.works.dispatcher.asked();
+        self.board.now.status.asked = self.filter.works.dispatcher.asked;
         self.board.publish(self.filter.status());
     }
 

@@ -82,7 +82,7 @@ impl Session<'_> {
         self.forgetting = Forgetting::Idle;
         if items.is_empty()
             || self.intake.is_ending()
-            || !self.pipeline.filter.works.has_room_to_ask()
+            || !self.pipeline.filter.works.engine.has_room_to_ask()
         {
             return;
         }

@@ -238,7 +238,7 @@ impl<'a> Session<'a> {
         board.now.lease_until = Some(self.lease.until.into_std());
         let status = &mut board.now.status;
         status.phase = self.pressure.by.map_or(Phase::Working, |by| Phase::Backpressure { by });
-        status.asked = filter.works.dispatcher.asked();
+        status.asked = filter.works.dispatcher.asked;
         status.lists.sink = Some(self.pressure.sink);
         status.lists.rejected = Some(self.pressure.rejected);
         if board.has_news() {
@@ -300,7 +300,7 @@ impl<'a> Session<'a> {
     /// Returns the reason why the run ends now. A request to stop is not one of these reasons.
     fn ending(&self) -> Option<Ending> {
         let Pipeline { parts, filter, queue, .. } = &*self.pipeline;
-        let is_full = if filter.works.full().is_some() {
+        let is_full = if filter.works.full.is_some() {
             // The run first commits the batches that were tested before.
             filter.works.in_progress() == 0 && queue.batches() == 0
         } else {

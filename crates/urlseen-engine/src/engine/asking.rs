@@ -134,7 +134,7 @@ impl Owner {
             let is_seen = is_set || self.in_flight.contains(key_hash);
             let answer = match (wanted, is_seen) {
                 (Wanted::Forget, true) => {
-                    self.in_flight.remove(key_hash);
+                    self.in_flight.forget(key_hash);
                     self.filter.forget(key_hash);
                     forgotten.insert(key_hash.id());
                     Answer::Seen
@@ -145,7 +145,7 @@ impl Owner {
                         added.push(key_hash);
                         Answer::Unseen
                     } else {
-                        self.in_flight.take_back(key_hash);
+                        self.in_flight.remove(key_hash);
                         Answer::Full
                     }
                 }
@@ -155,14 +155,15 @@ impl Owner {
             (place, answer)
         });
         let answers = answers.collect();
-        self.in_flight.push_group(added);
+        self.in_flight.groups.push_back(added);
         let answers = Answers { group, owner: self.number, answers };
         let _ = self.tell.send(Done::Answered(answers));
     }
 
     /// Sets the additions of the oldest group that was answered.
     pub(super) fn remember(&mut self, at: Option<Position>) {
-        let key_hashes = self.in_flight.pop_group().expect("additions are set after the answer");
+        let added = self.in_flight.groups.pop_front();
+        let key_hashes = added.expect("additions are set after the answer");
         self.set(key_hashes);
         self.at = at.unwrap_or(self.at);
     }

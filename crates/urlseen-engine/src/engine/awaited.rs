@@ -30,14 +30,13 @@ pub(super) struct Partial {
 impl Awaited {
     /// Returns the entry of a batch of which a part has arrived. The first part creates the entry.
     pub(super) fn batch(&mut self, progress: Arc<Progress>) -> &mut Partial {
-        let place =
-            progress.number().checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
+        let place = progress.number.checked_sub(self.next).and_then(|at| usize::try_from(at).ok());
         let place = place.expect("a batch is judged after all its parts have arrived");
         if self.batches.len() <= place {
             self.batches.resize_with(place + 1, || None);
         }
         self.batches[place].get_or_insert_with(|| Partial {
-            key_hashes: std::iter::repeat_with(|| None).take(progress.parts()).collect(),
+            key_hashes: std::iter::repeat_with(|| None).take(progress.parts).collect(),
             readings: Vec::new(),
             progress,
         })
@@ -73,7 +72,7 @@ mod tests {
             let batch = awaited.batch(Arc::clone(&batches[number]));
             batch.key_hashes[part] = Some(KeyHashes::default());
             let whole = std::iter::from_fn(|| awaited.next_whole());
-            whole.map(|batch| batch.progress.number()).collect()
+            whole.map(|batch| batch.progress.number).collect()
         };
         assert!(add(2, 0).is_empty());
         assert!(add(1, 1).is_empty());

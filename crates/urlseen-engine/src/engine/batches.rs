@@ -13,24 +13,14 @@ pub(super) struct Batches {
     pub(super) judging: VecDeque<Option<Batch<Findings>>>,
     /// Number of the oldest batch that is not handed back.
     front: u64,
-    /// Batches that were handed back and are neither committed nor aborted.
-    uncommitted: usize,
+    /// Number of batches that were handed back and are neither committed nor aborted.
+    pub(super) uncommitted: usize,
 }
 
 impl Batches {
     /// Returns true if another batch may be submitted.
     pub(super) fn has_room(&self) -> bool {
         self.judging.len() + self.uncommitted < BATCHES_MAX
-    }
-
-    /// Counts the batches that are not handed back.
-    pub(super) fn in_progress(&self) -> usize {
-        self.judging.len()
-    }
-
-    /// Counts the batches that were handed back and not committed.
-    pub(super) fn uncommitted(&self) -> usize {
-        self.uncommitted
     }
 
     /// Adds a batch, and returns its number.

@@ -15,9 +15,9 @@ pub(super) type Keys = HashSet<u128, Hashed>;
 pub(super) struct InFlight {
     keys: Keys,
     /// Unseen keys by batch, oldest first.
-    batches: VecDeque<Vec<KeyHash>>,
+    pub(super) batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
-    groups: VecDeque<Vec<KeyHash>>,
+    pub(super) groups: VecDeque<Vec<KeyHash>>,
     /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`, with the
     /// number of times. This map is usually empty.
     orphans: HashMap<u128, usize, Hashed>,
@@ -54,13 +54,8 @@ impl InFlight {
         is_new
     }
 
-    /// Undoes an [`InFlight::insert`].
-    pub(super) fn take_back(&mut self, key_hash: KeyHash) {
-        self.take(key_hash);
-    }
-
     /// Removes a key from the set. Returns true if the key was in the set.
-    fn take(&mut self, key_hash: KeyHash) -> bool {
+    pub(super) fn remove(&mut self, key_hash: KeyHash) -> bool {
         let was_there = self.keys.remove(&key_hash.id());
         self.by_shard.0[key_hash.shard().index()] -= u64::from(was_there);
         was_there
@@ -68,31 +63,13 @@ impl InFlight {
 
     /// Forgets a key. The next item with the key is unseen again, even while an earlier batch with
     /// the key is still in flight.
-    pub(super) fn remove(&mut self, key_hash: KeyHash) {
-        if self.take(key_hash) {
+    pub(super) fn forget(&mut self, key_hash: KeyHash) {
+        if self.remove(key_hash) {
             *self.orphans.entry(key_hash.id()).or_default() += 1;
         }
     }
 
-    /// Adds the keys that were inserted for the next batch.
-    pub(super) fn push_batch(&mut self, key_hashes: Vec<KeyHash>) {
-        self.batches.push_back(key_hashes);
-    }
-
-    /// Adds the keys that were inserted for the next group of questions.
-    pub(super) fn push_group(&mut self, key_hashes: Vec<KeyHash>) {
-        self.groups.push_back(key_hashes);
-    }
-
-    pub(super) fn pop_batch(&mut self) -> Option<Vec<KeyHash>> {
-        self.batches.pop_front()
-    }
-
-    pub(super) fn pop_group(&mut self) -> Option<Vec<KeyHash>> {
-        self.groups.pop_front()
-    }
-
-    /// Removes a key of a popped list from the set. Returns false if the key must not be set,
+    /// Removes a key from the set that was in the oldest list of `batches` or `groups`. Returns false if the key must not be set,
     /// because it was forgotten after it was found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
@@ -105,12 +82,12 @@ impl InFlight {
             }
             return false;
         }
-        self.take(key_hash)
+        self.remove(key_hash)
     }
 
     /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
-        while let Some(key_hashes) = self.pop_batch() {
+        while let Some(key_hashes) = self.batches.pop_front() {
             for key_hash in key_hashes {
                 self.settle(key_hash);
             }

@@ -195,7 +195,7 @@ impl Engine {
 
     /// Counts the batches that were submitted and not handed back.
     pub fn in_progress(&self) -> usize {
-        self.batches.in_progress()
+        self.batches.judging.len()
     }
 
     /// Makes later batches keep the fingerprints that were seen before.
@@ -299,7 +299,7 @@ impl Engine {
 
     /// Counts the batches that were handed back and not committed.
     pub(crate) fn uncommitted(&self) -> usize {
-        self.batches.uncommitted()
+        self.batches.uncommitted
     }
 
     /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen

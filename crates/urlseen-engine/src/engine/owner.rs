@@ -231,7 +231,7 @@ impl Owner {
 
     fn judge_what_is_whole(&mut self) {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
-            let number = progress.number();
+            let number = progress.number;
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
             // Room is reserved before a batch is passed on, because a committed batch must be set.
             if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
@@ -255,13 +255,14 @@ impl Owner {
                 key_hashes.push(key_hash);
             }
         }
-        self.in_flight.push_batch(key_hashes);
+        self.in_flight.batches.push_back(key_hashes);
         unseen
     }
 
     /// Sets the keys of the oldest judged batch, which was committed.
     fn commit(&mut self, at: Position) {
-        let key_hashes = self.in_flight.pop_batch().expect("a batch is judged before its commit");
+        let judged = self.in_flight.batches.pop_front();
+        let key_hashes = judged.expect("a batch is judged before its commit");
         self.set(key_hashes);
         self.at = at;
     }

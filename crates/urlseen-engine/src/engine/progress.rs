@@ -11,9 +11,11 @@ use crate::item::batch::{Batch, Claimed, Findings};
 /// the findings.
 #[derive(Debug)]
 pub(super) struct Progress {
-    number: u64,
+    /// Number of the batch, in the order of submission.
+    pub(super) number: u64,
     batch: Batch<Claimed>,
-    parts: usize,
+    /// Number of parts in which the items are read.
+    pub(super) parts: usize,
     threads: usize,
     keeps_seen: bool,
     /// Findings of the threads that have finished. Each thread locks this list once, at its end.
@@ -39,16 +41,6 @@ impl Progress {
         keeps_seen: bool,
     ) -> Self {
         Self { number, batch, parts, threads, keeps_seen, found: Mutex::default() }
-    }
-
-    /// Returns the number of the batch, in the order of submission.
-    pub(super) fn number(&self) -> u64 {
-        self.number
-    }
-
-    /// Returns the number of parts in which the items are read.
-    pub(super) fn parts(&self) -> usize {
-        self.parts
     }
 
     /// Returns all items of the batch.

@@ -22,7 +22,7 @@ pub struct Works {
     /// Queries about single fingerprints.
     pub dispatcher: QueryDispatcher,
     /// Error of a filter that has no more room. After this error, no further batch is judged.
-    full: Option<Full>,
+    pub full: Option<Full>,
 }
 
 /// Event of a filter at work.
@@ -72,17 +72,6 @@ impl Works {
         Self { storage, engine, dispatcher, full: None }
     }
 
-    /// Returns the error of a filter that has no more room. After this error, no further batch is
-    /// judged.
-    pub fn full(&self) -> Option<&Full> {
-        self.full.as_ref()
-    }
-
-    /// Returns true if there is room for another group of questions.
-    pub fn has_room_to_ask(&self) -> bool {
-        self.engine.has_room_to_ask()
-    }
-
     /// Counts the submitted batches that are not yet in the log.
     pub fn in_progress(&self) -> usize {
         let judging = if self.full.is_some() { 0 } else { self.engine.in_progress() };
@@ -121,7 +110,7 @@ impl Works {
     /// The engine can no longer judge, or the thread of the folder can no longer log.
     pub async fn next(&mut self, may_ask: bool) -> Result<Event, WorksError> {
         // Before the filter is emptied, all earlier queries must be answered.
-        let may_ask = may_ask && self.has_room_to_ask() && !self.dispatcher.is_emptying();
+        let may_ask = may_ask && self.engine.has_room_to_ask() && !self.dispatcher.is_emptying();
         let is_heard = self.full.is_none() || self.engine.asking() > 0;
         let Self { storage, engine, dispatcher, full } = self;
         tokio::select! {
@@ -173,7 +162,7 @@ impl Works {
             // Waits until the filter contains the earlier additions.
             self.engine.settled().await?;
             let fill = self.engine.gauges().fill().counted();
-            if waiting.extra() == Extra::Empty {
+            if waiting.extra == Extra::Empty {
                 self.empty().await?;
             }
             waiting.reply(fill);

@@ -70,10 +70,11 @@ pub struct QueryDispatcher {
     /// Queries whose questions are answered, and whose further request is not carried out yet.
     extras: VecDeque<Member>,
     /// True if additions are refused because the filter is full.
-    is_full: bool,
+    pub is_full: bool,
     /// Maximum number of fingerprints that were forgotten and have not passed again.
     tombstones_max: usize,
-    asked: Asked,
+    /// Counts of the questions answered so far.
+    pub asked: Asked,
 }
 
 /// Questions that are passed to the engine together.
@@ -93,7 +94,8 @@ struct Group {
 #[derive(Debug)]
 pub(super) struct Member {
     range: Range<usize>,
-    extra: Extra,
+    /// Further request of the query.
+    pub(super) extra: Extra,
     answers: Vec<Answer>,
     reply: oneshot::Sender<Reply>,
 }
@@ -191,11 +193,11 @@ impl QueryDispatcher {
     /// answers wait for the log.
     pub(crate) fn hand_over(
         &mut self,
-        answers: Answers,
+        mut answers: Answers,
         storage: Option<&mut Storage>,
         engine: &mut Engine,
     ) {
-        let changes = self.changes(&answers);
+        let changes = self.changes(&mut answers);
         // Clients are answered in order, so answers without a change wait for earlier changes.
         match storage.filter(|storage| !changes.is_empty() || storage.answers > 0) {
             Some(storage) => storage.record(answers, changes),
@@ -203,16 +205,21 @@ impl QueryDispatcher {
         }
     }
 
-    fn changes(&self, answers: &Answers) -> Vec<(Change, Fingerprint)> {
+    /// Answers the refused changes with [`Answer::Full`], and returns the other changes.
+    fn changes(&self, answers: &mut Answers) -> Vec<(Change, Fingerprint)> {
         let group = self.groups.iter().find(|group| group.number == answers.group);
         let Some(Group { questions, refused, .. }) = group else { return Vec::new() };
-        let changes = answers.answers.iter().filter_map(|&(place, answer)| {
-            let Question { wanted, fingerprint } = &questions[place as usize];
-            let change = match (wanted, answer) {
-                (Wanted::Add, Answer::Unseen) if !refused.adds => Change::Add,
-                (Wanted::Forget, Answer::Seen) if !refused.forgets => Change::Forget,
+        let changes = answers.answers.iter_mut().filter_map(|(place, answer)| {
+            let Question { wanted, fingerprint } = &questions[*place as usize];
+            let (change, is_refused) = match (wanted, &answer) {
+                (Wanted::Add, Answer::Unseen) => (Change::Add, refused.adds),
+                (Wanted::Forget, Answer::Seen) => (Change::Forget, refused.forgets),
                 _ => return None,
             };
+            if is_refused {
+                *answer = Answer::Full;
+                return None;
+            }
             Some((change, fingerprint.clone()))
         });
         changes.collect()
@@ -230,11 +237,6 @@ impl QueryDispatcher {
         };
         for (place, answer) in answers {
             let wanted = group.questions[place as usize].wanted;
-            let answer = match (wanted, answer) {
-                (Wanted::Add, Answer::Unseen) if group.refused.adds => Answer::Full,
-                (Wanted::Forget, Answer::Seen) if group.refused.forgets => Answer::Full,
-                (_, answer) => answer,
-            };
             self.asked.count(wanted, answer);
             group.answers[place as usize] = answer;
         }
@@ -271,29 +273,9 @@ impl QueryDispatcher {
     pub(super) fn next_extra(&mut self) -> Option<Member> {
         self.extras.pop_front()
     }
-
-    /// Refuses later additions if `is_full` is true, and accepts them again if it is false.
-    pub fn set_full(&mut self, is_full: bool) {
-        self.is_full = is_full;
-    }
-
-    /// Returns true if additions are refused.
-    pub fn is_full(&self) -> bool {
-        self.is_full
-    }
-
-    /// Counts the questions answered so far.
-    pub fn asked(&self) -> Asked {
-        self.asked
-    }
 }
 
 impl Member {
-    /// Returns the further request of the query.
-    pub(super) fn extra(&self) -> Extra {
-        self.extra
-    }
-
     /// Replies with the answers and the fill. Ignores a client that has dropped the receiver.
     pub(super) fn reply(self, fill: Fill) {
         let Self { answers, reply, .. } = self;
