@@ -145,8 +145,7 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     });
     let logged = logged.expect("written");
 
-    let env: [(&str, &str); 0] = [];
-    let config = Config::load(Sources { file: None, env, set: Vec::new() }).expect("the defaults");
+    let config = Config::load(Sources::default()).expect("the defaults");
     let protocol = Protocol::new(&config);
     let token = Token::new(RandomId::new(1));
     count("make a commit", "unseen item", second.len(), || {

@@ -103,8 +103,7 @@ fn fill(connection: &mut Connection, items: u64) {
 fn configured(server: &RedisServer) -> Config {
     let url = format!("redis.url={}", server.url());
     let set = vec![url, "source.linger=0s".to_owned(), "sink.max_len=0".to_owned()];
-    let env: [(&str, &str); 0] = [];
-    Config::load(Sources { file: None, env, set }).unwrap()
+    Config::load(Sources { set, ..Sources::default() }).unwrap()
 }
 
 /// Moves a copy of the list `stock` through the pipeline once.

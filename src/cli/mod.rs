@@ -219,8 +219,8 @@ mod tests {
 
     #[test]
     fn every_error_has_its_exit_status() {
-        let env = [("URLSEEN_FILTER__CAPACITY", "0")];
-        let problems = Config::load(Sources { file: None, env, set: Vec::new() }).unwrap_err();
+        let env = vec![("URLSEEN_FILTER__CAPACITY".into(), "0".into())];
+        let problems = Config::load(Sources { env, ..Sources::default() }).unwrap_err();
         assert_eq!(report(&problems.into()), exit::WRONG_USE);
         assert_eq!(report(&io::Error::other("the disk is gone").into()), exit::FAILED);
         assert_eq!(report(&io::Error::from(io::ErrorKind::BrokenPipe).into()), exit::DONE);

@@ -30,7 +30,7 @@ impl Settings {
         machine: impl FnOnce(&Config) -> Option<(&'static str, String)>,
     ) -> Result<Config, Problems> {
         let (file, set) = (self.config.clone(), [&self.set, more].concat());
-        Config::load_for(Sources { file, env: std::env::vars_os(), set }, machine)
+        Config::load_for(Sources { file, env: std::env::vars_os().collect(), set }, machine)
     }
 }
 

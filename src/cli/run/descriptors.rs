@@ -88,8 +88,7 @@ mod tests {
     #[track_caller]
     fn total(settings: &[&str]) -> u64 {
         let set = settings.iter().map(|&setting| setting.to_owned()).collect();
-        let env = [("", ""); 0];
-        super::total(&needs(&Config::load(Sources { file: None, env, set }).unwrap(), 3))
+        super::total(&needs(&Config::load(Sources { set, ..Sources::default() }).unwrap(), 3))
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Crawl {
         let sink = format!("sink.kind={sink}");
         let set = common.into_iter().chain(filter).map(str::to_owned).chain([sink]).collect();
         let file = Some("/dev/null".into());
-        let config = Config::load(Sources { file, env: [("", ""); 0], set });
+        let config = Config::load(Sources { file, set, ..Sources::default() });
         let config = config.expect("a configuration");
         let filter = config.filter_spec().expect("a filter");
         let mut scripts = Scripts::from([(DEFINE.as_bytes().into(), "define")]);

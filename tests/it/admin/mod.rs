@@ -181,8 +181,7 @@ fn connect_tcp(address: SocketAddr) -> TcpStream {
 /// Parses an address in the same way as the configuration.
 fn host_port(text: &str) -> HostPort {
     let set = vec![format!("admin.listen={text}")];
-    let env: [(&str, &str); 0] = [];
-    Config::load(Sources { file: None, env, set }).unwrap().admin.listen.unwrap()
+    Config::load(Sources { set, ..Sources::default() }).unwrap().admin.listen.unwrap()
 }
 
 #[derive(Debug)]

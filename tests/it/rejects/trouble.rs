@@ -92,8 +92,7 @@ fn rejects_changed_meanwhile_are_read_again() {
         let mut lists = Lists::new();
         lists.reject_numbers(0..COUNT);
         let set = vec![format!("redis.url={}", lists.server.url())];
-        let env: [(&str, &str); 0] = [];
-        let config = Config::load(Sources { file: None, env, set }).unwrap();
+        let config = Config::load(Sources { set, ..Sources::default() }).unwrap();
         let (mut connection, is_changed) = (lists.server.connection(), Cell::new(false));
         let connection = RefCell::new(&mut connection);
         let wanted = |_: &Reject| {

@@ -27,9 +27,8 @@ impl Audience for Silent {
 }
 
 fn config(set: &[&str]) -> Config {
-    let env: [(&str, &str); 0] = [];
     let set = set.iter().map(|&it| it.to_owned()).collect();
-    Config::load(Sources { file: None, env, set }).unwrap()
+    Config::load(Sources { set, ..Sources::default() }).unwrap()
 }
 
 /// Replays these lines with a filter of each of these kinds and this number of threads.

@@ -4,7 +4,7 @@
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
 use super::pass::PassRule;
-use super::problem::{ConfigError, Problems, ValueOrigin};
+use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
 use super::secret::Secret;
 use super::sections::Config;
@@ -69,7 +69,7 @@ impl Taker {
                     "{key} is {found}, which is not in this version yet; allowed now: {allowed}"
                 ),
             };
-            self.layers.problems.push(ConfigError { origin, fault });
+            self.layers.refuse(origin, fault);
         }
         taken.unwrap_or_else(|| default(&self.crawl))
     }
@@ -83,11 +83,11 @@ impl Taker {
     /// password in the URL.
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
-        if url.lacks_password() && self.is_sound(&["redis.url"]) {
+        if url.lacks_password() {
             // The user in the URL may be a password in the wrong place.
             let found = masked(&url.to_string());
             let reason = RedisAddressError::NoPassword;
-            self.refuse("redis.url", format!("redis.url is {found:?}: {reason}"));
+            self.refuse(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
         }
         url
     }
@@ -98,13 +98,15 @@ impl Taker {
     }
 
     /// Checks the combinations of values in `config`, which this taker returned. `machine` is a
-    /// limit of this process that the configuration exceeds, with the key to name. Returns all
-    /// problems.
+    /// limit of this process that the configuration exceeds, with the key to name.
+    ///
+    /// # Errors
+    /// There are problems: the error holds all of them.
     pub(super) fn finish(
         mut self,
         config: &Config,
         machine: Option<(&'static str, String)>,
-    ) -> Option<Problems> {
+    ) -> Result<(), Problems> {
         if !self.layers.incomplete {
             self.check_redis_keys(config);
             self.check_emit(config);
@@ -113,13 +115,11 @@ impl Taker {
             self.check_rejects(config);
             self.check_kind(config);
             self.check_serve(config);
-            if let Some((key, fault)) = machine
-                && self.is_sound(&[key])
-            {
-                self.refuse(key, fault);
+            if let Some((key, fault)) = machine {
+                self.refuse(&[key], fault);
             }
         }
-        Problems::new(self.layers.problems)
+        Problems::check(self.layers.problems)
     }
 
     /// Checks that each Redis key has only one use.
@@ -132,15 +132,15 @@ impl Taker {
             ("forget.key", &config.forget.key),
         ];
         for (index, (key, name)) in keys.iter().enumerate() {
-            if is_own(name) && self.is_sound(&[key]) {
+            if is_own(name) {
                 let fault = format!(
                     "{key} is {name:?}, which is a key of urlseen's own; allowed: any that is not \
                      urlseen:…:state, :lease, :processing or :spec"
                 );
-                self.refuse(key, fault);
+                self.refuse(&[key], fault);
             }
             for (other, other_name) in &keys[..index] {
-                if name != other_name || !self.is_sound(&["crawl.name", key, other]) {
+                if name != other_name {
                     continue;
                 }
                 // The problem names the key that the user set, not the key with its default.
@@ -151,7 +151,7 @@ impl Taker {
                      for each",
                     self.origin(other)
                 );
-                self.refuse(key, fault);
+                self.refuse(&[key, other, "crawl.name"], fault);
             }
         }
     }
@@ -159,10 +159,7 @@ impl Taker {
     /// Checks that URLs are emitted only from items that have a URL.
     fn check_emit(&mut self, config: &Config) {
         let without_url = matches!(config.source.item, ItemForm::Fingerprint | ItemForm::Tab);
-        if config.sink.emit != Emit::Item
-            && without_url
-            && self.is_sound(&["sink.emit", "source.item"])
-        {
+        if config.sink.emit != Emit::Item && without_url {
             let fault = format!(
                 "sink.emit is {:?}, but items have no URL if source.item is {:?} ({}); allowed: \
                  sink.emit = \"item\", or another source.item",
@@ -170,7 +167,7 @@ impl Taker {
                 config.source.item.name(),
                 self.origin("source.item")
             );
-            self.refuse("sink.emit", fault);
+            self.refuse(&["sink.emit", "source.item"], fault);
         }
     }
 
@@ -179,14 +176,14 @@ impl Taker {
         let push_to = config.sink.push_to;
         let has_ends = !config.open_sink().is_scored();
         // The default is permitted, because it may be in a copy of the documented file.
-        if !has_ends && push_to == End::Left && self.is_sound(&["sink.kind"]) {
+        if !has_ends && push_to == End::Left {
             let fault = format!(
                 "sink.push_to is \"left\", but sink.kind is \"zset\" ({}), which has no ends: \
                  items are sorted by their priority; leave sink.push_to out, or set sink.kind = \
                  \"list\"",
                 self.origin("sink.kind")
             );
-            self.refuse("sink.push_to", fault);
+            self.refuse(&["sink.push_to", "sink.kind"], fault);
         }
     }
 
@@ -194,14 +191,13 @@ impl Taker {
     fn check_take_from(&mut self, config: &Config) {
         let source = &config.source;
         let has_ends = matches!(source.kind, SourceKind::List | SourceKind::None);
-        let is_wrong = !has_ends && source.take_from == End::Right;
-        if is_wrong && self.is_sound(&["source.kind", "source.take_from"]) {
+        if !has_ends && source.take_from == End::Right {
             let fault = format!(
                 "source.take_from is \"right\": source.kind is \"{}\", whose items are taken in \
                  their order; leave source.take_from out, or set source.kind = \"list\"",
                 source.kind
             );
-            self.refuse("source.take_from", fault);
+            self.refuse(&["source.take_from", "source.kind"], fault);
         }
     }
 
@@ -210,13 +206,13 @@ impl Taker {
     fn check_rejects(&mut self, config: &Config) {
         let (max_len, batch) = (config.rejects.max_len, config.source.batch);
         let fits = usize::try_from(max_len).map_or(true, |max_len| max_len >= batch);
-        if !fits && self.is_sound(&["rejects.max_len", "source.batch"]) {
+        if !fits {
             let fault = format!(
                 "rejects.max_len is {max_len}, less than source.batch, {batch} ({}); allowed: at \
                  least as many, since all items of a batch may be rejects",
                 self.origin("source.batch")
             );
-            self.refuse("rejects.max_len", fault);
+            self.refuse(&["rejects.max_len", "source.batch"], fault);
         }
     }
 
@@ -224,7 +220,7 @@ impl Taker {
     /// the place where those projects keep them.
     fn check_kind(&mut self, config: &Config) {
         let (kind, place) = (config.filter.kind, config.filter.place);
-        if kind.is_in(place) || !self.is_sound(&["filter.kind", "filter.place"]) {
+        if kind.is_in(place) {
             return;
         }
         let other = match place {
@@ -241,16 +237,14 @@ impl Taker {
             other.name(),
             kinds.join(", ")
         );
-        self.refuse("filter.kind", fault);
+        self.refuse(&["filter.kind", "filter.place"], fault);
     }
 
     /// Checks the settings for clients. The server answers clients from the memory of this process.
     /// A client may empty the filter only if no batch passes through it.
     fn check_serve(&mut self, config: &Config) {
         let mut refuse = |key: &str, fault: String| {
-            if self.is_sound(&[key, "source.kind", "serve.listen", "filter.place"]) {
-                self.refuse(key, fault);
-            }
+            self.refuse(&[key, "source.kind", "serve.listen", "filter.place"], fault);
         };
         let Config { source, serve, filter, .. } = config;
         let is_alone = source.kind == SourceKind::None;
@@ -274,17 +268,15 @@ impl Taker {
         }
     }
 
-    fn is_sound(&self, keys: &[&str]) -> bool {
-        keys.iter().all(|key| !self.wrong.contains(key))
-    }
-
     fn origin(&self, key: &str) -> ValueOrigin {
         self.origins.get(key).cloned().unwrap_or(ValueOrigin::Default)
     }
 
-    fn refuse(&mut self, key: &str, fault: String) {
-        let origin = self.origin(key);
-        self.layers.problems.push(ConfigError { origin, fault });
+    /// Refuses the value of the first key, unless a value of one of the keys was already refused.
+    fn refuse(&mut self, keys: &[&str], fault: String) {
+        if !keys.iter().any(|key| self.wrong.contains(key)) {
+            self.layers.refuse(self.origin(keys[0]), fault);
+        }
     }
 }
 

@@ -161,18 +161,14 @@ impl Layers {
     }
 
     /// Reads the environment variables that begin with the prefix of urlseen into the layers.
-    pub(super) fn add_environment<K, V>(&mut self, pairs: impl IntoIterator<Item = (K, V)>)
-    where
-        K: Into<OsString>,
-        V: Into<OsString>,
-    {
+    pub(super) fn add_environment(&mut self, pairs: Vec<(OsString, OsString)>) {
         for (name, value) in pairs {
-            let name = name.into().to_string_lossy().into_owned();
+            let name = name.to_string_lossy().into_owned();
             if !name.starts_with(PREFIX) {
                 continue;
             }
             let origin = ValueOrigin::Environment(presentable(&name));
-            let Ok(value) = value.into().into_string() else {
+            let Ok(value) = value.into_string() else {
                 self.refuse(origin, "is not UTF-8; set it to UTF-8 text".to_owned());
                 continue;
             };

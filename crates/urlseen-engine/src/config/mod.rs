@@ -61,38 +61,29 @@ use std::str::FromStr;
 pub(crate) const DEFAULT_FILE: &str = "config.toml";
 
 /// Origins of a configuration.
-pub struct Sources<E> {
+#[derive(Debug, Default)]
+pub struct Sources {
     /// Path from `--config`; `DEFAULT_FILE` if it is not given.
     pub file: Option<PathBuf>,
     /// Environment of the process. Variables that do not begin with `URLSEEN_` are ignored.
-    pub env: E,
+    pub env: Vec<(OsString, OsString)>,
     /// Argument `key=value` of each `--set`, in order.
     pub set: Vec<String>,
 }
 
 impl Config {
     /// Reads and checks a configuration. Apart from reading the file, this has no side effect.
-    pub fn load<E, K, V>(sources: Sources<E>) -> Result<Self, Problems>
-    where
-        E: IntoIterator<Item = (K, V)>,
-        K: Into<OsString>,
-        V: Into<OsString>,
-    {
+    pub fn load(sources: Sources) -> Result<Self, Problems> {
         Self::load_for(sources, |_| None)
     }
 
     /// Reads and checks a configuration for this process. `machine` returns a limit of the process
     /// that the configuration exceeds, and the key to name in the problem. The problem is reported
     /// together with all other problems.
-    pub fn load_for<E, K, V>(
-        sources: Sources<E>,
+    pub fn load_for(
+        sources: Sources,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
-    ) -> Result<Self, Problems>
-    where
-        E: IntoIterator<Item = (K, V)>,
-        K: Into<OsString>,
-        V: Into<OsString>,
-    {
+    ) -> Result<Self, Problems> {
         let mut layers = Layers::default();
         match &sources.file {
             Some(path) => layers.add_file(path, true),
@@ -157,10 +148,8 @@ impl Config {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
-        match taker.finish(&config, machine(&config)) {
-            None => Ok(config),
-            Some(problems) => Err(problems),
-        }
+        taker.finish(&config, machine(&config))?;
+        Ok(config)
     }
 }
 

@@ -74,10 +74,10 @@ impl fmt::Display for ConfigError {
 pub struct Problems(Vec<ConfigError>);
 
 impl Problems {
-    /// Sorts `problems`. Returns `None` if there are none.
-    pub(super) fn new(mut problems: Vec<ConfigError>) -> Option<Self> {
+    /// Sorts `problems`, and fails with them if there are any.
+    pub(super) fn check(mut problems: Vec<ConfigError>) -> Result<(), Self> {
         problems.sort_by(|one, other| one.origin.cmp(&other.origin));
-        (!problems.is_empty()).then_some(Self(problems))
+        if problems.is_empty() { Ok(()) } else { Err(Self(problems)) }
     }
 }
 
@@ -120,7 +120,7 @@ mod tests {
             file(2, 30),
             file(2, 4),
         ];
-        let problems = Problems::new(origins.map(problem).into()).unwrap().to_string();
+        let problems = Problems::check(origins.map(problem).into()).unwrap_err().to_string();
         let starts: Vec<_> =
             problems.lines().map(|line| line.split(": ").next().unwrap()).collect();
         assert_eq!(
@@ -134,6 +134,6 @@ mod tests {
                 "5 problems in the configuration, nothing was started",
             ]
         );
-        assert_eq!(Problems::new(Vec::new()), None);
+        assert_eq!(Problems::check(Vec::new()), Ok(()));
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use serde_json::json;
 
 use super::*;
+use crate::config::{Config, Sources};
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -96,9 +97,8 @@ fn rules_let_urls_pass_by_host_and_path() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("config.toml");
     std::fs::write(&file, toml).unwrap();
-    let env: [(&str, &str); 0] = [];
-    let sources = crate::config::Sources { file: Some(file), env, set: Vec::new() };
-    let pass = crate::config::Config::load(sources).unwrap().pass;
+    let sources = Sources { file: Some(file), ..Sources::default() };
+    let pass = Config::load(sources).unwrap().pass;
     let form = ItemForm::Auto.into();
     let mut reader = Reader::new(Options { pass, ..Options::new(form, Algorithm::Scrapy, false) });
     let mut plain = Reader::new(Options::new(form, Algorithm::Scrapy, false));

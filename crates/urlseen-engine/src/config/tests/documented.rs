@@ -1,7 +1,7 @@
 //! Tests that `config.toml` and the defaults agree.
 
 use super::super::*;
-use super::{NOTHING, load};
+use super::load;
 use std::time::Duration;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::Algorithm;
@@ -14,7 +14,7 @@ fn documented() -> String {
 #[test]
 fn the_documented_file_is_the_default() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(DEFAULT_FILE);
-    let documented = Config::load(Sources { file: Some(path), env: NOTHING, set: Vec::new() });
+    let documented = Config::load(Sources { file: Some(path), ..Sources::default() });
     assert_eq!(documented, Ok(Config::default()));
     assert_eq!(load("", &[], &[]), Ok(Config::default()));
 }

@@ -1,7 +1,7 @@
 //! Tests of layers that override each other.
 
 use super::super::*;
-use super::{NOTHING, load};
+use super::load;
 use urlseen_core::filter::number::parse_count;
 
 #[test]
@@ -121,8 +121,7 @@ fn a_named_file_must_exist() {
     std::fs::write(at("latin1.toml"), b"[log]\nlevel = \"\xe9\"").unwrap();
     std::fs::write(at("bom.toml"), "\u{feff}[log]\r\nlevel = 'warn'\r\n").unwrap();
     std::fs::write(at("long.toml"), vec![b'\n'; (1 << 20) + 1]).unwrap();
-    let load =
-        |name: &str| Config::load(Sources { file: Some(at(name)), env: NOTHING, set: Vec::new() });
+    let load = |name: &str| Config::load(Sources { file: Some(at(name)), ..Sources::default() });
     let refused = |name: &str| {
         let problems = load(name).unwrap_err();
         let problems = problems.to_string();
@@ -138,7 +137,10 @@ fn a_named_file_must_exist() {
     assert_eq!(load("bom.toml").unwrap().log.level, Level::Warn);
     let all = Config::load(Sources {
         file: Some(at("bom.toml")),
-        env: [("URLSEEN_LOG__LEVEL", "error"), ("URLSEEN_SOURCE__BATCH", "7")],
+        env: vec![
+            ("URLSEEN_LOG__LEVEL".into(), "error".into()),
+            ("URLSEEN_SOURCE__BATCH".into(), "7".into()),
+        ],
         set: vec!["log.level=debug".to_owned()],
     });
     let all = all.unwrap();
@@ -155,7 +157,7 @@ fn variables_that_are_not_text_are_refused_only_if_they_are_of_urlseen() {
     use std::os::unix::ffi::OsStringExt;
     let bytes = |bytes: &[u8]| OsString::from_vec(bytes.to_vec());
     let mut layers = Layers::default();
-    layers.add_environment([
+    layers.add_environment(vec![
         (bytes(b"LANG\xff"), bytes(b"\xff")),
         (bytes(b"URLSEEN_CRAWL__NAME"), bytes(b"\xff")),
     ]);

@@ -11,7 +11,7 @@ use super::*;
 fn load(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Result<Config, Problems> {
     let mut layers = Layers::default();
     layers.add_toml(Path::new("config.toml"), toml);
-    layers.add_environment(env.iter().copied());
+    layers.add_environment(env.iter().map(|(name, value)| (name.into(), value.into())).collect());
     layers.add_set(&set.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>());
     Config::checked(layers, |_| None)
 }
@@ -24,5 +24,3 @@ fn refused(toml: &str, env: &[(&str, &str)], set: &[&str]) -> Vec<String> {
     lines.pop();
     lines
 }
-
-const NOTHING: [(&str, &str); 0] = [];
