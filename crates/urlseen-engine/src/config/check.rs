@@ -175,7 +175,7 @@ impl Taker {
     fn check_push_to(&mut self, config: &Config) {
         let push_to = config.sink.push_to;
         let has_ends = !config.open_sink().is_scored();
-        // The default is permitted, because it may be in a copy of the documented file.
+        // The default, "right", is permitted, because a copy of the documented file contains it.
         if !has_ends && push_to == End::Left {
             let fault = format!(
                 "sink.push_to is \"left\", but sink.kind is \"zset\" ({}), which has no ends: \

@@ -1,5 +1,5 @@
-//! Layers of the configuration in one flat map, which holds the values of each key with their
-//! origins. Another module checks the values.
+//! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
+//! key, the map holds the values with their origins. Another module checks the values.
 
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
@@ -325,7 +325,7 @@ mod tests {
     }
 
     #[test]
-    fn names_stop_where_a_value_might_begin() {
+    fn unknown_names_are_shown_only_up_to_a_possible_value() {
         assert_eq!(presentable("redis.url"), "redis.url");
         assert_eq!(presentable("redis.url:redis://:secret@host"), "redis.url…");
         assert_eq!(presentable("a\nb"), "a…");

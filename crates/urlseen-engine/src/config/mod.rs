@@ -1,4 +1,4 @@
-//! Configuration, which is read, checked and typed before anything starts.
+//! Configuration. It is read, checked and converted to types before anything starts.
 //!
 //! ```text
 //! defaults < file < environment < --set      later layers override earlier ones
@@ -133,7 +133,8 @@ impl Config {
         (!parameters.grows()).then(capacity)
     }
 
-    /// Replaces the configured filter by the filter of a spec, as far as the spec has values.
+    /// Sets the configured filter to the filter of a spec. Settings that the spec does not have
+    /// stay as they are.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
@@ -154,7 +155,8 @@ impl Config {
 }
 
 impl Filter {
-    /// Returns the value of a part of the filter's spec, by the part's name.
+    /// Returns the value of a part of the filter's spec. `name` is the part's name, such as
+    /// `filter.capacity`.
     pub fn part(&self, name: &str) -> Option<String> {
         Some(match name {
             "filter.kind" => self.kind.to_string(),

@@ -1,8 +1,9 @@
-//! Values as found in a layer, before they are converted to a type.
+//! Values as found in the file, in the environment or in `--set`, before they are converted to a
+//! type.
 
 use toml::de::DeValue;
 
-/// Value as found in a layer. A value may be a password, so only the rule of its key may show it.
+/// Value as found. It may be a password, so only the rule of its key may show it.
 pub(super) enum Raw {
     /// Text from the environment or from `--set`. The rule of the key decides how to read the text.
     Text(String),

@@ -38,7 +38,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_secret_is_itself_and_is_not_shown() {
+    fn a_secret_matches_only_itself_and_is_not_shown() {
         let secret = Secret::new("hunter2".to_owned());
         assert!(secret.is(b"hunter2"));
         assert!(!secret.is(b"") && !Secret::new(String::new()).is(b"hunter2"));

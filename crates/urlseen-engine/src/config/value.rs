@@ -26,7 +26,7 @@ pub(super) trait Rule<T> {
     }
 }
 
-/// Integer in a range, and the words for the counted things.
+/// Integer in a range. Messages write the text after "a whole number", for example " of bytes".
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {
@@ -157,7 +157,7 @@ pub(super) const REDIS_KEYS: Texts = Texts {
 fn texts(raw: &Raw) -> Result<Vec<String>, ValueError> {
     match raw {
         Raw::List(texts) => Ok(texts.clone()),
-        // The text is an array in the syntax of the file.
+        // The text is an array in the syntax of TOML.
         Raw::Text(text) if text.trim_start().starts_with('[') => {
             let array = DeValue::parse(text.trim()).map_err(|_| ValueError::Value)?;
             texts(&Raw::from_toml(array.get_ref()))
@@ -220,7 +220,7 @@ impl Rule<Duration> for DurationRange {
     }
 }
 
-/// Duration in a range; `0s` means that the function is off.
+/// Duration in a range; `0s` switches the setting off.
 impl Rule<Option<Duration>> for DurationRange {
     fn read(&self, raw: &Raw) -> Result<Option<Duration>, ValueError> {
         match parse_span(raw.text()?) {
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn names_can_name_a_folder() {
+    fn a_crawl_name_can_be_a_folder_name() {
         for name in ["demo", "shop:de", "{shop}", "crawl 7", "ünï", "..."] {
             assert_eq!(CRAWL.read(&text(name)), Ok(name.to_owned()));
         }

@@ -53,7 +53,8 @@ pub struct Answers {
 /// Questions for one thread, each with its place in the group.
 pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
-/// Parts of groups of questions that were sent to the threads.
+/// State of the question groups that were sent to the threads. Each thread gets one part of a
+/// group.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
     /// Answers that are not handed back yet, in the order in which the threads answered.

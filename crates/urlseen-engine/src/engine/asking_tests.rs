@@ -34,7 +34,7 @@ fn remember(engine: &mut Engine, owners: &mut Vec<usize>) {
 }
 
 #[tokio::test]
-async fn what_is_added_is_seen_by_all_that_is_judged_and_asked_after() {
+async fn added_fingerprints_are_seen_by_later_batches_and_questions() {
     let mut engine = engine(3);
     let mut asked = Vec::new();
     let add = questions(Wanted::Add, [0, 1, 0]);
@@ -84,7 +84,7 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
 }
 
 #[tokio::test]
-async fn what_is_forgotten_passes_once() {
+async fn a_forgotten_fingerprint_passes_once() {
     let mut engine = engine(2);
     let mut asked = Vec::new();
     ask(&mut engine, &questions(Wanted::Add, 0..3), &mut asked).await;
@@ -141,7 +141,7 @@ impl Model {
 }
 
 #[tokio::test]
-async fn whatever_is_asked_judged_committed_and_forgotten_in_whatever_order() {
+async fn random_operations_in_random_order_agree_with_a_model() {
     let mut random = fastrand::Rng::with_seed(11);
     for threads in [1, 2, 4] {
         let (mut engine, mut model) = (engine(threads), Model::default());

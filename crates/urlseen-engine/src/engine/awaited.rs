@@ -65,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn batches_are_judged_in_order_and_each_once_all_of_it_is_there() {
+    fn batches_are_judged_in_order_after_all_their_parts_arrived() {
         let mut awaited = Awaited::default();
         let batches = [0, 1, 2].map(progress);
         let mut add = |number: usize, part: usize| -> Vec<u64> {

@@ -69,7 +69,7 @@ fn dump(filter: &Filter) -> Vec<u8> {
 /// filter grows and has a high error rate. The answers and the bits must be equal, also while
 /// batches are in flight.
 #[tokio::test]
-async fn it_judges_and_grows_as_the_filter_alone_does() {
+async fn the_engine_judges_and_grows_like_the_filter_alone() {
     for threads in [1, 2, 5] {
         let reserved = reservation("50", "0.1", 2);
         let mut engine = engine(threads, reserved, LIMIT);
@@ -146,7 +146,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
 }
 
 #[tokio::test]
-async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on() {
+async fn a_filter_that_outgrows_its_memory_fails_before_it_returns_a_batch() {
     // The first two layers have 144 and 312 bytes.
     let mut engine = engine(1, reservation("100", "0.01", 2), 456);
     engine.submit(batch(&digests(0..300)));
@@ -159,7 +159,7 @@ async fn a_filter_that_outgrows_its_memory_says_so_before_anything_is_handed_on(
 }
 
 #[tokio::test]
-async fn a_filter_is_put_in_its_place_added_to_and_emptied() {
+async fn a_filter_is_loaded_extended_and_emptied() {
     let reserved = reservation("10", "1e-6", 2);
     let mut other = reservation("1000", "1e-3", 4).reserve(LIMIT).unwrap();
     add_all(&mut other, &digests(0..500));

@@ -18,8 +18,8 @@ pub(super) struct InFlight {
     pub(super) batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
     pub(super) groups: VecDeque<Vec<KeyHash>>,
-    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`, with the
-    /// number of times. This map is usually empty.
+    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`, each with
+    /// the number of its entries there. This map is usually empty.
     orphans: HashMap<u128, usize, Hashed>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
@@ -69,8 +69,8 @@ impl InFlight {
         }
     }
 
-    /// Removes a key from the set that was in the oldest list of `batches` or `groups`. Returns false if the key must not be set,
-    /// because it was forgotten after it was found unseen.
+    /// Removes a key from the set that was in the oldest list of `batches` or `groups`. Returns
+    /// false if the key must not be set, because it was forgotten after it was found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
         if !self.orphans.is_empty()

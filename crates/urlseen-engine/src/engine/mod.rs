@@ -1,9 +1,10 @@
-//! Engine: threads that read items and judge them. Each thread is the only owner of its shards.
+//! Engine: threads that read items and judge them, which means to find the unseen ones. Each shard
+//! of the filter has one thread as its owner, and only this thread uses the shard.
 //!
 //! Idle threads read the items of a batch in equal parts, and compute the fingerprints, which is
 //! most of the work. They pass each key hash to the thread that owns its shard. Then each thread
 //! judges the key hashes of its own shards. Batches are judged and returned in the order in which
-//! they were submitted. Unseen keys are set after the batch is committed.
+//! they were submitted. Unseen keys are set in the filter after the batch is committed.
 
 mod asking;
 mod awaited;
@@ -55,8 +56,9 @@ pub use works::{Event, Works, WorksError};
 /// Maximum number of batches that are submitted and neither committed nor aborted.
 pub(crate) const BATCHES_MAX: usize = 32;
 
-/// Limit on pending parts of question groups: no further group is accepted at this number. A group
-/// has one part for each thread that gets questions. A part is pending until its additions are set.
+/// Limit on the parts of question groups that are in progress. At this number, the engine accepts
+/// no further group. The engine divides a group into one part for each thread that owns keys of the
+/// group. A part is in progress until its additions are set in the filter.
 pub(crate) const GROUPS_MAX: usize = 8;
 
 /// Number of items that justify one more thread for reading a batch.
@@ -86,8 +88,8 @@ pub struct Engine {
     done: mpsc::UnboundedReceiver<Done>,
     batches: Batches,
     asking: Asking,
-    /// Error of the filter, after a batch was not judged because the filter has no room for it. No
-    /// later batch is judged.
+    /// Error of a filter that had no room for a batch. That batch and all later ones are not
+    /// judged.
     full: Option<Full>,
     /// Number of [`Job::Mark`] that threads have not reported as done.
     marks: usize,
@@ -188,7 +190,7 @@ impl Engine {
     }
 
     /// Returns true if a batch was not judged because the filter has no room. [`Engine::judged`]
-    /// returns the reason after the last batch before it.
+    /// returns this error after it has returned all judged batches.
     pub fn is_full(&self) -> bool {
         self.full.is_some()
     }

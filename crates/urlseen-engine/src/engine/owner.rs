@@ -85,7 +85,7 @@ pub(super) enum Done {
     Full { batch: Option<u64>, why: Full },
 }
 
-/// Keys of a part of a batch, as far as one thread judges them.
+/// Keys in a part of a batch whose shards belong to one thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct KeyHashes {
     /// Place of each key in the batch.
@@ -93,7 +93,7 @@ pub(super) struct KeyHashes {
     key_hashes: Vec<KeyHash>,
 }
 
-/// Contents of the items of a part of a batch, by place in the batch.
+/// Results of reading one part of a batch. Each entry has the place of its item in the batch.
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
@@ -244,7 +244,8 @@ impl Owner {
         }
     }
 
-    /// Returns the places of the unseen items of a batch whose keys are in this owner's shards.
+    /// Judges the keys of a batch that are in this owner's shards. Returns the places of the unseen
+    /// items.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
         self.filter.test(&own.key_hashes, &mut verdicts);
@@ -299,13 +300,13 @@ impl KeyHashes {
     }
 }
 
-/// Checks that the item is sent to the sink with at most `most` bytes.
+/// Refuses an item whose bytes for the sink are more than `most`.
 fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
     let length = item.emitted.as_deref().unwrap_or(bytes).len();
     if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }
 }
 
-/// Converts the index of an item in its batch to the type in which results store it.
+/// Converts the index of an item in its batch to the integer type of the results.
 fn position(index: usize) -> u32 {
     u32::try_from(index).expect("a batch has at most 100,000 items, a buffer of lines 4 GiB")
 }

@@ -1,4 +1,4 @@
-//! Batch on its way through the engine's threads.
+//! Batch that the engine's threads read and judge.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

@@ -31,7 +31,7 @@ pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
 
 /// (9) Judged once: the exact set of keys in flight.
 #[tokio::test]
-async fn each_is_unseen_once_in_order_within_and_across_batches_in_flight() {
+async fn each_item_is_unseen_once_within_and_across_batches_in_flight() {
     for threads in [1, 2, 5] {
         let mut engine = engine(threads);
         let mut model = HashSet::new();
@@ -71,7 +71,7 @@ async fn check(
 }
 
 #[tokio::test]
-async fn what_is_forgotten_is_unseen_again_and_what_is_committed_stays_seen() {
+async fn aborted_items_are_unseen_again_and_committed_items_stay_seen() {
     let mut engine = engine(2);
     for items in [urls(0..10), urls(5..15)] {
         engine.submit(batch(&items));
@@ -85,7 +85,7 @@ async fn what_is_forgotten_is_unseen_again_and_what_is_committed_stays_seen() {
 }
 
 #[tokio::test]
-async fn unfiltered_items_go_on_in_their_place_and_are_not_recorded() {
+async fn unfiltered_items_keep_their_place_and_are_not_recorded() {
     let mut engine = engine(3);
     let plain = urls(0..3);
     let unfiltered = r#"{"url": "http://example.com/0", "dont_filter": true}"#.to_owned();
@@ -102,7 +102,7 @@ async fn unfiltered_items_go_on_in_their_place_and_are_not_recorded() {
 }
 
 #[tokio::test]
-async fn once_settled_the_gauges_count_all_that_was_committed() {
+async fn settled_gauges_count_all_committed_batches() {
     let mut engine = engine(5);
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
@@ -167,7 +167,7 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
 
 /// (8) Bits follow commits.
 #[tokio::test]
-async fn a_handle_sees_what_is_committed_and_sets_nothing() {
+async fn a_handle_sees_committed_items_and_sets_nothing() {
     let mut engine = engine(2);
     let items = urls(0..100);
     engine.submit(batch(&items));
@@ -220,7 +220,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
 }
 
 #[test]
-fn a_handle_that_outlives_its_engine_is_told_nothing() {
+fn a_handle_that_outlives_its_engine_gets_no_answers() {
     let engine = engine(2);
     let handle = engine.handle();
     drop(engine);

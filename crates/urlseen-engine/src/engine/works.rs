@@ -1,4 +1,5 @@
-//! Judging threads, folder's thread and queries, combined for a task that must not wait for them.
+//! The threads that judge, the thread of the folder, and the queries, combined for a task that must
+//! not wait for them.
 
 use std::io;
 

@@ -124,9 +124,9 @@ pub enum FlowError {
 }
 
 impl Flow<'_> {
-    /// Runs until the feed ends, then settles all batches and ends the work on the folder. If the
-    /// feed fails, all pages before the failure are settled first. The failure is returned beside
-    /// the counts.
+    /// Runs until the feed ends and the keys of all its batches are in the filter. Then ends the
+    /// work on the folder. If the feed fails, the pages before the failure are processed as usual,
+    /// and the failure is returned beside the counts.
     ///
     /// # Panics
     /// If the engine still judges batches that were submitted before the call.

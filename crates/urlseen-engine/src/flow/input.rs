@@ -285,7 +285,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_numbered_and_the_last_needs_no_end() {
+    fn lines_are_numbered_and_the_last_needs_no_line_feed() {
         let expected: Vec<_> =
             [("line 1", "a"), ("line 2", ""), ("line 3", "b\r"), ("line 4", "c")]
                 .map(|(place, line)| (place.to_owned(), line.as_bytes().to_vec()))
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_all_lengths_cross_the_borders_of_blocks_whole() {
+    fn lines_of_all_lengths_stay_whole_across_buffers() {
         let mut text = Vec::new();
         let lengths = [1, BLOCK - 1, BLOCK, BLOCK + 1, 3 * BLOCK, 0, 7, BLOCK / 3, BLOCK / 3, 5];
         for (&length, byte) in lengths.iter().cycle().take(40).zip((b'a'..=b'z').cycle()) {
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_named() {
+    fn errors_name_the_input_that_cannot_be_read() {
         let missing = lines(vec!["no/such/file".into()]).pages.next().unwrap().unwrap_err();
         assert!(missing.to_string().starts_with("cannot open no/such/file: "), "{missing}");
         let folder = tempfile::tempdir().unwrap();

@@ -57,7 +57,7 @@ fn the_documented_file_has_every_key_once_and_in_order() {
 }
 
 #[test]
-fn the_defaults_are_the_contract() {
+fn the_defaults_stay_as_promised_to_users() {
     let config = Config::default();
     assert_eq!(config.crawl.name, "demo");
     assert_eq!(config.redis.url.to_string(), "redis://127.0.0.1:6379/0");

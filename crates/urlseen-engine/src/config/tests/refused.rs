@@ -55,7 +55,7 @@ capacity = 10
 }
 
 #[test]
-fn a_section_is_a_section() {
+fn a_section_must_be_a_table() {
     assert_eq!(
         refused("log = 'debug'\n[[filter]]\ncapacity = 1\n[sink.key]\nname = 'x'", &[], &[]),
         [
@@ -217,7 +217,7 @@ name = "none"
 }
 
 #[test]
-fn a_sorted_set_has_no_ends() {
+fn push_to_is_refused_for_a_sorted_set() {
     let file = "[sink]\nkind = 'zset'\n";
     assert_eq!(
         refused(file, &[], &["sink.push_to=left"]),
@@ -255,7 +255,7 @@ fn kinds_that_live_in_redis_have_no_local_filter() {
 }
 
 #[test]
-fn a_batch_of_rejects_fits_their_list() {
+fn a_rejects_list_shorter_than_a_batch_is_refused() {
     assert!(load("rejects.max_len = 1000", &[], &[]).is_ok());
     assert_eq!(
         refused("rejects.max_len = 999", &[], &[]),

@@ -36,7 +36,7 @@ fn a_password_on_the_command_line_is_refused() {
 }
 
 #[test]
-fn a_user_needs_a_password_from_somewhere() {
+fn a_url_with_a_user_and_no_password_is_refused() {
     let file = "redis.url = 'redis://crawler@localhost'";
     let alone = ("URLSEEN_REDIS_PASSWORD", "hunter2");
     let url = load(file, &[alone], &[]).unwrap().redis.url;

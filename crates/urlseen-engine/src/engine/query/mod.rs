@@ -1,7 +1,8 @@
-//! Dispatcher of queries about single fingerprints, between clients and the run of a filter.
+//! Queries of clients about single fingerprints, and the dispatcher that answers them.
 //!
-//! Each client holds an [`Asker`]. The run holds the [`QueryDispatcher`], which passes the
-//! questions to the engine. The dispatcher answers after the log has the changes of the answers.
+//! Each client holds an [`Asker`]. The task that runs the filter holds the [`QueryDispatcher`],
+//! which passes the questions to the engine. An answer that changes the filter is given after the
+//! log has the change.
 
 mod asked;
 
@@ -22,8 +23,8 @@ use asked::Refused;
 /// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;
 
-/// Number of questions at which a group takes no further query. The changes of a group share a
-/// sync of the log.
+/// Number of questions in a group at which no further query joins it. The changes of a group share
+/// a sync of the log.
 const GROUP: usize = 4096;
 
 /// Client's end of a dispatcher.
@@ -59,7 +60,7 @@ pub struct Reply {
     pub fill: Option<Fill>,
 }
 
-/// Run's end of the queries: passes questions to the engine, and answers to the clients.
+/// Dispatcher, which passes questions to the engine, and answers to the clients.
 #[derive(Debug)]
 pub struct QueryDispatcher {
     queries: mpsc::Receiver<Query>,
@@ -136,7 +137,7 @@ impl QueryDispatcher {
         }
     }
 
-    /// Asks the engine on behalf of the run itself.
+    /// Asks the engine questions of the daemon itself.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
@@ -225,8 +226,8 @@ impl QueryDispatcher {
         changes.collect()
     }
 
-    /// Sets the changes of answers, and replies to the queries that are complete. `at` is the end of
-    /// the log after these changes; `None` if the log does not have them.
+    /// Sets the changes of answers, and replies to the queries that are complete. `at` is the end
+    /// of the log after these changes; `None` if the log does not have them.
     pub(super) fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
         // Logged batches that are not committed have lower positions and are not in the filter. In

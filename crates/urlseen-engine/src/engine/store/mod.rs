@@ -31,7 +31,7 @@ use urlseen_core::storage::{
 pub struct Keeping {
     /// Spec for creating a new folder.
     pub spec: StorageSpec,
-    /// Syncs, snapshots and archive of the folder.
+    /// Settings of the folder's syncs, snapshots and archive.
     pub policy: StoragePolicy,
     /// True to use a filter even if it lacks batches that Redis has. URLs of such batches are
     /// emitted again.
@@ -56,7 +56,7 @@ pub struct Store {
     spec: StorageSpec,
     /// True to use a filter even if it lacks batches that Redis has.
     emit_again: bool,
-    /// Head of the filter, if no batch was logged since the last recovery.
+    /// Head of the filter after a recovery; `None` once a later batch was logged.
     at: Option<Head>,
 }
 
@@ -140,7 +140,7 @@ impl Store {
         self.kept.folder_mut().record_checkpoints(checkpoints)
     }
 
-    /// Ends a flow after its last keys, and records these checkpoints. Waits for a running
+    /// Ends a flow whose keys are all logged, and records these checkpoints. Waits for a running
     /// snapshot, and returns the result of that snapshot as the first value.
     pub(crate) fn end_flow(
         &mut self,

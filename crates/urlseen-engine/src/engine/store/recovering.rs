@@ -199,7 +199,7 @@ impl Store {
         MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
     }
 
-    /// Recovers as much of the filter as the folder has, and ties the filter to `target`.
+    /// Recovers as much of the filter as the folder has, and records `target` as its position.
     fn load_partly(
         &mut self,
         target: Head,
@@ -272,7 +272,7 @@ impl fmt::Display for How {
     }
 }
 
-/// Missing batches of a folder whose filter can still be used.
+/// Errors after which `storage.on_rollback = "emit-again"` uses the filter anyway.
 impl MismatchError {
     /// Returns true if the folder lacks batches that Redis has, and nothing else is wrong.
     fn is_lack(&self) -> bool {

@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_bad_is_named_up_to_a_bound_and_counted_beyond() {
+    fn malformed_entries_are_reported_up_to_a_bound_and_all_counted() {
         let mut cut = Cut::new("", Some(1000));
         cut.push(b"0123");
         for at in 0..50 {
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_that_is_shown_moves_a_cursor() {
+    fn control_characters_are_escaped_in_messages() {
         assert_eq!(shown(b"a'\x1b[2J\xff"), "'a\\'\\x1b[2J\\xff'");
         assert_eq!(shown(&[b'a'; 61]), format!("'{}…'", "a".repeat(60)));
     }

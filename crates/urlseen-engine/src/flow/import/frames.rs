@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn frames_of_all_lengths_are_cut_however_they_are_read() {
+    fn frames_of_all_lengths_are_cut_for_every_size_of_reads() {
         let bytes = [frame(b'a', 20), frame(b'b', 16), frame(b'c', 32), frame(b'd', 20)].concat();
         for step in 1..=bytes.len() {
             assert_eq!(cut(&bytes, step), (b"abcd".to_vec(), vec![]), "step {step}");
@@ -164,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_torn_end_is_named_and_costs_no_whole_frame() {
+    fn an_incomplete_last_frame_is_reported_and_the_others_are_cut() {
         let bytes = frames(b'a'..=b'c');
         for torn in 1..22 {
             let (firsts, bad) = cut(&bytes[..44 + torn], 7);
@@ -177,7 +177,7 @@ mod tests {
 
     /// A Scrapy that was killed and started again appends after the incomplete frame.
     #[test]
-    fn a_torn_frame_in_the_middle_costs_no_whole_frame() {
+    fn whole_frames_around_an_incomplete_frame_are_cut() {
         for torn in 1..22 {
             let bytes = [&frames(b'a'..=b'c')[..44 + torn], &frames(b'd'..=b'p')].concat();
             for step in [1, 7, 50, bytes.len()] {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_more_frames_is_bad_once() {
+    fn text_after_the_frames_is_reported_once() {
         let bytes = [&frames(b'a'..=b'b')[..], &b"http://example.com/".repeat(100)].concat();
         for step in [1, 60, bytes.len()] {
             let (firsts, bad) = cut(&bytes, step);
@@ -202,7 +202,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_bytes_tell() {
+    fn frames_are_detected_by_their_first_bytes() {
         for (bytes, is_one) in [
             (&b""[..], None),
             (b"\0", None),

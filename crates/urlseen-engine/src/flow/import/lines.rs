@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_cut_and_other_lines_named_however_they_are_read() {
+    fn hex_is_cut_and_other_lines_are_reported_for_every_size_of_reads() {
         let (md5, sha256) = (&SHA1[..32], format!("{SHA1}{}", &SHA1[..24]));
         let text = format!("{SHA1}\n\nhttp://a/\n{md5}\r\n{sha256}\nx{SHA1}\n{}", &SHA1[1..]);
         let places = [(42, 3), (42 + 10 + 34 + 65, 6), (42 + 10 + 34 + 65 + 42, 7)];
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_without_end_is_passed_over_and_named_once() {
+    fn a_line_that_is_too_long_is_skipped_and_reported_once() {
         let text = format!("{SHA1}\n{}\n{SHA1}\nx\n", "0".repeat(3 * BLOCK));
         let (lengths, bad) = cut(&text, BLOCK);
         assert_eq!(lengths, [20, 20]);
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_line_tells() {
+    fn hex_lines_are_detected_by_the_first_line() {
         for (text, is_end, is_hex) in [
             (SHA1.to_owned(), false, None),
             (SHA1.to_owned(), true, Some(true)),

@@ -1,6 +1,6 @@
-//! A Redis list as source. A rename moves its items to the processing list, which claims them until
-//! their commit. A cursor is the number of items after it in the processing list. No item is added
-//! to that list, so a cursor stays valid when items before it are removed.
+//! A Redis list as source. The items are claimed by renaming the list to the processing list, where
+//! they stay until their commit. A cursor is the number of items after it in the processing list.
+//! No item is added to that list, so a cursor stays valid when items before it are removed.
 
 use redis::{Cmd, Value, cmd};
 
@@ -28,7 +28,8 @@ impl List {
         Self::new(End::Left)
     }
 
-    /// Builds the command that reads `count` items after the first `from`, in the order of taking.
+    /// Builds the command that reads `count` items of a list in the order of taking. It skips the
+    /// first `from` items.
     pub fn window(&self, list: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
         command.arg(list);

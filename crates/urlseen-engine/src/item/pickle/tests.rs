@@ -65,7 +65,7 @@ fn bytes_are_read_as_each_protocol_writes_them() {
 }
 
 #[test]
-fn text_in_another_encoding_is_not_guessed_at() {
+fn text_in_another_encoding_than_utf_8_is_refused() {
     let pickle = |encoding| {
         dict(&[("url", &text("u")), ("body", &text("é")), ("encoding", &text(encoding))])
     };
@@ -244,7 +244,7 @@ fn no_pickle_takes_much_time_or_memory() {
 }
 
 #[test]
-fn nothing_of_one_pickle_is_left_for_the_next() {
+fn nothing_of_one_pickle_is_left_in_the_reader_for_the_next() {
     let mut pickles = Pickles::default();
     assert!(pickles.read(&with("method", b"X\x01\0\0\0A\x94")).is_ok());
     let no_memo = dict(&[("url", b"h\0")]);
@@ -265,13 +265,13 @@ fn opcodes() -> impl Strategy<Value = Vec<u8>> {
 
 proptest! {
     #[test]
-    fn no_bytes_are_too_much(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn no_bytes_make_the_reader_panic(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = read(&bytes);
         let _ = read(&[b"\x80\x04", &bytes[..]].concat());
     }
 
     #[test]
-    fn no_program_is_too_much(pickle in opcodes()) {
+    fn no_opcodes_make_the_reader_panic(pickle in opcodes()) {
         let _ = read(&pickle);
     }
 }
