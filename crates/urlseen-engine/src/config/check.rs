@@ -21,7 +21,7 @@ pub(super) struct Taker {
     crawl: String,
     /// Origins of the values that were taken. A default value has no origin.
     origins: BTreeMap<&'static str, ValueOrigin>,
-    /// Keys of which a value was refused.
+    /// Keys with a refused value.
     wrong: BTreeSet<&'static str>,
 }
 
@@ -38,7 +38,7 @@ impl Taker {
     }
 
     /// Takes the value of a key: the value of the last layer that sets the key, or else the
-    /// default. If a value is refused, the result serves only to find more problems.
+    /// default. If a value is refused, the returned value only helps to find further problems.
     pub(super) fn take<T>(
         &mut self,
         key: &'static str,
@@ -241,7 +241,7 @@ impl Taker {
     }
 
     /// Checks the settings for clients. The server answers clients from the memory of this process.
-    /// A client may empty the filter only if no batch passes through it.
+    /// A client may empty the filter only if the daemon has no source.
     fn check_serve(&mut self, config: &Config) {
         let mut refuse = |key: &str, fault: String| {
             self.refuse(&[key, "source.kind", "serve.listen", "filter.place"], fault);

@@ -174,7 +174,7 @@ impl Filter {
         })
     }
 
-    /// Sets the parts of the filter's spec that `parameters` have.
+    /// Sets the parts of the filter's spec to the values in `parameters`.
     pub fn set_parts(&mut self, parameters: &Parameters) {
         for (name, value) in parameters.fields() {
             self.set_part(name, &value);

@@ -6,7 +6,8 @@ pub(super) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     known
         .into_iter()
         .filter_map(|candidate| {
-            // The distance is at least the difference in length, so a very long word costs nothing.
+            // The number of edits is at least the difference in length. So the slow comparison is
+            // needed only for words of similar length.
             let most = (candidate.chars().count() / 3).max(1);
             let is_similar = word.len().abs_diff(candidate.len()) <= 4 * most;
             let edits = is_similar.then(|| strsim::osa_distance(word, candidate))?;

@@ -5,7 +5,7 @@ use std::fmt;
 use sha1::{Digest, Sha1};
 use subtle::ConstantTimeEq;
 
-/// Password that is never formatted.
+/// Password that no message shows.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Secret(String);
 

@@ -125,7 +125,7 @@ sections! {
         take_from: End = Word, |_| End::Left;
         /// Field of a stream's entry that contains the item.
         field: String = FIELD, |_| "item".to_owned();
-        /// Fate of a stream's entries after their commit.
+        /// Action on a stream's entries after their commit: keep, delete or trim them.
         after_commit: AfterCommit = Word, |_| AfterCommit::Keep;
         /// Form of the items in the source.
         item: ItemForm = Word, |_| ItemForm::Auto;

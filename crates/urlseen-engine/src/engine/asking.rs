@@ -40,7 +40,8 @@ pub enum Answer {
     Full,
 }
 
-/// Answers of one thread to the questions of a group whose keys fall into its shards.
+/// Answers of one thread to its part of a question group: the questions whose keys are in the
+/// thread's shards.
 #[derive(Debug)]
 pub struct Answers {
     pub(crate) group: u64,
@@ -59,9 +60,9 @@ pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 pub(super) struct Asking {
     /// Answers that are not handed back yet, in the order in which the threads answered.
     pub(super) answers: VecDeque<Answers>,
-    /// Parts whose answers are not handed back yet.
+    /// Number of parts whose answers are not handed back yet.
     asked: usize,
-    /// Parts whose answers were handed back and whose additions are not set yet.
+    /// Number of parts whose answers were handed back and whose additions are not set yet.
     unremembered: usize,
 }
 

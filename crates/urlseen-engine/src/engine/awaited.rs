@@ -23,7 +23,7 @@ pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
     /// Keys to judge, by part.
     pub(super) key_hashes: Vec<Option<KeyHashes>>,
-    /// Contents of the parts that this thread has read.
+    /// Results of the parts that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
 

@@ -28,8 +28,8 @@ impl Gauges {
         self.owners.iter().map(|owner| owner.fill()).sum()
     }
 
-    /// Returns the share of unseen fingerprints that the filter reports as seen now. The call takes
-    /// up to a millisecond.
+    /// Returns the present error rate: the share of unseen fingerprints that the filter reports as
+    /// seen. The call takes up to a millisecond.
     pub fn error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
     }

@@ -9,8 +9,8 @@ use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Access of other threads to the threads of an engine, which do the jobs of the handle among other
-/// jobs. A handle may outlive the engine. Jobs are then dropped without an answer.
+/// Access of other threads to a filter at work. The engine's threads do the jobs of the handle
+/// among their other jobs. After the end of the engine, jobs are dropped without an answer.
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(super) hasher: KeyHasher,

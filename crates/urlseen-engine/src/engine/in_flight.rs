@@ -5,8 +5,8 @@ use std::collections::{HashMap, HashSet, VecDeque};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS};
 
-/// Set of keys. A key is the 128 bits that the filter computes from a fingerprint, the only part of
-/// a fingerprint that the filter uses.
+/// Set of keys. A key is the 128-bit hash of a fingerprint. The filter uses nothing else of a
+/// fingerprint.
 pub(super) type Keys = HashSet<u128, Hashed>;
 
 /// Exact set of the keys that were found unseen and are not set yet. Keys of batches are set at the
@@ -69,8 +69,8 @@ impl InFlight {
         }
     }
 
-    /// Removes a key from the set that was in the oldest list of `batches` or `groups`. Returns
-    /// false if the key must not be set, because it was forgotten after it was found unseen.
+    /// Removes a key of the list that was popped last from `batches` or `groups`. Returns false if
+    /// the key must not be set, because it was forgotten after it was found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
         if !self.orphans.is_empty()

@@ -64,7 +64,7 @@ pub(crate) const GROUPS_MAX: usize = 8;
 /// Number of items that justify one more thread for reading a batch.
 const PART: usize = 256;
 
-/// Result that the engine hands back to the task that feeds it.
+/// Result that the engine returns to the task that submits batches.
 #[derive(Debug)]
 pub enum Heard {
     /// A batch is judged by a filter in memory.

@@ -76,7 +76,7 @@ pub(super) enum Done {
     Judged { number: u64, batch: Batch<Findings> },
     /// One thread has answered its questions of a group.
     Answered(Answers),
-    /// The jobs of one thread before a mark are done.
+    /// One thread has done all its jobs before a [`Job::Mark`].
     Marked,
     /// The owner's thread panicked.
     Engine,

@@ -25,7 +25,7 @@ pub(super) struct Progress {
 /// Findings of one thread.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Contents of the parts that this thread has read.
+    /// Results of the parts that this thread has read.
     pub(super) readings: Vec<(usize, Readings)>,
     /// Places of the unseen items in this thread's own shards, ascending.
     pub(super) unseen: Vec<u32>,

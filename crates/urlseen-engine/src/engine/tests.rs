@@ -29,7 +29,7 @@ pub(super) fn onward(batch: &Batch<Judged>) -> Vec<String> {
     batch.onward().map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
 }
 
-/// (9) Judged once: the exact set of keys in flight.
+/// Point 9 of the proof in ARCHITECTURE.md: an item is judged once, even while it is in flight.
 #[tokio::test]
 async fn each_item_is_unseen_once_within_and_across_batches_in_flight() {
     for threads in [1, 2, 5] {
@@ -165,7 +165,7 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
     }
 }
 
-/// (8) Bits follow commits.
+/// Point 8 of the proof in ARCHITECTURE.md: bits are set only after the commit.
 #[tokio::test]
 async fn a_handle_sees_committed_items_and_sets_nothing() {
     let mut engine = engine(2);

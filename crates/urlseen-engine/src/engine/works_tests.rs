@@ -58,8 +58,9 @@ async fn answered<T>(works: &mut Works, answer: impl Future<Output = T>) -> T {
     }
 }
 
-/// (4) Logged before committed. Catches two errors: a task that waits for a disk that does not
-/// answer, and a task that continues without the log.
+/// Point 4 of the proof in ARCHITECTURE.md: a batch is logged before its commit. Catches two
+/// errors: a task that waits for a disk that does not answer, and a task that continues without the
+/// log.
 #[test]
 fn a_disk_that_does_not_answer_stops_commits_and_nothing_else() {
     let folder = tempfile::tempdir().unwrap();

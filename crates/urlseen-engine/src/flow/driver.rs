@@ -223,8 +223,8 @@ impl Driver<'_> {
     }
 
     /// Carries out the effects of the judged batches and passes the batches to the log. The effect
-    /// of a batch waits until the log has the batch before. So after a kill, at most one effect is
-    /// repeated.
+    /// of a batch waits until the log has the previous batch. So after a kill, at most one effect
+    /// is repeated.
     fn settle(&mut self) -> Result<(), FlowError> {
         while self.flow.works.writing() == 0
             && let Some(batch) = self.judged.pop_front()

@@ -28,7 +28,7 @@ pub struct OwnedRequest {
     pub url: String,
     /// Bytes of the request's body.
     pub body: Vec<u8>,
-    /// Scrapy's `meta.verbatim_url`.
+    /// True if the URL is sent unchanged (Scrapy's `meta.verbatim_url`).
     pub verbatim_url: bool,
 }
 

@@ -47,7 +47,7 @@ fn a_url_with_a_user_and_no_password_is_refused() {
              no password; add one as user:password@, or set URLSEEN_REDIS_PASSWORD (any text for a \
              user with nopass)"]
     );
-    // Only the URL that takes effect needs a login, and only a URL can have one.
+    // Only the URL that takes effect needs a password. A malformed URL causes no second problem.
     assert!(load(file, &[], &["redis.url=redis://localhost"]).is_ok());
     assert_eq!(refused(file, &[], &["redis.url=redis://"]).len(), 1);
 }

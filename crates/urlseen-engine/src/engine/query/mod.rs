@@ -27,7 +27,7 @@ const WAITING_MAX: usize = 256;
 /// a sync of the log.
 const GROUP: usize = 4096;
 
-/// Client's end of a dispatcher.
+/// Handle with which a client asks the dispatcher.
 #[derive(Debug, Clone)]
 pub struct Asker(mpsc::Sender<Query>);
 

@@ -38,7 +38,7 @@ pub enum MismatchError {
         /// Position of the folder.
         ours: Head,
     },
-    /// The crawl is tied to another filter.
+    /// The crawl in Redis names another filter than that of the folder.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
          filter {ours}: this is the folder of another crawl, or the folder was reset. Set \
@@ -54,7 +54,8 @@ pub enum MismatchError {
         /// Filter that Redis names.
         theirs: RandomId,
     },
-    /// The crawl is tied to another filter than the one that the configuration names in Redis.
+    /// The crawl in Redis names another filter than the filter in Redis that the configuration
+    /// names.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
          {ours}: the filter was dropped and created again, or the crawl had another filter before. \

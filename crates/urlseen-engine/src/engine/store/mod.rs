@@ -50,7 +50,7 @@ pub(crate) enum Change {
 /// Storage of a filter that is in the memory of the engine's threads.
 #[derive(Debug)]
 pub struct Store {
-    /// The folder at work. Only [`Store::cut`] may cut its log.
+    /// The folder with its log and snapshots. To cut the log, call [`Store::cut`].
     pub kept: FilterStorage<Handle>,
     /// Spec for creating a new folder.
     spec: StorageSpec,

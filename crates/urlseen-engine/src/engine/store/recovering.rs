@@ -47,7 +47,7 @@ pub enum How {
 }
 
 impl Recovery {
-    /// Makes an empty filter, at the position of Redis.
+    /// Returns the result for an empty filter without a folder, at the position of Redis.
     pub(super) fn empty(theirs: Option<Head>) -> Self {
         let (head, filter) = (theirs.unwrap_or(Head::START), RandomId::random());
         Self { head, filter, how: How::New }
@@ -55,8 +55,8 @@ impl Recovery {
 }
 
 impl Store {
-    /// Checks that the filter can belong to a crawl at `theirs` that names `filter`. Reads only the
-    /// folder's header.
+    /// Checks that this filter can belong to a crawl. `theirs` is the head of the crawl in Redis,
+    /// and `filter` is the id of the filter that Redis names. Reads only the folder's header.
     pub fn check_fit(
         &self,
         theirs: Option<Head>,

@@ -58,12 +58,12 @@ pub enum Stored {
     Failed(io::Error),
 }
 
-/// Age of the oldest state to which the folder must allow a recovery after a snapshot.
+/// Oldest state to which a recovery must still be possible after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
     /// The moment that Redis reports; `None` to keep everything.
     To(Option<Moment>),
-    /// The age that a filter without a source needs.
+    /// The state that a filter without a source needs.
     Alone,
 }
 
@@ -129,7 +129,7 @@ impl Storage {
         });
     }
 
-    /// Logs the changes of answers of the engine.
+    /// Logs the changes of these answers. [`Stored::Answers`] then returns the answers.
     pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
         self.answers += 1;
         self.tell(Job::Write(Write::Changes(answers, changes)));

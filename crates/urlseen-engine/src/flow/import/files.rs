@@ -26,11 +26,11 @@ pub(super) fn feed(
 struct Digests {
     name: String,
     format: ImportFormat,
-    /// Cutter for the format of the input, after that is known.
+    /// Cutter for the format of the input, once the format is known.
     cutter: Option<FormatCutter>,
     /// Checkpoint at the start of the input; `None` if the input can be read only once.
     start: Option<Checkpoint>,
-    /// Checkpoint of an earlier import, until reading continues there.
+    /// Checkpoint at which reading has still to continue an earlier import.
     resumed: Option<Checkpoint>,
 }
 

@@ -11,7 +11,8 @@ const DEEPEST: usize = 100;
 pub(super) struct Writer<'a> {
     pickle: &'a [u8],
     heap: &'a Heap,
-    /// Bounded text. JSON repeats a value that the pickle holds once and names several times.
+    /// Text with a maximum length, because JSON repeats a value that the pickle holds once and
+    /// names several times.
     json: Bounded,
 }
 
