@@ -212,7 +212,7 @@ impl Owner {
             }
             if index % FETCH == 0 {
                 let own = &key_hashes[self.number].key_hashes;
-                self.filter.prefetch(&own[fetched..]);
+                self.filter.kind().prefetch(&own[fetched..]);
                 fetched = own.len();
             }
         }

@@ -67,18 +67,18 @@ impl SharedFilter {
     }
 
     pub(super) fn gauge(&self) -> Arc<dyn Gauge> {
-        self.lock().filter.gauge()
+        self.lock().filter.kind().gauge()
     }
 
     /// Returns the number of bits of the filter at its current fill, and the number of bits that a
     /// key sets.
     pub(super) fn shape(&self) -> (u64, u32) {
         let state = self.lock();
-        if let Ok(outlook) = self.parameters.outlook(state.filter.gauge().fill().keys) {
+        if let Ok(outlook) = self.parameters.outlook(state.filter.kind().gauge().fill().keys) {
             return (outlook.bits, outlook.hashes);
         }
         // The parameters of an imported filter do not determine its layers.
-        let parts = state.filter.bits().unwrap_or_default();
+        let parts = state.filter.kind().bits().unwrap_or_default();
         let bits = parts.iter().map(|part| 8 * part.bytes.len() as u64).sum();
         (bits, parts.last().map_or(0, |part| part.cells.hashes()))
     }

@@ -43,7 +43,9 @@ pub(crate) const SEEDS: [u32; 100] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imooc {
     m: u64,
-    k: u64,
+    /// Number of hashes of the formula. Below an error rate of about 1e-19, the class has fewer
+    /// than k seeds.
+    pub(super) k: u64,
     blocks: u32,
 }
 
@@ -72,13 +74,6 @@ impl Imooc {
     /// Returns m of the formula, a number of bits. It only determines the number of blocks.
     pub fn m(&self) -> u64 {
         self.m
-    }
-
-    /// Returns k of the formula, a number of hashes. Below an error rate of about 1e-19, the class
-    /// has fewer than k seeds.
-    #[cfg(test)]
-    pub(crate) fn k(&self) -> u64 {
-        self.k
     }
 
     fn seeds(&self) -> &'static [u32] {

@@ -245,12 +245,12 @@ impl RedisKind for Native {
                     let bit = (position % u64::from(BLOCK_BITS)) as u32;
                     // The word's number is below 16.
                     #[allow(clippy::cast_possible_truncation)]
-                    asked.places().push((bit / u32::BITS) as u8 + 1);
-                    asked.places().extend((1_u32 << (bit % u32::BITS)).to_be_bytes());
+                    asked.question.places.push((bit / u32::BITS) as u8 + 1);
+                    asked.question.places.extend((1_u32 << (bit % u32::BITS)).to_be_bytes());
                 }
             }
         }
-        asked.question()
+        asked.question
     }
 
     fn commands(&self) -> &'static [&'static [&'static str]] {

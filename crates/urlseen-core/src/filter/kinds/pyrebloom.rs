@@ -63,7 +63,8 @@ const STRING: u64 = u32::MAX as u64;
 pub struct PyreBloom {
     error_rate: f64,
     m: u64,
-    seeds: Vec<u32>,
+    /// Seeds of the hashes, in order.
+    pub(super) seeds: Vec<u32>,
 }
 
 impl PyreBloom {
@@ -102,12 +103,6 @@ impl PyreBloom {
     /// Returns m, the number of bits of all strings together.
     pub fn m(&self) -> u64 {
         self.m
-    }
-
-    /// Returns the seeds of the hashes, in order.
-    #[cfg(test)]
-    pub(crate) fn seeds(&self) -> &[u32] {
-        &self.seeds
     }
 }
 

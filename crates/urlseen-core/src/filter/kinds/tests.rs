@@ -37,7 +37,7 @@ impl Vector {
             }
             "imooc" => {
                 let layout = Imooc::new(self.settings["capacity"] as u64, rate()).unwrap();
-                self.check_sizes(layout.m(), layout.k(), &layout);
+                self.check_sizes(layout.m(), layout.k, &layout);
                 Box::new(layout)
             }
             "pyrebloom" => {
@@ -117,7 +117,7 @@ fn imooc_positions_are_those_of_its_class() {
         let capacity = case["capacity"].as_u64().unwrap();
         let layout = Imooc::new(capacity, case["error_rate"].as_f64().unwrap()).unwrap();
         assert_eq!(layout.m(), case["m"].as_u64().unwrap());
-        assert_eq!(layout.k(), case["k"].as_u64().unwrap());
+        assert_eq!(layout.k, case["k"].as_u64().unwrap());
         assert_eq!(layout.hashes(), case["hashes_used"]);
         assert_eq!(layout.strings(), case["blocks"]);
         for (value, expected) in case["positions"].as_object().unwrap() {
@@ -142,7 +142,7 @@ fn pyrebloom_positions_are_those_of_its_code() {
         assert_eq!(layout.m(), case["bits"].as_u64().unwrap());
         assert_eq!(layout.hashes(), case["hashes"]);
         assert_eq!(layout.strings(), case["strings"]);
-        let first_seeds = &layout.seeds()[..layout.seeds().len().min(5)];
+        let first_seeds = &layout.seeds[..layout.seeds.len().min(5)];
         assert_eq!(case["seeds"], serde_json::json!(first_seeds));
         for (value, expected) in case["positions"].as_object().unwrap() {
             let found = positions(&layout, value.as_bytes()).unwrap();

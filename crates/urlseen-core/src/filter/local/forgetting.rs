@@ -5,9 +5,9 @@ use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{Blob, FilterKind, Full, Gauge, Hashed, Removal};
+use super::{Blob, FilterKind, Full, Hashed, Removal};
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{Bits, SHARDS, ShardId, Verdict};
+use crate::filter::{SHARDS, ShardId, Verdict};
 
 /// Shards of a filter that one owner has, and tombstones. A tombstone is a forgotten key of a
 /// filter whose kind cannot remove keys. A key with a tombstone is unseen until it is inserted
@@ -27,9 +27,9 @@ impl ForgettingFilter {
         Self { filter, tombstones: HashMap::default(), count }
     }
 
-    /// Prefetches the memory of keys: see [`FilterKind::prefetch`].
-    pub fn prefetch(&self, key_hashes: &[KeyHash]) {
-        self.filter.prefetch(key_hashes);
+    /// Returns the filter without the tombstones.
+    pub fn kind(&self) -> &dyn FilterKind {
+        &*self.filter
     }
 
     /// Appends a verdict on each key, in the order of the keys.
@@ -74,16 +74,6 @@ impl ForgettingFilter {
         {
             self.count.fetch_add(1, Ordering::Relaxed);
         }
-    }
-
-    /// Returns the gauge of the filter: see [`FilterKind::gauge`].
-    pub fn gauge(&self) -> Arc<dyn Gauge> {
-        self.filter.gauge()
-    }
-
-    /// Returns the bits of the filter: see [`FilterKind::bits`].
-    pub fn bits(&self) -> Option<Vec<Bits<'_>>> {
-        self.filter.bits()
     }
 
     /// Saves a shard: see [`FilterKind::save`]. Also returns the tombstones of the shard.

@@ -72,15 +72,13 @@ impl FilterKind for NativeFilter {
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
-        let loaded = match len {
-            0 => {
-                self.shards.clear(shard);
-                Ok(())
-            }
-            _ if len == self.shards.bytes(shard).len() as u64 => {
-                self.shards.load(shard, keys, from)
-            }
-            _ => Err(io::ErrorKind::InvalidData.into()),
+        let loaded = if len == 0 {
+            self.shards.clear(shard);
+            Ok(())
+        } else if len == self.shards.bytes(shard).len() as u64 {
+            self.shards.load(shard, keys, from)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
         };
         self.show();
         loaded

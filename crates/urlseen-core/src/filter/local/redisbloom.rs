@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
-use crate::filter::redisbloom::{AddError, Filter, ReserveError};
+use crate::filter::redisbloom::{Filter, ReserveError};
 use crate::filter::{Bits, Reservation, SHARDS, ShardId, Verdict};
 
 /// Filter of RedisBloom at the owner of its shard. All other owners have an empty value.
@@ -36,18 +36,20 @@ impl RedisBloomFilter {
         let is_owner = ShardId::WHOLE.index() == owner;
         let filter = if is_owner { Some(reservation.reserve(limit)?) } else { None };
         let capacity = if is_owner { reservation.capacity.get() } else { 0 };
-        let empty = Fill { capacity, ..Fill::default() };
-        let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
-        let filter = Self { reservation, limit, filter, gauge };
-        filter.show();
-        Ok(filter)
+        Ok(Self::new(reservation, limit, filter, capacity))
     }
 
     /// Wraps an existing filter, as the owner of its shard.
     pub fn of(filter: Filter) -> Self {
-        let (reservation, empty) = (Reservation::least(), Fill::default());
+        Self::new(Reservation::least(), u64::MAX, Some(filter), 0)
+    }
+
+    /// Creates the value of an owner. `capacity` is the one that it shows while the filter is
+    /// empty.
+    fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, capacity: u64) -> Self {
+        let empty = Fill { capacity, ..Fill::default() };
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
-        let filter = Self { reservation, limit: u64::MAX, filter: Some(filter), gauge };
+        let filter = Self { reservation, limit, filter, gauge };
         filter.show();
         filter
     }
@@ -65,7 +67,7 @@ impl RedisBloomFilter {
         let Self { reservation, limit, filter, .. } = self;
         match filter {
             Some(filter) => Ok(filter),
-            None => Ok(filter.insert(reservation.reserve(*limit).map_err(AddError::NoLayer)?)),
+            None => Ok(filter.insert(reservation.reserve(*limit)?)),
         }
     }
 
@@ -87,12 +89,6 @@ impl RedisBloomFilter {
     }
 }
 
-impl From<AddError> for Full {
-    fn from(error: AddError) -> Self {
-        Self(error.to_string())
-    }
-}
-
 impl FilterKind for RedisBloomFilter {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let has = |&key_hash| self.filter.as_ref().is_some_and(|it| it.has(key_hash));
@@ -102,7 +98,7 @@ impl FilterKind for RedisBloomFilter {
     fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
         match keys[ShardId::WHOLE.index()] {
             0 => Ok(()),
-            keys => Ok(self.filter()?.make_room(keys)?),
+            keys => self.filter()?.make_room(keys),
         }
     }
 
@@ -113,7 +109,7 @@ impl FilterKind for RedisBloomFilter {
         let filter = self.filter()?;
         let put = key_hashes.iter().try_for_each(|&it| filter.put(it).map(drop));
         self.show();
-        Ok(put?)
+        put
     }
 
     fn gauge(&self) -> Arc<dyn Gauge> {

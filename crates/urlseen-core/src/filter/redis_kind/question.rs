@@ -34,7 +34,8 @@ impl Question {
 pub(in crate::filter) struct Asked<K> {
     key: K,
     numbers: BTreeMap<u32, u16>,
-    question: Question,
+    /// Question about the items that have been added so far.
+    pub(in crate::filter) question: Question,
 }
 
 impl<K: Fn(u32) -> String> Asked<K> {
@@ -64,15 +65,6 @@ impl<K: Fn(u32) -> String> Asked<K> {
             u16::try_from(keys.len()).expect("no commit has so many bits")
         });
         self.question.places.extend(number.to_be_bytes());
-    }
-
-    /// Returns the places, so that the caller can append bytes.
-    pub(in crate::filter) fn places(&mut self) -> &mut Vec<u8> {
-        &mut self.question.places
-    }
-
-    pub(in crate::filter) fn question(self) -> Question {
-        self.question
     }
 }
 

@@ -104,7 +104,7 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
                 asked.number(bit);
             }
         }
-        let mut question = asked.question();
+        let mut question = asked.question;
         question.keys.extend(self.0.record(base).map(|record| record.key));
         question
     }

@@ -1,5 +1,7 @@
 //! Errors of the filters of RedisBloom.
 
+use crate::filter::Full;
+
 /// Error of a chunk that is refused, with the place of the problem.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[error(
@@ -113,16 +115,9 @@ pub enum ReserveError {
     },
 }
 
-/// Reason why an item was not added. The filter is unchanged.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum AddError {
-    /// The filter is full and was reserved with `NONSCALING`.
-    #[error(
-        "the RedisBloom filter holds the {0} items that it was reserved for, and it is not to \
-         grow (NONSCALING); reserve a larger filter"
-    )]
-    Full(u64),
-    /// The filter is full, and no further layer is possible.
-    #[error("the RedisBloom filter is full and cannot grow: {0}")]
-    NoLayer(ReserveError),
+/// Refuses items for a filter that needs another layer, because no further layer is possible.
+impl From<ReserveError> for Full {
+    fn from(error: ReserveError) -> Self {
+        Self(format!("the RedisBloom filter is full and cannot grow: {error}"))
+    }
 }

@@ -5,14 +5,14 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use super::TIGHTENING;
-use super::error::{AddError, ReserveError};
+use super::error::ReserveError;
 use super::forecast::rate_of;
 use super::header::{Options, Shape};
 use super::layer::{Layer, key_hash};
 use super::loader::FIRST;
 use super::rate::Rate;
-use crate::filter::UniteError;
 use crate::filter::layout::native::KeyHash;
+use crate::filter::{Full, UniteError};
 
 /// Maximum size of a written chunk in bytes, as in servers. Larger chunks can be read.
 pub(crate) const MAX_CHUNK: usize = 16 << 20;
@@ -95,7 +95,7 @@ impl Filter {
     ///
     /// # Errors
     /// The item is new, and the filter is full and cannot grow.
-    pub fn add(&mut self, item: &[u8]) -> Result<bool, AddError> {
+    pub fn add(&mut self, item: &[u8]) -> Result<bool, Full> {
         self.put(key_hash(item))
     }
 
@@ -103,7 +103,7 @@ impl Filter {
     ///
     /// # Errors
     /// The same errors as [`Filter::add`].
-    pub fn put(&mut self, key_hash: KeyHash) -> Result<bool, AddError> {
+    pub fn put(&mut self, key_hash: KeyHash) -> Result<bool, Full> {
         if self.has(key_hash) {
             return Ok(false);
         }
@@ -126,7 +126,7 @@ impl Filter {
     ///
     /// # Errors
     /// The filter would have to grow, and cannot.
-    pub fn make_room(&mut self, items: u64) -> Result<(), AddError> {
+    pub fn make_room(&mut self, items: u64) -> Result<(), Full> {
         let spare = self.spare.iter().map(Layer::capacity);
         let mut room = spare.fold(self.last().room(), u64::saturating_add);
         while room < items {
@@ -225,18 +225,20 @@ impl Filter {
     }
 
     /// Allocates the layer that follows the last layer and all spare layers.
-    fn next_layer(&self) -> Result<Layer, AddError> {
+    fn next_layer(&self) -> Result<Layer, Full> {
         if self.options.is_fixed() {
-            return Err(AddError::Full(self.capacity()));
+            return Err(Full(format!(
+                "the RedisBloom filter holds the {} items that it was reserved for, and it is not \
+                 to grow (NONSCALING); reserve a larger filter",
+                self.capacity()
+            )));
         }
         let before = self.spare.back().unwrap_or_else(|| self.last());
         let next = u64::from(self.growth).checked_mul(before.capacity());
-        let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit });
+        let next = next.ok_or(ReserveError::TooLarge { capacity: u64::MAX, limit: self.limit })?;
         let spare: u64 = self.spare.iter().map(|layer| layer.shape.bytes).sum();
         let left = self.limit.saturating_sub(self.bytes()).saturating_sub(spare);
         let rate = before.error_rate() * TIGHTENING;
-        next.and_then(|next| Shape::within(left, self.limit, next, rate, self.options))
-            .and_then(Layer::new)
-            .map_err(AddError::NoLayer)
+        Ok(Layer::new(Shape::within(left, self.limit, next, rate, self.options)?)?)
     }
 }

@@ -57,13 +57,13 @@ const SEED: usize = 16;
 
 /// The options of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Options(u32);
+pub(super) struct Options(pub(super) u32);
 
 impl Options {
     /// Flag: layers have no more bits than they need.
     const EXACT: u32 = 1;
     /// Flag: hashes have 64 bits.
-    const WIDE: u32 = 4;
+    pub(super) const WIDE: u32 = 4;
     /// Flag: the filter does not grow.
     const FIXED: u32 = 8;
 
@@ -86,11 +86,6 @@ impl Options {
     /// Returns true if the filter does not grow.
     pub(super) fn is_fixed(self) -> bool {
         self.0 & Self::FIXED != 0
-    }
-
-    #[cfg(test)]
-    pub(super) fn of_early_versions() -> Self {
-        Self(Self::WIDE)
     }
 }
 

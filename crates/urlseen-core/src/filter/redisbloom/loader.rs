@@ -62,9 +62,8 @@ impl Loader {
         if iterator != due {
             return Err(bad(0, FormatError::Iterator { found: iterator, due }));
         }
-        let Some(layer) = self.filter.layers.get_mut(self.layer).map(Arc::make_mut) else {
-            return Err(bad(0, FormatError::TooLong { found: data.len(), left }));
-        };
+        // The layer exists, because it lacks bytes.
+        let layer = Arc::make_mut(&mut self.filter.layers[self.layer]);
         if layer.bits.try_reserve(data.len()).is_err() {
             return Err(bad(0, FormatError::Memory { bytes: data.len() }));
         }

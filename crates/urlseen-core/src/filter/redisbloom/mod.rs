@@ -33,7 +33,7 @@ mod tests;
 
 #[cfg(test)]
 pub(crate) use error::FormatError;
-pub use error::{AddError, ChunkError, ReserveError};
+pub use error::{ChunkError, ReserveError};
 #[cfg(test)]
 pub(crate) use filter::MAX_CHUNK;
 pub use filter::{Chunk, DEFAULT_EXPANSION, Filter};

@@ -113,7 +113,7 @@ impl Wanted {
     pub async fn open(&self, link: &mut Link) -> Result<Opened, RedisOpenError> {
         if self.spec.kind() == NATIVE && self.definition(link, None).await?.is_none() {
             let filter = self.filter(Seed::new(0))?;
-            if Strings::look(link, &filter).await?.are_there() {
+            if Strings::look(link, &filter).await?.are_there {
                 let (key, definition) = (self.key.clone(), self.definition_key());
                 return Err(RedisOpenError::Undefined { key, definition });
             }
@@ -136,7 +136,7 @@ impl Wanted {
         match found {
             Some(found) => self.held_to(found),
             // A filter of another project needs no definition.
-            None if strings.are_there() && self.spec.kind() != NATIVE => {
+            None if strings.are_there && self.spec.kind() != NATIVE => {
                 self.opened(Definition::new(&self.spec))
             }
             None => Err(RedisOpenError::Missing(self.key.clone())),

@@ -31,7 +31,7 @@ impl Wanted {
         let strings = Strings::look(link, &filter).await?;
         let found = self.definition(link, None).await?;
         let is_ours = found == Some(Found::Unfinished(id));
-        if !is_ours && (found.is_some() || strings.are_there()) {
+        if !is_ours && (found.is_some() || strings.are_there) {
             return Err(RedisOpenError::Taken(filter.base().to_owned()));
         }
         strings.check_room(link).await?;

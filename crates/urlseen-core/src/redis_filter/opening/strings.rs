@@ -21,7 +21,8 @@ pub(super) const SAMPLE: u64 = 1 << 17;
 pub(super) struct Strings {
     /// The filter's strings of bits that can grow.
     growing: Vec<GrowingString>,
-    are_there: bool,
+    /// True if Redis has any of the keys.
+    pub(super) are_there: bool,
 }
 
 /// String of bits that does not have its full length yet.
@@ -69,11 +70,6 @@ impl Strings {
             return Err(RedisOpenError::Keys(problems));
         }
         Ok(Self { growing, are_there })
-    }
-
-    /// Returns true if Redis has any of the keys.
-    pub(super) fn are_there(&self) -> bool {
-        self.are_there
     }
 
     /// Checks that the server has memory for the full length of all strings. Returns the number of

@@ -38,7 +38,7 @@ impl Wanted {
             None => Definition::new(&self.spec),
         };
         let opened = self.opened(definition)?;
-        if !Strings::look(link, &opened.filter).await?.are_there() {
+        if !Strings::look(link, &opened.filter).await?.are_there {
             return Err(missing());
         }
         Ok(opened)
