@@ -52,12 +52,7 @@ impl Geometry {
     pub fn new(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Option<Self> {
         let possible =
             (1..=Self::MAX_BITS_PER_BLOCK).contains(&bits_per_block) && blocks_per_part > 0;
-        possible.then(|| Self::of(blocks, bits_per_block, blocks_per_part))
-    }
-
-    /// Creates a geometry without checking its counts.
-    pub(super) fn of(blocks: Blocks, bits_per_block: u8, blocks_per_part: u32) -> Self {
-        Self { blocks, bits_per_block, blocks_per_part }
+        possible.then_some(Self { blocks, bits_per_block, blocks_per_part })
     }
 
     /// Returns the number of blocks that hold the bits of a key.

@@ -55,10 +55,7 @@ impl ShardId {
     /// Returns the shard's share of a number. The shares of all shards add up to the number.
     pub(super) fn share(self, of: u64) -> u64 {
         let upto = |shards: usize| u128::from(of) * shards as u128 / SHARDS as u128;
-        // The share is at most `of`.
-        #[allow(clippy::cast_possible_truncation)]
-        let share = (upto(self.index() + 1) - upto(self.index())) as u64;
-        share
+        u64::try_from(upto(self.index() + 1) - upto(self.index())).expect("at most `of`")
     }
 
     /// Returns the owner of this shard among `owners` owners (1 to 256). The owners have the shards

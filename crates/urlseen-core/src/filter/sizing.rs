@@ -61,7 +61,9 @@ impl Sizing {
         Packing { blocks, bits_per_block, keys_per_block }: Packing,
         rates: &mut BlockRates,
     ) -> Self {
-        let geometry = |blocks_per_part| Geometry::of(blocks, bits_per_block, blocks_per_part);
+        let geometry = |blocks_per_part| {
+            Geometry::new(blocks, bits_per_block, blocks_per_part).expect("at least one block")
+        };
         let block = rates.of(bits_per_block);
         let keeps = |blocks_per_part| {
             block.of_filter(geometry(blocks_per_part), capacity.get()) <= error_rate.get()
@@ -227,7 +229,8 @@ mod tests {
                 else {
                     continue;
                 };
-                let fewer = Geometry::of(geometry.blocks(), geometry.bits_per_block(), blocks);
+                let fewer = Geometry::new(geometry.blocks(), geometry.bits_per_block(), blocks);
+                let fewer = fewer.unwrap();
                 assert!(fewer.error_rate_at(capacity) > rate, "{rate:e} {capacity}");
             }
         }

@@ -3,7 +3,7 @@
 //! A key hash has 128 bits. An unseen fingerprint counts as seen only if its hash equals another
 //! one: with a chance of 2^-128 for each fingerprint in the filter.
 
-use super::{IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED};
+use super::{IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, seed_field};
 use crate::filter::choice::FilterPlace;
 use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
@@ -33,7 +33,7 @@ impl KindParameters for ExactParameters {
     }
 
     fn fields(&self) -> Vec<(&'static str, String)> {
-        self.seed.iter().map(|seed| (SEED, seed.get().to_string())).collect()
+        seed_field(self.seed).into_iter().collect()
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {

@@ -101,10 +101,7 @@ impl BitStrings for Imooc {
     }
 
     fn hashes(&self) -> u32 {
-        // There are at most 100 seeds.
-        #[allow(clippy::cast_possible_truncation)]
-        let used = self.seeds().len() as u32;
-        used
+        u32::try_from(self.seeds().len()).expect("at most 100 seeds")
     }
 
     fn push_positions(

@@ -2,10 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{
-    CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Values, capacity_field,
-    error_rate_field,
-};
+use super::{CAPACITY, ERROR_RATE, Kind, KindParameters, Parameters, Values, size_fields};
 use crate::filter::RedisKind;
 use crate::filter::spec::SpecError;
 
@@ -41,7 +38,7 @@ impl Values<'_> {
         make: impl FnOnce(u64, f64) -> Result<F, SpecError>,
     ) -> Result<Parameters, SpecError> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
-        let fields = vec![capacity_field(capacity), error_rate_field(error_rate)];
+        let fields = size_fields(capacity, error_rate).into();
         Ok(self.in_redis(fields, make(capacity, error_rate)))
     }
 

@@ -256,12 +256,12 @@ const SEED: &str = "filter.seed";
 const BIT: &str = "filter.bit";
 const HASH_NUMBER: &str = "filter.hash_number";
 
-fn capacity_field(capacity: u64) -> (&'static str, String) {
-    (CAPACITY, capacity.to_string())
+fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
+    [(CAPACITY, capacity.to_string()), (ERROR_RATE, format!("{error_rate:e}"))]
 }
 
-fn error_rate_field(rate: f64) -> (&'static str, String) {
-    (ERROR_RATE, format!("{rate:e}"))
+fn seed_field(seed: Option<Seed>) -> Option<(&'static str, String)> {
+    seed.map(|seed| (SEED, seed.get().to_string()))
 }
 
 /// Parameters of a filter of one kind.

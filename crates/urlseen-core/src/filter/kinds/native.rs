@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    capacity_field, error_rate_field,
+    seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
@@ -73,13 +73,8 @@ impl Parameters {
 }
 
 impl NativeParameters {
-    fn seed_field(&self) -> Option<(&'static str, String)> {
-        self.seed.map(|seed| (SEED, seed.get().to_string()))
-    }
-
     fn size_fields(&self) -> [(&'static str, String); 2] {
-        let (capacity, error_rate) = (self.sizing.capacity, self.sizing.error_rate);
-        [capacity_field(capacity.get()), error_rate_field(error_rate.get())]
+        size_fields(self.sizing.capacity.get(), self.sizing.error_rate.get())
     }
 }
 
@@ -89,7 +84,7 @@ impl KindParameters for NativeParameters {
     }
 
     fn fields(&self) -> Vec<(&'static str, String)> {
-        self.seed_field().into_iter().chain(self.size_fields()).collect()
+        seed_field(self.seed).into_iter().chain(self.size_fields()).collect()
     }
 
     fn record(&self) -> Vec<(&'static str, String)> {
@@ -102,7 +97,7 @@ impl KindParameters for NativeParameters {
             (BLOCKS_PER_PART, geometry.blocks_per_part().into()),
         ];
         let derived = derived.map(|(name, number)| (name, number.to_string()));
-        self.seed_field().into_iter().chain(derived).chain(self.size_fields()).collect()
+        seed_field(self.seed).into_iter().chain(derived).chain(self.size_fields()).collect()
     }
 
     fn shape(&self) -> String {

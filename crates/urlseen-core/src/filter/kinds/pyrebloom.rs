@@ -108,10 +108,7 @@ impl PyreBloom {
 
 impl BitStrings for PyreBloom {
     fn strings(&self) -> u32 {
-        // There are at most 1550 strings.
-        #[allow(clippy::cast_possible_truncation)]
-        let strings = self.m.div_ceil(STRING) as u32;
-        strings
+        u32::try_from(self.m.div_ceil(STRING)).expect("at most 1550 strings")
     }
 
     fn key(&self, base: &str, string: u32) -> String {
@@ -123,10 +120,7 @@ impl BitStrings for PyreBloom {
     }
 
     fn hashes(&self) -> u32 {
-        // There are at most 1075 hashes.
-        #[allow(clippy::cast_possible_truncation)]
-        let k = self.seeds.len() as u32;
-        k
+        u32::try_from(self.seeds.len()).expect("at most 1075 hashes")
     }
 
     fn push_positions(

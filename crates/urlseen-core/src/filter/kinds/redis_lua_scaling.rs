@@ -142,10 +142,7 @@ fn words(text: &[u8]) -> [u64; 4] {
 
 impl RedisKind for Scaling {
     fn used(&self) -> Vec<u32> {
-        // There are at most 33 keys.
-        #[allow(clippy::cast_possible_truncation)]
-        let layers = self.layers.len() as u32;
-        (0..=layers).collect()
+        (0..).take(1 + self.layers.len()).collect()
     }
 
     /// Returns only the number of the count, which has the number of keys.

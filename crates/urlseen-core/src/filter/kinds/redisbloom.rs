@@ -2,7 +2,7 @@
 
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
-    capacity_field, error_rate_field,
+    size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::redisbloom::{POSITION_RULE, ReserveError, forecast};
@@ -63,7 +63,7 @@ impl KindParameters for RedisBloomParameters {
 
     fn fields(&self) -> Vec<(&'static str, String)> {
         let fields = |Reservation { capacity, error_rate, expansion }| {
-            let size = [capacity_field(capacity.get()), error_rate_field(error_rate.get())];
+            let size = size_fields(capacity.get(), error_rate.get());
             size.into_iter().chain([(EXPANSION, expansion.to_string())])
         };
         self.0.into_iter().flat_map(fields).collect()

@@ -39,9 +39,7 @@ pub use redisbloom::RedisBloomFilter;
 pub trait FilterKind: Any + Debug + Send {
     /// Prefetches the memory that a test of these keys will read. Makes a test that follows soon
     /// faster.
-    fn prefetch(&self, key_hashes: &[KeyHash]) {
-        let _ = key_hashes;
-    }
+    fn prefetch(&self, _key_hashes: &[KeyHash]) {}
 
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
@@ -50,8 +48,7 @@ pub trait FilterKind: Any + Debug + Send {
     ///
     /// # Errors
     /// The filter is full and cannot grow.
-    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        let _ = keys;
+    fn reserve(&mut self, _keys: &[u64; SHARDS]) -> Result<(), Full> {
         Ok(())
     }
 
@@ -63,8 +60,7 @@ pub trait FilterKind: Any + Debug + Send {
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
     /// Removes a key, if the kind supports removals.
-    fn remove(&mut self, key_hash: KeyHash) -> Removal {
-        let _ = key_hash;
+    fn remove(&mut self, _key_hash: KeyHash) -> Removal {
         Removal::Unsupported
     }
 

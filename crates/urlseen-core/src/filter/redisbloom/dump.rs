@@ -24,8 +24,8 @@ use super::loader::Loader;
 /// First bytes of a dump.
 pub const MAGIC: &[u8; 8] = b"RBDUMP 1";
 
-/// Number of bytes of a chunk before its data.
-const HEAD: usize = 16;
+/// Bytes of a chunk before its data: its iterator, and the number of bytes of its data.
+type Head = [[u8; 8]; 2];
 /// Number of bytes of a chunk after its data.
 const CRC: usize = 4;
 
@@ -81,19 +81,17 @@ pub fn write(filter: &Filter, to: &mut dyn Write) -> io::Result<()> {
     to.write_all(MAGIC)?;
     let end = Chunk { iterator: 0, data: (&[]).into() };
     for Chunk { iterator, data } in filter.chunks().chain([end]) {
-        let mut head = [0; HEAD];
-        head[..8].copy_from_slice(&iterator.to_le_bytes());
-        head[8..].copy_from_slice(&(data.len() as u64).to_le_bytes());
-        to.write_all(&head)?;
+        let head = [iterator.to_le_bytes(), (data.len() as u64).to_le_bytes()];
+        to.write_all(head.as_flattened())?;
         to.write_all(&data)?;
-        to.write_all(&crc(&head, &data).to_le_bytes())?;
+        to.write_all(&crc(head, &data).to_le_bytes())?;
     }
     Ok(())
 }
 
 /// Returns the number of bytes that [`write()`] writes.
 pub fn len(filter: &Filter) -> u64 {
-    let around = (HEAD + CRC) as u64;
+    let around = (size_of::<Head>() + CRC) as u64;
     let chunks = filter.chunks().map(|chunk| around + chunk.data.len() as u64);
     MAGIC.len() as u64 + chunks.sum::<u64>() + around
 }
@@ -153,11 +151,9 @@ impl Source<'_> {
     /// that arrive.
     fn chunk(&mut self, allowed: u64) -> Result<(i64, Vec<u8>), DumpError> {
         let begin = self.offset;
-        let mut head = [0; HEAD];
-        self.fill(&mut head)?;
-        let (iterator, length) = head.split_at(8);
-        let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("8 of 16 bytes"));
-        let (iterator, length) = (word(iterator).cast_signed(), word(length));
+        let mut head: Head = Head::default();
+        self.fill(head.as_flattened_mut())?;
+        let [iterator, length] = head.map(u64::from_le_bytes);
         if length > allowed {
             self.offset = begin;
             return Err(self.bad(DumpFormatError::Length { found: length, allowed }));
@@ -171,11 +167,11 @@ impl Source<'_> {
         }
         let mut found = [0; CRC];
         self.fill(&mut found)?;
-        if u32::from_le_bytes(found) != crc(&head, &data) {
+        if u32::from_le_bytes(found) != crc(head, &data) {
             self.offset = begin;
             return Err(self.bad(DumpFormatError::Crc));
         }
-        Ok((iterator, data))
+        Ok((iterator.cast_signed(), data))
     }
 
     /// Checks that no further byte follows.
@@ -191,9 +187,9 @@ impl Source<'_> {
     }
 }
 
-fn crc(head: &[u8], data: &[u8]) -> u32 {
+fn crc(head: Head, data: &[u8]) -> u32 {
     let mut crc = Hasher::new();
-    crc.update(head);
+    crc.update(head.as_flattened());
     crc.update(data);
     crc.finalize()
 }
