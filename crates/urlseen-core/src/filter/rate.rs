@@ -14,6 +14,8 @@
 //! 4. The filter reports an unseen key as seen if all L blocks of the key have its bits. The chance
 //!    is the product over the parts.
 
+use std::sync::OnceLock;
+
 use super::expectation::over_binomial;
 use super::geometry::BLOCK_BITS;
 use super::number::whole;
@@ -26,9 +28,15 @@ pub(super) struct BlockRate {
 }
 
 impl BlockRate {
-    /// Computes the chances for keys that draw `bits` bits of a block each, with replacement.
-    pub(super) fn new(bits: u8) -> Self {
+    /// Returns the chances for keys that draw `bits` bits of a block each, with replacement. Only
+    /// the first call for a number of bits computes them.
+    pub(super) fn of(bits: u8) -> &'static Self {
+        static KNOWN: [OnceLock<BlockRate>; 256] = [const { OnceLock::new() }; 256];
         let bits = usize::from(bits);
+        KNOWN[bits].get_or_init(|| Self::computed(bits))
+    }
+
+    fn computed(bits: usize) -> Self {
         // `missing[s]`: the chance that s distinct bits are asked for and not set.
         let mut missing = vec![0.0; bits + 1];
         missing[0] = 1.0;
@@ -81,13 +89,13 @@ impl Geometry {
     /// Returns the error rate of a filter with `keys` evenly spread keys: the share of unseen keys
     /// that it reports as seen. Takes up to a millisecond.
     pub fn error_rate_at(&self, keys: u64) -> f64 {
-        BlockRate::new(self.bits_per_block()).of_filter(*self, keys)
+        BlockRate::of(self.bits_per_block()).of_filter(*self, keys)
     }
 
     /// Returns the error rate of a filter by the number of keys of each shard. Unseen keys are
     /// evenly spread over the shards. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
-        let block = BlockRate::new(self.bits_per_block());
+        let block = BlockRate::of(self.bits_per_block());
         keys.iter().map(|&keys| block.of_shard(*self, keys)).sum::<f64>() / SHARDS as f64
     }
 
@@ -113,7 +121,7 @@ mod tests {
 
     #[test]
     fn one_bit_a_block_has_a_closed_form() {
-        let block = BlockRate::new(1);
+        let block = BlockRate::of(1);
         for keys in [0, 1, 2, 100, 1000] {
             let want = 1.0 - (511.0f64 / 512.0).powi(keys);
             assert!((block.of_part(keys.unsigned_abs().into(), 1) - want).abs() < 1e-12, "{keys}");
@@ -125,7 +133,7 @@ mod tests {
         // The key set one bit (chance 1/512) or two; two draws hit them with (1/512)² or (2/512)².
         let one: f64 = 1.0 / 512.0;
         let want = one * one.powi(2) + (1.0 - one) * (2.0 * one).powi(2);
-        assert!((BlockRate::new(2).of_part(1, 1) / want - 1.0).abs() < 1e-12);
+        assert!((BlockRate::of(2).of_part(1, 1) / want - 1.0).abs() < 1e-12);
     }
 
     #[test]

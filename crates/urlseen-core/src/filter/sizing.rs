@@ -36,21 +36,19 @@ impl Sizing {
     /// only few blocks, and its shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();
-        let mut rates = BlockRates::default();
         let [fewer @ .., most] = Blocks::ALL;
         let packing = fewer
             .into_iter()
-            .map(|blocks| Packing::best(&mut rates, blocks, error_rate))
+            .map(|blocks| Packing::best(blocks, error_rate))
             .find(|packing| packing.bits_per_key() <= allowed)
-            .unwrap_or_else(|| Packing::best(&mut rates, most, error_rate));
-        Self::packed(capacity, error_rate, packing, &mut rates)
+            .unwrap_or_else(|| Packing::best(most, error_rate));
+        Self::packed(capacity, error_rate, packing)
     }
 
     /// Chooses a geometry with this number of blocks for each key.
     pub fn with_blocks(capacity: Capacity, error_rate: ErrorRate, blocks: Blocks) -> Self {
-        let mut rates = BlockRates::default();
-        let packing = Packing::best(&mut rates, blocks, error_rate);
-        Self::packed(capacity, error_rate, packing, &mut rates)
+        let packing = Packing::best(blocks, error_rate);
+        Self::packed(capacity, error_rate, packing)
     }
 
     /// Finds the smallest number of blocks of a part that keeps the error rate. The search starts
@@ -59,12 +57,11 @@ impl Sizing {
         capacity: Capacity,
         error_rate: ErrorRate,
         Packing { blocks, bits_per_block, keys_per_block }: Packing,
-        rates: &mut BlockRates,
     ) -> Self {
         let geometry = |blocks_per_part| {
             Geometry::new(blocks, bits_per_block, blocks_per_part).expect("at least one block")
         };
-        let block = rates.of(bits_per_block);
+        let block = BlockRate::of(bits_per_block);
         let keeps = |blocks_per_part| {
             block.of_filter(geometry(blocks_per_part), capacity.get()) <= error_rate.get()
         };
@@ -111,10 +108,10 @@ struct Packing {
 
 impl Packing {
     /// Finds the densest packing for a number of blocks, by trying all numbers of bits.
-    fn best(rates: &mut BlockRates, blocks: Blocks, error_rate: ErrorRate) -> Self {
+    fn best(blocks: Blocks, error_rate: ErrorRate) -> Self {
         let mut best = Self { blocks, bits_per_block: 1, keys_per_block: 0.0 };
         for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
-            let block = rates.of(bits_per_block);
+            let block = BlockRate::of(bits_per_block);
             let keys_per_block = densest(block, blocks, error_rate);
             if keys_per_block > best.keys_per_block {
                 best = Self { blocks, bits_per_block, keys_per_block };
@@ -144,20 +141,6 @@ fn densest(block: &BlockRate, blocks: Blocks, error_rate: ErrorRate) -> f64 {
         }
     }
     kept as f64 / f64::from(LARGE_PART)
-}
-
-/// The [`BlockRate`]s computed so far, by bits per block.
-#[derive(Default)]
-struct BlockRates(Vec<BlockRate>);
-
-impl BlockRates {
-    fn of(&mut self, bits_per_block: u8) -> &BlockRate {
-        for bits in self.0.len()..usize::from(bits_per_block) {
-            #[allow(clippy::cast_possible_truncation)]
-            self.0.push(BlockRate::new(bits as u8 + 1));
-        }
-        &self.0[usize::from(bits_per_block) - 1]
-    }
 }
 
 #[cfg(test)]

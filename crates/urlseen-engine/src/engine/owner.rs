@@ -86,7 +86,7 @@ pub(super) enum Done {
 }
 
 /// Keys in a part of a batch whose shards belong to one thread.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(super) struct KeyHashes {
     /// Place of each key in the batch.
     places: Vec<u32>,
@@ -175,7 +175,8 @@ impl Owner {
         let Read { progress, part } = read;
         let range = progress.range(part);
         let owners = self.owners.len();
-        let mut key_hashes = vec![KeyHashes::default(); owners];
+        let mut key_hashes: Vec<_> =
+            (0..owners).map(|_| KeyHashes::with_capacity(range.len())).collect();
         let mut readings =
             Readings { fingerprints: Vec::with_capacity(range.len()), ..Readings::default() };
         let mut fetched = 0;
@@ -283,6 +284,10 @@ impl Owner {
 }
 
 impl KeyHashes {
+    fn with_capacity(most: usize) -> Self {
+        Self { places: Vec::with_capacity(most), key_hashes: Vec::with_capacity(most) }
+    }
+
     fn push(&mut self, place: u32, key_hash: KeyHash) {
         self.places.push(place);
         self.key_hashes.push(key_hash);
