@@ -75,7 +75,6 @@ impl From<WorksError> for RunError {
     fn from(error: WorksError) -> Self {
         match error {
             WorksError::Engine(died) => died.into(),
-            WorksError::Storage(died) => died.into(),
             WorksError::Log(error) => Self::Log(error),
             WorksError::Mismatch(unfit) => Self::Mismatch(unfit),
         }

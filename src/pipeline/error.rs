@@ -11,7 +11,7 @@ use urlseen_core::redis::preflight::PreflightError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_core::storage::descriptors;
 use urlseen_engine::engine::EngineError;
-use urlseen_engine::engine::store::{MismatchError, StorageDied};
+use urlseen_engine::engine::store::MismatchError;
 
 /// Error that ended a session or the run. Items that were not committed always wait in Redis.
 #[derive(Debug, thiserror::Error)]
@@ -31,12 +31,9 @@ pub enum RunError {
     /// The lease was not renewed in time, because the disk did not answer.
     #[error("the lease is lost: {0}. Nothing is committed until the disk answers")]
     Hanging(Hang),
-    /// A filter thread panicked.
+    /// A filter thread or the storage thread panicked.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The storage thread panicked.
-    #[error(transparent)]
-    Storage(#[from] StorageDied),
     /// A task of the daemon, such as the admin endpoint, ended before the daemon.
     #[error("{0} ended, so the daemon ends too. See the messages above, and start again")]
     Ended(&'static str),
@@ -97,7 +94,6 @@ impl RunError {
             Self::Lapsed | Self::Hanging(_) => true,
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Engine(_)
-            | Self::Storage(_)
             | Self::Ended(_)
             | Self::Thread(_)
             | Self::Standby(_)

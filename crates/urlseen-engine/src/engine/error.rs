@@ -22,6 +22,12 @@ pub enum EngineError {
          where they are. Start again, and please report the message"
     )]
     Panicked,
+    /// The thread of the storage folder panicked.
+    #[error(
+        "the thread of the storage folder panicked (see its message above). Start again, and \
+         please report the message"
+    )]
+    StoragePanicked,
     /// The filter has no room for the unseen keys of a batch. Nothing of the batch is committed.
     #[error("{0}; items that were not committed stay where they are")]
     Full(Full),

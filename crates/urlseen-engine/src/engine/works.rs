@@ -6,7 +6,7 @@ use std::io;
 use tracing::warn;
 
 use super::query::{Extra, QueryDispatcher};
-use super::store::{Footprint, MismatchError, Storage, StorageDied, Store, Stored};
+use super::store::{Footprint, MismatchError, Storage, Store, Stored};
 use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_core::filter::Full;
@@ -53,12 +53,9 @@ pub enum Event {
 /// Reason why a filter cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum WorksError {
-    /// The engine cannot continue.
+    /// The engine or the thread of the folder cannot continue.
     #[error(transparent)]
     Engine(#[from] EngineError),
-    /// The thread of the folder has ended.
-    #[error(transparent)]
-    Storage(#[from] StorageDied),
     /// The log cannot be written.
     #[error("the storage folder cannot be written: {0}")]
     Log(io::Error),
@@ -194,7 +191,7 @@ impl Works {
     }
 }
 
-async fn stored(storage: Option<&mut Storage>) -> Result<Stored, StorageDied> {
+async fn stored(storage: Option<&mut Storage>) -> Result<Stored, EngineError> {
     match storage {
         Some(storage) => storage.stored().await,
         None => std::future::pending().await,

@@ -19,7 +19,7 @@ pub use local::Local;
 pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
 pub(super) use thread::Keeper;
-pub use thread::{Reach, Storage, StorageDied, Stored};
+pub use thread::{Reach, Storage, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{

@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 
 use super::{Change, Footprint, Store, Write};
 use crate::engine::asking::Answers;
-use crate::engine::{BATCHES_MAX, GROUPS_MAX};
+use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Checkpoint, Finished, Moment, Position, Requests};
@@ -67,19 +67,11 @@ pub enum Reach {
     Alone,
 }
 
-/// Job of the thread.
+/// Job of the folder's thread.
 pub(in crate::engine) enum Job {
     Write(Write),
     Do(Box<dyn FnOnce(&mut Keeper) + Send>),
 }
-
-/// The thread has panicked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "the thread of the storage folder panicked (see its message above). Start again, and please \
-     report the message"
-)]
-pub struct StorageDied;
 
 impl Storage {
     /// Starts the thread of a folder.
@@ -145,19 +137,19 @@ impl Storage {
     pub fn call<T, Work>(
         &self,
         work: Work,
-    ) -> impl Future<Output = Result<T, StorageDied>> + use<T, Work>
+    ) -> impl Future<Output = Result<T, EngineError>> + use<T, Work>
     where
         T: Send + 'static,
         Work: FnOnce(&mut Store) -> T + Send + 'static,
     {
         let (tell, told) = oneshot::channel();
         self.work(move |keeper| drop(tell.send(work(&mut keeper.store))));
-        async { told.await.map_err(|_| StorageDied) }
+        async { told.await.map_err(|_| EngineError::StoragePanicked) }
     }
 
     /// Returns the next event. Nothing is lost when the future is dropped.
-    pub async fn stored(&mut self) -> Result<Stored, StorageDied> {
-        let stored = self.stored.recv().await.ok_or(StorageDied)?;
+    pub async fn stored(&mut self) -> Result<Stored, EngineError> {
+        let stored = self.stored.recv().await.ok_or(EngineError::StoragePanicked)?;
         match stored {
             Stored::Batch(_) | Stored::Added(_) => self.batches -= 1,
             Stored::Answers(..) => self.answers -= 1,
