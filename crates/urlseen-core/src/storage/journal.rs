@@ -10,7 +10,7 @@ use super::damage::sound;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
 use super::lock::{Shared, Turn, gone};
-use super::record::{self, Kind, encoded_len};
+use super::record::{self, Change, Kind, encoded_len};
 use super::scan::{Scan, Target};
 use super::segment;
 use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
@@ -129,22 +129,6 @@ impl Journal {
     /// Begins a group of records that are synced together.
     pub fn group(&mut self) -> Group<'_> {
         Group { journal: self, records: Vec::new() }
-    }
-
-    fn append_always(&mut self, kind: Kind, all: &[Fingerprint]) -> io::Result<Position> {
-        let mut rest = all;
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let count = rest.iter().take_while(|fingerprint| {
-                bytes += encoded_len(fingerprint);
-                bytes <= ADDS
-            });
-            let (now, later) = rest.split_at(count.count().max(1));
-            let next = Position { number: self.position.number + 1, head: self.position.head };
-            self.write(kind, next, now)?;
-            rest = later;
-        }
-        Ok(self.position)
     }
 
     /// Writes one record, with a single append.
@@ -319,22 +303,29 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Writes fingerprints that count regardless of the batches around them, in as many records as
-    /// they need. Returns the position of the last record.
+    /// Writes a change of fingerprints, in as many records as they need. The change counts
+    /// regardless of the batches before and after it.
     ///
     /// # Errors
     /// If the disk fails. Some of the records may be in the log then.
-    pub fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        self.journal.append_always(Kind::Adds, fingerprints)
-    }
-
-    /// Writes forgotten fingerprints, as [`Group::append_adds`] writes added ones. Each forgotten
-    /// fingerprint passes once more.
-    ///
-    /// # Errors
-    /// As [`Group::append_adds`].
-    pub fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
-        self.journal.append_always(Kind::Forgets, fingerprints)
+    pub fn change(&mut self, change: Change, fingerprints: &[Fingerprint]) -> io::Result<()> {
+        let kind = match change {
+            Change::Add => Kind::Adds,
+            Change::Forget => Kind::Forgets,
+        };
+        let mut rest = fingerprints;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let count = rest.iter().take_while(|fingerprint| {
+                bytes += encoded_len(fingerprint);
+                bytes <= ADDS
+            });
+            let (now, later) = rest.split_at(count.count().max(1));
+            let Position { number, head } = self.journal.position;
+            self.journal.write(kind, Position { number: number + 1, head }, now)?;
+            rest = later;
+        }
+        Ok(())
     }
 
     /// Returns the position of the last record.

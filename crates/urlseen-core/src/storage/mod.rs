@@ -88,6 +88,7 @@ pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
+pub use record::Change;
 pub use recovery::Recovered;
 pub use requests::{Request, Requests};
 pub use restore::{Restore, Section};

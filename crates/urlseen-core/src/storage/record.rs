@@ -42,6 +42,25 @@ pub(super) enum Kind {
     Forgets = 3,
 }
 
+impl Kind {
+    /// Returns the change that a record of this kind makes to the filter.
+    pub(super) fn change(self) -> Change {
+        match self {
+            Self::Batch | Self::Adds => Change::Add,
+            Self::Forgets => Change::Forget,
+        }
+    }
+}
+
+/// Change of a fingerprint in the filter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The fingerprint is seen from now on.
+    Add = 1,
+    /// The fingerprint passes once more.
+    Forget = 2,
+}
+
 /// Head of a record, before its fingerprints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct RecordHead {

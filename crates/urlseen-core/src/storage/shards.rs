@@ -10,7 +10,7 @@ use super::disk::ReadFile;
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
 use super::reader::AtRest;
-use super::record::Kind;
+use super::record::Change;
 use super::recovery::{self, Way};
 use super::restore::Section;
 use super::scan::Target;
@@ -48,7 +48,7 @@ struct Log {
     /// First shard after the shards in memory.
     end: usize,
     /// Added and forgotten keys of each shard, in the order of the log.
-    changes: Vec<Vec<(Kind, KeyHash)>>,
+    changes: Vec<Vec<(Change, KeyHash)>>,
 }
 
 impl ShardReader {
@@ -81,16 +81,16 @@ impl ShardReader {
         let mut count = 0;
         let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
+            let change = entry.head.kind.change();
             // Most folders have no tombstones.
-            if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
+            if change == Change::Forget || !tombstones.is_empty() {
                 for fingerprint in entry.fingerprints() {
                     let key_hash = hasher.key_hash(&fingerprint);
                     let key = (key_hash.shard(), key_hash.id());
-                    if entry.head.kind == Kind::Forgets {
-                        tombstones.insert(key);
-                    } else {
-                        tombstones.remove(&key);
-                    }
+                    match change {
+                        Change::Forget => tombstones.insert(key),
+                        Change::Add => tombstones.remove(&key),
+                    };
                 }
             }
         })?;
@@ -173,7 +173,7 @@ impl ShardReader {
         let changes = std::mem::take(&mut log.changes[shard.index() - first]);
         for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
             let key_hashes: Vec<KeyHash> = run.iter().map(|&(_, key_hash)| key_hash).collect();
-            if run[0].0 == Kind::Forgets {
+            if run[0].0 == Change::Forget {
                 // Keys that cannot be removed are among the tombstones.
                 let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
             } else {
@@ -204,7 +204,7 @@ impl Log {
                 let key_hash = hasher.key_hash(&fingerprint);
                 let place = key_hash.shard().index().wrapping_sub(first);
                 if let Some(changes) = changes.get_mut(place) {
-                    changes.push((entry.head.kind, key_hash));
+                    changes.push((entry.head.kind.change(), key_hash));
                 }
             }
         })?;

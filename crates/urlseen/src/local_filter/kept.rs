@@ -9,7 +9,7 @@ use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{FilterSpec, Seed, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
-    Copied, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore, Section,
+    Change, Copied, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore, Section,
     StoragePolicy, StorageSpec, Target,
 };
 
@@ -72,7 +72,8 @@ impl Kept {
             let added: Vec<Fingerprint> = added.map(|(key, _)| key.clone()).collect();
             let appended = self.storage.journal().and_then(|journal| {
                 let mut group = journal.group();
-                let at = group.append_adds(&added)?;
+                group.change(Change::Add, &added)?;
+                let at = group.position();
                 group.finish().map(|_| at)
             });
             state.at = appended.map_err(|error| self.failed("written to", &error))?;

@@ -36,7 +36,7 @@ use super::super::disk::{DiskFile, ReadFile, read_exact_at};
 use super::super::encoding::{
     FILE_HEADER, Fields, POSITION, checked, file_header, followed, push_crc, push_position,
 };
-use super::super::record::{push_body, take, width};
+use super::super::record::{Change, push_body, take, width};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -48,15 +48,6 @@ const TRAILER: usize = POSITION + 13;
 
 /// Approximate maximum size of a run in bytes. A run is completely in memory.
 const RUN_BYTES: usize = 1 << 20;
-
-/// A change of the filter.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Archived {
-    /// A fingerprint was let through, or added.
-    Through = 1,
-    /// A fingerprint was forgotten, to pass once more.
-    Forgotten = 2,
-}
 
 /// The two ends of a part.
 #[derive(Debug)]
@@ -100,7 +91,7 @@ impl Part {
     /// Calls `visit` with each change, in order.
     pub(super) fn read(
         &self,
-        visit: &mut impl FnMut(Archived, Fingerprint),
+        visit: &mut impl FnMut(Change, Fingerprint),
     ) -> Result<(), ReadError> {
         let mut body = Vec::new();
         let mut offset = FILE_HEADER as u64;
@@ -114,7 +105,7 @@ impl Part {
             }
             let mut rest = &body[..];
             for _ in 0..run.count {
-                visit(run.kind, take(run.width, &mut rest).ok_or_else(damaged)?);
+                visit(run.change, take(run.width, &mut rest).ok_or_else(damaged)?);
             }
             offset += (RUN + length) as u64;
         }
@@ -129,23 +120,23 @@ impl Part {
         read_exact_at(&*self.file, &mut head, offset)?;
         let Some(head) = checked(&head) else { return Ok(None) };
         let mut fields = Fields(head);
-        let kind = match fields.u8() {
-            1 => Archived::Through,
-            2 => Archived::Forgotten,
+        let change = match fields.u8() {
+            1 => Change::Add,
+            2 => Change::Forget,
             _ => return Ok(None),
         };
         let (width, count, length) = (fields.u8(), fields.u32(), fields.u32());
         if u64::from(length) > left {
             return Ok(None);
         }
-        let run = Run { kind, width, count, crc: fields.u32() };
+        let run = Run { change, width, count, crc: fields.u32() };
         Ok(Some((run, usize::try_from(length).map_err(io::Error::other)?)))
     }
 }
 
 #[derive(Debug)]
 struct Run {
-    kind: Archived,
+    change: Change,
     width: u8,
     count: u32,
     crc: u32,
@@ -155,7 +146,7 @@ struct Run {
 #[derive(Debug)]
 pub(super) struct PartWriter {
     file: Box<dyn DiskFile>,
-    kind: Archived,
+    change: Change,
     width: u8,
     count: u32,
     body: Vec<u8>,
@@ -167,19 +158,19 @@ impl PartWriter {
     pub(super) fn begin(begun: &Begun, name: &str, follows: Position) -> io::Result<Self> {
         let file = begun.dir.create(name)?;
         file.append(&file_header(MAGIC, FORMAT, begun.header.filter(), follows))?;
-        let (kind, width, count) = (Archived::Through, 20, 0);
-        Ok(Self { file, kind, width, count, body: Vec::new(), fingerprints: 0 })
+        let (change, width, count) = (Change::Add, 20, 0);
+        Ok(Self { file, change, width, count, body: Vec::new(), fingerprints: 0 })
     }
 
-    pub(super) fn push(&mut self, kind: Archived, fingerprint: &Fingerprint) -> io::Result<()> {
+    pub(super) fn push(&mut self, change: Change, fingerprint: &Fingerprint) -> io::Result<()> {
         let width = width(fingerprint);
-        if (kind, width) != (self.kind, self.width) || self.body.len() >= RUN_BYTES {
+        if (change, width) != (self.change, self.width) || self.body.len() >= RUN_BYTES {
             self.flush()?;
-            (self.kind, self.width) = (kind, width);
+            (self.change, self.width) = (change, width);
         }
         push_body(&mut self.body, fingerprint);
         self.count += 1;
-        self.fingerprints += u64::from(kind == Archived::Through);
+        self.fingerprints += u64::from(change == Change::Add);
         Ok(())
     }
 
@@ -189,7 +180,7 @@ impl PartWriter {
         }
         let length = u32::try_from(self.body.len()).map_err(io::Error::other)?;
         let mut run = Vec::with_capacity(RUN + self.body.len());
-        run.extend([self.kind as u8, self.width]);
+        run.extend([self.change as u8, self.width]);
         for field in [self.count, length, crc32c::crc32c(&self.body)] {
             run.extend(field.to_le_bytes());
         }

@@ -8,10 +8,10 @@ use super::super::damage::{Damage, ReadError};
 use super::super::error::RecoveryError;
 use super::super::history::Segments;
 use super::super::reader::AtRest;
+use super::super::record::Change;
 use super::super::recovery;
 use super::super::scan::Target;
-use super::part::{Archived, Part};
-use super::retire::kind;
+use super::part::Part;
 use super::standing::{Chain, start};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
@@ -38,12 +38,13 @@ impl AtRest {
     pub fn archive(&self, target: Target) -> Result<Archive<'_>, RecoveryError> {
         let begun = self.begun()?;
         let mut tombstones = HashMap::new();
-        let (lacks_before, damaged) = read(begun, target, &mut |kind, fingerprint| match kind {
-            Archived::Forgotten => drop(tombstones.insert(fingerprint, false)),
-            Archived::Through => {
-                tombstones.entry(fingerprint).and_modify(|is_through| *is_through = true);
-            }
-        })?;
+        let (lacks_before, damaged) =
+            read(begun, target, &mut |change, fingerprint| match change {
+                Change::Forget => drop(tombstones.insert(fingerprint, false)),
+                Change::Add => {
+                    tombstones.entry(fingerprint).and_modify(|is_through| *is_through = true);
+                }
+            })?;
         Ok(Archive { begun, target, lacks_before, damaged, tombstones })
     }
 }
@@ -69,8 +70,8 @@ impl Archive<'_> {
         mut visit: impl FnMut(&Fingerprint) -> ControlFlow<()>,
     ) -> Result<(), RecoveryError> {
         let (tombstones, mut flow) = (&mut self.tombstones, ControlFlow::Continue(()));
-        read(self.begun, self.target, &mut |kind, fingerprint| {
-            if kind == Archived::Forgotten || flow.is_break() {
+        read(self.begun, self.target, &mut |change, fingerprint| {
+            if change == Change::Forget || flow.is_break() {
                 return;
             }
             // A fingerprint that passed more than once is visited the first time.
@@ -88,7 +89,7 @@ impl Archive<'_> {
 fn read(
     begun: &Begun,
     target: Target,
-    visit: &mut impl FnMut(Archived, Fingerprint),
+    visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(Option<Position>, Vec<Damage>), RecoveryError> {
     let way = recovery::find(begun, target, |_| Ok(()))?;
     let (from, start) = (way.snapshot.first, start(begun)?);
@@ -111,7 +112,8 @@ fn read(
     }
     chain.begin(from, from.number == 0 || start == Some(from));
     way.replay_all(begun, |entry| {
-        entry.fingerprints().into_iter().for_each(|it| visit(kind(entry.head.kind), it));
+        let change = entry.head.kind.change();
+        entry.fingerprints().into_iter().for_each(|it| visit(change, it));
     })?;
     Ok((chain.lacks_before(), damaged))
 }
@@ -120,7 +122,7 @@ fn read_part(
     begun: &Begun,
     number: u64,
     chain: &mut Chain,
-    visit: &mut impl FnMut(Archived, Fingerprint),
+    visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(), ReadError> {
     let part = Part::open(begun, number)?;
     chain.begin(part.follows, part.is_first);
@@ -135,15 +137,15 @@ fn read_log(
     (number, start): (u64, Option<Position>),
     until: Position,
     chain: &mut Chain,
-    visit: &mut impl FnMut(Archived, Fingerprint),
+    visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(), ReadError> {
     let mut log = segments.open(number)?;
     chain.begin(log.follows(), number == 0 || start == Some(log.follows()));
     while log.position().number < until.number
         && let Some(entry) = log.next()?
     {
-        let kind = kind(entry.head.kind);
-        entry.fingerprints().into_iter().for_each(|it| visit(kind, it));
+        let change = entry.head.kind.change();
+        entry.fingerprints().into_iter().for_each(|it| visit(change, it));
     }
     chain.end(log.position());
     Ok(())

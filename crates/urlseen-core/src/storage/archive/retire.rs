@@ -6,9 +6,8 @@ use super::super::begun::Begun;
 use super::super::damage::sound;
 use super::super::dir::aside;
 use super::super::lock::{Shared, Turn};
-use super::super::record::Kind;
 use super::super::segment::Segment;
-use super::part::{Archived, PartWriter};
+use super::part::PartWriter;
 use crate::storage::head::Position;
 
 /// Replaces files of the log by parts, oldest first. After a failure, the next call replaces the
@@ -49,18 +48,10 @@ fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option
     let mut part = PartWriter::begin(begun, &aside(&name), follows)?;
     // After damage the part ends: the next file does not follow it, which shows as a gap.
     while let Some(Some(entry)) = sound(segment.next())? {
-        let kind = kind(entry.head.kind);
-        entry.fingerprints().iter().try_for_each(|it| part.push(kind, it))?;
+        let change = entry.head.kind.change();
+        entry.fingerprints().iter().try_for_each(|it| part.push(change, it))?;
     }
     let is_first = follows.number == 0 || start == Some(follows);
     part.finish(segment.position(), is_first)?;
     Ok(Some(name))
-}
-
-/// Returns the change that a record of the log makes.
-pub(super) fn kind(kind: Kind) -> Archived {
-    match kind {
-        Kind::Batch | Kind::Adds => Archived::Through,
-        Kind::Forgets => Archived::Forgotten,
-    }
 }

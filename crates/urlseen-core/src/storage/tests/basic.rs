@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use super::super::{Folder, Journal, OpenError, Record, RecoveryError, Retention, Target};
+use super::super::{Change, Folder, Journal, OpenError, Record, RecoveryError, Retention, Target};
 use super::filter::{Exact, Key, batch, fingerprints, head, shard_of, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
@@ -35,13 +35,15 @@ impl Journal {
 
     pub(super) fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
-        let at = group.append_adds(fingerprints)?;
+        group.change(Change::Add, fingerprints)?;
+        let at = group.position();
         group.finish().map(|_| at)
     }
 
     pub(super) fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
-        let at = group.append_forgets(fingerprints)?;
+        group.change(Change::Forget, fingerprints)?;
+        let at = group.position();
         group.finish().map(|_| at)
     }
 }

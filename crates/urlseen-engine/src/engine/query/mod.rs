@@ -11,11 +11,11 @@ use std::ops::Range;
 
 use tokio::sync::{mpsc, oneshot};
 
-use crate::engine::store::{Change, Storage};
+use crate::engine::store::Storage;
 use crate::engine::{Answer, Answers, Engine, Question, Wanted};
 use urlseen_core::filter::Fill;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::Position;
+use urlseen_core::storage::{Change, Position};
 
 pub use asked::Asked;
 use asked::Refused;

@@ -23,7 +23,7 @@ pub use thread::{Reach, Storage, Stored};
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
-    Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
+    Change, Checkpoint, FilterStorage, Finished, Folder, Head, StoragePolicy, StorageSpec,
 };
 
 /// Settings of a filter's storage.
@@ -36,15 +36,6 @@ pub struct Keeping {
     /// True to use a filter even if it lacks batches that Redis has. URLs of such batches are
     /// emitted again.
     pub emit_again: bool,
-}
-
-/// Change of one fingerprint that a query has asked for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
-    /// The fingerprint is seen from now on.
-    Add,
-    /// The fingerprint passes again.
-    Forget,
 }
 
 /// Storage of a filter that is in the memory of the engine's threads.
@@ -91,14 +82,11 @@ impl Store {
                     self.at = None;
                     group.append(batch.added())?;
                 }
-                Write::Keys(batch) => drop(group.append_adds(batch.added())?),
+                Write::Keys(batch) => group.change(Change::Add, batch.added())?,
                 Write::Changes(_, changes) => {
                     for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
                         let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();
-                        match run[0].0 {
-                            Change::Add => group.append_adds(&fingerprints)?,
-                            Change::Forget => group.append_forgets(&fingerprints)?,
-                        };
+                        group.change(run[0].0, &fingerprints)?;
                     }
                 }
             }

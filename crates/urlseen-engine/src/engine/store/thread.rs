@@ -9,12 +9,12 @@ use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout_at;
 
-use super::{Change, Footprint, Store, Write};
+use super::{Footprint, Store, Write};
 use crate::engine::asking::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Checkpoint, Finished, Moment, Position, Requests};
+use urlseen_core::storage::{Change, Checkpoint, Finished, Moment, Position, Requests};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
