@@ -20,11 +20,6 @@ impl dyn Disk {
         }
     }
 
-    /// Syncs the directory: its new, renamed and removed names survive a loss of power.
-    pub(super) fn sync(&self) -> io::Result<()> {
-        self.handle()?.sync()
-    }
-
     /// Reads all of a file; `None` if there is no such file.
     pub(super) fn read(&self, name: &str) -> io::Result<Option<Vec<u8>>> {
         match self.open(name) {

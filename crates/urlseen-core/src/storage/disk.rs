@@ -6,7 +6,7 @@ use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::requests::Requests;
 use crate::storage::descriptors;
@@ -40,13 +40,8 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file from the directory.
     fn remove(&self, name: &str) -> io::Result<()>;
-    /// Opens the directory. A sync through this handle needs no other file descriptor.
-    fn handle(&self) -> io::Result<Box<dyn DiskDir>>;
-}
-
-/// An open directory on a disk.
-pub(super) trait DiskDir: Debug + Send + Sync {
-    /// Syncs the directory: its new, renamed and removed names survive a loss of power.
+    /// Syncs the directory: its new, renamed and removed names survive a loss of power. The first
+    /// call opens the directory. Later calls need no other file descriptor.
     fn sync(&self) -> io::Result<()>;
 }
 
@@ -130,9 +125,11 @@ pub(super) fn read_exact_at(
 pub(super) struct RealDisk {
     path: PathBuf,
     requests: Requests,
+    /// The open directory, after the first sync.
+    handle: OnceLock<File>,
 }
 
-/// An open file of this machine, or the open directory.
+/// An open file of this machine.
 struct RealFile {
     file: File,
     path: PathBuf,
@@ -155,7 +152,8 @@ fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
 impl RealDisk {
     /// Names the directory `path`, which may not exist yet.
     pub(super) fn at(path: &Path) -> Arc<dyn Disk> {
-        Arc::new(Self { path: path.to_owned(), requests: Requests::default() })
+        let (requests, handle) = (Requests::default(), OnceLock::new());
+        Arc::new(Self { path: path.to_owned(), requests, handle })
     }
 
     fn opened(&self, options: &OpenOptions, verb: &str, name: &str) -> io::Result<Box<RealFile>> {
@@ -263,16 +261,14 @@ impl Disk for RealDisk {
         named(std::fs::remove_file(&path), "remove", &path)
     }
 
-    fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
-        let (path, requests) = (self.path.clone(), self.requests.clone());
-        let file = named(File::open(&path), "open", &path)?;
-        Ok(Box::new(RealFile { file, path, requests }))
-    }
-}
-
-impl DiskDir for RealFile {
     fn sync(&self) -> io::Result<()> {
-        named(self.file.sync_all(), "sync", &self.path)
+        let handle = if let Some(handle) = self.handle.get() {
+            handle
+        } else {
+            let opened = named(File::open(&self.path), "open", &self.path)?;
+            self.handle.get_or_init(|| opened)
+        };
+        named(handle.sync_all(), "sync", &self.path)
     }
 }
 

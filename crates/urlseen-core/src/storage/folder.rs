@@ -14,7 +14,6 @@
 
 use std::io;
 use std::path::Path;
-use std::sync::Arc;
 
 use super::ages;
 use super::archive;
@@ -29,7 +28,7 @@ use super::imports::{self, Checkpoint};
 use super::inspect::{self, Look};
 use super::journal::Journal;
 use super::lease;
-use super::lock::{Hold, Shared, Turn};
+use super::lock::{Hold, Tenure};
 use super::reader::{is_history, read_header};
 use super::rebase::Rebase;
 use super::recovery::{self, Recovered};
@@ -38,17 +37,16 @@ use super::restore::Restore;
 use super::scan::Target;
 use super::segment;
 use super::snapshot;
-use super::snapshot_writer::SnapshotWriter;
 use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
 use crate::storage::head::{Head, Position};
 
 /// Storage folder that this process has locked. No other process writes to the folder while this
-/// value, its [`Journal`] or its [`SnapshotWriter`] exists.
+/// value, its [`Journal`] or a writer of its snapshots exists.
 #[derive(Debug)]
 pub struct Folder {
     pub(super) dir: Dir,
-    shared: Arc<Shared>,
+    tenure: Tenure,
     begun: Option<Begun>,
     /// End of the log, and the file in which the log continues. `None` after a journal was opened
     /// there.
@@ -105,7 +103,7 @@ impl Folder {
         };
         let files = prepare().map_err(failed)?;
         let begun = read_header(&dir, &files)?;
-        Ok(Self { dir, shared: Arc::new(Shared::new(hold)), begun, stand: None })
+        Ok(Self { dir, tenure: Tenure::new(hold), begun, stand: None })
     }
 
     /// Returns the folder's path.
@@ -180,7 +178,7 @@ impl Folder {
     /// some files remain, and the caller must erase the folder again. Earlier journals and snapshot
     /// writers fail from now on.
     pub fn erase(&mut self) -> io::Result<()> {
-        self.shared.next_turn();
+        self.tenure.renew();
         self.stand = None;
         self.drop_history()?;
         for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
@@ -211,13 +209,13 @@ impl Folder {
     /// Returns the ids of the runs that may hold the crawl's lease, newest first. A copy of the
     /// folder has none.
     pub fn runs(&self) -> Vec<u64> {
-        lease::read(&self.dir, self.shared.hold.inode())
+        lease::read(&self.dir, self.tenure.hold.inode)
     }
 
     /// Records the ids of at most 64 runs, newest first. The ids are on the disk when the method
     /// returns.
     pub fn record_runs(&mut self, runs: &[u64]) -> io::Result<()> {
-        lease::write(&self.dir, self.shared.hold.inode(), runs)
+        lease::write(&self.dir, self.tenure.hold.inode, runs)
     }
 
     /// Returns the known checkpoints of imports into this filter.
@@ -252,7 +250,7 @@ impl Folder {
         target: Target,
         filter: &mut dyn Restore,
     ) -> Result<Recovered, RecoveryError> {
-        self.shared.next_turn();
+        self.tenure.renew();
         self.stand = None;
         let begun = self.begun.as_ref().ok_or(RecoveryError::Fresh)?;
         let (recovered, tail) = recovery::recover(begun, target, filter)?;
@@ -268,11 +266,10 @@ impl Folder {
     /// # Panics
     /// If the folder has no filter yet.
     pub fn rebase(&mut self, at: Head) -> io::Result<Rebase<'_>> {
-        self.shared.next_turn();
+        self.tenure.renew();
         self.stand = None;
-        let shared = self.shared();
         let begun = self.begun.as_ref().expect("the folder was begun");
-        Rebase::begin(begun, shared, &mut self.stand, at)
+        Rebase::begin(begun, &self.tenure, &mut self.stand, at)
     }
 
     /// Starts or stops archiving the files that are pruned from the log. Files that were pruned
@@ -307,11 +304,6 @@ impl Folder {
         Ok(usage)
     }
 
-    /// Returns the shared lock and the current turn, for a new writer.
-    fn shared(&self) -> (Arc<Shared>, Turn) {
-        (Arc::clone(&self.shared), *self.shared.turn())
-    }
-
     fn begun(&self) -> &Begun {
         self.begun.as_ref().expect("the folder was begun")
     }
@@ -324,24 +316,12 @@ impl Folder {
     pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
         match &self.stand {
             Some((at, tail)) if *at == position => {
-                let (tail, shared) = (tail.as_ref(), self.shared());
-                let journal = Journal::open(self.begun(), position, tail, fsync, shared)?;
+                let (begun, tail) = (self.begun(), tail.as_ref());
+                let journal = Journal::open(begun, position, tail, fsync, &self.tenure)?;
                 self.stand = None;
                 Ok(journal)
             }
             _ => Err(io::Error::other(format!("the log does not end at {position}"))),
         }
-    }
-
-    /// Begins a snapshot. The caller must roll the journal before it writes the first shard, so
-    /// that the older files of the log can be pruned.
-    ///
-    /// # Errors
-    /// If the disk fails, or another snapshot is still being written.
-    ///
-    /// # Panics
-    /// If the folder has no filter yet.
-    pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
-        SnapshotWriter::new(self.begun(), self.shared())
     }
 }

@@ -9,11 +9,12 @@ use super::cut::{self, Tail};
 use super::damage::sound;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
-use super::lock::{Shared, Turn, gone};
+use super::lock::{Tenure, gone};
 use super::record::{self, Change, Kind, encoded_len};
 use super::scan::{Scan, Target};
 use super::segment;
-use super::sync::{INTERVAL, LogHandle, Syncing, Unsynced};
+use super::snapshot_writer::SnapshotWriter;
+use super::sync::{INTERVAL, Syncing, Unsynced};
 use crate::filter::choice::Fsync;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
@@ -56,14 +57,13 @@ impl Record {
 #[derive(Debug)]
 pub struct Journal {
     begun: Begun,
-    shared: Arc<Shared>,
-    turn: Turn,
+    tenure: Tenure,
     fsync: Fsync,
     position: Position,
     /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
     tail: Tail,
-    unsynced: Arc<Unsynced>,
+    pub(super) unsynced: Arc<Unsynced>,
     /// Thread that syncs the log, if `fsync` is `Interval`. The thread ends with the journal.
     syncing: Option<Syncing>,
     buffer: Vec<u8>,
@@ -76,25 +76,21 @@ impl Journal {
         position: Position,
         tail: Option<&Tail>,
         fsync: Fsync,
-        (shared, turn): (Arc<Shared>, Turn),
+        tenure: &Tenure,
     ) -> io::Result<Self> {
         let (file, tail) = match tail {
             Some(tail) => (begun.dir.append(&tail.name)?.into(), tail.clone()),
             None => make(begun, position)?,
         };
-        let handle = begun.dir.handle()?;
-        let (hold, requests) = (Arc::clone(&shared), begun.dir.requests().clone());
-        let unsynced = Unsynced::new(handle, hold, requests, position.number, &file);
-        let unsynced = Arc::new(unsynced);
+        let unsynced = Unsynced::new(Arc::clone(&tenure.hold), position.number, &file);
         let mut journal = Self {
             begun: begun.clone(),
-            shared,
-            turn,
+            tenure: tenure.clone(),
             fsync,
             position,
             file,
             tail,
-            unsynced,
+            unsynced: Arc::new(unsynced),
             syncing: None,
             buffer: Vec::new(),
             bytes: 0,
@@ -116,9 +112,14 @@ impl Journal {
         self.position
     }
 
-    /// Returns a handle that syncs the log from other threads.
-    pub fn handle(&self) -> LogHandle {
-        LogHandle(Arc::clone(&self.unsynced))
+    /// Begins a snapshot. The caller must [roll](Journal::roll) the log before it writes the first
+    /// shard, so that the older files of the log can be pruned.
+    ///
+    /// # Errors
+    /// If the disk fails, another snapshot is still being written, or the filter was recovered
+    /// since the journal was made.
+    pub fn snapshot_writer(&self) -> io::Result<SnapshotWriter> {
+        SnapshotWriter::new(&self.begun, &self.tenure, &self.unsynced)
     }
 
     /// Returns the bytes written since the journal was opened.
@@ -159,34 +160,26 @@ impl Journal {
         Ok(())
     }
 
-    /// Syncs the log if `fsync` asks for that before each commit.
-    fn flush(&self) -> io::Result<()> {
-        if self.fsync == Fsync::Always { self.unsynced.sync() } else { Ok(()) }
-    }
-
     /// Fails if the log takes no more records.
     fn usable(&self) -> io::Result<()> {
         self.unsynced.check()?;
-        self.shared.still(self.turn).map(drop)
+        self.tenure.still().map(drop)
     }
 
     /// Fails if the log takes no more records, or the next start would not find them.
     pub fn check(&self) -> io::Result<()> {
         self.usable()?;
-        self.unsynced.poison_if(self.is_synced().and_then(|()| self.in_place()))
+        self.unsynced.poison_if(self.check_files())
     }
 
-    fn is_synced(&self) -> io::Result<()> {
+    /// Fails if the thread that syncs the log has ended, or the log is gone from the folder.
+    fn check_files(&self) -> io::Result<()> {
         if self.syncing.as_ref().is_some_and(Syncing::has_ended) {
             // In general a sync failed, and recorded the reason.
             self.unsynced.check()?;
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
-        Ok(())
-    }
-
-    fn in_place(&self) -> io::Result<()> {
-        self.shared.hold.check()?;
+        self.tenure.hold.check()?;
         if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.begun.dir, &self.tail.name)) }
     }
 
@@ -239,8 +232,8 @@ impl Journal {
 
     fn cut_beyond(&mut self, head: Head) -> io::Result<()> {
         // While this holds the turn, no snapshot drops files.
-        let shared = Arc::clone(&self.shared);
-        let _turn = shared.still(self.turn)?;
+        let tenure = self.tenure.clone();
+        let _turn = tenure.still()?;
         let segments = self.begun.segments()?;
         let failed = |error| match error {
             RecoveryError::Io(error) => error,
@@ -339,7 +332,9 @@ impl Group<'_> {
     /// # Errors
     /// If the disk fails.
     pub fn finish(self) -> io::Result<Vec<Record>> {
-        self.journal.flush()?;
+        if self.journal.fsync == Fsync::Always {
+            self.journal.unsynced.sync()?;
+        }
         Ok(self.records)
     }
 }

@@ -6,7 +6,6 @@
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -27,12 +26,17 @@ const TRIES: usize = 10;
 /// no filter yet.
 #[derive(Debug)]
 pub(super) struct Hold {
-    dir: Dir,
+    pub(super) dir: Dir,
     /// The locked file; it keeps the folder locked while it is open.
     lock: Box<dyn DiskFile>,
-    inode: u64,
+    /// Inode of the locked file. It distinguishes the file from its copies.
+    pub(super) inode: u64,
     /// Directories that were made, the innermost first.
     made: Vec<PathBuf>,
+    /// Number of recoveries, erasures and rebases so far.
+    turn: Mutex<u64>,
+    /// Token of which the writer of a snapshot has a clone.
+    writing: Arc<()>,
 }
 
 impl Hold {
@@ -45,7 +49,8 @@ impl Hold {
             match dir.lock(LOCK, Lock::Exclusive) {
                 Ok(Ok(lock)) => {
                     let inode = lock.inode()?;
-                    let hold = Self { dir: Dir::clone(dir), lock, inode, made };
+                    let (turn, writing) = (Mutex::default(), Arc::default());
+                    let hold = Self { dir: Dir::clone(dir), lock, inode, made, turn, writing };
                     if hold.is_in_place()? {
                         Holder::this().write(&*hold.lock)?;
                         return Ok(Ok(hold));
@@ -63,11 +68,6 @@ impl Hold {
             }
         }
         Err(io::Error::other("other processes keep removing it; start again after they have ended"))
-    }
-
-    /// Returns the inode. It distinguishes the lock file from its copies.
-    pub(super) fn inode(&self) -> u64 {
-        self.inode
     }
 
     /// Returns true if the folder still has the locked file.
@@ -96,62 +96,45 @@ impl Drop for Hold {
     }
 }
 
-/// State that a folder shares with its journals and snapshot writers.
-#[derive(Debug)]
-pub struct Shared {
-    pub(super) hold: Hold,
-    /// Number of recoveries, erasures and rebases so far.
-    turn: Mutex<Turn>,
-    /// True while a snapshot is being written.
-    is_writing: AtomicBool,
+/// Permission to write to a folder until its next recovery, erasure or rebase. Journals and snapshot
+/// writers have clones of their folder's tenure.
+#[derive(Debug, Clone)]
+pub(super) struct Tenure {
+    pub(super) hold: Arc<Hold>,
+    turn: u64,
 }
 
-/// Period between two recoveries.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Turn(u64);
-
-impl Shared {
+impl Tenure {
+    /// Begins the first tenure of a locked folder.
     pub(super) fn new(hold: Hold) -> Self {
-        Self { hold, turn: Mutex::new(Turn(0)), is_writing: AtomicBool::new(false) }
+        Self { hold: Arc::new(hold), turn: 0 }
     }
 
-    /// Returns the current turn, which lasts as long as the guard.
-    pub(super) fn turn(&self) -> MutexGuard<'_, Turn> {
-        self.turn.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Ends this tenure, so that all its clones fail from now on. Begins the next one.
+    pub(super) fn renew(&mut self) {
+        let mut turn = self.hold.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        *turn += 1;
+        self.turn = *turn;
     }
 
-    /// Fails if `turn` has ended. Otherwise the turn lasts as long as the guard.
-    pub(super) fn still(&self, turn: Turn) -> io::Result<MutexGuard<'_, Turn>> {
-        let current = self.turn();
-        if *current == turn {
-            return Ok(current);
+    /// Fails if the tenure has ended. Otherwise it lasts as long as the guard.
+    pub(super) fn still(&self) -> io::Result<MutexGuard<'_, u64>> {
+        let turn = self.hold.turn.lock().unwrap_or_else(PoisonError::into_inner);
+        if *turn == self.turn {
+            return Ok(turn);
         }
         Err(io::Error::other("the storage folder was recovered or replaced meanwhile"))
     }
 
-    /// Ends the turn: its journals and snapshot writers fail from now on.
-    pub(super) fn next_turn(&self) {
-        self.turn().0 += 1;
-    }
-}
-
-/// Guard of the only snapshot of a folder that is being written.
-#[derive(Debug)]
-pub(super) struct Writing(pub(super) Arc<Shared>);
-
-impl Writing {
-    /// Fails if another snapshot is being written.
-    pub(super) fn start(shared: Arc<Shared>) -> io::Result<Self> {
-        if shared.is_writing.swap(true, Ordering::AcqRel) {
+    /// Returns the token of the only snapshot that may be written while the token exists.
+    pub(super) fn snapshot_token(&self) -> io::Result<Arc<()>> {
+        let _turn = self.still()?;
+        let token = Arc::clone(&self.hold.writing);
+        // The lock of the folder has a clone, too.
+        if Arc::strong_count(&token) > 2 {
             return Err(io::Error::other("another snapshot is still being written"));
         }
-        Ok(Self(shared))
-    }
-}
-
-impl Drop for Writing {
-    fn drop(&mut self) {
-        self.0.is_writing.store(false, Ordering::Release);
+        Ok(token)
     }
 }
 

@@ -95,4 +95,3 @@ pub use restore::{Restore, Section};
 pub use scan::Target;
 pub use shards::ShardReader;
 pub use snapshot_writer::{Finished, SnapshotWriter};
-pub use sync::LogHandle;

@@ -7,12 +7,11 @@
 //! snapshot counts.
 
 use std::io;
-use std::sync::Arc;
 
 use super::archive;
 use super::begun::Begun;
 use super::cut::Stand;
-use super::lock::{Shared, Turn};
+use super::lock::Tenure;
 use super::record::HEAD;
 use super::segment;
 use super::snapshot::{self, Role, Sections, Snapshots};
@@ -25,29 +24,23 @@ use crate::storage::head::{Head, Position};
 pub struct Rebase<'a> {
     sections: Sections,
     begun: &'a Begun,
-    shared: (Arc<Shared>, Turn),
+    tenure: &'a Tenure,
     /// End of the folder's log. [`Rebase::finish`] sets it.
     stand: &'a mut Option<Stand>,
-    position: Position,
+    pub(super) position: Position,
 }
 
 impl<'a> Rebase<'a> {
     pub(super) fn begin(
         begun: &'a Begun,
-        shared: (Arc<Shared>, Turn),
+        tenure: &'a Tenure,
         stand: &'a mut Option<Stand>,
         at: Head,
     ) -> io::Result<Self> {
         let number = unused(begun)?;
         let sections = Sections::begin(begun, Role::Origin)?;
         let position = Position { number, head: at };
-        Ok(Self { sections, begun, shared, stand, position })
-    }
-
-    /// Returns the position of the filter.
-    #[cfg(test)]
-    pub(crate) fn position(&self) -> Position {
-        self.position
+        Ok(Self { sections, begun, tenure, stand, position })
     }
 
     /// Returns the shards to write, in order.
@@ -93,8 +86,7 @@ impl<'a> Rebase<'a> {
         let segments = self.begun.segments()?;
         let logs: Vec<_> = segments.iter().map(|(follows, _)| segment::name(follows)).collect();
         if is_archived {
-            let (shared, turn) = &self.shared;
-            archive::retire(self.begun, &logs, None, (shared, *turn))?;
+            archive::retire(self.begun, &logs, None, self.tenure)?;
         } else {
             logs.iter().try_for_each(|log| dir.remove(log))?;
             dir.sync()?;

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use super::archive;
 use super::begun::Begun;
 use super::clock::Moment;
-use super::lock::{Shared, Turn, Writing};
+use super::lock::Tenure;
 use super::prune::{self, Pruned, Retention};
 use super::snapshot::{Role, Sections, name};
-use super::sync::LogHandle;
+use super::sync::Unsynced;
 use crate::filter::{Blob, ShardId};
 use crate::storage::head::Position;
 
@@ -18,10 +18,11 @@ use crate::storage::head::Position;
 #[derive(Debug)]
 pub struct SnapshotWriter {
     sections: Sections,
-    // Dropped after `sections`, so that the unfinished file is removed first.
-    writing: Writing,
-    turn: Turn,
     begun: Begun,
+    tenure: Tenure,
+    log: Arc<Unsynced>,
+    /// Dropped after `sections`, so that the unfinished file is removed before another begins.
+    _token: Arc<()>,
 }
 
 /// Snapshot that was written completely.
@@ -38,10 +39,11 @@ pub struct Finished {
 }
 
 impl SnapshotWriter {
-    pub(super) fn new(begun: &Begun, (shared, turn): (Arc<Shared>, Turn)) -> io::Result<Self> {
-        let writing = Writing::start(shared)?;
+    pub(super) fn new(begun: &Begun, tenure: &Tenure, log: &Arc<Unsynced>) -> io::Result<Self> {
+        let token = tenure.snapshot_token()?;
         let sections = Sections::begin(begun, Role::Later)?;
-        Ok(Self { sections, writing, turn, begun: begun.clone() })
+        let (begun, tenure, log) = (begun.clone(), tenure.clone(), Arc::clone(log));
+        Ok(Self { sections, begun, tenure, log, _token: token })
     }
 
     /// Returns the shards to write, in order.
@@ -80,28 +82,26 @@ impl SnapshotWriter {
     ///
     /// # Panics
     /// If a shard was not written.
-    pub fn finish(self, log: &LogHandle, retention: &Retention) -> io::Result<Finished> {
-        self.finish_at(log, retention, Moment::now)
+    pub fn finish(self, retention: &Retention) -> io::Result<Finished> {
+        self.finish_at(retention, Moment::now)
     }
 
     /// Finishes the snapshot by another clock.
     pub(super) fn finish_at(
         mut self,
-        log: &LogHandle,
         retention: &Retention,
         now: impl FnOnce() -> Moment,
     ) -> io::Result<Finished> {
         let (last, bytes) = self.sections.seal()?;
-        log.sync_to(last.number)?;
-        let shared = &self.writing.0;
+        self.log.sync_to(last.number)?;
         let kept = {
             // No recovery can begin from here on.
-            let _turn = shared.still(self.turn)?;
+            let _turn = self.tenure.still()?;
             self.sections.put(last)?;
             prune::prune(&self.begun, retention, now())?
         };
         let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
-        archive::retire(&self.begun, &retiring, start, (shared, self.turn))?;
+        archive::retire(&self.begun, &retiring, start, &self.tenure)?;
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }
 }

@@ -7,32 +7,17 @@ use std::time::Duration;
 
 use crossbeam_channel::{RecvTimeoutError, Sender};
 
-use super::disk::{DiskDir, DiskFile};
-use super::lock::Shared;
-use super::requests::Requests;
+use super::disk::DiskFile;
+use super::lock::Hold;
 
 /// Time between two syncs at intervals.
 pub(super) const INTERVAL: Duration = Duration::from_secs(1);
-
-/// Handle with which other threads can sync the log. The handle permits no writes.
-#[derive(Debug, Clone)]
-pub struct LogHandle(pub(super) Arc<Unsynced>);
-
-impl LogHandle {
-    /// Syncs the log at least up to record `number`.
-    pub(crate) fn sync_to(&self, number: u64) -> io::Result<()> {
-        self.0.sync_to(number)
-    }
-}
 
 /// Files of a log that may not be synced yet. No thread holds the lock of `state` while the disk
 /// works.
 #[derive(Debug)]
 pub(super) struct Unsynced {
-    /// The directory, open as long as the log is, so that a sync needs no new file descriptor.
-    dir: Box<dyn DiskDir>,
-    shared: Arc<Shared>,
-    requests: Requests,
+    hold: Arc<Hold>,
     state: Mutex<State>,
     /// Locked while the disk works, so that one sync serves all threads that wait.
     turn: Mutex<()>,
@@ -55,19 +40,13 @@ struct State {
 
 impl Unsynced {
     /// Describes a log that is on the disk up to record `number` and continues in `file`.
-    pub(super) fn new(
-        dir: Box<dyn DiskDir>,
-        shared: Arc<Shared>,
-        requests: Requests,
-        number: u64,
-        file: &Arc<dyn DiskFile>,
-    ) -> Self {
+    pub(super) fn new(hold: Arc<Hold>, number: u64, file: &Arc<dyn DiskFile>) -> Self {
         let files = vec![Arc::clone(file)];
         // The file may be new, so the directory counts as not synced.
         let (made, made_synced) = (1, 0);
         let state = State { written: number, synced: number, files, made, made_synced };
         let (turn, failure) = (Mutex::default(), OnceLock::new());
-        Self { dir, shared, requests, state: Mutex::new(state), turn, failure }
+        Self { hold, state: Mutex::new(state), turn, failure }
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -129,7 +108,7 @@ impl Unsynced {
         if self.state().synced >= number {
             return Ok(());
         }
-        let _answer = self.requests.begin("a sync of the log");
+        let _answer = self.hold.dir.requests().begin("a sync of the log");
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         // The thread that had the turn before may have failed, or synced this record.
         self.check()?;
@@ -149,10 +128,10 @@ impl Unsynced {
         let work = || {
             files.iter().try_for_each(|file| file.sync())?;
             if made > made_synced {
-                self.dir.sync()?;
+                self.hold.dir.sync()?;
             }
             // Synced data counts only if the next start finds it.
-            self.shared.hold.check()
+            self.hold.check()
         };
         self.poison_if(work())?;
         let mut state = self.state();

@@ -5,7 +5,7 @@ use std::io;
 use super::super::begun::Begun;
 use super::super::damage::sound;
 use super::super::dir::aside;
-use super::super::lock::{Shared, Turn};
+use super::super::lock::Tenure;
 use super::super::segment::Segment;
 use super::part::PartWriter;
 use crate::storage::head::Position;
@@ -19,13 +19,13 @@ pub(in crate::storage) fn retire(
     begun: &Begun,
     logs: &[String],
     start: Option<Position>,
-    (shared, turn): (&Shared, Turn),
+    tenure: &Tenure,
 ) -> io::Result<()> {
     let dir = &begun.dir;
     for log in logs {
         let part = write(begun, log, start)?;
         // A recovery in the meantime may have used the number again.
-        let _turn = shared.still(turn)?;
+        let _turn = tenure.still()?;
         if let Some(part) = part {
             dir.replace(&part)?;
             dir.sync()?;

@@ -250,12 +250,11 @@ impl<F: LiveFilter> FilterStorage<F> {
     fn start_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         self.snapshot_at = self.journal()?.bytes() + self.every();
         // The writer comes first: if it cannot open its file, the log gets no new file.
-        let writer = self.folder.snapshot_writer()?;
         let journal = self.journal()?;
+        let writer = journal.snapshot_writer()?;
         journal.roll()?;
-        let log = journal.handle();
         let retention = Retention { horizon, horizon_bytes: self.policy.horizon_bytes };
-        self.snapshotting = Some(Snapshotting::begin(self.filter.clone(), writer, log, retention)?);
+        self.snapshotting = Some(Snapshotting::begin(self.filter.clone(), writer, retention)?);
         Ok(())
     }
 

@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 use super::LiveFilter;
 use crate::storage::prune::Retention;
 use crate::storage::snapshot_writer::{Finished, SnapshotWriter};
-use crate::storage::sync::LogHandle;
 
 /// Rest of the thread after each piece, as a multiple of the time for the piece. The rest keeps the
 /// filter fast during a snapshot.
@@ -57,7 +56,6 @@ impl Snapshotting {
     pub(super) fn begin(
         filter: impl LiveFilter,
         writer: SnapshotWriter,
-        log: LogHandle,
         retention: Retention,
     ) -> io::Result<Self> {
         let pace = Arc::new(AtomicU8::new(Pace::Easy as u8));
@@ -65,7 +63,7 @@ impl Snapshotting {
         let is_stepped = filter.is_stepped();
         let life = {
             let pace = Arc::clone(&pace);
-            move || write(&filter, writer, &log, &retention, &pace)
+            move || write(&filter, writer, &retention, &pace)
         };
         #[cfg(feature = "simulation")]
         if is_stepped {
@@ -117,7 +115,6 @@ impl Drop for Snapshotting {
 fn write(
     filter: &impl LiveFilter,
     mut writer: SnapshotWriter,
-    log: &LogHandle,
     retention: &Retention,
     pace: &AtomicU8,
 ) -> Ended {
@@ -141,7 +138,7 @@ fn write(
             return Ok(None);
         }
     }
-    writer.finish(log, retention).map(Some)
+    writer.finish(retention).map(Some)
 }
 
 /// Rests for a time, at most until the pace changes.

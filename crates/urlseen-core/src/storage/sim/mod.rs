@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::dir::Dir;
-use super::disk::{Busy, Disk, DiskDir, DiskFile, Entry, Lock, ReadFile};
+use super::disk::{Busy, Disk, DiskFile, Entry, Lock, ReadFile};
 use super::requests::Requests;
 use file::{Contents, SimFile};
 
@@ -322,13 +322,6 @@ impl Disk for SimDisk {
         Ok(())
     }
 
-    fn handle(&self) -> io::Result<Box<dyn DiskDir>> {
-        Ok(Box::new(self.clone()))
-    }
-}
-
-/// The only directory of the disk.
-impl DiskDir for SimDisk {
     fn sync(&self) -> io::Result<()> {
         let mut state = self.state();
         state.roomless()?;

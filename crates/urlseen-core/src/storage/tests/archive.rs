@@ -56,10 +56,10 @@ impl Crawl {
         let next = Position { number: number + 1, head: head(seq + 1, number) };
         self.journal.write(super::super::record::Kind::Batch, next, &[]).unwrap();
         self.journal.roll().unwrap();
-        let mut writer = self.folder.snapshot_writer().unwrap();
+        let mut writer = self.journal.snapshot_writer().unwrap();
         write_all(&mut writer, &self.keys, self.journal.position()).unwrap();
         let retention = Retention { horizon: None, horizon_bytes: 1 };
-        writer.finish(&self.journal.handle(), &retention).unwrap();
+        writer.finish(&retention).unwrap();
     }
 
     /// Returns the exported fingerprints, each once, and the position after which the export is

@@ -153,8 +153,8 @@ fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
     append(&mut journal, &[(1, 1), (200, 7)]);
     journal.roll().unwrap();
-    let mut writer = folder.snapshot_writer().unwrap();
-    assert!(folder.snapshot_writer().is_err(), "one at a time");
+    let mut writer = journal.snapshot_writer().unwrap();
+    assert!(journal.snapshot_writer().is_err(), "one at a time");
     let mut keys = BTreeSet::from([(1, 1), (200, 7)]);
     let mut at = journal.position();
     for shard in ShardId::all() {
@@ -164,7 +164,7 @@ fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
         }
         writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
     }
-    let finished = writer.finish(&journal.handle(), &keep_all()).unwrap();
+    let finished = writer.finish(&keep_all()).unwrap();
     assert_eq!(finished.name, format!("snapshot-{:020}", 2));
     assert_eq!(disk.files()[&finished.name].len() as u64, finished.bytes);
     assert_eq!((finished.pruned.len(), finished.cut_by_bytes), (0, false));
@@ -189,10 +189,10 @@ fn a_snapshot_from_before_a_recovery_is_refused() {
     let start = Position { number: 0, head: Head::START };
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
     let at = append(&mut journal, &[(1, 1)]);
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, &BTreeSet::from([(1, 1)]), at).unwrap();
     assert_eq!(recover(&mut folder, Target::At(Head::START)).0, start);
-    let refused = writer.finish(&journal.handle(), &keep_all()).unwrap_err();
+    let refused = writer.finish(&keep_all()).unwrap_err();
     assert!(refused.to_string().contains("recovered or replaced"), "{refused}");
     let refused = journal.append(&batch([])).unwrap_err();
     assert!(refused.to_string().contains("recovered or replaced"), "{refused}");

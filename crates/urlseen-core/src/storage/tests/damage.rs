@@ -246,10 +246,10 @@ fn damage_before_all_that_is_replayed_does_not_matter() {
     let mut journal = folder.journal(start, Fsync::Never).unwrap();
     append(&mut journal, &[(1, 1), (1, 2)]);
     let at = append(&mut journal, &[(2, 2)]);
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     let keys = BTreeSet::from([(1, 1), (1, 2), (2, 2)]);
     write_all(&mut writer, &keys, at).unwrap();
-    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    writer.finish(&keep_all()).unwrap();
     let last = append(&mut journal, &[(3, 3)]);
     drop((journal, folder));
     let name = segment::name(0);
@@ -322,14 +322,14 @@ fn a_snapshot_of_another_history_is_passed_over() {
         let start = Position { number: 0, head: Head::START };
         let mut journal = folder.journal(start, Fsync::Never).unwrap();
         let at = append(&mut journal, &keys[..1]);
-        let mut writer = folder.snapshot_writer().unwrap();
+        let mut writer = journal.snapshot_writer().unwrap();
         for shard in ShardId::all() {
             // The first shard may have the position from before they parted.
             let at = if from_start && shard.index() == 0 { start } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.write(shard, at, &saved, &mut || Ok(())).unwrap();
         }
-        writer.finish(&journal.handle(), &keep_all()).unwrap();
+        writer.finish(&keep_all()).unwrap();
         let last = append(&mut journal, &keys[1..]);
         drop((journal, folder));
         (disk, last.head)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use super::super::inspect::look_on;
 use super::super::record::Kind;
-use super::super::{Folder, Journal, RecoveryError, Retention, Target, snapshot};
+use super::super::{Journal, RecoveryError, Retention, Target, snapshot};
 use super::basic::{DIR, open, recover};
 use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::sim::SimDisk;
@@ -59,9 +59,9 @@ fn append(journal: &mut Journal, seq: u64) {
     journal.write(Kind::Batch, position, &keys).unwrap();
 }
 
-fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
+fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {
     journal.roll().unwrap();
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
     if journal.position().head.seq == 6 {
         for (shard, id) in FORGOTTEN {
@@ -69,7 +69,7 @@ fn take_snapshot(folder: &Folder, journal: &mut Journal, keys: &BTreeSet<Key>) {
         }
     }
     let retention = Retention { horizon: None, horizon_bytes: u64::MAX };
-    writer.finish(&journal.handle(), &retention).unwrap();
+    writer.finish(&retention).unwrap();
 }
 
 /// Writes batches 1 to 8 in four files. Adds follow batch 2, and adds and forgets follow batch 8.
@@ -90,7 +90,7 @@ pub(super) fn write() -> SimDisk {
                 journal.append_adds(&fingerprints(ADDS)).unwrap();
                 keys.extend(ADDS);
             }
-            3 | 6 => take_snapshot(&folder, &mut journal, &keys),
+            3 | 6 => take_snapshot(&mut journal, &keys),
             4 => journal.roll().unwrap(),
             _ => {}
         }

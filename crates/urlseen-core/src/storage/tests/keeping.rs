@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
-use super::super::{Finished, Folder, Journal, Moment, RecoveryError, Retention, Target};
+use super::super::{Finished, Journal, Moment, RecoveryError, Retention, Target};
 use super::basic::{DIR, append, begun, keep_all, open, recover};
 use super::filter::{Exact, Key, head, shard_of, write_all};
 use super::sim::{Fault, SimDisk};
@@ -19,26 +19,20 @@ fn at(boot: &'static str, seconds: u64) -> Moment {
     Moment::new(boot, Duration::from_secs(seconds))
 }
 
-fn snapshot(
-    folder: &Folder,
-    journal: &mut Journal,
-    keys: &BTreeSet<Key>,
-    retention: &Retention,
-) -> Finished {
-    snapshot_at(folder, journal, keys, retention, at("boot", 0))
+fn snapshot(journal: &mut Journal, keys: &BTreeSet<Key>, retention: &Retention) -> Finished {
+    snapshot_at(journal, keys, retention, at("boot", 0))
 }
 
 fn snapshot_at(
-    folder: &Folder,
     journal: &mut Journal,
     keys: &BTreeSet<Key>,
     retention: &Retention,
     now: Moment,
 ) -> Finished {
     journal.roll().unwrap();
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     write_all(&mut writer, keys, journal.position()).unwrap();
-    writer.finish_at(&journal.handle(), retention, || now).unwrap()
+    writer.finish_at(retention, || now).unwrap()
 }
 
 /// Runs a crawl of some batches, with a snapshot after each batch. Returns the result of each
@@ -50,7 +44,7 @@ fn crawl(disk: &SimDisk, batches: u8, retention: &Retention) -> (Vec<Finished>, 
     let finished = (0..batches).map(|n| {
         keys.insert((n, 5));
         heads.push(append(&mut journal, &[(n, 5)]).head);
-        snapshot(&folder, &mut journal, &keys, retention)
+        snapshot(&mut journal, &keys, retention)
     });
     let finished = finished.collect();
     (finished, heads)
@@ -164,7 +158,7 @@ fn a_damaged_snapshot_is_not_one_of_those_kept() {
     for n in 0..4 {
         keys.insert((n, 5));
         append(&mut journal, &[(n, 5)]);
-        let finished = snapshot(&folder, &mut journal, &keys, &retention);
+        let finished = snapshot(&mut journal, &keys, &retention);
         if n == 2 {
             let mut bytes = disk.files()[&finished.name].clone();
             *bytes.last_mut().unwrap() ^= 1;
@@ -233,7 +227,7 @@ fn what_a_rebase_had_no_time_to_drop_does_not_count() {
     for bit in 0..5 {
         append(&mut journal, &[(1, bit)]);
         keys.insert((1, bit));
-        snapshot(&folder, &mut journal, &keys, &keep_all());
+        snapshot(&mut journal, &keys, &keep_all());
     }
     drop((journal, folder));
     let mut folder = open(&disk);
@@ -298,7 +292,7 @@ fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
         heads.push(append(&mut journal, &[(n, 5)]).head);
         let horizon = now.before(Duration::from_secs(100));
         let retention = Retention { horizon, horizon_bytes: u64::MAX };
-        snapshot_at(&folder, &mut journal, &keys, &retention, now);
+        snapshot_at(&mut journal, &keys, &retention, now);
     }
     can_go_back_to(&disk, &heads).into_iter().filter(|can| *can).count()
 }

@@ -28,11 +28,11 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     let at = append(&mut journal, &keys[30..40]);
     journal.roll().unwrap();
     let filter = filter_of(&folder, &keys[..40]);
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     for shard in ShardId::all() {
         writer.write(shard, at, &*filter.save(shard, Vec::new()), &mut || Ok(())).unwrap();
     }
-    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    writer.finish(&keep_all()).unwrap();
     append(&mut journal, &keys[40..50]);
     append(&mut journal, &keys[50..]);
     (folder, journal, keys)

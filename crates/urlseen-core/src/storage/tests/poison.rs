@@ -15,14 +15,13 @@ const START: Position = Position { number: 0, head: Head::START };
 
 /// Checks that the log refuses every call, for this reason.
 fn refuses(journal: &mut Journal, reason: &str) {
-    let handle = journal.handle();
     for refused in [
         journal.append(&batch([(9, 9)])).unwrap_err(),
         journal.append_adds(&fingerprints([(9, 9)])).unwrap_err(),
         journal.roll().unwrap_err(),
         journal.cut(Head::START).unwrap_err(),
         journal.sync().unwrap_err(),
-        handle.sync_to(1).unwrap_err(),
+        journal.unsynced.sync_to(1).unwrap_err(),
     ] {
         let refused = refused.to_string();
         assert!(refused.contains(reason) && refused.contains("start again"), "{refused}");
@@ -84,16 +83,16 @@ fn a_snapshot_that_fails_leaves_the_log_at_work() {
             disk.fault_at(step, Fault::Full);
         }
         let write = || {
-            let mut writer = folder.snapshot_writer()?;
+            let mut writer = journal.snapshot_writer()?;
             write_all(&mut writer, &BTreeSet::from([(1, 1)]), at)?;
-            writer.finish(&journal.handle(), &keep_all())
+            writer.finish(&keep_all())
         };
         let is_written = write().is_ok();
         let steps = disk.steps() - before;
         disk.mend();
         assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "room was given back");
         let last = append(&mut journal, &[(2, 2)]);
-        assert!(folder.snapshot_writer().is_ok(), "another may be tried");
+        assert!(journal.snapshot_writer().is_ok(), "another may be tried");
         drop((journal, folder));
         let expected = (last, BTreeSet::from([(1, 1), (2, 2)]));
         assert_eq!(recover(&mut open(&disk), Target::Last), expected);
@@ -117,9 +116,9 @@ fn a_new_file_that_cannot_be_made_leaves_the_old_one() {
         disk.mend();
         let at = append(&mut journal, &[(2, 2)]);
         // The half-made file does not mislead a replay that starts after it.
-        let mut writer = folder.snapshot_writer().unwrap();
+        let mut writer = journal.snapshot_writer().unwrap();
         write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), at).unwrap();
-        let snapshot = writer.finish(&journal.handle(), &keep_all()).unwrap().name;
+        let snapshot = writer.finish(&keep_all()).unwrap().name;
         append(&mut journal, &[(3, 3)]);
         journal.roll().unwrap();
         let last = append(&mut journal, &[(4, 4)]);

@@ -32,9 +32,9 @@ fn a_folder_lives_on_a_real_disk() {
         let mut journal = folder.journal(START, fsync).unwrap();
         let first = append(&mut journal, &[(1, 1)]);
         journal.append_adds(&fingerprints([(2, 2)])).unwrap();
-        let mut writer = folder.snapshot_writer().unwrap();
+        let mut writer = journal.snapshot_writer().unwrap();
         write_all(&mut writer, &BTreeSet::from([(1, 1), (2, 2)]), first).unwrap();
-        writer.finish(&journal.handle(), &keep_all()).unwrap();
+        writer.finish(&keep_all()).unwrap();
         journal.roll().unwrap();
         append(&mut journal, &[(3, 3)]);
         journal.append_adds(&fingerprints([(4, 4)])).unwrap();
@@ -87,15 +87,14 @@ fn a_snapshot_is_taken_by_another_thread_while_the_log_goes_on() {
     let mut keys = BTreeSet::new();
     for bit in 0..20 {
         journal.roll().unwrap();
-        let mut writer = folder.snapshot_writer().unwrap();
-        let handle = journal.handle();
+        let mut writer = journal.snapshot_writer().unwrap();
         let (tell, told) = mpsc::channel::<(BTreeSet<_>, Position)>();
         let work = thread::spawn(move || {
             for shard in ShardId::all() {
                 let (keys, at) = told.recv().unwrap();
                 writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
             }
-            writer.finish(&handle, &keep_all()).unwrap()
+            writer.finish(&keep_all()).unwrap()
         });
         for shard in 0..=u8::MAX {
             journal.append(&batch([(shard, bit)])).unwrap();

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::super::inspect::look_on;
 use super::super::restore::{Restore, Section};
-use super::super::{AtRest, Folder, Journal, StorageSpec, Target};
+use super::super::{AtRest, Journal, StorageSpec, Target};
 use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
@@ -110,11 +110,11 @@ fn keys(batch: u8) -> Vec<Key> {
     (0..10).map(|bit| (batch, bit)).collect()
 }
 
-fn take_snapshot(folder: &Folder, journal: &mut Journal, filter: &Filter) {
+fn take_snapshot(journal: &mut Journal, filter: &Filter) {
     journal.roll().unwrap();
-    let mut writer = folder.snapshot_writer().unwrap();
+    let mut writer = journal.snapshot_writer().unwrap();
     writer.write(ShardId::WHOLE, journal.position(), filter, &mut || Ok(())).unwrap();
-    writer.finish(&journal.handle(), &keep_all()).unwrap();
+    writer.finish(&keep_all()).unwrap();
 }
 
 /// Writes batches 0 to 9 to the log. Takes snapshots after the batches 2 and 6, and logs adds after
@@ -135,7 +135,7 @@ fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
         }
         steps.push((at, with_adds));
         match batch {
-            2 | 6 => take_snapshot(&folder, &mut journal, &filter),
+            2 | 6 => take_snapshot(&mut journal, &filter),
             4 => {
                 journal.append_adds(&late).unwrap();
                 add(&mut filter, &late);

@@ -240,7 +240,7 @@ impl World {
 
     fn snapshot(&mut self, split: bool) -> std::io::Result<()> {
         self.journal_mut().roll()?;
-        let mut writer = self.folder.as_ref().expect("a folder").snapshot_writer()?;
+        let mut writer = self.journal_mut().snapshot_writer()?;
         let (mut keys, mut at) = self.filter();
         for shard in ShardId::all() {
             if split && shard.index() == 100 {
@@ -250,8 +250,7 @@ impl World {
             }
             writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(()))?;
         }
-        let handle = self.journal_mut().handle();
-        writer.finish_at(&handle, &self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
+        writer.finish_at(&self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
     }
 
     fn rebase(&mut self) -> std::io::Result<()> {
@@ -271,7 +270,7 @@ impl World {
         for shard in ShardId::all() {
             rebase.write(shard, &shard_of(&keys, shard))?;
         }
-        self.rebase = Some(Logged { head: at, number: rebase.position().number, keys });
+        self.rebase = Some(Logged { head: at, number: rebase.position.number, keys });
         let position = rebase.finish()?;
         self.rebased();
         self.journal = Some(self.folder.as_mut().expect("a folder").journal(position, self.fsync)?);
