@@ -9,9 +9,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{
-    Head, Look, Position, SegmentLook, SnapshotLook, Standing, StorageSpec, look,
-};
+use urlseen_core::storage::{Look, SegmentLook, SnapshotLook, Standing, StorageSpec, look};
 
 use super::super::rows::Rows;
 use super::super::{Outcome, shape};
@@ -79,10 +77,6 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
 
 fn to_json(look: &Look) -> Value {
     let Look { header, is_held, holder, snapshots, segments, archive, last, bytes, damages } = look;
-    let position = |position: &Position| {
-        let Position { number, head: Head { seq, commit_id } } = position;
-        json!({ "number": number, "seq": seq, "commit_id": commit_id.to_string() })
-    };
     let header = header.as_ref().map(|header| {
         let StorageSpec { crawl, filter } = header.spec();
         let parameters = &filter.parameters;
@@ -104,15 +98,8 @@ fn to_json(look: &Look) -> Value {
     });
     let snapshot = |it: &SnapshotLook| {
         json!({
-            "name": it.name, "bytes": it.bytes, "keys": it.keys, "first": position(&it.first),
-            "last": position(&it.last), "begun": time(it.begun), "finished": time(it.finished),
-        })
-    };
-    let segment = |it: &SegmentLook| {
-        json!({
-            "name": it.name, "bytes": it.bytes, "records": it.records,
-            "fingerprints": it.fingerprints, "follows": position(&it.follows),
-            "last": position(&it.last),
+            "name": it.name, "bytes": it.bytes, "keys": it.keys, "first": it.first,
+            "last": it.last, "begun": time(it.begun), "finished": time(it.finished),
         })
     };
     json!({
@@ -121,13 +108,9 @@ fn to_json(look: &Look) -> Value {
         "in_use": is_held,
         "holder": holder,
         "snapshots": snapshots.iter().map(snapshot).collect::<Vec<_>>(),
-        "log": segments.iter().map(segment).collect::<Vec<_>>(),
-        "archive": {
-            "is_on": archive.is_on, "parts": archive.parts, "bytes": archive.bytes,
-            "fingerprints": archive.fingerprints,
-            "lacks_before": archive.lacks_before.as_ref().map(position),
-        },
-        "last": last.as_ref().map(position),
+        "log": segments,
+        "archive": archive,
+        "last": last,
         "damages": damages.iter().map(ToString::to_string).collect::<Vec<_>>(),
     })
 }

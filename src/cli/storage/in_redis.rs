@@ -7,7 +7,6 @@ use crate::crawl::protocol::Protocol;
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::json;
 use urlseen_core::redis_filter::opening;
-use urlseen_core::storage::Head;
 use urlseen_engine::config::Config;
 
 use super::super::Outcome;
@@ -33,9 +32,6 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
     let (keys, error_rate) = (estimate.keys, estimate.error_rate);
     let [source, processing, sink, rejected] = lists;
     if as_json {
-        let head = head.map(
-            |Head { seq, commit_id }| json!({ "seq": seq, "commit_id": commit_id.to_string() }),
-        );
         let status = json!({
             "crawl": config.crawl.name,
             "redis": config.redis.url.to_string(),

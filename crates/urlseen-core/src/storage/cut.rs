@@ -48,11 +48,11 @@ pub(super) type Stand = (Position, Option<Tail>);
 
 /// Carries out the plan. Returns the end of the log, and the file that the log can continue in.
 pub(super) fn apply(
-    segments: &Segments,
+    segments: &Segments<'_>,
     plan: &Plan,
     snapshots: &[String],
 ) -> Result<Stand, RecoveryError> {
-    let dir = &segments.dir;
+    let dir = &segments.begun.dir;
     let mut end = plan.end;
     let mut tail = None;
     if let Some(place) = plan.place {
@@ -63,7 +63,7 @@ pub(super) fn apply(
         }
         tail = Some(Tail { name, len });
     }
-    for (file, _) in segments.iter().rev() {
+    for &file in segments.files.keys().rev() {
         let is_beyond = match plan.place {
             Some(place) => file > place.file,
             None => file >= plan.end.number,
@@ -80,10 +80,10 @@ pub(super) fn apply(
     drop(answer);
     // Even without a cut, the syncs are needed: an earlier process may have written the records
     // without a sync.
-    for (file, len) in segments.iter() {
+    for (&file, &len) in &segments.files {
         let Some(place) = plan.place.filter(|place| file <= place.file) else { continue };
-        let next = segments.iter().map(|(other, _)| other).find(|&other| other > file);
-        if next.is_some_and(|next| next <= plan.from.number) {
+        let next = segments.files.range(file + 1..).next();
+        if next.is_some_and(|(&next, _)| next <= plan.from.number) {
             continue;
         }
         let open = dir.append(&segment::name(file))?;
@@ -99,12 +99,12 @@ pub(super) fn apply(
 /// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds
 /// and forgets.
 fn rewrite(
-    segments: &Segments,
+    segments: &Segments<'_>,
     plan: &Plan,
     place: Place,
     name: &str,
 ) -> Result<(Position, u64), RecoveryError> {
-    let dir = &segments.dir;
+    let dir = &segments.begun.dir;
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
     let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));

@@ -35,7 +35,6 @@ use super::recovery::{self, Recovered};
 use super::requests::Requests;
 use super::restore::Restore;
 use super::scan::Target;
-use super::segment;
 use super::snapshot;
 use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
@@ -51,17 +50,6 @@ pub struct Folder {
     /// End of the log, and the file in which the log continues. `None` after a journal was opened
     /// there.
     stand: Option<Stand>,
-}
-
-/// Sizes of the files in a storage folder.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub struct Usage {
-    /// Number of snapshot files.
-    pub snapshots: u64,
-    /// Bytes of the log's files.
-    pub log_bytes: u64,
-    /// Bytes of the archive's files.
-    pub archive_bytes: u64,
 }
 
 impl Folder {
@@ -94,15 +82,12 @@ impl Folder {
         let failed = |reason| OpenError::Io { dir: path(), reason };
         let hold = Hold::take(&dir).map_err(failed)?;
         let hold = hold.map_err(|holder| OpenError::Locked { dir: path(), holder })?;
-        let prepare = || {
-            let mut files = dir.list()?;
-            for file in files.extract_if(.., |file| file.name.ends_with(ASIDE)) {
-                dir.remove(&file.name)?;
+        for file in dir.list().map_err(failed)? {
+            if file.name.ends_with(ASIDE) {
+                dir.remove(&file.name).map_err(failed)?;
             }
-            Ok(files)
-        };
-        let files = prepare().map_err(failed)?;
-        let begun = read_header(&dir, &files)?;
+        }
+        let begun = read_header(&dir)?;
         Ok(Self { dir, tenure: Tenure::new(hold), begun, stand: None })
     }
 
@@ -287,21 +272,6 @@ impl Folder {
     /// If the disk fails.
     pub fn archive(&self) -> io::Result<archive::Standing> {
         archive::standing(self.begun())
-    }
-
-    /// Returns the present sizes of the folder's files.
-    pub fn usage(&self) -> io::Result<Usage> {
-        let mut usage = Usage::default();
-        for file in self.dir.list()? {
-            usage.snapshots += u64::from(snapshot::seq(&file.name).is_some());
-            if segment::follows(&file.name).is_some() {
-                usage.log_bytes += file.len;
-            }
-            if archive::is_part(&file) {
-                usage.archive_bytes += file.len;
-            }
-        }
-        Ok(usage)
     }
 
     fn begun(&self) -> &Begun {

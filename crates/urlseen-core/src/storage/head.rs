@@ -2,13 +2,15 @@
 
 use std::fmt;
 
+use serde::Serialize;
+
 use crate::filter::id::RandomId;
 
 /// Number and id of a batch that is committed or will be committed.
 ///
 /// The number counts the batches of a history, and the id distinguishes histories. Two histories
 /// that parted after a restore may share a number, but never a number and an id.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// Number of batches committed since the crawl's state began.
     pub seq: u64,
@@ -21,11 +23,12 @@ pub struct Head {
 /// Records of every kind are numbered from 1; only batches change the head. So two positions may
 /// share a head and differ in the adds since. Of two positions in one history, the higher number is
 /// the later.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// Number of the last record; 0 before the first record.
     pub number: u64,
     /// The last batch at or before that record.
+    #[serde(flatten)]
     pub head: Head,
 }
 

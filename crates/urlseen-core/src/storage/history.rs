@@ -3,20 +3,18 @@
 use std::collections::BTreeMap;
 use std::io;
 
+use super::begun::Begun;
 use super::damage::{Damage, ReadError};
-use super::dir::Dir;
 use super::error::RecoveryError;
 use super::segment::{self, Entry, Segment};
 use crate::storage::head::{Head, Position};
 
 /// Files of the log, with their sizes.
 #[derive(Debug)]
-pub(super) struct Segments {
-    pub(super) dir: Dir,
-    /// Id of the filter that the files belong to.
-    filter: u64,
+pub(super) struct Segments<'a> {
+    pub(super) begun: &'a Begun,
     /// Size of each file, by the number that its first record follows.
-    files: BTreeMap<u64, u64>,
+    pub(super) files: BTreeMap<u64, u64>,
 }
 
 /// A place in a file of the log.
@@ -41,22 +39,16 @@ pub(super) struct Walk {
     pub(super) damage: Option<Damage>,
 }
 
-impl Segments {
-    pub(super) fn list(dir: &Dir, filter: u64) -> io::Result<Self> {
-        let files = dir.list()?.into_iter();
+impl<'a> Segments<'a> {
+    pub(super) fn list(begun: &'a Begun) -> io::Result<Self> {
+        let files = begun.dir.list()?.into_iter();
         let files = files.filter_map(|file| Some((segment::follows(&file.name)?, file.len)));
-        Ok(Self { dir: Dir::clone(dir), filter, files: files.collect() })
+        Ok(Self { begun, files: files.collect() })
     }
 
     /// Opens the file whose first record follows number `follows`.
     pub(super) fn open(&self, follows: u64) -> Result<Segment, ReadError> {
-        Segment::open(&self.dir, &segment::name(follows), self.filter)
-    }
-
-    /// Iterates over the files, oldest first: the number that the first record follows, and the
-    /// size.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, u64)> + Clone {
-        self.files.iter().map(|(&follows, &len)| (follows, len))
+        Segment::open(self.begun, &segment::name(follows))
     }
 
     /// Returns the damage if the log has a later file, so that the records after `number` are
@@ -87,15 +79,15 @@ impl Segments {
                 Ok(None) => None,
                 Err(error) => Some(damage(error)?),
             };
-            walk.end = segment.position();
-            walk.place = Some(Place { file, offset: segment.offset() });
+            walk.end = segment.position;
+            walk.place = Some(Place { file, offset: segment.offset });
             let next = walk.end.number;
             if next == file || !self.files.contains_key(&next) {
                 walk.damage = walk.damage.or_else(|| self.gap(next));
                 return Ok(walk);
             }
             let here = match self.open(next) {
-                Ok(other) if other.follows() == walk.end => {
+                Ok(other) if other.follows == walk.end => {
                     (file, segment) = (next, other);
                     continue;
                 }
@@ -128,7 +120,7 @@ impl Segments {
                 return Ok(None);
             }
         };
-        while segment.position().number < from.number {
+        while segment.position.number < from.number {
             match segment.skip() {
                 Ok(true) => {}
                 Ok(false) => {
@@ -146,8 +138,8 @@ impl Segments {
                 }
             }
         }
-        if segment.position() != from {
-            walk.other = Some(segment.position().head);
+        if segment.position != from {
+            walk.other = Some(segment.position.head);
             return Ok(None);
         }
         Ok(Some((file, segment)))

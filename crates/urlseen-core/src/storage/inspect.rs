@@ -3,15 +3,18 @@
 use std::io;
 use std::path::Path;
 
+use serde::Serialize;
+
 use super::archive::{self, Standing};
 use super::begun::Begun;
 use super::damage::{Damage, sound, sound_if_there};
 use super::dir::Dir;
-use super::disk::{Lock, RealDisk};
+use super::disk::RealDisk;
 use super::error::OpenError;
 use super::header::Header;
-use super::lock::{Holder, LOCK};
-use super::reader::read_header;
+use super::history::Segments;
+use super::lock::Holder;
+use super::reader::{AtRest, read_header};
 use super::record::Kind;
 use super::segment;
 use super::snapshot::{Snapshots, Summary};
@@ -65,7 +68,7 @@ pub struct SnapshotLook {
 }
 
 /// A file of the log in a folder.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct SegmentLook {
     /// Name of the log's file.
     pub name: String,
@@ -86,12 +89,10 @@ pub struct SegmentLook {
 /// # Errors
 /// If the disk fails, or the header cannot be read.
 pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
-    let dir = RealDisk::at(path);
     if !path.is_dir() {
         return Ok(None);
     }
-    let files = dir.list().map_err(|reason| OpenError::Io { dir: path.to_owned(), reason })?;
-    Ok(read_header(&dir, &files)?.map(|begun| begun.header))
+    Ok(read_header(&RealDisk::at(path))?.map(|begun| begun.header))
 }
 
 /// Reads the content of a folder. Writes nothing.
@@ -115,18 +116,13 @@ pub(super) fn look_on(dir: &Dir) -> Result<Look, OpenError> {
 
 fn look_once(dir: &Dir) -> Result<Look, OpenError> {
     let failed = |reason| OpenError::unreadable(dir.path(), reason);
-    let files = dir.list().map_err(failed)?;
-    let begun = read_header(dir, &files)?;
     // Releases the lock immediately, so that no other process finds the folder locked.
-    let busy = if files.iter().any(|file| file.name == LOCK) {
-        dir.lock(LOCK, Lock::Shared).map_err(failed)?.err()
-    } else {
-        None
-    };
+    let (AtRest { begun, .. }, beside) = AtRest::look(dir)?;
+    let files = dir.list().map_err(failed)?;
     let mut look = Look {
         header: None,
-        is_held: busy.is_some(),
-        holder: busy.and_then(|busy| Holder::read(&*busy.0)),
+        is_held: beside.is_some(),
+        holder: beside.and_then(|beside| beside.holder),
         snapshots: Vec::new(),
         segments: Vec::new(),
         archive: Standing::default(),
@@ -164,8 +160,8 @@ impl Look {
     }
 
     fn at_log(&mut self, begun: &Begun) -> io::Result<()> {
-        let segments = begun.segments()?;
-        for (file, _) in segments.iter() {
+        let segments = Segments::list(begun)?;
+        for &file in segments.files.keys() {
             let mut segment = match segments.open(file) {
                 Ok(segment) => segment,
                 Err(error) => {
@@ -181,11 +177,11 @@ impl Look {
             if let Err(error) = read {
                 self.damages.push(error.damage()?);
             }
-            let last = segment.position();
+            let last = segment.position;
             if self.last.is_none_or(|known| known.number < last.number) {
                 self.last = Some(last);
             }
-            let (name, bytes, follows) = (segment::name(file), segment.len(), segment.follows());
+            let (name, bytes, follows) = (segment::name(file), segment.len, segment.follows);
             let before = self.segments.last().map(|before| before.last);
             if before.is_some_and(|before| before != follows) {
                 let what = "the file does not follow the one before";
@@ -216,13 +212,11 @@ pub enum Named {
 /// If the disk fails, or the header cannot be read. Damage only ends the search in one file of the
 /// log.
 pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
-    let dir = RealDisk::at(path);
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
-    let files = dir.list().map_err(failed)?;
-    let Some(begun) = read_header(&dir, &files)? else { return Ok(None) };
+    let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
-    let segments = begun.segments().map_err(failed)?;
-    for (file, _) in segments.iter() {
+    let segments = Segments::list(&begun).map_err(failed)?;
+    for &file in segments.files.keys() {
         let Some(mut segment) = sound_if_there(segments.open(file)).map_err(failed)? else {
             continue;
         };

@@ -9,6 +9,7 @@ use super::cut::{self, Tail};
 use super::damage::sound;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
+use super::history::Segments;
 use super::lock::{Tenure, gone};
 use super::record::{self, Change, Kind, encoded_len};
 use super::scan::{Scan, Target};
@@ -224,23 +225,24 @@ impl Journal {
     pub fn cut(&mut self, head: Head) -> io::Result<Position> {
         self.usable()?;
         if self.position.head != head {
-            let result = self.cut_beyond(head);
-            self.unsynced.poison_if(result)?;
+            (self.position, self.tail, self.file) =
+                self.unsynced.poison_if(self.cut_beyond(head))?;
+            self.unsynced.cut(self.position.number, &self.file);
         }
         Ok(self.position)
     }
 
-    fn cut_beyond(&mut self, head: Head) -> io::Result<()> {
+    /// Cuts the files of the log. Returns its new end, and the file in which it continues.
+    fn cut_beyond(&self, head: Head) -> io::Result<(Position, Tail, Arc<dyn DiskFile>)> {
         // While this holds the turn, no snapshot drops files.
-        let tenure = self.tenure.clone();
-        let _turn = tenure.still()?;
-        let segments = self.begun.segments()?;
+        let _turn = self.tenure.still()?;
+        let segments = Segments::list(&self.begun)?;
         let failed = |error| match error {
             RecoveryError::Io(error) => error,
             other => io::Error::other(other),
         };
-        for (file, _) in segments.iter().rev() {
-            let Some(from) = sound(segments.open(file))?.map(|segment| segment.follows()) else {
+        for &file in segments.files.keys().rev() {
+            let Some(from) = sound(segments.open(file))?.map(|segment| segment.follows) else {
                 continue;
             };
             if from.head.seq > head.seq {
@@ -253,10 +255,8 @@ impl Journal {
             }
             let (position, tail) = cut::apply(&segments, &scan.plan, &[]).map_err(failed)?;
             let tail = tail.expect("the file that the walk began in");
-            self.file = self.begun.dir.append(&tail.name)?.into();
-            (self.tail, self.position) = (tail, position);
-            self.unsynced.cut(position.number, &self.file);
-            return Ok(());
+            let file = self.begun.dir.append(&tail.name)?;
+            return Ok((position, tail, file.into()));
         }
         Err(io::Error::other(format!(
             "the log cannot be cut to {head}: it does not have that batch"

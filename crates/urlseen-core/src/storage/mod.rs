@@ -77,7 +77,7 @@ pub(crate) use damage::Damage;
 pub use difference::Difference;
 pub use error::{OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
-pub use folder::{Folder, Usage};
+pub use folder::Folder;
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
 pub use imports::Checkpoint;

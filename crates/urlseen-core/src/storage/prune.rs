@@ -46,7 +46,7 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     let listed = Snapshots::list(begun)?;
     let all = &listed.sound;
     let files = dir.list()?;
-    let segments = begun.segments()?;
+    let segments = Segments::list(begun)?;
     // The limit does not apply to the archive.
     let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
     let has_archive = archive::is_on(dir)?;
@@ -96,12 +96,8 @@ fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
 
 /// Returns the files of the log that only have records up to `number`. The last file is never among
 /// them, because the log appends to it.
-fn covered(segments: &Segments, number: u64) -> Vec<String> {
-    let files = segments.iter().map(|(follows, _)| follows);
-    let next = files.clone().skip(1);
-    files
-        .zip(next)
-        .take_while(|&(_, next)| next <= number)
-        .map(|(follows, _)| segment::name(follows))
-        .collect()
+fn covered(segments: &Segments<'_>, number: u64) -> Vec<String> {
+    let files = segments.files.keys();
+    let covered = files.clone().zip(files.skip(1)).take_while(|&(_, &next)| next <= number);
+    covered.map(|(&follows, _)| segment::name(follows)).collect()
 }

@@ -20,7 +20,7 @@ use crate::fingerprint::Fingerprint;
 /// value exists.
 #[derive(Debug)]
 pub struct AtRest {
-    begun: Option<Begun>,
+    pub(super) begun: Option<Begun>,
     /// Locked file `lock`, which keeps writers out. A copy of a folder may lack this file, and has
     /// no writers.
     _lock: Option<Box<dyn DiskFile>>,
@@ -58,17 +58,16 @@ impl AtRest {
         Self::look(&RealDisk::at(path))
     }
 
-    fn look(dir: &Dir) -> Result<(Self, Option<Beside>), OpenError> {
+    pub(super) fn look(dir: &Dir) -> Result<(Self, Option<Beside>), OpenError> {
         let failed = |reason| OpenError::unreadable(dir.path(), reason);
-        let files = dir.list().map_err(failed)?;
         let (mut lock, mut beside) = (None, None);
-        if files.iter().any(|file| file.name == LOCK) {
+        if dir.inode(LOCK).map_err(failed)?.is_some() {
             match dir.lock(LOCK, Lock::Shared).map_err(failed)? {
                 Ok(file) => lock = Some(file),
                 Err(Busy(file)) => beside = Some(Beside { holder: Holder::read(&*file) }),
             }
         }
-        Ok((Self { begun: read_header(dir, &files)?, _lock: lock }, beside))
+        Ok((Self { begun: read_header(dir)?, _lock: lock }, beside))
     }
 
     /// Returns the header; `None` if the folder is new.
@@ -131,9 +130,11 @@ pub(super) fn is_history(file: &Entry) -> bool {
     snapshot::seq(&file.name).is_some() || segment::follows(&file.name).is_some()
 }
 
-/// Reads the header of a folder with these `files`. Returns `None` if the folder has no filter yet.
-pub(super) fn read_header(dir: &Dir, files: &[Entry]) -> Result<Option<Begun>, OpenError> {
+/// Reads the header of a folder. Returns `None` if the folder has no filter yet.
+pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
     let path = || dir.path().to_owned();
+    // Another process may begin the folder now: the header comes last.
+    let files = dir.list().map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
     let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
     if let Some(bytes) = bytes {
         return match Header::decode(&bytes) {

@@ -11,6 +11,7 @@ use std::io;
 use super::archive;
 use super::begun::Begun;
 use super::cut::Stand;
+use super::history::Segments;
 use super::lock::Tenure;
 use super::record::HEAD;
 use super::segment;
@@ -83,8 +84,8 @@ impl<'a> Rebase<'a> {
             }
         }
         dir.sync()?;
-        let segments = self.begun.segments()?;
-        let logs: Vec<_> = segments.iter().map(|(follows, _)| segment::name(follows)).collect();
+        let segments = Segments::list(self.begun)?;
+        let logs: Vec<_> = segments.files.keys().map(|&follows| segment::name(follows)).collect();
         if is_archived {
             archive::retire(self.begun, &logs, None, self.tenure)?;
         } else {
@@ -99,8 +100,9 @@ impl<'a> Rebase<'a> {
 /// Returns a number above that of every record and snapshot. A file cannot have more records than
 /// record heads fit into it.
 fn unused(begun: &Begun) -> io::Result<u64> {
-    let segments = begun.segments()?;
-    let records = segments.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));
+    let segments = Segments::list(begun)?;
+    let records =
+        segments.files.iter().map(|(follows, len)| follows.saturating_add(len / HEAD as u64));
     let snapshots = Snapshots::list(begun)?.sound;
     let snapshots = snapshots.iter().map(|snapshot| snapshot.last.number);
     Ok(records.chain(snapshots).max().unwrap_or(0).saturating_add(1))

@@ -16,7 +16,7 @@ use super::begun::Begun;
 use super::cut::{self, Tail};
 use super::damage::{Damage, ReadError, sound};
 use super::error::RecoveryError;
-use super::history::Walk;
+use super::history::{Segments, Walk};
 use super::record::Kind;
 use super::restore::Restore;
 use super::scan::{Scan, Target};
@@ -63,7 +63,7 @@ impl Way {
         begun: &Begun,
         mut visit: impl FnMut(&Entry<'_>),
     ) -> Result<Walk, RecoveryError> {
-        begun.segments()?.walk(self.snapshot.first, |_, entry| {
+        Segments::list(begun)?.walk(self.snapshot.first, |_, entry| {
             if entry.head.counts_at(self.head.seq) {
                 visit(entry);
             }
@@ -104,7 +104,7 @@ pub(super) fn find(
     target: Target,
     mut load: impl FnMut(&Summary) -> Result<(), ReadError>,
 ) -> Result<Way, RecoveryError> {
-    let segments = begun.segments()?;
+    let segments = Segments::list(begun)?;
     let all = Snapshots::list(begun)?;
     let mut damaged = all.damaged.clone();
     let mut obstacles = Obstacles::default();
@@ -220,7 +220,7 @@ pub(super) fn recover(
     let mut snapshots: Vec<String> = beyond.map(|other| other.name.clone()).collect();
     snapshots.extend(damaged.iter().map(|damage| damage.file.clone()));
     snapshots.extend(all.void);
-    let (position, tail) = cut::apply(&begun.segments()?, &scan.plan, &snapshots)?;
+    let (position, tail) = cut::apply(&Segments::list(begun)?, &scan.plan, &snapshots)?;
     damaged.extend(walk.damage);
     let recovered = Recovered {
         position,

@@ -34,7 +34,7 @@ pub(super) struct Scan {
 impl Scan {
     /// Follows the log from `from` to its end. Looks for `target`, and for the head at `number`.
     pub(super) fn new(
-        segments: &Segments,
+        segments: &Segments<'_>,
         from: Position,
         target: Target,
         number: u64,

@@ -19,8 +19,8 @@ use std::ops::Range;
 
 use memchr::memmem;
 
+use super::begun::Begun;
 use super::damage::{Damage, ReadError};
-use super::dir::Dir;
 use super::disk::{ReadFile, read_exact_at};
 use super::encoding::{FILE_HEADER, file_header, followed};
 use super::header::FORMAT;
@@ -58,13 +58,13 @@ pub(super) fn header(filter: u64, follows: Position) -> Vec<u8> {
 pub(super) struct Segment {
     name: String,
     file: Box<dyn ReadFile>,
-    len: u64,
+    pub(super) len: u64,
     /// Position that the file's first record follows.
-    follows: Position,
+    pub(super) follows: Position,
     /// Offset of the next record.
-    offset: u64,
-    /// Position that the next record follows.
-    position: Position,
+    pub(super) offset: u64,
+    /// Position of the last record that was read.
+    pub(super) position: Position,
     /// Bytes of the file, from `buffered` on.
     buffer: Vec<u8>,
     buffered: u64,
@@ -91,9 +91,9 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Opens the file called `name`. Its header must be of this filter.
-    pub(super) fn open(dir: &Dir, name: &str, filter: u64) -> Result<Self, ReadError> {
-        let file = dir.open(name)?;
+    /// Opens the file called `name`. Its header must be of the folder's filter.
+    pub(super) fn open(begun: &Begun, name: &str) -> Result<Self, ReadError> {
+        let file = begun.dir.open(name)?;
         let len = file.len()?;
         let damage = |what| Damage::new(name, 0, what);
         let mut header = [0; FILE_HEADER];
@@ -102,6 +102,7 @@ impl Segment {
         }
         read_exact_at(&*file, &mut header, 0)?;
         let other = "the file is not part of a log";
+        let filter = begun.header.filter();
         let position = followed(&header, MAGIC, FORMAT, filter, other).map_err(damage)?;
         if follows(name) != Some(position.number) {
             return Err(damage("the file was renamed").into());
@@ -116,26 +117,6 @@ impl Segment {
             buffer: Vec::new(),
             buffered: 0,
         })
-    }
-
-    /// Returns the position that the file's first record follows.
-    pub(super) fn follows(&self) -> Position {
-        self.follows
-    }
-
-    /// Returns the position of the last record that was read.
-    pub(super) fn position(&self) -> Position {
-        self.position
-    }
-
-    /// Returns the offset of the next record.
-    pub(super) fn offset(&self) -> u64 {
-        self.offset
-    }
-
-    /// Returns the bytes of the file.
-    pub(super) fn len(&self) -> u64 {
-        self.len
     }
 
     /// Reads the next record and checks its CRC, its position and its fingerprints. `None` at the

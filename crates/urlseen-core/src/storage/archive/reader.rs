@@ -94,14 +94,13 @@ fn read(
     let way = recovery::find(begun, target, |_| Ok(()))?;
     let (from, start) = (way.snapshot.first, start(begun)?);
     let (mut damaged, mut chain) = (Vec::new(), Chain::default());
-    let segments = begun.segments()?;
-    let logs: BTreeSet<u64> = segments.iter().map(|(follows, _)| follows).collect();
+    let segments = Segments::list(begun)?;
     let files = begun.dir.list()?;
     let parts = files.iter().filter_map(|file| super::follows(&file.name));
-    let numbers: BTreeSet<u64> = logs.iter().copied().chain(parts).collect();
+    let numbers: BTreeSet<u64> = segments.files.keys().copied().chain(parts).collect();
     let counts = |&&number: &&u64| start.is_none_or(|start| number >= start.number);
     for &number in numbers.range(..from.number).filter(counts) {
-        let read = if logs.contains(&number) {
+        let read = if segments.files.contains_key(&number) {
             read_log(&segments, (number, start), from, &mut chain, visit)
         } else {
             read_part(begun, number, &mut chain, visit)
@@ -115,7 +114,7 @@ fn read(
         let change = entry.head.kind.change();
         entry.fingerprints().into_iter().for_each(|it| visit(change, it));
     })?;
-    Ok((chain.lacks_before(), damaged))
+    Ok((chain.lacks_before, damaged))
 }
 
 fn read_part(
@@ -127,26 +126,26 @@ fn read_part(
     let part = Part::open(begun, number)?;
     chain.begin(part.follows, part.is_first);
     part.read(visit)?;
-    chain.end(part.last);
+    chain.end = Some(part.last);
     Ok(())
 }
 
 /// Reads a file of the log up to `until`; the file may continue after that.
 fn read_log(
-    segments: &Segments,
+    segments: &Segments<'_>,
     (number, start): (u64, Option<Position>),
     until: Position,
     chain: &mut Chain,
     visit: &mut impl FnMut(Change, Fingerprint),
 ) -> Result<(), ReadError> {
     let mut log = segments.open(number)?;
-    chain.begin(log.follows(), number == 0 || start == Some(log.follows()));
-    while log.position().number < until.number
+    chain.begin(log.follows, number == 0 || start == Some(log.follows));
+    while log.position.number < until.number
         && let Some(entry) = log.next()?
     {
         let change = entry.head.kind.change();
         entry.fingerprints().into_iter().for_each(|it| visit(change, it));
     }
-    chain.end(log.position());
+    chain.end = Some(log.position);
     Ok(())
 }

@@ -38,9 +38,8 @@ pub(in crate::storage) fn retire(
 /// Writes and syncs the part of a file of the log under a temporary name. Returns the final name.
 /// Returns `None` if no record of the file counts.
 fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option<String>> {
-    let segment = Segment::open(&begun.dir, log, begun.header.filter());
-    let Some(mut segment) = sound(segment)? else { return Ok(None) };
-    let follows = segment.follows();
+    let Some(mut segment) = sound(Segment::open(begun, log))? else { return Ok(None) };
+    let follows = segment.follows;
     if start.is_some_and(|start| follows.number < start.number) {
         return Ok(None);
     }
@@ -52,6 +51,6 @@ fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option
         entry.fingerprints().iter().try_for_each(|it| part.push(change, it))?;
     }
     let is_first = follows.number == 0 || start == Some(follows);
-    part.finish(segment.position(), is_first)?;
+    part.finish(segment.position, is_first)?;
     Ok(Some(name))
 }

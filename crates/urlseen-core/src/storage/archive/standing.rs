@@ -3,14 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
+use serde::Serialize;
+
 use super::super::begun::Begun;
 use super::super::damage::sound_if_there;
+use super::super::history::Segments;
 use super::super::snapshot::Snapshots;
 use super::part::Part;
 use crate::storage::head::Position;
 
 /// Extent of a folder's archive, and the gaps of archive and log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// True if files pruned from the log go to the archive.
     pub is_on: bool,
@@ -29,8 +32,9 @@ pub struct Standing {
 #[derive(Debug, Default)]
 pub(super) struct Chain {
     /// End of the file before.
-    end: Option<Position>,
-    lacks_before: Option<Position>,
+    pub(super) end: Option<Position>,
+    /// Position after which all files follow each other; `None` if all files do.
+    pub(super) lacks_before: Option<Position>,
 }
 
 impl Chain {
@@ -41,15 +45,6 @@ impl Chain {
         } else if self.end != Some(follows) {
             self.lacks_before = Some(follows);
         }
-    }
-
-    /// Notes the end of the file.
-    pub(super) fn end(&mut self, last: Position) {
-        self.end = Some(last);
-    }
-
-    pub(super) fn lacks_before(&self) -> Option<Position> {
-        self.lacks_before
     }
 }
 
@@ -70,29 +65,28 @@ pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
     let files = begun.dir.list()?;
     let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
     let parts: BTreeMap<u64, u64> = parts.collect();
-    let segments = begun.segments()?;
-    let logs: BTreeSet<u64> = segments.iter().map(|(follows, _)| follows).collect();
+    let segments = Segments::list(begun)?;
     let (start, mut chain) = (self::start(begun)?, Chain::default());
     let (mut fingerprints, mut is_after_log) = (0, false);
-    for number in &logs | &parts.keys().copied().collect() {
+    let numbers: BTreeSet<u64> = parts.keys().chain(segments.files.keys()).copied().collect();
+    for number in numbers {
         let part = || sound_if_there(Part::open(begun, number));
         let part = if parts.contains_key(&number) { part()? } else { None };
         fingerprints += part.as_ref().map_or(0, |part| part.fingerprints);
         if start.is_some_and(|start| number < start.number) {
             continue;
         }
-        if logs.contains(&number) {
+        if segments.files.contains_key(&number) {
             let Some(log) = sound_if_there(segments.open(number))? else { continue };
-            let follows = log.follows();
             // Records are not read: a file of the log counts as leading to the next one.
             if is_after_log {
-                chain.end(follows);
+                chain.end = Some(log.follows);
             }
-            chain.begin(follows, number == 0 || start == Some(follows));
+            chain.begin(log.follows, number == 0 || start == Some(log.follows));
             is_after_log = true;
         } else if let Some(part) = part {
             chain.begin(part.follows, part.is_first);
-            chain.end(part.last);
+            chain.end = Some(part.last);
             is_after_log = false;
         }
     }
@@ -101,6 +95,6 @@ pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
         parts: parts.len() as u64,
         bytes: parts.values().sum(),
         fingerprints,
-        lacks_before: chain.lacks_before(),
+        lacks_before: chain.lacks_before,
     })
 }

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use super::{FilterStorage, LiveFilter};
 use crate::filter::choice::Fsync;
-use crate::storage::folder::Usage;
 use crate::storage::journal::Journal;
+use crate::storage::{archive, segment, snapshot};
 
 /// Sizes and settings of the storage folder of a filter in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,8 +32,17 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Returns the sizes of the folder.
     pub fn footprint(&self) -> Footprint {
         // A folder that cannot be listed fails the next read or write, too.
-        let usage = self.folder.usage().unwrap_or_default();
-        let Usage { snapshots, log_bytes, archive_bytes } = usage;
+        let files = self.folder.dir.list().unwrap_or_default();
+        let (mut snapshots, mut log_bytes, mut archive_bytes) = (0, 0, 0);
+        for file in &files {
+            if snapshot::seq(&file.name).is_some() {
+                snapshots += 1;
+            } else if segment::follows(&file.name).is_some() {
+                log_bytes += file.len;
+            } else if archive::is_part(file) {
+                archive_bytes += file.len;
+            }
+        }
         let has_archive = self.archive.is_on || archive_bytes > 0;
         Footprint {
             dir: self.folder.dir().to_owned(),

@@ -60,7 +60,7 @@ impl Default for StoragePolicy {
 #[derive(Debug)]
 pub struct FilterStorage<F> {
     /// Dropped before all other fields.
-    snapshotting: Option<Snapshotting>,
+    snapshotting: Option<Snapshotting<F>>,
     folder: Folder,
     policy: StoragePolicy,
     filter: F,
@@ -270,7 +270,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.finish(finished)
     }
 
-    fn finish(&mut self, snapshotting: Snapshotting) -> Option<io::Result<Finished>> {
+    fn finish(&mut self, snapshotting: Snapshotting<F>) -> Option<io::Result<Finished>> {
         let finished = snapshotting.join().transpose()?;
         match &finished {
             Ok(_) => {

@@ -31,52 +31,41 @@ type Ended = io::Result<Option<Finished>>;
 
 /// Thread that copies the shards one by one and writes them.
 #[derive(Debug)]
-pub(super) struct Snapshotting {
+pub(super) struct Snapshotting<F> {
     pace: Arc<AtomicU8>,
     /// The thread; `None` once it is joined.
     thread: Option<JoinHandle<Ended>>,
     /// The work of the thread, in a simulation.
-    #[cfg(feature = "simulation")]
-    work: Option<Work>,
+    work: Option<Work<F>>,
 }
 
-/// Work that is done when its result is asked for.
-#[cfg(feature = "simulation")]
-struct Work(Box<dyn FnOnce() -> Ended + Send>);
-
-#[cfg(feature = "simulation")]
-impl std::fmt::Debug for Work {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Work")
-    }
+/// Work of the thread.
+#[derive(Debug)]
+struct Work<F> {
+    filter: F,
+    /// The writer has begun a file for the snapshot.
+    writer: SnapshotWriter,
+    retention: Retention,
+    pace: Arc<AtomicU8>,
 }
 
-impl Snapshotting {
+impl<F: LiveFilter> Snapshotting<F> {
     /// Starts the thread. `writer` must have begun a file for the snapshot.
     pub(super) fn begin(
-        filter: impl LiveFilter,
+        filter: F,
         writer: SnapshotWriter,
         retention: Retention,
     ) -> io::Result<Self> {
         let pace = Arc::new(AtomicU8::new(Pace::Easy as u8));
+        let work = Work { filter, writer, retention, pace: Arc::clone(&pace) };
         #[cfg(feature = "simulation")]
-        let is_stepped = filter.is_stepped();
-        let life = {
-            let pace = Arc::clone(&pace);
-            move || write(&filter, writer, &retention, &pace)
-        };
-        #[cfg(feature = "simulation")]
-        if is_stepped {
+        if work.filter.is_stepped() {
             pace.store(Pace::Hurry as u8, Ordering::Relaxed);
-            return Ok(Self { pace, thread: None, work: Some(Work(Box::new(life))) });
+            return Ok(Self { pace, thread: None, work: Some(work) });
         }
-        let thread = std::thread::Builder::new().name("snapshot".to_owned()).spawn(life)?;
-        Ok(Self {
-            pace,
-            thread: Some(thread),
-            #[cfg(feature = "simulation")]
-            work: None,
-        })
+        let thread = std::thread::Builder::new().name("snapshot".to_owned());
+        let thread = Some(thread.spawn(move || work.run())?);
+        Ok(Self { pace, thread, work: None })
     }
 
     /// Returns true if the thread has ended.
@@ -86,22 +75,23 @@ impl Snapshotting {
 
     /// Hurries the thread and waits for its end; returns `None` if the filter is gone.
     pub(super) fn join(mut self) -> Ended {
-        #[cfg(feature = "simulation")]
-        if let Some(Work(work)) = self.work.take() {
-            return work();
+        if let Some(work) = self.work.take() {
+            return work.run();
         }
         let thread = self.thread.take().expect("joined once");
         self.set(Pace::Hurry, &thread);
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the thread panicked")))
     }
+}
 
+impl<F> Snapshotting<F> {
     fn set(&self, pace: Pace, thread: &JoinHandle<Ended>) {
         self.pace.store(pace as u8, Ordering::Relaxed);
         thread.thread().unpark();
     }
 }
 
-impl Drop for Snapshotting {
+impl<F> Drop for Snapshotting<F> {
     /// Stops the thread between two pieces, and removes the unfinished file.
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
@@ -112,33 +102,31 @@ impl Drop for Snapshotting {
     }
 }
 
-fn write(
-    filter: &impl LiveFilter,
-    mut writer: SnapshotWriter,
-    retention: &Retention,
-    pace: &AtomicU8,
-) -> Ended {
-    let (mut buffer, mut begun) = (Vec::new(), Instant::now());
-    let mut pause = || {
-        rest(begun.elapsed() * REST, pace);
-        begun = Instant::now();
-        if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
-    };
-    for shard in writer.shards() {
-        let Some(copied) = filter.copy(shard, buffer) else { return Ok(None) };
-        let written = writer.write(shard, copied.at, &*copied.blob, &mut pause);
-        // No caller reads the result any more.
-        if is(Pace::Stop, pace) {
-            return Ok(None);
+impl<F: LiveFilter> Work<F> {
+    fn run(mut self) -> Ended {
+        let (mut buffer, mut begun) = (Vec::new(), Instant::now());
+        let pace = &self.pace;
+        let mut pause = || {
+            rest(begun.elapsed() * REST, pace);
+            begun = Instant::now();
+            if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
+        };
+        for shard in self.writer.shards() {
+            let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
+            let written = self.writer.write(shard, copied.at, &*copied.blob, &mut pause);
+            // No caller reads the result any more.
+            if is(Pace::Stop, pace) {
+                return Ok(None);
+            }
+            written?;
+            self.writer.tombstones(shard, &copied.tombstones);
+            buffer = copied.blob.into_buffer();
+            if pause().is_err() {
+                return Ok(None);
+            }
         }
-        written?;
-        writer.tombstones(shard, &copied.tombstones);
-        buffer = copied.blob.into_buffer();
-        if pause().is_err() {
-            return Ok(None);
-        }
+        self.writer.finish(&self.retention).map(Some)
     }
-    writer.finish(retention).map(Some)
 }
 
 /// Rests for a time, at most until the pace changes.
