@@ -48,7 +48,7 @@ fn folder(path: &Path) -> anyhow::Result<Operand> {
         anyhow::bail!("the storage folder {at} is new: it holds no filter");
     };
     if header.shards() == 1 {
-        let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.bytes);
+        let newest = look(path)?.snapshots.last().map_or(0, |snapshot| snapshot.summary.bytes);
         if let Some(available) = memory::available().filter(|it| it.bytes < newest) {
             anyhow::bail!(
                 "the filter in {at} takes {} of memory, and {} are available: a filter of its kind \

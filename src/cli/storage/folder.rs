@@ -9,7 +9,9 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Look, SegmentLook, SnapshotLook, Standing, StorageSpec, look};
+use urlseen_core::storage::{
+    Look, SegmentLook, SnapshotLook, Standing, StorageSpec, Summary, look,
+};
 
 use super::super::rows::Rows;
 use super::super::{Outcome, shape};
@@ -47,7 +49,8 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
     rows.row("computed", format!("as by {algorithm}, fragments {fragments}"))?;
-    for SnapshotLook { name, bytes, last, finished, keys, .. } in snapshots {
+    for SnapshotLook { summary, keys } in snapshots {
+        let Summary { name, bytes, last, finished, .. } = summary;
         let (size, keys, time) = (BinaryBytes(*bytes), HumanCount(*keys), time(*finished));
         rows.row("snapshot", format!("{name}: {size}, fingerprints: {keys}, {last}, {time}"))?;
     }
@@ -96,9 +99,9 @@ fn to_json(look: &Look) -> Value {
         }
         shown
     });
-    let snapshot = |it: &SnapshotLook| {
+    let snapshot = |SnapshotLook { summary: it, keys }: &SnapshotLook| {
         json!({
-            "name": it.name, "bytes": it.bytes, "keys": it.keys, "first": it.first,
+            "name": it.name, "bytes": it.bytes, "keys": keys, "first": it.first,
             "last": it.last, "begun": time(it.begun), "finished": time(it.finished),
         })
     };

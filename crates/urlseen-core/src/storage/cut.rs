@@ -36,17 +36,10 @@ pub(super) struct Plan {
     pub(super) keep_adds: bool,
 }
 
-/// File that the log continues in.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Tail {
-    pub(super) name: String,
-    pub(super) len: u64,
-}
+/// End of the log, and its place in the files. `None` if the log must continue in a new file.
+pub(super) type Stand = (Position, Option<Place>);
 
-/// End of the log, and the file in which the log can continue. `None` if the log needs a new file.
-pub(super) type Stand = (Position, Option<Tail>);
-
-/// Carries out the plan. Returns the end of the log, and the file that the log can continue in.
+/// Carries out the plan. Returns the end of the log and its place.
 pub(super) fn apply(
     segments: &Segments<'_>,
     plan: &Plan,
@@ -56,12 +49,12 @@ pub(super) fn apply(
     let mut end = plan.end;
     let mut tail = None;
     if let Some(place) = plan.place {
-        let name = segment::name(place.file);
-        let mut len = place.offset;
+        tail = Some(place);
         if plan.keep_adds {
-            (end, len) = rewrite(segments, plan, place, &name)?;
+            let offset;
+            (end, offset) = rewrite(segments, plan, place)?;
+            tail = Some(Place { offset, ..place });
         }
-        tail = Some(Tail { name, len });
     }
     for &file in segments.files.keys().rev() {
         let is_beyond = match plan.place {
@@ -102,9 +95,9 @@ fn rewrite(
     segments: &Segments<'_>,
     plan: &Plan,
     place: Place,
-    name: &str,
 ) -> Result<(Position, u64), RecoveryError> {
     let dir = &segments.begun.dir;
+    let name = &segment::name(place.file);
     let old = dir.open(name)?;
     let new = dir.create(&aside(name))?;
     let (mut offset, mut buffer) = (0, Vec::with_capacity(COPY));

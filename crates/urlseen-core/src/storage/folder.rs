@@ -47,8 +47,7 @@ pub struct Folder {
     pub(super) dir: Dir,
     tenure: Tenure,
     begun: Option<Begun>,
-    /// End of the log, and the file in which the log continues. `None` after a journal was opened
-    /// there.
+    /// End of the log. `None` until a recovery, and once a journal continues the log.
     stand: Option<Stand>,
 }
 
@@ -285,9 +284,8 @@ impl Folder {
     /// If the disk fails, or the log does not end at `position`.
     pub fn journal(&mut self, position: Position, fsync: Fsync) -> io::Result<Journal> {
         match &self.stand {
-            Some((at, tail)) if *at == position => {
-                let (begun, tail) = (self.begun(), tail.as_ref());
-                let journal = Journal::open(begun, position, tail, fsync, &self.tenure)?;
+            &Some((at, tail)) if at == position => {
+                let journal = Journal::open(self.begun(), position, tail, fsync, &self.tenure)?;
                 self.stand = None;
                 Ok(journal)
             }

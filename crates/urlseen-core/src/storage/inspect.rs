@@ -48,21 +48,11 @@ pub struct Look {
     pub damages: Vec<Damage>,
 }
 
-/// Description of a snapshot, from its header, its trailer and the heads of its shards.
+/// A snapshot in a folder.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SnapshotLook {
-    /// Name of the snapshot's file.
-    pub name: String,
-    /// Bytes of the snapshot's file.
-    pub bytes: u64,
-    /// The lowest position of any shard: replay starts there.
-    pub first: Position,
-    /// The highest position of any shard.
-    pub last: Position,
-    /// Time at which the snapshot was begun, in milliseconds since 1970.
-    pub begun: u64,
-    /// Time at which the snapshot was finished, in milliseconds since 1970.
-    pub finished: u64,
+    /// Header and trailer of the snapshot.
+    pub summary: Summary,
     /// Sum of the keys in all shards.
     pub keys: u64,
 }
@@ -152,9 +142,8 @@ impl Look {
             if let Err(error) = looked {
                 self.damages.push(error.damage()?);
             }
-            let Summary { name, bytes, first, last, begun, finished, .. } = summary;
-            self.last = Some(last);
-            self.snapshots.push(SnapshotLook { name, bytes, first, last, begun, finished, keys });
+            self.last = Some(summary.last);
+            self.snapshots.push(SnapshotLook { summary, keys });
         }
         Ok(())
     }

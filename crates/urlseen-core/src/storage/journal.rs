@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::begun::Begun;
-use super::cut::{self, Tail};
+use super::cut;
 use super::damage::sound;
 use super::disk::DiskFile;
 use super::error::RecoveryError;
-use super::history::Segments;
+use super::history::{Place, Segments};
 use super::lock::{Tenure, gone};
 use super::record::{self, Change, Kind, encoded_len};
 use super::scan::{Scan, Target};
@@ -63,7 +63,8 @@ pub struct Journal {
     position: Position,
     /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
-    tail: Tail,
+    /// End of the log in its files.
+    tail: Place,
     pub(super) unsynced: Arc<Unsynced>,
     /// Thread that syncs the log, if `fsync` is `Interval`. The thread ends with the journal.
     syncing: Option<Syncing>,
@@ -75,12 +76,12 @@ impl Journal {
     pub(super) fn open(
         begun: &Begun,
         position: Position,
-        tail: Option<&Tail>,
+        tail: Option<Place>,
         fsync: Fsync,
         tenure: &Tenure,
     ) -> io::Result<Self> {
         let (file, tail) = match tail {
-            Some(tail) => (begun.dir.append(&tail.name)?.into(), tail.clone()),
+            Some(tail) => (begun.dir.append(&segment::name(tail.file))?.into(), tail),
             None => make(begun, position)?,
         };
         let unsynced = Unsynced::new(Arc::clone(&tenure.hold), position.number, &file);
@@ -150,11 +151,11 @@ impl Journal {
         if let Err(error) = appended {
             self.unsynced.poison(&error);
             // A recovery would also cut off the failed record.
-            let _ = self.file.set_len(self.tail.len);
+            let _ = self.file.set_len(self.tail.offset);
             return Err(error);
         }
         let written = self.buffer.len() as u64;
-        self.tail.len += written;
+        self.tail.offset += written;
         self.bytes += written;
         self.position = next;
         self.unsynced.wrote(next.number);
@@ -181,7 +182,11 @@ impl Journal {
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
         self.tenure.hold.check()?;
-        if self.file.is_linked()? { Ok(()) } else { Err(gone(&self.begun.dir, &self.tail.name)) }
+        if self.file.is_linked()? {
+            Ok(())
+        } else {
+            Err(gone(&self.begun.dir, &segment::name(self.tail.file)))
+        }
     }
 
     /// Begins a new file, so that the earlier files can be dropped after a snapshot covers them.
@@ -191,7 +196,7 @@ impl Journal {
     /// If the disk cannot make a file. The log then continues in the old file.
     pub fn roll(&mut self) -> io::Result<()> {
         self.usable()?;
-        if self.tail.name == segment::name(self.position.number) {
+        if self.tail.file == self.position.number {
             return Ok(());
         }
         let _answer = self.begun.dir.requests().begin("a new file of the log");
@@ -233,7 +238,7 @@ impl Journal {
     }
 
     /// Cuts the files of the log. Returns its new end, and the file in which it continues.
-    fn cut_beyond(&self, head: Head) -> io::Result<(Position, Tail, Arc<dyn DiskFile>)> {
+    fn cut_beyond(&self, head: Head) -> io::Result<(Position, Place, Arc<dyn DiskFile>)> {
         // While this holds the turn, no snapshot drops files.
         let _turn = self.tenure.still()?;
         let segments = Segments::list(&self.begun)?;
@@ -255,7 +260,7 @@ impl Journal {
             }
             let (position, tail) = cut::apply(&segments, &scan.plan, &[]).map_err(failed)?;
             let tail = tail.expect("the file that the walk began in");
-            let file = self.begun.dir.append(&tail.name)?;
+            let file = self.begun.dir.append(&segment::name(tail.file))?;
             return Ok((position, tail, file.into()));
         }
         Err(io::Error::other(format!(
@@ -340,10 +345,9 @@ impl Group<'_> {
 }
 
 /// Makes the file whose first record follows `position`.
-fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Tail)> {
-    let name = segment::name(position.number);
+fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Place)> {
     let header = segment::header(begun.header.filter(), position);
-    let file = begun.dir.create(&name)?;
+    let file = begun.dir.create(&segment::name(position.number))?;
     file.append(&header)?;
-    Ok((file.into(), Tail { name, len: header.len() as u64 }))
+    Ok((file.into(), Place { file: position.number, offset: header.len() as u64 }))
 }

@@ -28,19 +28,21 @@ pub struct Retention {
 /// Result of pruning a folder.
 #[derive(Debug)]
 pub(super) struct Pruned {
-    /// Names of the dropped files, snapshots first.
+    /// Names of all files that are no longer needed, snapshots first.
     pub(super) files: Vec<String>,
     /// True if `horizon_bytes` forced the removal of snapshots that should stay.
     pub(super) cut_by_bytes: bool,
-    /// Files of the log to archive before their removal.
-    pub(super) retiring: Vec<String>,
+    /// Files of the log that are still to be removed.
+    pub(super) logs: Vec<String>,
+    /// True if the folder has an archive.
+    pub(super) is_archived: bool,
     /// Position at which the filter was last known to be empty.
     pub(super) start: Option<Position>,
 }
 
-/// Removes the snapshots that no recovery needs. Then removes the files of the log that end before
-/// the first position of the kept snapshots. In this order, no snapshot ever lacks its log on the
-/// disk. With an archive, the files of the log stay, and the result names them.
+/// Removes the snapshots that no recovery needs. The result names the files of the log that end
+/// before the first position of the kept snapshots. The caller [retires](archive::retire) these
+/// files. In this order, no snapshot ever lacks its log on the disk.
 pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Result<Pruned> {
     let dir = &begun.dir;
     let listed = Snapshots::list(begun)?;
@@ -49,8 +51,8 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     let segments = Segments::list(begun)?;
     // The limit does not apply to the archive.
     let total: u64 = files.iter().filter(|file| !archive::is_part(file)).map(|file| file.len).sum();
-    let has_archive = archive::is_on(dir)?;
-    let start = if has_archive { archive::start(begun)? } else { None };
+    let is_archived = archive::is_on(dir)?;
+    let start = if is_archived { archive::start(begun)? } else { None };
 
     let mut kept = needed(&ages::record(dir, all, now), retention.horizon);
     let mut cut_by_bytes = false;
@@ -75,13 +77,8 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     if !snapshots.is_empty() {
         dir.sync()?;
     }
-    let retiring = if has_archive { logs.clone() } else { Vec::new() };
-    if !has_archive && !logs.is_empty() {
-        logs.iter().try_for_each(|name| dir.remove(name))?;
-        dir.sync()?;
-    }
-    let pruned = snapshots.into_iter().chain(logs).collect();
-    Ok(Pruned { files: pruned, cut_by_bytes, retiring, start })
+    let files = snapshots.into_iter().chain(logs.iter().cloned()).collect();
+    Ok(Pruned { files, cut_by_bytes, logs, is_archived, start })
 }
 
 /// Selects the snapshots that are needed to go back to `horizon`, by their indexes in `ages`,

@@ -86,12 +86,7 @@ impl<'a> Rebase<'a> {
         dir.sync()?;
         let segments = Segments::list(self.begun)?;
         let logs: Vec<_> = segments.files.keys().map(|&follows| segment::name(follows)).collect();
-        if is_archived {
-            archive::retire(self.begun, &logs, None, self.tenure)?;
-        } else {
-            logs.iter().try_for_each(|log| dir.remove(log))?;
-            dir.sync()?;
-        }
+        archive::retire(self.begun, &logs, is_archived, None, self.tenure)?;
         *self.stand = Some((self.position, None));
         Ok(self.position)
     }

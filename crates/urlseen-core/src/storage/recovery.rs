@@ -13,10 +13,10 @@
 use std::io;
 
 use super::begun::Begun;
-use super::cut::{self, Tail};
+use super::cut;
 use super::damage::{Damage, ReadError, sound};
 use super::error::RecoveryError;
-use super::history::{Segments, Walk};
+use super::history::{Place, Segments, Walk};
 use super::record::Kind;
 use super::restore::Restore;
 use super::scan::{Scan, Target};
@@ -200,7 +200,7 @@ pub(super) fn recover(
     begun: &Begun,
     target: Target,
     filter: &mut dyn Restore,
-) -> Result<(Recovered, Option<Tail>), RecoveryError> {
+) -> Result<(Recovered, Option<Place>), RecoveryError> {
     let way = find(begun, target, |snapshot| {
         filter.clear();
         snapshot.load(begun, filter)

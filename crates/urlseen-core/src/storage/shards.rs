@@ -225,7 +225,7 @@ fn sections(
 ) -> Result<Vec<(Section, u64)>, ReadError> {
     let mut sections = Vec::with_capacity(begun.header.shards());
     snapshot.sections(begun, |section, body| {
-        sections.push((section, body.begin()));
+        sections.push((section, body.begin));
         if wanted(section.shard) {
             return body.check();
         }

@@ -100,8 +100,8 @@ impl SnapshotWriter {
             self.sections.put(last)?;
             prune::prune(&self.begun, retention, now())?
         };
-        let Pruned { files: pruned, cut_by_bytes, retiring, start } = kept;
-        archive::retire(&self.begun, &retiring, start, &self.tenure)?;
+        let Pruned { files: pruned, cut_by_bytes, logs, is_archived, start } = kept;
+        archive::retire(&self.begun, &logs, is_archived, start, &self.tenure)?;
         Ok(Finished { name: name(last.head.seq), bytes, pruned, cut_by_bytes })
     }
 }

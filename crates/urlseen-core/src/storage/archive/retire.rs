@@ -10,20 +10,21 @@ use super::super::segment::Segment;
 use super::part::PartWriter;
 use crate::storage::head::Position;
 
-/// Replaces files of the log by parts, oldest first. After a failure, the next call replaces the
-/// files that are left.
+/// Removes files of the log, oldest first. If `is_archived` is true, replaces them by parts. After
+/// a failure, the next call continues with the files that are left.
 ///
 /// No lock is held while a part is written, so the daemon continues to log batches. `start` is the
 /// position at which the filter was last known to be empty. Records before it no longer count.
 pub(in crate::storage) fn retire(
     begun: &Begun,
     logs: &[String],
+    is_archived: bool,
     start: Option<Position>,
     tenure: &Tenure,
 ) -> io::Result<()> {
     let dir = &begun.dir;
     for log in logs {
-        let part = write(begun, log, start)?;
+        let part = if is_archived { write(begun, log, start)? } else { None };
         // A recovery in the meantime may have used the number again.
         let _turn = tenure.still()?;
         if let Some(part) = part {

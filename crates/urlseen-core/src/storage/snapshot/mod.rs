@@ -46,7 +46,8 @@
 mod reader;
 mod sections;
 
-pub(super) use reader::{Body, Snapshots, Summary};
+pub use reader::Summary;
+pub(super) use reader::{Body, Snapshots};
 pub(super) use sections::{Role, Sections, empty};
 
 use super::encoding::POSITION;

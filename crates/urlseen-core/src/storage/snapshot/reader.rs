@@ -18,15 +18,21 @@ use crate::storage::head::Position;
 
 /// Header and trailer of a snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(in crate::storage) struct Summary {
-    pub(in crate::storage) name: String,
-    pub(in crate::storage) bytes: u64,
+pub struct Summary {
+    /// Name of the snapshot's file.
+    pub name: String,
+    /// Bytes of the snapshot's file.
+    pub bytes: u64,
     /// Offset at which the shards end.
-    pub(super) end: u64,
-    pub(in crate::storage) first: Position,
-    pub(in crate::storage) last: Position,
-    pub(in crate::storage) begun: u64,
-    pub(in crate::storage) finished: u64,
+    end: u64,
+    /// The lowest position of any shard: replay starts there.
+    pub first: Position,
+    /// The highest position of any shard.
+    pub last: Position,
+    /// Time at which the snapshot was begun, in milliseconds since 1970.
+    pub begun: u64,
+    /// Time at which the snapshot was finished, in milliseconds since 1970.
+    pub finished: u64,
     /// True if the history begins with this snapshot: nothing older counts.
     is_origin: bool,
 }
@@ -228,7 +234,8 @@ fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
 pub(in crate::storage) struct Body<'a> {
     name: &'a str,
     file: &'a dyn ReadFile,
-    begin: u64,
+    /// Offset of the body in the file.
+    pub(in crate::storage) begin: u64,
     len: u64,
     read: u64,
     crc: u32,
@@ -276,11 +283,6 @@ impl<'a> Body<'a> {
     /// Reads all of the body, and checks the CRC.
     pub(in crate::storage) fn check(self) -> Result<(), ReadError> {
         self.read_by(|body| io::copy(body, &mut io::sink()).map(drop))
-    }
-
-    /// Returns the offset of the body in the file.
-    pub(in crate::storage) fn begin(&self) -> u64 {
-        self.begin
     }
 }
 

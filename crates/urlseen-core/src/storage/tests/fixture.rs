@@ -159,9 +159,10 @@ fn what_was_written_then_is_read_as_it_was_meant() {
     assert_eq!(look.last, Some(Position { number: last, head: batch_head(8) }));
     let segments = look.segments.iter().map(|each| (each.follows.number, each.records));
     assert_eq!(segments.collect::<Vec<_>>(), [(0, 4), (4, 1), (5, 2), (7, last - 7)]);
-    let snapshots = look.snapshots.iter().map(|each| (each.last.number, each.keys / 2));
+    let snapshots = look.snapshots.iter().map(|each| (each.summary.last.number, each.keys / 2));
     assert_eq!(snapshots.collect::<Vec<_>>(), [(0, 0), (4, 22), (7, 34)]);
-    assert!(look.snapshots.iter().all(|each| each.begun <= each.finished && each.begun > 1 << 40));
+    let mut summaries = look.snapshots.iter().map(|each| &each.summary);
+    assert!(summaries.all(|it| it.begun <= it.finished && it.begun > 1 << 40));
     for seq in 0..=8 {
         let mut folder = open(&disk.after_kill());
         let (position, keys) = recover(&mut folder, Target::At(batch_head(seq)));

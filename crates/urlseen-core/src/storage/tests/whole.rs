@@ -176,7 +176,7 @@ fn a_folder_says_what_is_in_it() {
     let look = look_on(&disk.dir()).unwrap();
     assert_eq!(look.damages, []);
     assert_eq!(look.header.unwrap().spec().filter.parameters, Parameters::reserved(reservation()));
-    let counts = look.snapshots.iter().map(|each| (each.last, each.keys));
+    let counts = look.snapshots.iter().map(|each| (each.summary.last, each.keys));
     let (at, filter) = &steps[6];
     let found: Vec<_> = counts.collect();
     assert_eq!(found.len(), 3);

@@ -47,7 +47,11 @@ impl Local {
     /// The disk fails, or the filter has no folder.
     pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
         let unkept = || io::Error::other("the filter has no storage folder");
-        self.store.as_mut().ok_or_else(unkept)?.append(batch)
+        let store = self.store.as_mut().ok_or_else(unkept)?;
+        store.at = None;
+        let mut group = store.kept.journal()?.group();
+        group.append(batch.added())?;
+        Ok(batch.logged(&group.finish()?[0]))
     }
 
     /// Returns the progress of imports into the filter.
