@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-/// The first wait between two attempts, and the longest wait.
+/// First wait between two attempts, and longest wait.
 const FIRST: Duration = Duration::from_secs(1);
 const LONGEST: Duration = Duration::from_mins(1);
 

@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_filter_of_redisbloom_was_reserved_for_is_held_to_unless_it_was_imported() {
+    fn the_reservation_of_redisbloom_is_compared_unless_it_was_imported() {
         let header = Header::new(1, &made_for(reserved(1000, "1e-6", 2)));
         assert_eq!(header.differences(&made_for(reserved(1000, "1e-6", 2))), []);
         let wanted = made_for(reserved(1001, "1e-7", 4));
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn another_program_differs_in_its_rules() {
+    fn rules_of_another_program_are_differences() {
         let mut header = Header::new(1, &spec());
         header.rules =
             Rules { positions: "a".to_owned(), shards: "b".to_owned(), algorithm: "c".to_owned() };

@@ -33,8 +33,8 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Makes a file to append to, for this user alone; empties an existing file.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Opens a file and locks it until it is closed, without waiting. Makes a missing file, unless
-    /// the lock is shared. `Err` inside: another process has the lock.
+    /// Opens a file and locks it until it is closed, without waiting. Makes a missing file for an
+    /// exclusive lock. Returns `Ok(Err(Busy))` if another process has locked the file.
     fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
     /// Renames a file, and replaces a file of the new name.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
@@ -74,7 +74,7 @@ pub(super) struct Entry {
     pub(super) len: u64,
 }
 
-/// Processes that may lock a file in addition to this one.
+/// Kind of the lock on a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lock {
     /// No other process may lock the file.
@@ -83,7 +83,7 @@ pub(super) enum Lock {
     Shared,
 }
 
-/// File that another process has locked. Its content names that process.
+/// Open file that another process has locked. The content of the file names that process.
 #[derive(Debug)]
 pub(super) struct Busy(pub(super) Box<dyn DiskFile>);
 
@@ -142,7 +142,7 @@ impl Debug for RealFile {
     }
 }
 
-/// Adds the attempted operation to an error.
+/// Puts the attempted operation and the path before the text of an error.
 fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
     result.map_err(|error| {
         descriptors::explained(format_args!("cannot {verb} {}", path.display()), &error)

@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_head_reads_back_and_no_two_batches_share_an_id() {
+    fn a_head_is_read_back_and_each_batch_gets_another_id() {
         let head = Head::START.next();
         assert_eq!(head.seq, 1);
         assert_eq!(Head::parse(&head.seq.to_string(), &head.commit_id.to_string()), Some(head));

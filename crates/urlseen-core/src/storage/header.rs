@@ -267,7 +267,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_header_reads_back_and_no_bit_of_it_can_change() {
+    fn a_header_is_read_back_and_a_flipped_bit_is_noticed() {
         let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::imported()];
         for parameters in std::iter::once(spec().filter.parameters).chain(others) {
             let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters));
@@ -286,7 +286,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn another_format_is_told_from_damage() {
+    fn another_format_does_not_count_as_damage() {
         for other in [1, 3, 4, 6] {
             let text = String::from_utf8(Header::new(1, &spec()).encode()).unwrap();
             let text = text.replace(&format!("format = {FORMAT}"), &format!("format = {other}"));

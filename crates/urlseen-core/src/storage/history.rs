@@ -51,8 +51,8 @@ impl<'a> Segments<'a> {
         Segment::open(self.begun, &segment::name(follows))
     }
 
-    /// Returns the damage if the log has a later file, so that the records after `number` are
-    /// missing.
+    /// Returns a damage if the log has a file that begins after record `number`. Then the records
+    /// between are missing.
     fn gap(&self, number: u64) -> Option<Damage> {
         let (&follows, _) = self.files.range(number + 1..).next()?;
         let what = "the records before this file are missing";

@@ -1,4 +1,4 @@
-//! Log and its writer. The daemon logs every batch before it commits the batch.
+//! Log of a storage folder, and its writer. The daemon logs every batch before the commit.
 
 use std::io;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::storage::head::{Head, Position};
 /// a time into memory.
 const ADDS: usize = 1 << 20;
 
-/// Bytes of memory that stay allocated from one record to the next.
+/// Maximum size in bytes of the buffer that is kept from one record to the next.
 const BUFFER: usize = 8 << 20;
 
-/// Proof that the log has a batch, with the head of the batch. Only a log makes such proofs.
+/// Proof that a batch is in the log, with the position of the batch. Only the log makes proofs.
 #[derive(Debug)]
 pub struct Record {
     base: Head,
@@ -207,7 +207,7 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // A half-made file would stand in the way of the next file of the log.
+                // A replay from here on would read the half-made file, not the present one.
                 let removed = self.begun.dir.remove_if_there(&segment::name(self.position.number));
                 let _ = self.unsynced.poison_if(removed);
                 Err(error)
@@ -221,9 +221,9 @@ impl Journal {
         self.unsynced.sync()
     }
 
-    /// Drops the batches after `head`, which Redis does not know, and keeps the adds and forgets
-    /// among them. The next record follows `head`. The whole log is on the disk when the method
-    /// returns.
+    /// Drops the batches after `head`, which Redis does not know. Keeps the records of adds and
+    /// forgets after `head`. The next record follows `head`. The whole log is on the disk when the
+    /// method returns.
     ///
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.

@@ -22,8 +22,8 @@ pub(super) const LOCK: &str = "lock";
 /// Maximum number of attempts to make a folder that other processes remove.
 const TRIES: usize = 10;
 
-/// Lock of a storage folder. Dropping the lock removes a folder that was made for the lock and has
-/// no filter yet.
+/// Lock of a storage folder. If the folder was made for the lock and still has no filter, dropping
+/// the lock removes the folder.
 #[derive(Debug)]
 pub(super) struct Hold {
     pub(super) dir: Dir,
@@ -40,8 +40,8 @@ pub(super) struct Hold {
 }
 
 impl Hold {
-    /// Makes a missing folder, and takes its lock without waiting. `Err` inside: another process
-    /// has the lock. The holder is `None` if the file does not name it.
+    /// Makes a missing folder, and takes its lock without waiting. Returns `Ok(Err(holder))` if
+    /// another process has the lock. The holder is `None` if the file does not name the process.
     pub(super) fn take(dir: &Dir) -> io::Result<Result<Self, Option<Holder>>> {
         let mut made = Vec::new();
         for _ in 0..TRIES {
@@ -96,8 +96,8 @@ impl Drop for Hold {
     }
 }
 
-/// Permission to write to a folder until its next recovery, erasure or rebase. Journals and snapshot
-/// writers have clones of their folder's tenure.
+/// Permission to write to a folder until its next recovery, erasure or rebase. Journals and
+/// snapshot writers have clones of their folder's tenure.
 #[derive(Debug, Clone)]
 pub(super) struct Tenure {
     pub(super) hold: Arc<Hold>,

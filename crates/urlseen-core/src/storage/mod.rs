@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! open      folder                   to write, by the process that holds the lock
-//!           reader -> shards         to read, at rest or while that process writes
+//!           reader -> shards         to read, also while another process writes
 //!           inspect                  to list the content, for people
 //!
 //! keep      filter_storage -> live   folder, log and snapshots of a filter in use
@@ -10,15 +10,17 @@
 //! write     journal -> sync          appends and syncs every batch
 //!           snapshot_writer          writes the whole filter, then -> prune -> archive
 //!           rebase                   replaces all files with one snapshot
-//! recover   recovery -> scan -> cut  finds a snapshot and the log after it; deletes later data
+//! recover   recovery -> scan -> cut  finds a snapshot and the log after it; cuts off the rest
 //!           restore                  gives the recovered content to the filter
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot/                sections by shard
 //!           shards                   shard by shard, for readers
 //! archive   archive/                 fingerprints that pruning would lose
-//! header    header, difference: the spec of the filter, and the wanted one; begun: folder and
-//! header notes     ages, imports, lease -> note: small files; lock
+//! header    header, difference       spec of the filter, and comparison with a wanted spec
+//!           begun                    directory and header of a folder that has a filter
+//! notes     ages, imports, lease     small files, read and written by note
+//! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
 //!           dir -> requests -> disk -> descriptors; clock

@@ -244,7 +244,7 @@ mod tests {
     }
 
     #[test]
-    fn a_record_reads_back() {
+    fn a_record_is_read_back() {
         let bytes = encoded();
         let (head, body) = bytes.split_first_chunk().unwrap();
         let head = RecordHead::decode(head).unwrap();
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn every_flipped_bit_of_a_record_is_found() {
+    fn every_flipped_bit_of_a_record_is_noticed() {
         let good = encoded();
         for bit in 0..8 * good.len() {
             let mut bytes = good.clone();
@@ -312,7 +312,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_the_count_of_fingerprints_is_refused() {
+    fn a_body_with_another_count_of_fingerprints_is_refused() {
         let bytes = encoded();
         let body = &bytes[HEAD..];
         assert_eq!(decode(body, 4, drop), None);

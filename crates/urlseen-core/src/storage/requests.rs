@@ -103,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_oldest_request_that_waits_is_told() {
+    fn oldest_returns_the_request_that_has_waited_longest() {
         let requests = Requests::default();
         assert_eq!(requests.oldest(), None);
         let first = requests.begin("one");

@@ -19,7 +19,7 @@ pub enum Target {
 #[derive(Debug)]
 pub(super) struct Scan {
     pub(super) walk: Walk,
-    /// Head that the log has at the requested number.
+    /// Head of the record with the requested number.
     pub(super) at_number: Option<Head>,
     /// True if the log leads to the target.
     pub(super) is_reached: bool,

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! Its name is `log-` and the number of its first record in 20 digits, so that names sort as the
-//! records do. The log continues after record N in the file `log-<N + 1>`, if its header has that
-//! number, too. Any other file is left from an interrupted cut.
+//! records do. After record N, the log continues in the file `log-<N + 1>`, if the header of that
+//! file has the position of record N. Any other file is left from an interrupted cut.
 
 use std::io;
 use std::ops::Range;
@@ -82,7 +82,7 @@ pub(super) struct Entry<'a> {
 impl Entry<'_> {
     /// Reads the fingerprints of the record.
     pub(super) fn fingerprints(&self) -> Vec<Fingerprint> {
-        // At most as many as the body has bytes; `next` has checked that.
+        // `next` has checked that the body has so many fingerprints.
         let mut all = Vec::with_capacity(self.head.count as usize);
         record::decode(self.body, self.head.count, |fingerprint| all.push(fingerprint))
             .expect("was looked through when it was read");
@@ -166,7 +166,7 @@ impl Segment {
             let bytes = self.fill(start, left.min(READ))?;
             let (from, window) = (bytes.start, &self.buffer[bytes]);
             for at in finder.find_iter(window) {
-                // The kind comes before the number.
+                // The record begins with its kind, one byte before the number.
                 let Some(at) = at.checked_sub(1) else { continue };
                 let Some(head) = window[at..].first_chunk() else { break };
                 if RecordHead::decode(head).is_ok_and(|head| head.follows(before)) {

@@ -1,4 +1,4 @@
-//! Syncs of the log: before each commit, each second, or for a snapshot.
+//! Syncs of the log before each commit, each second, or at the end of a snapshot.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -84,10 +84,11 @@ impl Unsynced {
         state.made += 1;
     }
 
-    /// Notes that the records after `number` were cut off, on the disk, and that the log continues
-    /// in `file`.
+    /// Notes that the disk has no records after `number` any more, and that the log continues in
+    /// `file`.
     pub(super) fn cut(&self, number: u64, file: &Arc<dyn DiskFile>) {
-        // A sync under way would take the cut records for the ones written later.
+        // Otherwise a running sync would count new records as synced: they get the numbers of the
+        // records that were cut off.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
         state.written = number;

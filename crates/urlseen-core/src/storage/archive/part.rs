@@ -49,7 +49,7 @@ const TRAILER: usize = POSITION + 13;
 /// Approximate maximum size of a run in bytes. A run is completely in memory.
 const RUN_BYTES: usize = 1 << 20;
 
-/// The two ends of a part.
+/// A part of the archive, with the data from its header and its trailer.
 #[derive(Debug)]
 pub struct Part {
     name: String,

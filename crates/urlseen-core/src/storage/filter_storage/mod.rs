@@ -27,11 +27,12 @@ use crate::filter::id::RandomId;
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 
-/// Share of the filter's size by which the log grows at least before a snapshot. A larger share
-/// would make starts replay long logs; a smaller one would write large snapshots for few keys.
+/// Before a snapshot, the log grows by at least the filter's size divided by this number. With a
+/// smaller number, starts would replay long logs. With a larger one, large snapshots would be
+/// written for few keys.
 const SHARE: u64 = 8;
 
-/// Bytes that a fingerprint usually takes in the log.
+/// Usual number of bytes of a fingerprint in the log.
 const LOGGED: u64 = 21;
 
 /// Syncs, snapshots and archive of a filter's storage.
@@ -140,7 +141,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
         self.snapshotting = None;
         self.drop_journal();
-        // Before anything is pruned.
+        // A snapshot prunes the log, so the setting comes first.
         if let Some(archive) = self.policy.archive {
             self.folder.keep_archive(archive)?;
         }

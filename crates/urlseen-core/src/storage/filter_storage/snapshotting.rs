@@ -10,8 +10,8 @@ use super::LiveFilter;
 use crate::storage::prune::Retention;
 use crate::storage::snapshot_writer::{Finished, SnapshotWriter};
 
-/// Rest of the thread after each piece, as a multiple of the time for the piece. The rest keeps the
-/// filter fast during a snapshot.
+/// Time that the thread rests after each piece, as a multiple of the time that the piece took. The
+/// rest keeps the filter fast during a snapshot.
 const REST: u32 = 9;
 
 /// Pace of the snapshot's thread.
@@ -29,17 +29,17 @@ enum Pace {
 /// Result of a snapshot's thread; `None` if the filter is gone.
 type Ended = io::Result<Option<Finished>>;
 
-/// Thread that copies the shards one by one and writes them.
+/// Snapshot under way: a thread copies the shards one by one and writes them.
 #[derive(Debug)]
 pub(super) struct Snapshotting<F> {
     pace: Arc<AtomicU8>,
     /// The thread; `None` once it is joined.
     thread: Option<JoinHandle<Ended>>,
-    /// The work of the thread, in a simulation.
+    /// In a simulation, the work instead of the thread.
     work: Option<Work<F>>,
 }
 
-/// Work of the thread.
+/// Work of the snapshot's thread.
 #[derive(Debug)]
 struct Work<F> {
     filter: F,

@@ -33,7 +33,7 @@ impl Contents {
         let (now, then) = (&self.bytes, &self.durable);
         let same = now.iter().zip(then).take_while(|(a, b)| a == b).count();
         let (short, long) = (now.len().min(then.len()), now.len().max(then.len()));
-        // No write is in place: differences are appended or cut.
+        // No write changes bytes in place, so the two versions differ only at the end.
         let len = match below(3) {
             0 => then.len(),
             1 => now.len(),
@@ -59,7 +59,7 @@ impl ReadFile for SimFile {
         let state = self.disk.state();
         let bytes = &state.files[&self.inode].bytes;
         let rest = &bytes[bytes.len().min(usize::try_from(offset).expect(SMALL))..];
-        // A long read never returns all requested bytes.
+        // Reads at most 3000 bytes, so that callers must read repeatedly.
         let len = rest.len().min(buffer.len()).min(3000);
         buffer[..len].copy_from_slice(&rest[..len]);
         Ok(len)

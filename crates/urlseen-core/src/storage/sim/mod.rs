@@ -1,10 +1,10 @@
 //! A disk in memory that loses power, fills up and fails at any step.
 //!
-//! It separates written data from data on the platter. A write is on the platter once its file was
-//! synced. A name is on the platter once its directory was synced. After a loss of power, the disk
-//! may have or lack any other data. Each change of a name is kept or lost by itself. Of the
-//! unsynced writes to a file, the disk may keep any part of the length. In this part, the disk may
-//! keep any blocks, and zeros replace the other blocks.
+//! The disk separates written data from data on the platter. A write is on the platter once its
+//! file was synced. A name is on the platter once its directory was synced. After a loss of power,
+//! the disk may have or lack any other data. Each change of a name is kept or lost by itself. Of
+//! the unsynced writes to a file, the disk may keep any part of the length. In this part, the disk
+//! may keep any blocks, and zeros replace the other blocks.
 
 mod file;
 
@@ -69,7 +69,7 @@ impl SimDisk {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes `fault` strike at step `step`, counted from now on, the first being 0.
+    /// Makes `fault` strike at step `step`. The next step is step 0.
     pub fn fault_at(&self, step: usize, fault: Fault) {
         let mut state = self.state();
         state.fault = Some((state.steps + step, fault));
@@ -86,7 +86,7 @@ impl SimDisk {
         state.fault.is_none_or(|(step, _)| state.steps > step)
     }
 
-    /// Ends all faults, and gives the disk room.
+    /// Ends all faults. A full disk has room again.
     pub fn mend(&self) {
         let mut state = self.state();
         (state.fault, state.is_full) = (None, false);
@@ -164,7 +164,7 @@ impl State {
         self.files.get_mut(&inode).expect("an open file has its contents")
     }
 
-    /// Counts a step. `Err` holds true if half of the step is done, and the error.
+    /// Counts a step. If the step fails, returns the error, and true if half of the step is done.
     fn step(&mut self) -> Result<(), (bool, io::Error)> {
         let killed = || io::Error::other("the process was killed");
         if self.is_killed {

@@ -44,7 +44,7 @@ pub(in crate::storage) struct Snapshots {
     pub(in crate::storage) sound: Vec<Summary>,
     /// Damage of all other snapshots: their header or trailer cannot be read.
     pub(in crate::storage) damaged: Vec<Damage>,
-    /// Names of the snapshots from before the start of the history.
+    /// Names of the snapshots that are older than the start of the history.
     pub(in crate::storage) void: Vec<String>,
 }
 

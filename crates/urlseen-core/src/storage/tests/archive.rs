@@ -91,7 +91,7 @@ impl Crawl {
 }
 
 #[test]
-fn what_left_the_log_is_in_the_archive_in_any_width() {
+fn fingerprints_of_all_widths_go_from_the_log_to_the_archive() {
     let mut crawl = Crawl::new();
     crawl.add((0..16).map(|bit| (1, bit)));
     crawl.prune();
@@ -102,7 +102,7 @@ fn what_left_the_log_is_in_the_archive_in_any_width() {
 }
 
 #[test]
-fn what_was_forgotten_is_exported_once_if_it_passed_again() {
+fn a_forgotten_fingerprint_is_exported_once_if_it_passed_again() {
     let mut crawl = Crawl::new();
     crawl.add([(1, 0), (1, 1), (1, 2), (1, 3)]);
     crawl.prune();
@@ -114,7 +114,7 @@ fn what_was_forgotten_is_exported_once_if_it_passed_again() {
 }
 
 #[test]
-fn a_folder_that_pruned_before_says_where_its_archive_begins() {
+fn an_archive_that_was_turned_on_late_says_where_it_begins() {
     let mut crawl = Crawl::new();
     crawl.folder.keep_archive(false).unwrap();
     crawl.add([(1, 3)]);
@@ -130,7 +130,7 @@ fn a_folder_that_pruned_before_says_where_its_archive_begins() {
 }
 
 #[test]
-fn a_gap_is_told() {
+fn a_gap_in_the_archive_is_noticed() {
     let mut crawl = Crawl::new();
     crawl.add([(1, 3)]);
     crawl.prune();
@@ -172,7 +172,7 @@ fn emptying_the_filter_empties_the_archive() {
 /// If the process is killed at any step of emptying, no earlier fingerprint counts once the filter
 /// is empty.
 #[test]
-fn killed_while_it_empties_nothing_old_counts() {
+fn after_a_kill_while_the_filter_is_emptied_no_old_part_counts() {
     for step in 0.. {
         let mut crawl = Crawl::new();
         crawl.add([(1, 3)]);
@@ -236,7 +236,7 @@ fn steps(fsync: Fsync) -> usize {
 }
 
 #[test]
-fn killed_at_every_step_the_archive_has_what_the_filter_has() {
+fn after_a_kill_at_any_step_the_archive_has_all_keys() {
     for step in 0..steps(Fsync::Never) {
         let mut world = World::new(Fsync::Never, false, 1).archived();
         world.disk.fault_at(step, Fault::Killed);
@@ -249,7 +249,7 @@ fn killed_at_every_step_the_archive_has_what_the_filter_has() {
 }
 
 #[test]
-fn without_power_at_every_step_the_archive_has_what_the_filter_has() {
+fn after_a_loss_of_power_at_any_step_the_archive_has_all_keys() {
     for step in 0..steps(Fsync::Always) {
         let mut world = World::new(Fsync::Always, false, 1).archived();
         world.disk.fault_at(step, Fault::Killed);
@@ -262,7 +262,7 @@ fn without_power_at_every_step_the_archive_has_what_the_filter_has() {
 }
 
 #[test]
-fn a_step_that_fails_loses_nothing_of_the_archive() {
+fn after_a_failure_of_any_step_the_archive_has_all_keys() {
     for fault in [Fault::Failing, Fault::Full] {
         for step in 0..steps(Fsync::Never) {
             let mut world = World::new(Fsync::Never, false, 1).archived();

@@ -1,4 +1,4 @@
-//! Purpose of a folder, step by step, on a disk without faults.
+//! Uses of a folder, on a disk without faults.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -25,7 +25,7 @@ pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
     folder
 }
 
-/// Writes of one record, each as a group of its own.
+/// Methods that write one record, as a group of its own.
 impl Journal {
     pub(super) fn append(&mut self, added: &[Fingerprint]) -> io::Result<Record> {
         let mut group = self.group();
@@ -66,7 +66,7 @@ pub(super) fn keep_all() -> Retention {
 }
 
 #[test]
-fn what_was_logged_comes_back() {
+fn logged_batches_are_recovered() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let start = Position { number: 0, head: Head::START };
@@ -123,9 +123,9 @@ fn a_new_folder_recovers_to_where_it_was_begun() {
     assert!(matches!(fresh, Err(RecoveryError::Fresh)));
 }
 
-/// (12) Records of adds always count.
+/// Step 12 of the proof in ARCHITECTURE.md: additions always count.
 #[test]
-fn adds_behind_a_batch_that_was_dropped_stay() {
+fn adds_after_a_dropped_batch_stay() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let start = Position { number: 0, head: Head::START };
@@ -146,7 +146,7 @@ fn adds_behind_a_batch_that_was_dropped_stay() {
 }
 
 #[test]
-fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
+fn batches_are_logged_while_a_snapshot_is_written() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let start = Position { number: 0, head: Head::START };
@@ -177,7 +177,7 @@ fn a_snapshot_is_taken_shard_by_shard_while_the_log_goes_on() {
     keys.insert((3, 3));
     assert_eq!(filter.keys, keys);
     assert_eq!((recovered.snapshot, recovered.records), (finished.name.clone(), 2));
-    // The snapshot before still leads to heads that this one cannot reach.
+    // The older snapshot still leads to heads from before the new snapshot.
     assert_eq!(recover(&mut folder, Target::At(Head::START)).1, BTreeSet::new());
     assert!(!disk.files().contains_key(&finished.name), "it is beyond");
 }
@@ -201,7 +201,7 @@ fn a_snapshot_from_before_a_recovery_is_refused() {
 }
 
 #[test]
-fn one_process_has_a_folder() {
+fn a_second_process_cannot_open_the_folder() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let other = Folder::open_on(disk.dir()).unwrap_err();
@@ -218,7 +218,7 @@ fn one_process_has_a_folder() {
 }
 
 #[test]
-fn runs_are_remembered_for_this_very_folder() {
+fn runs_are_recorded_for_this_folder_and_not_for_copies() {
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     assert_eq!(folder.runs(), [0; 0]);
@@ -232,7 +232,7 @@ fn runs_are_remembered_for_this_very_folder() {
     for (name, bytes) in disk.files() {
         copy.put(&Path::new(DIR).join(name), &bytes);
     }
-    // The lock has another inode: this file did not exist when the other was locked.
+    // A copy of the folder has a lock file with another inode.
     let lock = Path::new(DIR).join("lock");
     copy.take(&lock);
     copy.put(&lock, b"");
@@ -240,7 +240,7 @@ fn runs_are_remembered_for_this_very_folder() {
 }
 
 #[test]
-fn the_log_is_written_only_behind_its_end() {
+fn a_journal_is_opened_only_at_the_end_of_the_log() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let start = Position { number: 0, head: Head::START };

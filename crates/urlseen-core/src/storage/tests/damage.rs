@@ -32,7 +32,7 @@ fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
     keys.is_subset(&all) && all.difference(keys).all(is_behind)
 }
 
-/// (11) Damage is refused.
+/// Step 11 of the proof in ARCHITECTURE.md: damage is refused.
 #[test]
 fn no_flipped_bit_is_loaded() {
     let disk = write();
@@ -40,8 +40,8 @@ fn no_flipped_bit_is_loaded() {
     let (last, middle) = (heads[8], heads[5]);
     for (name, bytes) in disk.files() {
         let follows = segment::follows(&name);
-        // Flips one bit of each byte of a snapshot, with the snapshot as the newest usable one. Of
-        // the log, two or three bits of each byte: the checksum covers whole records.
+        // In a snapshot, flips a bit of nearly every byte, and recovers to a head for which the
+        // snapshot is the newest usable one. In the log, flips two or three bits of each byte.
         let (targets, step) = match snapshot::seq(&name) {
             Some(seq) => (vec![heads[usize::try_from(seq).unwrap() + 1]], 9),
             None if follows.is_some() => (vec![last, middle], 3),
@@ -94,7 +94,7 @@ fn no_flipped_bit_is_loaded() {
 }
 
 #[test]
-fn damage_is_passed_over_by_going_further_back() {
+fn a_damaged_snapshot_is_replaced_by_an_older_one() {
     let disk = write();
     let heads = heads();
     for (name, bytes) in disk.files() {
@@ -126,7 +126,7 @@ fn damage_is_passed_over_by_going_further_back() {
     }
 }
 
-/// (11) A torn log is cut.
+/// Step 11 of the proof in ARCHITECTURE.md: a torn log is cut.
 #[test]
 fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
     let disk = write();
@@ -166,7 +166,7 @@ fn a_log_torn_at_any_byte_counts_up_to_its_last_whole_record() {
 }
 
 #[test]
-fn missing_files_are_missed() {
+fn missing_files_are_noticed() {
     let disk = write();
     let heads = heads();
     for (name, _) in disk.files() {
@@ -196,7 +196,7 @@ fn missing_files_are_missed() {
 }
 
 #[test]
-fn a_foreign_file_is_not_taken_for_its_own() {
+fn a_file_of_another_folder_is_refused() {
     // The same crawl under another id: whole files with correct checksums.
     let (own, other) = (write(), SimDisk::default());
     let mut folder = super::basic::open(&other);
@@ -210,14 +210,14 @@ fn a_foreign_file_is_not_taken_for_its_own() {
     let refused = recover(&other, Target::Last).unwrap_err();
     let RecoveryError::NoSnapshot { damage: Some(damage) } = refused else { panic!("{refused}") };
     assert_eq!(damage.what, "the file belongs to another filter");
-    // Nor are files of a log after a snapshot of its own.
+    // Files of the log of another crawl do not follow a snapshot of this one.
     let mut folder = super::basic::open(&other);
     folder.erase().unwrap();
     folder.begin(&super::filter::spec(), 77, heads()[0]).unwrap();
     drop(folder);
     other.put(&Path::new(DIR).join(segment::name(0)), &own.files()[&segment::name(0)]);
     assert_eq!(recover(&other, Target::Last).unwrap(), (heads()[0], BTreeSet::new()));
-    // Nor is a file under another name.
+    // A renamed file is refused.
     for (name, bytes) in own.files() {
         let renamed = own.after_kill();
         renamed.take(&Path::new(DIR).join(&name));
@@ -239,7 +239,7 @@ fn a_foreign_file_is_not_taken_for_its_own() {
 }
 
 #[test]
-fn damage_before_all_that_is_replayed_does_not_matter() {
+fn damage_before_the_replayed_records_does_not_matter() {
     let disk = SimDisk::default();
     let mut folder = super::basic::begun(&disk, Head::START);
     let start = Position { number: 0, head: Head::START };
@@ -295,7 +295,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
 }
 
 #[test]
-fn a_whole_record_in_another_place_is_none() {
+fn a_whole_record_in_the_wrong_place_is_refused() {
     let disk = write();
     let (name, heads) = (segment::name(7), heads());
     let whole = disk.files()[&name].clone();
@@ -315,7 +315,7 @@ fn a_whole_record_in_another_place_is_none() {
 
 #[test]
 fn a_snapshot_of_another_history_is_passed_over() {
-    // Two crawls that began under one id and then parted.
+    // Two crawls whose filters have the same id, and that have different batches.
     let crawl = |keys: [Key; 2], from_start: bool| {
         let disk = SimDisk::default();
         let mut folder = super::basic::begun(&disk, Head::START);
@@ -324,7 +324,7 @@ fn a_snapshot_of_another_history_is_passed_over() {
         let at = append(&mut journal, &keys[..1]);
         let mut writer = journal.snapshot_writer().unwrap();
         for shard in ShardId::all() {
-            // The first shard may have the position from before they parted.
+            // The first shard may have the start as its position, which both crawls share.
             let at = if from_start && shard.index() == 0 { start } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.write(shard, at, &saved, &mut || Ok(())).unwrap();

@@ -76,7 +76,7 @@ pub(super) fn go_on(world: &mut World) {
     world.check_all();
 }
 
-/// (4) Everything written before the kill is there.
+/// Step 4 of the proof in ARCHITECTURE.md: every batch that was written before a kill is there.
 #[test]
 fn killed_at_every_step_nothing_is_lost() {
     for keeps_all in [true, false] {
@@ -92,7 +92,8 @@ fn killed_at_every_step_nothing_is_lost() {
     }
 }
 
-/// (4) Everything synced before the crash is there.
+/// Step 4 of the proof in ARCHITECTURE.md: every batch that was synced before a crash is
+/// there.
 #[test]
 fn without_power_at_every_step_nothing_synced_is_lost() {
     for step in 0..steps(Fsync::Always, false) {
@@ -110,7 +111,7 @@ fn without_power_at_every_step_nothing_synced_is_lost() {
 }
 
 #[test]
-fn without_power_what_was_not_synced_is_missed_and_counted() {
+fn batches_lost_with_the_power_are_noticed_and_counted() {
     for step in 0..steps(Fsync::Never, false) {
         for seed in 0..2 {
             let mut world = World::new(Fsync::Never, false, 1);
@@ -126,7 +127,7 @@ fn without_power_what_was_not_synced_is_missed_and_counted() {
 }
 
 #[test]
-fn a_step_that_fails_loses_nothing() {
+fn a_failed_step_loses_nothing() {
     for fault in [Fault::Failing, Fault::Full] {
         for fsync in [Fsync::Never, Fsync::Always] {
             for step in 0..steps(fsync, false) {
@@ -148,9 +149,10 @@ fn a_step_that_fails_loses_nothing() {
     }
 }
 
-/// (5, 6, 7) The folder recovers to any head that Redis may know, and continues there.
+/// Steps 5, 6 and 7 of the proof in ARCHITECTURE.md: the folder recovers to any head that Redis may
+/// know, and continues there.
 #[test]
-fn random_crawls_come_back_from_anything() {
+fn random_crawls_recover_from_random_faults() {
     for seed in seeds(400) {
         println!("TEST_SEED={seed}");
         let mut random = Random::new(seed);

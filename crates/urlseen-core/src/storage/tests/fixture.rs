@@ -1,5 +1,5 @@
-//! A folder with every kind of content, the same each time except for its times. Its copy in
-//! `tests/data/storage-5` must be readable for every later version.
+//! A folder with every kind of content. The tests write it anew, and only its times differ. Every
+//! later version must be able to read the copy in `tests/data/storage-5`.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -35,8 +35,8 @@ fn batch_keys(seq: u64) -> BTreeSet<Key> {
 pub(super) const ADDS: [Key; 4] = [(100, 3), (101, 0), (102, 1), (103, 2)];
 pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
 
-/// Tombstones of the last snapshot; the second key passes again in batch 7. Then the keys that are
-/// forgotten last.
+/// Tombstones of the last snapshot. The second of these keys passes again in batch 7. The other
+/// constant has the keys that are forgotten last.
 const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
 const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 
@@ -127,7 +127,7 @@ fn without_times(name: &str, mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn what_is_written_now_is_what_was_written_then() {
+fn this_version_writes_the_same_bytes_as_the_fixture() {
     let now = write().files();
     let own = |name: &String| !["lock", "lease", "ages"].contains(&name.as_str());
     if env::var_os("WRITE_FIXTURE").is_some() {
@@ -145,7 +145,7 @@ fn what_is_written_now_is_what_was_written_then() {
 }
 
 #[test]
-fn what_was_written_then_is_read_as_it_was_meant() {
+fn the_fixture_is_read_with_all_its_content() {
     let last = 11;
     let disk = SimDisk::default();
     for (name, bytes) in committed() {

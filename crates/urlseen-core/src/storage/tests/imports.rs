@@ -7,20 +7,21 @@ use super::filter::spec;
 use super::sim::SimDisk;
 use crate::storage::head::Head;
 
-fn mark(source: &str, at: u64) -> Checkpoint {
+fn checkpoint(source: &str, at: u64) -> Checkpoint {
     Checkpoint { source: source.to_owned(), version: "1".to_owned(), at, count: at / 22 }
 }
 
 #[test]
-fn the_last_mark_of_each_source_is_kept_for_the_next_run() {
+fn the_next_run_reads_the_last_checkpoint_of_each_source() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     assert_eq!(folder.checkpoints(), []);
-    folder.record_checkpoints(&[mark("a", 22), mark("b\n\"", 44)]).unwrap();
-    folder.record_checkpoints(&[mark("a", 66)]).unwrap();
+    folder.record_checkpoints(&[checkpoint("a", 22), checkpoint("b\n\"", 44)]).unwrap();
+    folder.record_checkpoints(&[checkpoint("a", 66)]).unwrap();
     drop(folder);
-    assert_eq!(open(&disk).checkpoints(), [mark("b\n\"", 44), mark("a", 66)]);
-    let many: Vec<_> = (0..CHECKPOINTS_MAX as u64).map(|at| mark(&at.to_string(), at)).collect();
+    assert_eq!(open(&disk).checkpoints(), [checkpoint("b\n\"", 44), checkpoint("a", 66)]);
+    let many: Vec<_> =
+        (0..CHECKPOINTS_MAX as u64).map(|at| checkpoint(&at.to_string(), at)).collect();
     open(&disk).record_checkpoints(&many).unwrap();
     assert_eq!(open(&disk).checkpoints(), many);
     open(&disk).drop_checkpoints().unwrap();
@@ -29,10 +30,10 @@ fn the_last_mark_of_each_source_is_kept_for_the_next_run() {
 }
 
 #[test]
-fn marks_of_another_filter_say_nothing() {
+fn checkpoints_of_another_filter_are_ignored() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    folder.record_checkpoints(&[mark("a", 22)]).unwrap();
+    folder.record_checkpoints(&[checkpoint("a", 22)]).unwrap();
     let file = folder.dir.read(NAME).unwrap().unwrap();
     folder.erase().unwrap();
     assert_eq!(folder.dir.read(NAME).unwrap(), None);
@@ -44,10 +45,10 @@ fn marks_of_another_filter_say_nothing() {
 }
 
 #[test]
-fn no_flipped_bit_moves_a_mark() {
+fn a_note_with_a_flipped_bit_is_ignored() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
-    folder.record_checkpoints(&[mark("a", 22)]).unwrap();
+    folder.record_checkpoints(&[checkpoint("a", 22)]).unwrap();
     let file = folder.dir.read(NAME).unwrap().unwrap();
     for bit in 0..8 * file.len() {
         let mut damaged = file.clone();

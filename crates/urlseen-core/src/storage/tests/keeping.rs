@@ -1,4 +1,4 @@
-//! Retention and rebase: the files that stay, and those that go.
+//! Files that stay and files that are removed after a snapshot or a rebase.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -70,9 +70,9 @@ fn names(disk: &SimDisk) -> Vec<String> {
     files.map(short).collect()
 }
 
-/// (7) The folder reaches back as far as Redis may.
+/// Step 7 of the proof in ARCHITECTURE.md: the folder reaches back as far as Redis may.
 #[test]
-fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
+fn three_snapshots_and_one_from_before_the_horizon_are_kept() {
     let disk = SimDisk::default();
     // All snapshots were finished before the horizon, so the newest three reach back far enough.
     let far = Some(at("boot", 1_000_000));
@@ -99,7 +99,7 @@ fn the_newest_three_and_one_from_before_the_horizon_are_kept() {
 }
 
 #[test]
-fn where_none_is_from_before_the_horizon_the_oldest_is_kept() {
+fn the_oldest_snapshot_is_kept_if_none_is_older_than_the_horizon() {
     let disk = SimDisk::default();
     let (finished, heads) = crawl(&disk, 6, &keep_all());
     assert_eq!(can_go_back_to(&disk, &heads), [true; 7]);
@@ -127,7 +127,7 @@ fn where_none_is_from_before_the_horizon_the_oldest_is_kept() {
 }
 
 #[test]
-fn bytes_bound_how_far_back_it_goes() {
+fn horizon_bytes_limits_the_kept_snapshots() {
     for horizon_bytes in [0, 30_000, 50_000, 1_000_000] {
         let disk = SimDisk::default();
         let (finished, heads) = crawl(&disk, 6, &Retention { horizon_bytes, ..keep_all() });
@@ -148,7 +148,7 @@ fn bytes_bound_how_far_back_it_goes() {
 }
 
 #[test]
-fn a_damaged_snapshot_is_not_one_of_those_kept() {
+fn a_damaged_snapshot_is_not_kept() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Never).unwrap();
@@ -170,7 +170,7 @@ fn a_damaged_snapshot_is_not_one_of_those_kept() {
 }
 
 #[test]
-fn a_rebase_is_all_that_is_left() {
+fn a_rebase_removes_all_older_files() {
     for at in [head(0, 0), head(2, 99), head(3, 5), head(50, 1)] {
         let disk = SimDisk::default();
         let (_, heads) = crawl(&disk, 5, &keep_all());
@@ -200,10 +200,10 @@ fn a_rebase_is_all_that_is_left() {
 }
 
 #[test]
-fn what_a_rebase_had_no_time_to_drop_does_not_count() {
+fn files_that_a_killed_rebase_left_do_not_count() {
     let disk = SimDisk::default();
     let (_, heads) = crawl(&disk, 3, &keep_all());
-    // Killed at the first removal, it still has the older files.
+    // After a kill at the first removal, the folder still has the older files.
     let old = disk.files();
     let mut folder = open(&disk);
     let at = head(9, 9);
@@ -239,7 +239,7 @@ fn what_a_rebase_had_no_time_to_drop_does_not_count() {
 }
 
 #[test]
-fn a_rebase_that_is_given_up_changes_nothing() {
+fn an_unfinished_rebase_changes_nothing() {
     let disk = SimDisk::default();
     let (_, heads) = crawl(&disk, 3, &keep_all());
     let before = disk.files();
@@ -252,7 +252,7 @@ fn a_rebase_that_is_given_up_changes_nothing() {
 }
 
 #[test]
-fn what_could_be_loaded_instead_is_known() {
+fn the_error_names_the_best_head_that_can_be_loaded() {
     let disk = SimDisk::default();
     let (_, heads) = crawl(&disk, 3, &keep_all());
     let mut folder = open(&disk);
@@ -297,16 +297,17 @@ fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
     can_go_back_to(&disk, &heads).into_iter().filter(|can| *can).count()
 }
 
-/// (7) Ages continue from run to run, until the machine restarts.
+/// Ages of snapshots continue from run to run, until the machine restarts (step 7 of the proof in
+/// ARCHITECTURE.md).
 #[test]
-fn snapshots_of_earlier_runs_are_as_old_as_they_are() {
+fn snapshots_of_earlier_runs_keep_their_ages() {
     let moments: Vec<_> = (1..=8).map(|n| at("boot", 50 * n)).collect();
     // The snapshot at 250 s is 150 s old; the newest three are younger.
     assert_eq!(runs(&moments, |_| {}), 4);
 }
 
 #[test]
-fn snapshots_from_before_the_machine_was_started_are_as_old_as_is_known_since() {
+fn snapshots_from_before_a_restart_are_as_old_as_the_uptime_proves() {
     let before = (1..=4).map(|n| at("boot", 1000 * n));
     let after = |last| (1..=last).map(|n| at("another boot", 60 * n));
     let moments: Vec<_> = before.clone().chain(after(2)).collect();
@@ -317,13 +318,13 @@ fn snapshots_from_before_the_machine_was_started_are_as_old_as_is_known_since() 
 }
 
 #[test]
-fn a_clock_that_stands_before_what_is_recorded_makes_nothing_older() {
+fn a_clock_before_the_recorded_moments_makes_no_snapshot_older() {
     let moments = [1000, 2000, 3000, 10, 20, 30].map(|seconds| at("boot", seconds));
     assert_eq!(runs(&moments, |_| {}), 6);
 }
 
 #[test]
-fn ages_that_are_lost_or_damaged_make_snapshots_younger() {
+fn without_recorded_ages_snapshots_count_as_new() {
     let moments: Vec<_> = (1..=8).map(|n| at("boot", 1000 * n)).collect();
     assert_eq!(runs(&moments, |_| {}), 3);
     let name = Path::new(DIR).join("ages");

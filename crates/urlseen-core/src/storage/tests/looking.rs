@@ -1,4 +1,4 @@
-//! Inspection of a folder, and questions to it, without a change.
+//! Inspection of a folder and verdicts of its filter. Neither changes the folder.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -51,7 +51,7 @@ fn key_hashes(folder: &Folder, keys: &[Key]) -> Vec<KeyHash> {
 }
 
 #[test]
-fn a_look_tells_what_is_there() {
+fn a_look_shows_the_content_of_the_folder() {
     let disk = SimDisk::default();
     let new = look_on(&disk.dir()).unwrap();
     assert_eq!((new.header, new.is_held, new.last, new.bytes), (None, false, None, 0));
@@ -80,7 +80,7 @@ fn a_look_tells_what_is_there() {
 }
 
 #[test]
-fn a_look_at_damage_tells_where_it_is() {
+fn a_look_names_the_damaged_file() {
     let disk = SimDisk::default();
     drop(crawled(&disk));
     let files = disk.files();
@@ -96,7 +96,7 @@ fn a_look_at_damage_tells_where_it_is() {
 }
 
 #[test]
-fn a_folder_at_rest_answers_as_its_filter_would() {
+fn a_folder_at_rest_gives_the_verdicts_of_its_filter() {
     let disk = SimDisk::default();
     let (folder, journal, keys) = crawled(&disk);
     let Err(OpenError::Locked { holder: Some(_), .. }) = at_rest(&disk) else {

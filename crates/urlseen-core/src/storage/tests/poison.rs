@@ -1,5 +1,5 @@
-//! Failures of the disk while the log is written: the log takes no more records, and tells the
-//! reason.
+//! Failures of the disk while the log is written. The log then refuses all records, and names the
+//! first failure.
 
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -29,7 +29,7 @@ fn refuses(journal: &mut Journal, reason: &str) {
 }
 
 #[test]
-fn a_write_that_fails_is_the_last_and_leaves_no_trace() {
+fn after_a_failed_write_the_log_refuses_records_and_is_unchanged() {
     for (fault, reason) in [(Fault::Failing, "input/output error"), (Fault::Full, "no storage")] {
         let disk = SimDisk::default();
         let mut folder = begun(&disk, Head::START);
@@ -47,7 +47,7 @@ fn a_write_that_fails_is_the_last_and_leaves_no_trace() {
 }
 
 #[test]
-fn a_sync_that_fails_is_the_last() {
+fn after_a_failed_sync_the_log_refuses_records() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Always).unwrap();
@@ -57,7 +57,7 @@ fn a_sync_that_fails_is_the_last() {
 }
 
 #[test]
-fn a_sync_that_fails_beside_the_work_stops_it() {
+fn after_a_failed_sync_at_intervals_the_log_refuses_records() {
     let disk = SimDisk::default();
     let mut folder = begun(&disk, Head::START);
     let mut journal = folder.journal(START, Fsync::Interval).unwrap();
@@ -72,7 +72,7 @@ fn a_sync_that_fails_beside_the_work_stops_it() {
 }
 
 #[test]
-fn a_snapshot_that_fails_leaves_the_log_at_work() {
+fn after_a_failed_snapshot_the_log_continues() {
     let count = |fault: Option<usize>| {
         let disk = SimDisk::default();
         let mut folder = begun(&disk, Head::START);
@@ -105,7 +105,7 @@ fn a_snapshot_that_fails_leaves_the_log_at_work() {
 }
 
 #[test]
-fn a_new_file_that_cannot_be_made_leaves_the_old_one() {
+fn the_log_continues_in_the_old_file_if_no_new_one_can_be_made() {
     for step in 0..2 {
         let disk = SimDisk::default();
         let mut folder = begun(&disk, Head::START);

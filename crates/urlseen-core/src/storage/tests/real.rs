@@ -21,7 +21,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 #[test]
-fn a_folder_lives_on_a_real_disk() {
+fn a_folder_on_a_real_disk_is_written_and_recovered() {
     for fsync in [Fsync::Always, Fsync::Interval, Fsync::Never] {
         let scratch = tempfile::tempdir().unwrap();
         let dir = scratch.path().join("storage/demo");
@@ -62,7 +62,7 @@ fn a_folder_lives_on_a_real_disk() {
 }
 
 #[test]
-fn a_copy_of_a_folder_has_its_memory_and_not_its_lease() {
+fn a_copy_of_a_folder_has_the_filter_and_no_runs() {
     let scratch = tempfile::tempdir().unwrap();
     let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
     let mut folder = Folder::open(&one).unwrap();
@@ -79,7 +79,7 @@ fn a_copy_of_a_folder_has_its_memory_and_not_its_lease() {
 }
 
 #[test]
-fn a_snapshot_is_taken_by_another_thread_while_the_log_goes_on() {
+fn another_thread_writes_snapshots_while_batches_are_logged() {
     let scratch = tempfile::tempdir().unwrap();
     let mut folder = Folder::open(scratch.path()).unwrap();
     folder.begin(&spec(), 5, Head::START).unwrap();
@@ -133,10 +133,10 @@ keep_fragments = false
 crc = "d0c31b37"
 "#;
 
-/// Rule C5. Without the check, a folder of another version looks damaged, and its owner gives it up
-/// though that version could read it.
+/// Without the check of the format, a folder of another version would look damaged. Its owner would
+/// give it up, although the other version could read it.
 #[test]
-fn a_folder_of_another_version_is_refused_by_its_format() {
+fn a_folder_of_another_format_is_refused() {
     let dir = tempfile::tempdir().unwrap();
     let header = dir.path().join("header");
     fs::write(&header, FORMAT_1).unwrap();

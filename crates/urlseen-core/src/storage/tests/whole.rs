@@ -1,4 +1,4 @@
-//! Tests of a folder with a filter of RedisBloom, which is in one piece.
+//! Tests of a folder with a filter of RedisBloom, which is one shard.
 
 use std::any::Any;
 use std::io::{self, Read};
@@ -149,7 +149,7 @@ fn crawled(disk: &SimDisk) -> Vec<(Position, Filter)> {
 }
 
 #[test]
-fn it_comes_back_to_the_byte_at_every_batch() {
+fn recovery_to_each_batch_restores_the_same_bytes() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
     assert!(steps.last().unwrap().1.layers().len() > 2);
@@ -170,7 +170,7 @@ fn it_comes_back_to_the_byte_at_every_batch() {
 }
 
 #[test]
-fn a_folder_says_what_is_in_it() {
+fn a_look_shows_snapshots_and_log() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
     let look = look_on(&disk.dir()).unwrap();
@@ -186,7 +186,7 @@ fn a_folder_says_what_is_in_it() {
 
 /// Every flipped bit is found, and an older snapshot leads to the head, too.
 #[test]
-fn a_damaged_snapshot_is_passed_over() {
+fn an_older_snapshot_replaces_a_damaged_one() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
     let (last, filter) = steps.last().unwrap();
@@ -209,7 +209,7 @@ fn a_damaged_snapshot_is_passed_over() {
 }
 
 #[test]
-fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
+fn only_a_finished_import_counts() {
     let mut filter = reservation().reserve(LIMIT).unwrap();
     add(&mut filter, &fingerprints(keys(1)));
     let disk = SimDisk::default();
@@ -221,7 +221,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
     assert!(bytes(&recover(&disk.after_kill(), Target::At(Head::START))) == bytes(&filter));
     assert!(bytes(&rest_of(&at_rest(&disk))) == bytes(&filter));
 
-    // The import begins, and does not come to its end.
+    // The import is interrupted.
     let disk = SimDisk::default();
     let mut folder = open(&disk);
     folder.begin(&spec(Parameters::imported()), 5, Head::START).unwrap();
@@ -239,7 +239,7 @@ fn an_imported_filter_is_the_beginning_and_half_an_import_is_none() {
 }
 
 #[test]
-fn what_lies_beyond_is_replaced_by_what_the_caller_has() {
+fn a_rebase_replaces_all_earlier_content() {
     let disk = SimDisk::default();
     let steps = crawled(&disk);
     let mut folder = open(&disk);

@@ -33,7 +33,7 @@ pub(super) enum Op {
     },
     /// Drops the batches that are not committed.
     Cut,
-    /// Ends the log and begins anew.
+    /// Closes the log and opens the folder again.
     Close,
     /// Ends the process without a close; the next one recovers to Redis's head.
     Reopen,
@@ -74,7 +74,8 @@ pub(super) struct World {
     /// Added keys that a recovered filter may have or lack: the log did not confirm their records,
     /// or a loss of power followed.
     maybe_adds: BTreeSet<Key>,
-    /// Added keys that the filter may have at one head and lack at another head.
+    /// Added keys that the filter may have after a recovery to one head, and lack after a recovery
+    /// to another head.
     shaky_adds: BTreeSet<Key>,
     /// Head and keys of a rebase that may have happened.
     rebase: Option<Logged>,
