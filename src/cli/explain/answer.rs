@@ -226,8 +226,10 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
 /// Returns an upper bound of the number of fingerprints: those in the newest snapshot and in the
 /// later files of the log.
 fn keys(look: &Look) -> u64 {
-    let (keys, from) =
-        look.snapshots.last().map_or((0, 0), |snapshot| (snapshot.keys, snapshot.first.number));
+    let (keys, from) = look
+        .snapshots
+        .last()
+        .map_or((0, 0), |snapshot| (snapshot.keys, snapshot.summary.first.number));
     let beyond = look.segments.iter().filter(|segment| segment.last.number > from);
     keys + beyond.map(|segment| segment.fingerprints).sum::<u64>()
 }

@@ -13,7 +13,7 @@ use std::io;
 
 use crate::engine::asking::Answers;
 use crate::engine::{Engine, Handle};
-use crate::item::batch::{Batch, Judged, Ready};
+use crate::item::batch::{Batch, Judged};
 pub use error::MismatchError;
 pub use local::Local;
 pub use recovering::{How, Recovery};
@@ -101,19 +101,6 @@ impl Store {
             Write::Changes(answers, _) => Stored::Answers(answers, end),
         });
         Ok(stored.collect())
-    }
-
-    /// Logs a batch of the crawl after the last logged batch. The batch is written when the call
-    /// returns.
-    ///
-    /// # Errors
-    /// The disk fails.
-    pub fn append(&mut self, batch: Batch<Judged>) -> io::Result<Batch<Ready>> {
-        self.at = None;
-        let mut group = self.kept.journal()?.group();
-        group.append(batch.added())?;
-        let records = group.finish()?;
-        Ok(batch.logged(&records[0]))
     }
 
     /// Cuts off the batches after `head`: see [`FilterStorage::cut`].

@@ -92,10 +92,10 @@ impl Store {
         }
         match self.load(Target::At(target)) {
             Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
-            Err(lacking) if self.emit_again && lacking.is_lack() => {
-                self.load_partly(target, lacking)
-            }
-            Err(unfit) => Err(unfit),
+            Err(unfit) => match unfit.lack().map(RecoveryError::best) {
+                Some(best) if self.emit_again => self.load_partly(target, best, unfit),
+                _ => Err(unfit),
+            },
         }
     }
 
@@ -174,7 +174,7 @@ impl Store {
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder().dir().to_owned();
         let look = self.kept.folder().look()?;
-        let snapshots = look.snapshots.iter().map(|snapshot| snapshot.last);
+        let snapshots = look.snapshots.iter().map(|snapshot| snapshot.summary.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
         // A damaged file may have contained batches.
@@ -199,13 +199,14 @@ impl Store {
         MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
     }
 
-    /// Recovers as much of the filter as the folder has, and records `target` as its position.
+    /// Recovers the filter to `best`, the last batch that the folder has, or empties the filter.
+    /// Then records `target` as the position of the filter.
     fn load_partly(
         &mut self,
         target: Head,
+        best: Option<Head>,
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
-        let best = lacking.best();
         // The folder may also lack imported keys, so imports must start from their beginning.
         self.kept.folder_mut().drop_checkpoints()?;
         match best {
@@ -274,22 +275,15 @@ impl fmt::Display for How {
 
 /// Errors after which `storage.on_rollback = "emit-again"` uses the filter anyway.
 impl MismatchError {
-    /// Returns true if the folder lacks batches that Redis has, and nothing else is wrong.
-    fn is_lack(&self) -> bool {
-        let Self::Recovery(_, error) = self else { return false };
-        matches!(
+    /// Returns the reason if the folder lacks batches that Redis has, and nothing else is wrong.
+    fn lack(&self) -> Option<&RecoveryError> {
+        let Self::Recovery(_, error) = self else { return None };
+        let lack = matches!(
             **error,
             RecoveryError::Behind { .. }
                 | RecoveryError::Beyond { .. }
                 | RecoveryError::NoSnapshot { .. }
-        )
-    }
-
-    /// Returns the last batch that both the folder and Redis have.
-    fn best(&self) -> Option<Head> {
-        match self {
-            Self::Recovery(_, error) => error.best(),
-            _ => None,
-        }
+        );
+        lack.then_some(error)
     }
 }
