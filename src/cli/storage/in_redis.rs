@@ -41,9 +41,9 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
                 "source": source, "processing": processing, "sink": sink, "rejected": rejected,
             },
             "filter": {
-                "id": opened.definition.id.to_string(), "key": filter.key, "kind": filter.kind.name(),
-                "keys": keys, "capacity": filter.capacity, "error_rate": error_rate,
-                "bytes": bytes,
+                "id": opened.definition.id.to_string(), "key": filter.key,
+                "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
+                "error_rate": error_rate, "bytes": bytes,
             },
         });
         writeln!(stdout(), "{}", json_text(&format!("{status:#}")))?;
