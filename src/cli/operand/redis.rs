@@ -7,6 +7,7 @@ use tokio::runtime::Runtime;
 use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Cells, FilterSpec, Kind, RedisFilterKeys, SHARDS, ShardId};
+use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::definition::Definition;
 use urlseen_core::redis_filter::opening::{self, Members, Opened};
@@ -40,7 +41,12 @@ impl Address {
                          redis://127.0.0.1:6379/0#demo:filter";
             return Err(usage(words));
         };
-        let config = settings.load_for(&[format!("redis.url={url}")], |_| None)?;
+        let mut more = vec![format!("redis.url={url}")];
+        if RedisAddress::parse(url).is_ok_and(|address| !address.is_tls()) {
+            // The files of the configuration are for the server of the configuration.
+            more.extend(["ca", "cert", "key"].map(|file| format!("redis.tls_{file}=")));
+        }
+        let config = settings.load_for(&more, |_| None)?;
         Ok(Self { config, key: key.to_owned() })
     }
 }

@@ -1,5 +1,6 @@
 //! Connections to Redis, and the errors of failed connections.
 
+mod client_certificates;
 mod tls;
 
 use std::io::{Read, Write};

@@ -34,7 +34,7 @@ subjectAltName = DNS:localhost
 basicConstraints = critical,CA:FALSE
 ";
 
-fn openssl(folder: &Path, words: &[&str]) {
+pub(super) fn openssl(folder: &Path, words: &[&str]) {
     let made = Command::new("openssl").args(words).current_dir(folder).output().unwrap();
     assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
 }
@@ -47,24 +47,27 @@ fn authority(folder: &Path, name: &str) {
     openssl(folder, &[&kind[..], &files].concat());
 }
 
-/// Makes the files `redis.key` and `redis.pem` for localhost, signed by the authority `ours` and
-/// valid until `end`.
-fn certificate(folder: &Path, end: &str) {
+/// Makes the files `name.key` and `name.pem` for localhost, signed by the authority `ca` and valid
+/// until `end`.
+pub(super) fn certificate(folder: &Path, name: &str, ca: &str, end: &str) {
     fs::write(folder.join("ca.cnf"), AUTHORITY).unwrap();
     fs::write(folder.join("index"), "").unwrap();
     let kind = ["req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
-    let files = ["-keyout", "redis.key", "-out", "redis.csr", "-subj", "/CN=redis"];
+    let [key, pem, request] = ["key", "pem", "csr"].map(|kind| format!("{name}.{kind}"));
+    let subject = format!("/CN={name}");
+    let files = ["-keyout", &key, "-out", &request, "-subj", &subject];
     openssl(folder, &[&kind[..], &files].concat());
     let signed = ["ca", "-batch", "-notext", "-config", "ca.cnf", "-extensions", "server"];
-    let by = ["-cert", "ours.pem", "-keyfile", "ours.key"];
+    let [ca_pem, ca_key] = ["pem", "key"].map(|kind| format!("{ca}.{kind}"));
+    let by = ["-cert", &ca_pem, "-keyfile", &ca_key];
     let days = ["-startdate", "20200101000000Z", "-enddate", end];
-    let files = ["-in", "redis.csr", "-out", "redis.pem"];
+    let files = ["-in", &request, "-out", &pem];
     openssl(folder, &[&signed[..], &by, &days, &files].concat());
 }
 
 /// Real Redis server with a TLS port.
-struct TlsServer {
-    server: Server,
+pub(super) struct TlsServer {
+    pub(super) server: Server,
     port: String,
 }
 
@@ -75,12 +78,12 @@ impl TlsServer {
     }
 
     /// Starts a server with these settings and a certificate that is valid until `end`.
-    fn with(end: &str, settings: &str) -> Self {
+    pub(super) fn with(end: &str, settings: &str) -> Self {
         let server = Server::start(&[]);
         let folder = server.folder.path();
         authority(folder, "ours");
         authority(folder, "theirs");
-        certificate(folder, end);
+        certificate(folder, "redis", "ours", end);
         let port = free_port();
         let file = |name: &str| folder.join(name).display().to_string();
         server.run::<()>(&format!(
@@ -96,11 +99,11 @@ impl TlsServer {
         Self { server, port }
     }
 
-    fn folder(&self) -> &Path {
+    pub(super) fn folder(&self) -> &Path {
         self.server.folder.path()
     }
 
-    fn url(&self, host: &str) -> String {
+    pub(super) fn url(&self, host: &str) -> String {
         format!("rediss://{host}:{}", self.port)
     }
 
@@ -155,7 +158,7 @@ fn refused(url: &str, cause: &str) -> String {
     format!(
         "Never: no TLS connection to Redis at {url}/0: {cause}; the port must be the server's \
          tls-port, and its certificate must be valid today, made for that host name and signed by \
-         an authority that this machine trusts (set SSL_CERT_FILE to the file of an authority of \
+         an authority that this machine trusts (set redis.tls_ca to the file of an authority of \
          your own)"
     )
 }
@@ -182,9 +185,10 @@ fn an_expired_certificate_is_refused() {
     assert!(said.starts_with(&start) && said.contains("certificate expired"), "{said}");
 }
 
-const WANTED: &str = "Redis requires a certificate of its clients, and this version of urlseen \
-    cannot present one; set tls-auth-clients no (or optional) on the server, and let a password or \
-    an ACL user decide who may connect";
+/// Message for a server that requires a certificate of a client without one.
+pub(super) const WANTED: &str = "Redis requires a certificate of its clients, and urlseen has \
+    presented none; set redis.tls_cert and redis.tls_key to the files of a certificate that the \
+    server trusts, or set tls-auth-clients no (or optional) on the server";
 
 #[test]
 fn a_server_that_requires_client_certificates_is_not_tried_again() {

@@ -59,8 +59,11 @@ fn of_client(error: &RedisError) -> LinkError {
     }
     match error.kind() {
         #[cfg(feature = "link")]
-        ErrorKind::Io if io_error(error).is_some_and(super::connection::wants_certificate) => {
-            LinkError::CertificateWanted
+        ErrorKind::Io
+            if let Some(refused) =
+                io_error(error).and_then(super::connection::certificate_error) =>
+        {
+            refused
         }
         ErrorKind::Io => {
             let cause = match io_error(error).map(io::Error::kind) {

@@ -69,17 +69,26 @@ pub enum LinkError {
     TlsHungUp { address: String },
     /// Server that accepts only clients with a certificate of their own.
     #[error(
-        "Redis requires a certificate of its clients, and this version of urlseen cannot present \
-         one; set tls-auth-clients no (or optional) on the server, and let a password or an ACL \
-         user decide who may connect"
+        "Redis requires a certificate of its clients, and urlseen has presented none; set \
+         redis.tls_cert and redis.tls_key to the files of a certificate that the server trusts, or \
+         set tls-auth-clients no (or optional) on the server"
     )]
     CertificateWanted,
+    /// Server that did not accept the certificate of this client.
+    #[error(
+        "Redis refused the certificate in redis.tls_cert with the TLS alert {alert}; it must be \
+         valid today and signed by an authority in the server's tls-ca-cert-file"
+    )]
+    CertificateRefused { alert: String },
+    /// File of a certificate or key that was changed after the start, and cannot be used any more.
+    #[error("cannot open an encrypted connection to Redis: {cause}")]
+    TlsFile { cause: String },
     /// Encrypted connection that is not trusted.
     #[error(
         "no TLS connection to Redis at {address}: {cause}; the port must be the server's tls-port, \
          and its certificate must be valid today, made for that host name and signed by an \
-         authority that this machine trusts (set SSL_CERT_FILE to the file of an authority of \
-         your own)"
+         authority that this machine trusts (set redis.tls_ca to the file of an authority of your \
+         own)"
     )]
     Tls { address: String, cause: String },
     /// Broken connection, or a command without an answer in the time allowed.
@@ -239,6 +248,7 @@ impl LinkError {
                 | Self::NoDescriptor { .. }
                 | Self::HungUp { .. }
                 | Self::TlsHungUp { .. }
+                | Self::TlsFile { .. }
                 | Self::LostConnection { .. }
                 | Self::Loading
                 | Self::Misconf

@@ -108,6 +108,7 @@ impl Taker {
         machine: Option<(&'static str, String)>,
     ) -> Result<(), Problems> {
         if !self.layers.incomplete {
+            self.check_tls(config);
             self.check_redis_keys(config);
             self.check_emit(config);
             self.check_push_to(config);
@@ -120,6 +121,26 @@ impl Taker {
             }
         }
         Problems::check(self.layers.problems)
+    }
+
+    /// Checks the files of encrypted connections to Redis. They have no use without encryption.
+    fn check_tls(&mut self, config: &Config) {
+        let url = &config.redis.url;
+        let files = url.tls();
+        if !url.is_tls() {
+            for (key, path) in files.set() {
+                let fault = format!(
+                    "{key} is {path:?}, but redis.url is {:?} ({}), which is not encrypted; write \
+                     rediss:// in redis.url, or leave {key} out",
+                    url.to_string(),
+                    self.origin("redis.url")
+                );
+                self.refuse(&[key, "redis.url"], fault);
+            }
+        }
+        for problem in files.problems() {
+            self.refuse(&[problem.key], problem.to_string());
+        }
     }
 
     /// Checks that each Redis key has only one use.

@@ -48,7 +48,7 @@ pub use urlseen_core::filter::Kind;
 pub use urlseen_core::redis::sink::SinkKind;
 
 use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
-use urlseen_core::redis::{self, keys::Keys};
+use urlseen_core::redis::{self, TlsFiles, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
 use check::Taker;
@@ -149,6 +149,9 @@ impl Config {
         let mut taker = Taker::new(layers);
         let mut config = Self::take(&mut taker);
         config.redis.url = taker.log_in(config.redis.url);
+        let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
+        let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
+        config.redis.url = config.redis.url.with_tls(files);
         taker.finish(&config, machine(&config))?;
         Ok(config)
     }

@@ -9,7 +9,7 @@ use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
-    Address, CRAWL, DurationRange, FIELD, FOLDER, Flag, Number, REDIS_KEY, REDIS_KEYS,
+    Address, CRAWL, DurationRange, FIELD, FOLDER, Flag, Number, PemFile, REDIS_KEY, REDIS_KEYS,
     Redis as RedisRule, Seed, WholeNumber, Word,
 };
 use std::num::NonZeroUsize;
@@ -113,6 +113,12 @@ sections! {
     redis: Redis {
         /// Address of the server, with the password.
         url: RedisAddress = RedisRule, |_| RedisAddress::local();
+        /// File with the certificates of the trusted authorities.
+        tls_ca: Option<PathBuf> = PemFile, |_| None;
+        /// File with the certificate that the program presents to the server.
+        tls_cert: Option<PathBuf> = PemFile, |_| None;
+        /// File with the private key of this certificate.
+        tls_key: Option<PathBuf> = PemFile, |_| None;
     }
 
     /// Source of discovered items.

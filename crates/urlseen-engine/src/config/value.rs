@@ -6,6 +6,7 @@ use super::raw::{Raw, ValueError};
 use super::seed::SeedChoice;
 use super::span::{self, parse_span};
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 use toml::de::DeValue;
 use urlseen_core::filter::choice::{self, Choice, ChoiceError, choose};
@@ -186,6 +187,23 @@ impl Rule<RedisAddress> for Redis {
             // A number may be a password.
             other => other.kind().to_owned(),
         }
+    }
+}
+
+/// Path of a file in PEM form; `""` means no file.
+pub(super) struct PemFile;
+
+impl Rule<Option<PathBuf>> for PemFile {
+    fn read(&self, raw: &Raw) -> Result<Option<PathBuf>, ValueError> {
+        match raw.text()? {
+            "" => Ok(None),
+            path if path.contains('\0') => Err(ValueError::Value),
+            path => Ok(Some(path.into())),
+        }
+    }
+
+    fn allowed(&self) -> String {
+        "\"\" (none), or the path of a file in PEM form".to_owned()
     }
 }
 

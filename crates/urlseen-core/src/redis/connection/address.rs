@@ -2,6 +2,9 @@
 
 use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
+use std::sync::Arc;
+
+use super::tls::TlsFiles;
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
 const SCHEMES: [&str; 7] =
@@ -24,6 +27,7 @@ pub struct RedisAddress {
     /// Neither the user nor the password is an empty text.
     user: Option<String>,
     password: Option<String>,
+    tls: Arc<TlsFiles>,
 }
 
 /// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
@@ -75,7 +79,7 @@ pub enum RedisAddressError {
     /// Text after `#`, such as redis-rs's `#insecure`.
     #[error(
         "nothing may follow a #; certificates are always checked (no #insecure): name the file of \
-         your own authority in SSL_CERT_FILE instead, and write a # in a password as %23"
+         your own authority in redis.tls_ca instead, and write a # in a password as %23"
     )]
     Fragment,
     /// User name without a password. The connection would silently use the default user.
@@ -96,7 +100,7 @@ impl RedisAddress {
     /// Returns the address of a server on this machine, at the usual port 6379.
     pub fn local() -> Self {
         let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
-        Self { scheme: "redis", place, db: 0, user: None, password: None }
+        Self { scheme: "redis", place, db: 0, user: None, password: None, tls: Arc::default() }
     }
 
     /// Checks `url`, but does not require a password for its user. The password may be added later.
@@ -140,6 +144,7 @@ impl RedisAddress {
             db,
             user: login.username().and_then(filled),
             password: login.password().and_then(filled),
+            tls: Arc::default(),
         })
     }
 
@@ -148,6 +153,17 @@ impl RedisAddress {
     pub fn with_password(mut self, password: Option<String>) -> Self {
         self.password = password.filter(|text| !text.is_empty()).or(self.password);
         self
+    }
+
+    /// Sets the files of encrypted connections.
+    #[must_use]
+    pub fn with_tls(self, tls: TlsFiles) -> Self {
+        Self { tls: Arc::new(tls), ..self }
+    }
+
+    /// Returns the files of encrypted connections.
+    pub fn tls(&self) -> &TlsFiles {
+        &self.tls
     }
 
     /// Returns true if there is a user without a password.
@@ -166,7 +182,7 @@ impl RedisAddress {
     }
 
     /// Returns true if the connection is encrypted.
-    pub(crate) fn is_tls(&self) -> bool {
+    pub fn is_tls(&self) -> bool {
         matches!(self.place, ConnectionAddr::TcpTls { .. })
     }
 

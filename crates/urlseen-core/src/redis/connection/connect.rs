@@ -7,6 +7,7 @@ use tokio_rustls::rustls;
 
 use super::link::Link;
 use super::stream;
+use super::tls::TlsFileError;
 use crate::redis::RedisAddress;
 use crate::redis::error::LinkError;
 use crate::storage::descriptors;
@@ -31,7 +32,7 @@ impl Default for Timeouts {
 /// Opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
 pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
     let opened = async {
-        let stream = stream::open(address.place()).await;
+        let stream = stream::open(address.place(), address.tls()).await;
         let stream = stream.map_err(|error| closed(address, &error))?;
         log_in(address, Link::over(stream, timeouts.response)).await
     };
@@ -51,12 +52,15 @@ fn closed(address: &RedisAddress, error: &io::Error) -> LinkError {
     let (address_text, cause) = (address.to_string(), error.to_string());
     let is_tls_error =
         error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<rustls::Error>);
+    let is_file_error =
+        error.get_ref().is_some_and(<dyn std::error::Error + Send + Sync>::is::<TlsFileError>);
     match error.kind() {
         _ if let Some(remedy) = descriptors::remedy(error) => {
             let cause = format!("{error}; {remedy}");
             LinkError::NoDescriptor { address: address_text, cause }
         }
-        _ if stream::wants_certificate(error) => LinkError::CertificateWanted,
+        _ if let Some(refused) = stream::certificate_error(error) => refused,
+        _ if is_file_error => LinkError::TlsFile { cause },
         _ if is_tls_error => LinkError::Tls { address: address_text, cause },
         io::ErrorKind::PermissionDenied => LinkError::SocketForbidden { address: address_text },
         io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => hung_up(address),

@@ -18,6 +18,8 @@ mod page;
 pub mod preflight;
 mod reply;
 mod stream;
+mod tls;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};
-pub(super) use stream::wants_certificate;
+pub(super) use stream::certificate_error;
+pub use tls::{TlsFileError, TlsFiles};

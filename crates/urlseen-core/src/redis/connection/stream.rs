@@ -16,6 +16,8 @@ use tokio_rustls::rustls::pki_types::ServerName;
 use tokio_rustls::rustls::sign::CertifiedKey;
 use tokio_rustls::rustls::{self, AlertDescription, ClientConfig, RootCertStore, SignatureScheme};
 
+use super::tls::TlsFiles;
+use crate::redis::error::LinkError;
 use crate::storage::descriptors;
 
 /// Silence after which the operating system probes a TCP connection, and time between two probes.
@@ -28,17 +30,21 @@ impl<T: AsyncRead + AsyncWrite + Send + Unpin> Stream for T {}
 
 /// Opens a stream to a server. If a certificate or a TLS handshake is faulty, the returned error
 /// contains a [`rustls::Error`].
-pub(super) async fn open(place: &ConnectionAddr) -> io::Result<Box<dyn Stream>> {
+pub(super) async fn open(place: &ConnectionAddr, files: &TlsFiles) -> io::Result<Box<dyn Stream>> {
     match place {
         ConnectionAddr::Unix(path) => Ok(Box::new(UnixStream::connect(path).await?)),
         ConnectionAddr::Tcp(host, port) => Ok(Box::new(tcp(host, *port).await?)),
         ConnectionAddr::TcpTls { host, port, .. } => {
             let name = ServerName::try_from(host.clone())
                 .map_err(|error| io::Error::new(io::ErrorKind::InvalidInput, error))?;
-            let without = Arc::new(NoCertificate::default());
-            let connector = TlsConnector::from(Arc::new(trusting(without.clone())?));
+            let roots = files.authorities()?.map_or_else(authorities_of_system, Ok)?;
+            let (certificate, asked) = (files.certificate()?, AtomicBool::default());
+            let presented = Arc::new(Presented { certificate, asked });
+            let config = ClientConfig::builder().with_root_certificates(roots);
+            let config = config.with_client_cert_resolver(presented.clone());
+            let connector = TlsConnector::from(Arc::new(config));
             let connected = connector.connect(name, tcp(host, *port).await?).await;
-            Ok(Box::new(connected.map_err(|error| without.explain(error))?))
+            Ok(Box::new(connected.map_err(|error| presented.explain(error))?))
         }
         // The crate may add kinds of addresses.
         _ => Err(io::Error::other("a kind of address that this version does not know")),
@@ -55,10 +61,23 @@ async fn tcp(host: &str, port: u16) -> io::Result<TcpStream> {
     Ok(stream)
 }
 
-/// Returns true if the server ended the connection because the client has no certificate. Servers
-/// with TLS 1.3 report this after the handshake, in place of their first reply.
-pub(in crate::redis) fn wants_certificate(error: &io::Error) -> bool {
-    alert(error) == Some(AlertDescription::CertificateRequired)
+/// Returns the error if the server ended the connection because of the client's certificate.
+/// Servers with TLS 1.3 report this after the handshake, in place of their first reply.
+pub(in crate::redis) fn certificate_error(error: &io::Error) -> Option<LinkError> {
+    use AlertDescription as Alert;
+    match alert(error)? {
+        Alert::CertificateRequired => Some(LinkError::CertificateWanted),
+        alert @ (Alert::UnknownCA
+        | Alert::BadCertificate
+        | Alert::CertificateExpired
+        | Alert::CertificateRevoked
+        | Alert::CertificateUnknown
+        | Alert::UnsupportedCertificate
+        | Alert::AccessDenied) => {
+            Some(LinkError::CertificateRefused { alert: format!("{alert:?}") })
+        }
+        _ => None,
+    }
 }
 
 /// Returns the TLS alert with which a server ended the connection.
@@ -69,18 +88,20 @@ fn alert(error: &io::Error) -> Option<AlertDescription> {
     }
 }
 
-/// Resolver that presents no certificate, and remembers that a server requested one.
-#[derive(Debug, Default)]
-struct NoCertificate {
+/// Resolver that presents the configured certificate, and remembers that a server requested one.
+#[derive(Debug)]
+struct Presented {
+    certificate: Option<Arc<CertifiedKey>>,
     asked: AtomicBool,
 }
 
-impl NoCertificate {
+impl Presented {
     /// Explains the error of a handshake. TLS 1.2 has no alert of its own for a missing
     /// certificate. If the server requested a certificate, a failed handshake means that the
     /// certificate is missing.
     fn explain(&self, error: io::Error) -> io::Error {
-        if self.asked.load(Ordering::Relaxed)
+        if self.certificate.is_none()
+            && self.asked.load(Ordering::Relaxed)
             && alert(&error) == Some(AlertDescription::HandshakeFailure)
         {
             let alert = AlertDescription::CertificateRequired;
@@ -90,19 +111,19 @@ impl NoCertificate {
     }
 }
 
-impl ResolvesClientCert for NoCertificate {
+impl ResolvesClientCert for Presented {
     fn resolve(&self, _: &[&[u8]], _: &[SignatureScheme]) -> Option<Arc<CertifiedKey>> {
         self.asked.store(true, Ordering::Relaxed);
-        None
+        self.certificate.clone()
     }
 
     fn has_certs(&self) -> bool {
-        false
+        self.certificate.is_some()
     }
 }
 
-/// Builds a configuration that trusts the authorities of this machine, or those in `SSL_CERT_FILE`.
-fn trusting(without: Arc<NoCertificate>) -> io::Result<ClientConfig> {
+/// Reads the authorities of this machine, or those in `SSL_CERT_FILE`.
+fn authorities_of_system() -> io::Result<RootCertStore> {
     let mut found = rustls_native_certs::load_native_certs();
     match found.errors.pop() {
         Some(Error { kind: ErrorKind::Io { inner, .. }, .. })
@@ -117,5 +138,5 @@ fn trusting(without: Arc<NoCertificate>) -> io::Result<ClientConfig> {
     for certificate in found.certs {
         roots.add(certificate).map_err(io::Error::other)?;
     }
-    Ok(ClientConfig::builder().with_root_certificates(roots).with_client_cert_resolver(without))
+    Ok(roots)
 }

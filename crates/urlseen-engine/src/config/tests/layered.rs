@@ -2,6 +2,7 @@
 
 use super::super::*;
 use super::load;
+use std::process::Command;
 use urlseen_core::filter::number::parse_count;
 
 #[test]
@@ -17,9 +18,19 @@ fn later_layers_override_earlier_ones() {
 
 #[test]
 fn every_key_can_be_set_from_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let [pem, key] = ["a.pem", "a.key"].map(path);
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a";
+    let files = ["-out", &pem, "-keyout", &key];
+    let made = Command::new("openssl").args(words.split(' ')).args(files).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
     let values = [
         ("crawl.name", "shop"),
-        ("redis.url", "unix:///run/redis.sock"),
+        ("redis.url", "rediss://redis.example"),
+        ("redis.tls_ca", pem.as_str()),
+        ("redis.tls_cert", pem.as_str()),
+        ("redis.tls_key", key.as_str()),
         ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),

@@ -265,3 +265,25 @@ fn a_rejects_list_shorter_than_a_batch_is_refused() {
     // A batch size that is refused itself causes no problem about the list.
     assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
 }
+
+#[test]
+fn files_without_encryption_and_unreadable_files_are_refused() {
+    let file = "[redis]\ntls_ca = '/nowhere/ca.pem'\ntls_cert = '/nowhere/a.pem'\n";
+    let missing = "the file cannot be read: No such file or directory (os error 2)";
+    let ca = format!("config.toml:2:10: redis.tls_ca is \"/nowhere/ca.pem\": {missing}");
+    let cert = format!("config.toml:3:12: redis.tls_cert is \"/nowhere/a.pem\": {missing}");
+    let alone = "config.toml:3:12: redis.tls_cert is \"/nowhere/a.pem\": redis.tls_key is missing, \
+                 and a certificate works only with its key";
+    assert_eq!(refused(file, &[], &["redis.url=rediss://host"]), [&ca, &cert, alone]);
+    let plain = |key: &str, path: &str| {
+        format!(
+            "{key} is \"{path}\", but redis.url is \"redis://127.0.0.1:6379/0\" (default), \
+             which is not encrypted; write rediss:// in redis.url, or leave {key} out"
+        )
+    };
+    let first = format!("config.toml:2:10: {}", plain("redis.tls_ca", "/nowhere/ca.pem"));
+    let second = format!("config.toml:3:12: {}", plain("redis.tls_cert", "/nowhere/a.pem"));
+    assert_eq!(refused(file, &[], &[]), [&first, &ca, &second, &cert, alone]);
+    let lines = refused("", &[("URLSEEN_REDIS__TLS_KEY", "3")], &["redis.tls_ca=a\0b"]);
+    assert_eq!(lines.len(), 4, "{lines:?}");
+}

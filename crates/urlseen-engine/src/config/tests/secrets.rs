@@ -61,7 +61,7 @@ fn a_url_that_cannot_be_used_is_told_why() {
         [
             "config.toml:2:7: redis.url is \"rediss://***@localhost#insecure\": nothing may follow \
              a #; certificates are always checked (no #insecure): name the file of your own \
-             authority in SSL_CERT_FILE instead, and write a # in a password as %23",
+             authority in redis.tls_ca instead, and write a # in a password as %23",
             "environment URLSEEN_REDIS__URL: redis.url is \"http://localhost\": http:// is not \
              Redis; write redis:// for TCP, rediss:// for TLS or unix:// for a socket file",
             "--set redis.url: redis.url is \"redis://0.0.0.0\": 0.0.0.0 and :: are addresses that \
