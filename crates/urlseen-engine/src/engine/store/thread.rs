@@ -2,12 +2,11 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use tokio::runtime::{self, Runtime};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::timeout_at;
 
 use super::{Footprint, Store, Write};
 use crate::engine::asking::Answers;
@@ -29,7 +28,7 @@ pub struct Storage {
     pub dir: PathBuf,
     /// Requests that the folder's disk has not answered.
     pub requests: Requests,
-    jobs: Option<mpsc::UnboundedSender<Job>>,
+    jobs: Option<Sender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
     /// Number of batches that are not written yet.
     pub(in crate::engine) batches: usize,
@@ -77,15 +76,14 @@ impl Storage {
     /// Starts the thread of a folder.
     pub(super) fn start(store: Store) -> io::Result<Self> {
         let (mut storage, keeper) = Self::new(store);
-        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
         let thread = std::thread::Builder::new().name("storage".to_owned());
-        storage.thread = Some(thread.spawn(move || keeper.run(&runtime))?);
+        storage.thread = Some(thread.spawn(move || keeper.run())?);
         Ok(storage)
     }
 
     /// Returns the handle of a thread that is not started yet, and the state of that thread.
     pub(in crate::engine) fn new(store: Store) -> (Self, Keeper) {
-        let (jobs, todo) = mpsc::unbounded_channel();
+        let (jobs, todo) = channel();
         let (tell, stored) = mpsc::unbounded_channel();
         let folder = store.kept.folder();
         let storage = Self {
@@ -184,7 +182,7 @@ impl Drop for Storage {
 #[derive(Debug)]
 pub(in crate::engine) struct Keeper {
     store: Store,
-    pub(in crate::engine) todo: mpsc::UnboundedReceiver<Job>,
+    pub(in crate::engine) todo: Receiver<Job>,
     tell: mpsc::UnboundedSender<Stored>,
     /// Contents of the folder that were last reported.
     shown: Option<Footprint>,
@@ -195,15 +193,15 @@ pub(in crate::engine) struct Keeper {
 }
 
 impl Keeper {
-    fn run(mut self, runtime: &Runtime) {
+    fn run(mut self) {
         let mut look = Instant::now() + LOOK;
         loop {
             // This channel does not spin before it waits. Crossbeam's channels do, which takes
             // processor time from other threads.
-            match runtime.block_on(async { timeout_at(look.into(), self.todo.recv()).await }) {
-                Ok(Some(job)) => self.work(job),
-                Ok(None) => return,
-                Err(_) => {}
+            match self.todo.recv_timeout(look.saturating_duration_since(Instant::now())) {
+                Ok(job) => self.work(job),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return,
             }
             if look <= Instant::now() {
                 self.look();
