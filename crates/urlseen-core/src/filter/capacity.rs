@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_filter_can_hold_is_refused_with_its_reason() {
+    fn invalid_capacities_are_refused_with_a_reason() {
         for text in ["", "M", "ten", "1.5", "0x10", "nan", "inf", "1e9 keys", "10MM", "é"] {
             let refused = text.parse::<Capacity>();
             assert_eq!(refused, Err(CapacityError::NotANumber(text.into())), "{text}");

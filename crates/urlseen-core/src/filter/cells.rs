@@ -3,15 +3,15 @@
 //!
 //! A shard, or a string, has `parts` parts, each with `blocks` blocks of `block_bits` bits. A key
 //! chooses a block in each part, and draws `draws` bits in that block, with replacement. A Bloom
-//! filter without blocks counts as one block. With w bits in a block, B blocks and g draws, a key
-//! does not set a certain bit with the chance
+//! filter without blocks counts as one block. With w bits in a block, B blocks and g draws, the
+//! chance that a key does not set a certain bit is
 //!
 //! ```text
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B
 //! ```
 //!
-//! and a pair of bits with f2 = 1 - (1 - (1 - 2/w)^g) / B if they share a block, otherwise with 1 -
-//! 2 (1 - f1). So of m bits, m f1^n are 0 on average after n keys. The estimate is the n at which
+//! The chance that a key sets neither of two bits is f2 = 1 - (1 - (1 - 2/w)^g) / B if the bits
+//! share a block, and 1 - 2 (1 - f1) otherwise. So of m bits, m f1^n are 0 on average after n keys. The estimate is the n at which
 //! this mean equals the counted number. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m),
 //! takes e^(-k/m) for f1. Without blocks, this is just as good. With blocks, their estimate is too
 //! low by a share of (g - 1) / 2w, nearly one percent.
@@ -47,7 +47,7 @@ pub struct Bits<'a> {
 }
 
 impl Cells {
-    /// Returns the cells of a shard of the native kind.
+    /// Returns the distribution in a shard of the native kind.
     pub fn shard(geometry: Geometry) -> Self {
         Self {
             parts: geometry.blocks().get().into(),
@@ -58,13 +58,13 @@ impl Cells {
         }
     }
 
-    /// Returns the cells of a string without blocks, in which a key draws `draws` bits.
+    /// Returns the distribution in a string without blocks, in which a key draws `draws` bits.
     pub fn string(bits: u64, draws: f64) -> Self {
         Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws, crowded: 0 }
     }
 
-    /// Returns the cells of a string whose first `crowded` bits, a multiple of 8, are not used to
-    /// estimate the number of keys.
+    /// Returns the distribution in a string whose first `crowded` bits, a multiple of 8, are not
+    /// used to estimate the number of keys.
     pub fn crowded_string(bits: u64, crowded: u64, draws: f64) -> Self {
         let counted = bits - crowded;
         Self { crowded, ..Self::string(counted, draws * counted as f64 / bits as f64) }

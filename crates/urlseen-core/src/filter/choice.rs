@@ -2,7 +2,7 @@
 
 use crate::fingerprint::Algorithm;
 
-/// Value of a key that takes one of a few words.
+/// Setting whose value is one of a few words.
 pub trait Choice: Copy + 'static {
     /// All words and their meanings, in the order in which messages list them.
     const ALL: &'static [(&'static str, Self)];
@@ -50,8 +50,8 @@ pub fn allowed<T: Choice>() -> String {
     words.join(", ")
 }
 
-/// Declares enums whose variants have a word each; a new one is one line. A word after `later` is
-/// refused with a sentence of its own.
+/// Declares enums. Each variant is one line, with the word that selects it in the configuration. A
+/// word after `later` is refused with the message that this version does not have it yet.
 macro_rules! choices {
     ($(
         $(#[doc = $doc:literal])+
@@ -66,7 +66,7 @@ macro_rules! choices {
         }
 
         impl $Name {
-            /// Returns its word in the configuration.
+            /// Returns the word of this choice in the configuration.
             pub fn name(self) -> &'static str {
                 match self { $( Self::$Variant => $word, )+ }
             }
@@ -115,17 +115,17 @@ choices! {
         Right = "right",
     } later []
 
-    /// Origin of discovered items.
+    /// Place from which the daemon takes discovered items.
     SourceKind {
         /// Items on a list in Redis.
         List = "list",
         /// Items in a stream in Redis.
         Stream = "stream",
-        /// No source: only clients that ask. No Redis is needed.
+        /// No source: the daemon only answers clients, and needs no Redis.
         None = "none",
     } later []
 
-    /// Fate of the committed entries of a stream.
+    /// Action on the committed entries of a stream.
     AfterCommit {
         /// The entries stay in the stream.
         Keep = "keep",
@@ -177,7 +177,7 @@ choices! {
         StartUrl = "start-url",
     } later []
 
-    /// Action once the rejects list has its greatest length.
+    /// Action once the rejects list has its maximum length.
     RejectsFull {
         /// The daemon takes no more items from the source until the list is shorter.
         Wait = "wait",
@@ -185,8 +185,8 @@ choices! {
         DropOldest = "drop-oldest",
     } later []
 
-    /// Time at which the storage folder's log is synced to the disk. The daemon always writes it
-    /// before the commit, so only a crash of the whole machine shows the difference.
+    /// Time at which the storage folder's log is synced to the disk. The daemon always writes the
+    /// log before the commit, so the choice matters only if the whole machine crashes.
     Fsync {
         /// Before each commit of a batch.
         Always = "always",
@@ -196,8 +196,8 @@ choices! {
         Never = "never",
     } later []
 
-    /// Action if the filter cannot be recovered to Redis's head. Redis went back further than the
-    /// storage folder does, or the folder lacks batches.
+    /// Action if the filter cannot be recovered to the last commit that Redis knows (its head).
+    /// Redis has an older state than the storage folder can restore, or the folder lacks batches.
     Rollback {
         /// The daemon ends with an error.
         Stop = "stop",
@@ -209,13 +209,13 @@ choices! {
     Level {
         /// Failures that stopped the work.
         Error = "error",
-        /// Also problems that an operator should look at.
+        /// Failures, and problems that an operator should look at.
         Warn = "warn",
-        /// Also progress, at a rate that people can read.
+        /// Failures, problems, and progress at a rate that people can read.
         Info = "info",
-        /// Also details that help to find a bug.
+        /// All of these, and details that help to find a bug.
         Debug = "debug",
-        /// Also every single batch.
+        /// All events, even one for every single batch.
         Trace = "trace",
     } later []
 
@@ -253,7 +253,7 @@ mod tests {
     }
 
     #[test]
-    fn every_word_means_its_choice() {
+    fn every_word_selects_its_choice() {
         each_word_reads_back::<AfterCommit>();
         each_word_reads_back::<Algorithm>();
         each_word_reads_back::<Emit>();
@@ -271,7 +271,7 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_word_gets_the_right_ones() {
+    fn an_unknown_word_is_refused_with_the_allowed_words() {
         assert_eq!(
             "grow".parse::<WhenFull>().unwrap_err().to_string(),
             r#""grow" is not in this version yet; allowed now: warn, stop"#

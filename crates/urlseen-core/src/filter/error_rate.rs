@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_rates_worth_a_filter_are_taken() {
+    fn rates_outside_the_limits_are_refused() {
         for text in ["1e-12", "0.1", " 1e-6", "0.000001"] {
             assert!(text.parse::<ErrorRate>().is_ok(), "{text}");
         }

@@ -53,7 +53,8 @@ impl std::fmt::Display for Crossing {
     }
 }
 
-/// Observer of the marks that a filter has crossed.
+/// Observer of a filter's fill, which gives each warning once. A mark is a percentage of the
+/// capacity, such as 80 or 100.
 ///
 /// The whole filter crosses a mark with its number of keys. A shard crosses a mark if it has more
 /// keys than that percentage of 1/256 of the capacity, and more than chance explains. With evenly
@@ -113,7 +114,7 @@ impl FillWatch {
         marks().take_while(|&mark| is_crossed(mark)).last().filter(|&mark| mark > self.told)
     }
 
-    /// Keys of the whole at a mark.
+    /// Returns the number of keys of the whole filter at a mark.
     fn due(&self, mark: u64) -> f64 {
         self.capacity as f64 * mark as f64 / 100.0
     }
@@ -140,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn each_mark_is_told_once_with_the_error_rate_of_the_moment() {
+    fn each_mark_causes_one_warning_with_the_present_error_rate() {
         let mut fill = FillWatch::new(256_000);
         let mut told = Vec::new();
         for in_shard in 1..=9000 {
@@ -163,7 +164,7 @@ mod tests {
     }
 
     #[test]
-    fn a_leap_over_marks_is_told_once_with_the_real_fill() {
+    fn several_marks_crossed_at_once_cause_one_warning() {
         let mut one = FillWatch::new(256_000);
         let crossing = observe(&mut one, &[5660; SHARDS]).unwrap();
         assert_eq!((crossing.percent, crossing.keys), (566, 1_448_960));
@@ -179,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn a_shard_of_its_own_is_told_with_its_own_fill() {
+    fn a_shard_fuller_than_the_others_causes_a_warning_with_its_own_fill() {
         let mut keys = [100; SHARDS];
         keys[0x3f] = 1210;
         let mut fill = FillWatch::new(256_000);
@@ -193,7 +194,7 @@ mod tests {
     /// Sets evenly spread keys, for several capacities. No shard causes a warning before the whole
     /// filter does.
     #[test]
-    fn chance_does_not_cry_wolf() {
+    fn evenly_spread_keys_cause_no_warning_about_a_single_shard() {
         for capacity in [1, 10, 256, 2560, 25_600, 256_000] {
             for seed in 0..20u64 {
                 let mut fill = FillWatch::new(capacity);

@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_memory_that_sizing_asks_for_is_used_as_sizing_uses_it() {
+    fn the_memory_of_a_sizing_gives_the_geometry_of_that_sizing() {
         for capacity in [2_000_000, 1_000_000_000] {
             for rate in [0.1, 1e-4, 1e-6, 1e-8, 1e-12] {
                 let asked = ErrorRate::new(rate).unwrap();
@@ -78,7 +78,7 @@ mod tests {
     /// otherwise with all geometries. With very few or very many bits, no number of blocks comes
     /// close to a plain Bloom filter.
     #[test]
-    fn no_other_geometry_is_wrong_less_often() {
+    fn no_other_geometry_has_a_lower_error_rate() {
         for (bytes, keys, of_any) in [
             (1 << 20, 10_000_000, true),
             (1 << 20, 3_800_000, false),
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn less_than_a_block_in_each_shard_is_no_filter() {
+    fn too_little_memory_for_a_block_in_each_shard_gives_no_filter() {
         let least = SHARDS as u64 * 64;
         assert_eq!(Geometry::fitting(least - 1, 1), None);
         let (geometry, rate) = Geometry::fitting(least, 1).unwrap();

@@ -226,7 +226,7 @@ mod tests {
     }
 
     #[test]
-    fn without_groups_the_machine_is_the_limit() {
+    fn without_control_groups_the_machine_is_the_limit() {
         let machine = Some(Available { bytes: 8 * GIB, limit: Limit::Machine });
         assert_eq!(read_from(&[("/proc/meminfo", MEMINFO)]), machine);
         let unlimited = [
@@ -241,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn the_tightest_group_above_counts() {
+    fn the_lowest_limit_of_all_groups_above_counts() {
         let files = [
             ("/proc/meminfo", MEMINFO),
             ("/proc/self/cgroup", "0::/system.slice/urlseen.service\n"),
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn a_full_group_leaves_nothing() {
+    fn a_full_group_leaves_no_available_memory() {
         let files = [
             ("/proc/self/cgroup", "0::/\n"),
             ("/proc/self/mountinfo", V2_MOUNT),
@@ -283,7 +283,7 @@ mod tests {
     }
 
     #[test]
-    fn what_does_not_fit_is_refused_with_the_sizing_and_a_way_out() {
+    fn a_filter_that_does_not_fit_is_refused_with_its_size_and_a_remedy() {
         let sizing = Sizing::new("1e9".parse().unwrap(), "1e-8".parse().unwrap());
         let available = |bytes| Some(Available { bytes, limit: Limit::Machine });
         assert_eq!(fits(&sizing, None), Ok(()));
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn this_machine_says_what_it_has() {
+    fn the_available_memory_of_this_machine_is_known() {
         assert!(available().is_some_and(|available| available.bytes > 0));
         let huge = Sizing::new("1e12".parse().unwrap(), "1e-12".parse().unwrap());
         assert!(check(&huge).is_err());

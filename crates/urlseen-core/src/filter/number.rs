@@ -128,7 +128,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn the_ways_to_write_a_count() {
+    fn counts_can_be_written_in_all_documented_forms() {
         for (text, value) in [
             ("0", 0),
             ("-0", 0),
@@ -161,7 +161,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_count_says_why() {
+    fn texts_that_are_not_counts_are_refused_with_a_reason() {
         use CountError::{Negative, NotANumber, NotWhole, TooLarge};
         for (text, why) in [
             ("", NotANumber),

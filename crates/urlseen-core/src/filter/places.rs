@@ -17,7 +17,7 @@ const AHEAD: usize = 64;
 /// Marks a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
 
-/// Places of the shards of one owner in its region.
+/// Positions of one owner's shards in the owner's region of memory.
 #[derive(Debug)]
 pub struct Places {
     pub(super) native: Native,

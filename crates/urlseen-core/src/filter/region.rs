@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_has_is_an_error() {
+    fn more_memory_than_any_machine_has_is_an_error() {
         let refused = Region::zeroed(u64::MAX).unwrap_err();
         assert!(matches!(refused, AllocationError::Unaddressable { .. }), "{refused}");
         let refused = Region::zeroed(1 << 56).unwrap_err();

@@ -78,7 +78,7 @@ fn a_key_of_one_shard_is_unseen_in_all_others() {
 }
 
 #[test]
-fn a_shard_is_taken_out_put_back_and_emptied() {
+fn a_shard_can_be_copied_loaded_and_cleared() {
     let mut full = shards(1, 3);
     let set = |shards: &mut Shards, leading| {
         (0..20).for_each(|rest| {
@@ -144,13 +144,13 @@ fn every_shard_has_one_owner() {
 
 #[test]
 #[should_panic(expected = "shard 06 has another owner")]
-fn the_shard_of_another_is_refused() {
+fn a_shard_of_another_owner_is_refused() {
     let shards = shards(1, 3);
     shards.test_one(shards.places.native.key_hash(&key(6, 0)));
 }
 
 #[test]
-fn memory_that_no_machine_has_is_an_error() {
+fn more_memory_than_any_machine_has_is_an_error() {
     let geometry = Geometry::new(Blocks::Eight, 9, u32::MAX).unwrap();
     let refused = Shards::allocate(Native::new(Seed::new(3), geometry), 0, 1);
     assert!(matches!(refused, Err(AllocationError::Refused { .. })));

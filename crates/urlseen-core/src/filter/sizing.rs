@@ -7,8 +7,9 @@ use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 /// Maximum factor between the bits of a geometry with fewer blocks and the optimal number of bits.
 pub(super) const WORTH: f64 = 1.16;
 
-/// Number of blocks of a part at which numbers of blocks are compared. At this size, neither the
-/// rounding to whole blocks nor uneven shards matter.
+/// Number of blocks of a part for which [`Sizing::new`] compares filters with one, two, four and
+/// eight blocks for each key. At this size, neither the rounding to whole blocks nor uneven shards
+/// matter.
 const LARGE_PART: u32 = 1 << 20;
 
 /// Maximum mean number of keys in a block that the search considers. At the largest error rate and
@@ -156,7 +157,7 @@ mod tests {
     /// single block at a rate far below its range takes up to 2.3 % more, and a best k that is one
     /// higher.
     #[test]
-    fn bits_a_key_are_those_of_the_design() {
+    fn bits_per_key_match_the_table_of_the_design() {
         use Blocks::{Eight, Four, One, Two};
         for (rate, blocks, bits_per_key, k, within) in [
             (1e-4, One, 21.9, 12, 0.01),
@@ -183,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn large_filters_take_the_fewest_blocks_within_their_worth() {
+    fn large_filters_take_the_fewest_blocks_within_1_16_of_the_optimum() {
         for (rate, blocks) in [
             (1e-1, Blocks::One),
             (1e-4, Blocks::One),
@@ -202,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn the_error_rate_is_kept_and_by_no_block_too_many() {
+    fn the_error_rate_is_kept_with_the_smallest_number_of_blocks() {
         for rate in [0.1, 3e-3, 1e-4, 1e-6, 1e-8, 1e-12] {
             for capacity in [1, 2, 255, 1000, 54_321, 1_000_000, 123_456_789, Capacity::MAX] {
                 let sizing = sizing(capacity, rate);
@@ -220,12 +221,12 @@ mod tests {
     }
 
     #[test]
-    fn one_key_takes_the_smallest_filter_there_is() {
+    fn a_filter_for_one_key_has_one_block_in_each_part() {
         assert_eq!(sizing(1, 1e-6).geometry.bytes(), 256 * 2 * 64);
     }
 
     #[test]
-    fn every_step_past_capacity_is_worse() {
+    fn the_error_rate_rises_past_the_capacity() {
         let sizing = sizing(10_000_000, 1e-6);
         let rates = [50, 80, 100, 150, 200, 300, 1000]
             .map(|percent| sizing.geometry.error_rate_at(100_000 * percent));

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn what_all_must_agree_on_differs_and_nothing_else() {
+    fn differences_name_each_part_with_another_value_and_no_other_part() {
         let base = native("1000", Some("7"));
         let whats = |wanted: &FilterSpec| {
             base.differences(wanted).iter().map(|it| it.what).collect::<Vec<_>>()

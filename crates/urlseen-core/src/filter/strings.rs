@@ -117,7 +117,8 @@ impl fmt::Debug for StringBits {
     }
 }
 
-/// Filter of a kind in Redis, in this process's memory. It judges in the same way as the scripts.
+/// Filter of a kind in Redis, in this process's memory. It gives the same verdicts as the scripts in
+/// Redis.
 pub trait ScriptFilter: fmt::Debug + Send {
     /// Tests keys one after the other and adds the unseen ones, so that each test sees the keys
     /// added before. Calls `each` with the verdict on each key, or with the reason why the layout
@@ -125,7 +126,7 @@ pub trait ScriptFilter: fmt::Debug + Send {
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed));
 }
 
-/// Filter with the layout of another project, in this process's memory. It judges in the same way
+/// Filter with the layout of another project, in this process's memory. It gives the same verdicts
 /// as that project.
 #[derive(Debug)]
 pub(super) struct StringFilter<L> {
@@ -215,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn keys_are_judged_as_a_set_of_positions_judges_them() {
+    fn verdicts_are_those_of_a_set_of_positions() {
         check(&PyreBloom::new(500, 0.01).unwrap());
         check(&Imooc::new(5000, 0.01).unwrap());
         check(&ScrapyRedisBloomFilter::new(14, 6).unwrap());
@@ -223,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_place_is_said_and_nothing_else_suffers() {
+    fn a_text_without_a_place_does_not_affect_other_texts() {
         let mut filter = StringFilter::new(BlockCluster::new(20, 4, 3).unwrap());
         let mut found = Vec::new();
         let good = "ab".repeat(20);

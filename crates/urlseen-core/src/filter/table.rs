@@ -1,7 +1,8 @@
 //! Exact set of keys of 128 bits: a table with open addressing.
 //!
-//! A key is stored in its home slot or in a slot after it. The keys of a run are in the order of
-//! their home slots (Robin Hood hashing). So a search ends at the first key whose home slot is
+//! The hash of a key determines its home slot. The key is stored in its home slot, or in a slot
+//! after it. A run is a sequence of slots with keys, up to the next empty slot. The keys of a run
+//! are in the order of their home slots (Robin Hood hashing). So a search ends at the first key whose home slot is
 //! later. When a key is removed, the rest of its run moves up by one slot.
 
 use super::block::Block;
@@ -164,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_has_a_power_of_two_of_slots_and_an_empty_one() {
+    fn the_number_of_slots_is_a_power_of_two_and_above_the_number_of_keys() {
         for keys in [0, 1, 224, 225, 1000, 1 << 40] {
             let slots = slots_for(keys);
             assert!(slots.is_power_of_two() && slots > keys, "{keys} {slots}");
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_table_has_nothing_and_takes_nothing() {
+    fn a_new_table_has_no_keys_and_takes_no_memory() {
         let mut table = Table::default();
         assert_eq!((table.len(), table.slots(), table.keys().count()), (0, 0, 0));
         assert!(!table.contains(0) && !table.contains(7) && !table.remove(7));
@@ -189,7 +190,7 @@ mod tests {
     proptest! {
         /// The keys have few home slots, so runs are long.
         #[test]
-        fn a_table_agrees_with_a_set(
+        fn a_table_has_the_same_keys_as_a_set(
             steps in prop::collection::vec((any::<bool>(), 0..8u128, 0..40u128), 0..600),
         ) {
             let (mut table, mut model) = (Table::allocate(LEAST).unwrap(), BTreeSet::new());

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! m = 2^BIT                             bits of a block; BIT over 32 counts as 32
-//! seeds: the first HASH_NUMBER of imooc's
-//! key    KEYB, B = the text's first two hex digits mod BLOCK_NUM, of more than 256 blocks three
+//! seeds: the first HASH_NUMBER seeds of BloomFilter_imooc
+//! key    KEYB, B = the text's first two hex digits mod BLOCK_NUM; three digits if BLOCK_NUM > 256
 //! bit    MurmurHash3 x86-32 (text, seed), unsigned, mod m
 //! ```
 

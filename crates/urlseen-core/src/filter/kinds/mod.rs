@@ -112,7 +112,7 @@ struct Registered {
     read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
 }
 
-/// Defaults of an entry: a kind that only Redis has, with a capacity and an error rate.
+/// Defaults of an entry: a kind that exists only in Redis, with a capacity and an error rate.
 const IN_REDIS: Registered = Registered {
     name: "",
     short: "",
@@ -323,8 +323,8 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Returns the parameters of all variants for the same keys. Empty if the kind has only one
-    /// variant.
+    /// Returns the parameters of all variants with the same capacity and error rate. Empty if the
+    /// kind has only one variant.
     fn variants(&self) -> Vec<Parameters> {
         Vec::new()
     }

@@ -117,7 +117,8 @@ impl Layer {
         Some(Self { bits: whole(bits), hashes, held: whole(held) })
     }
 
-    /// Iterates over the bits of a text with these words.
+    /// Iterates over the bit positions of a text in this layer. `words` are those of the text's
+    /// digest.
     fn positions(self, words: [u64; 4]) -> impl Iterator<Item = u32> {
         (1..=u64::from(self.hashes)).map(move |j| {
             // 0 and 1, and the numbers that they lead to: 2 and 3.

@@ -30,7 +30,7 @@ fn bits_are_those_of_the_oracle() {
 }
 
 #[test]
-fn a_layer_follows_once_those_before_it_are_full() {
+fn new_items_go_to_the_next_layer_once_a_layer_is_full() {
     let layout = Scaling::new(10, 0.01).unwrap();
     let layers = [1, 10, 11, 30, 31, 70, 71].map(|item| layout.layer_of(item));
     assert_eq!(layers, [0, 0, 1, 1, 2, 2, 3]);
@@ -41,7 +41,7 @@ fn a_layer_follows_once_those_before_it_are_full() {
 
 /// Compares the filter in memory with sets of positions, and its errors with the computed rate.
 #[test]
-fn it_grows_and_keeps_its_error_rate() {
+fn a_growing_filter_keeps_its_error_rate() {
     let layout = Scaling::new(500, 0.05).unwrap();
     let mut filter = RedisKind::in_memory(&layout).unwrap();
     let mut sets = vec![HashSet::new(); layout.layers.len()];
@@ -71,7 +71,7 @@ fn it_grows_and_keeps_its_error_rate() {
 }
 
 #[test]
-fn what_is_in_redis_is_named_and_counted() {
+fn keys_in_redis_have_their_names_and_the_count_gives_the_estimate() {
     let layout = Scaling::new(10_000_000, 1e-6).unwrap();
     let keys: Vec<_> = layout.used().iter().map(|&it| layout.key("f", it)).collect();
     assert_eq!(keys, ["f:count", "f:1", "f:2", "f:3", "f:4"]);

@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_redisson_refuses_is_refused() {
+    fn sizes_that_redisson_refuses_are_refused() {
         for (capacity, rate) in [(0, 0.1), (1, 0.0), (1, 1.0), (1, 0.9), (200_000_000, 1e-8)] {
             assert!(Redisson::new(capacity, rate).is_err(), "{capacity} {rate}");
         }

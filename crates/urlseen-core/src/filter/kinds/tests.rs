@@ -174,7 +174,7 @@ fn strings_have_their_keys_and_lengths() {
 /// Checks that each first digit, or three of them, leads to a string that counts as used, and that
 /// each used string has a digit.
 #[test]
-fn strings_that_get_bits_are_known() {
+fn the_strings_that_get_bits_are_listed() {
     let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
     let cluster = |blocks| BlockCluster::new(10, 1, blocks).unwrap();
     let layouts: [(Box<dyn BitStrings>, u32, u32); 7] = [
@@ -199,7 +199,7 @@ fn strings_that_get_bits_are_known() {
 }
 
 #[test]
-fn settings_that_make_no_filter_are_refused() {
+fn impossible_settings_are_refused() {
     let nan = f64::NAN;
     let problems = [
         Imooc::new(0, 0.1).err(),
@@ -232,7 +232,7 @@ fn settings_that_make_no_filter_are_refused() {
 }
 
 #[test]
-fn text_without_a_place_leaves_nothing_behind() {
+fn a_text_without_a_place_adds_no_positions() {
     let imooc = Imooc::new(1000, 0.01).unwrap();
     let plain = ScrapyRedisBloomFilter::new(30, 6).unwrap();
     let cluster = BlockCluster::new(32, 15, 300).unwrap();
@@ -294,7 +294,7 @@ fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
 }
 
 #[test]
-fn pyrebloom_is_wrong_as_often_as_computed() {
+fn pyrebloom_has_the_computed_error_rate() {
     let layout = PyreBloom::new(10_000, 0.01).unwrap();
     check_rate(&layout, 10_000, 200_000, 0.0);
     check_rate(&layout, 20_000, 50_000, 0.0);
@@ -304,7 +304,7 @@ fn pyrebloom_is_wrong_as_often_as_computed() {
 /// Sixteen blocks: the ten digits lead to blocks 0 to 9, the six letters to 1 to 6. So some blocks
 /// have no key, and others twice as many.
 #[test]
-fn imooc_is_wrong_as_often_as_computed() {
+fn imooc_has_the_computed_error_rate() {
     let layout = Imooc::new(300_000_000_000, 0.9).unwrap();
     assert_eq!((layout.strings(), layout.hashes()), (16, 1));
     let keys = 1 << 21;
@@ -320,7 +320,7 @@ fn imooc_is_wrong_as_often_as_computed() {
 }
 
 #[test]
-fn block_cluster_is_wrong_as_often_as_computed() {
+fn block_cluster_has_the_computed_error_rate() {
     for (bit, hashes, blocks, keys, unseen) in [
         (20, 4, 1, 200_000, 100_000),
         (18, 3, 3, 150_000, 50_000),
@@ -335,7 +335,7 @@ fn block_cluster_is_wrong_as_often_as_computed() {
 }
 
 #[test]
-fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
+fn scrapy_redis_bloomfilter_has_the_computed_error_rate() {
     for (bit, hashes, keys, unseen) in [
         (18, 6, 20_000, 300_000),
         (20, 6, 170_000, 50_000),
@@ -354,7 +354,7 @@ fn scrapy_redis_bloomfilter_is_wrong_as_often_as_computed() {
 /// Tests small filters for low rates. Unlike RedisBloom's progressions, no layout makes errors that
 /// its bits do not explain.
 #[test]
-fn positions_do_not_repeat_beyond_what_is_computed() {
+fn small_filters_make_no_errors_that_their_bits_do_not_explain() {
     let layouts: [(&dyn BitStrings, u64); 7] = [
         (&PyreBloom::new(30, 1e-10).unwrap(), 30),
         (&PyreBloom::unrounded(30, 1e-10).unwrap(), 30),

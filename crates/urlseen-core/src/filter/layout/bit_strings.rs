@@ -15,14 +15,15 @@ pub trait BitStrings: fmt::Debug {
         1
     }
 
-    /// Returns the codes that keys have if they are hex digits of digests, each equally likely. A
-    /// code leads to the string with the number `code % strings`.
+    /// Returns equally likely numbers that choose the string of a key, if keys are hex digits of
+    /// digests. The number `code` chooses the string `code % strings`. For example, the codes of
+    /// the sixteen hex digits, if the first digit chooses the string.
     fn codes(&self) -> Vec<u32> {
         (0..self.strings()).collect()
     }
 
-    /// Returns the numbers of the strings that a code leads to, in order. No other string gets a
-    /// bit.
+    /// Returns the numbers of the strings that any of the codes chooses, in order. No other string
+    /// gets a bit.
     fn used_strings(&self) -> Vec<u32> {
         let mut used = leads_to(self);
         used.dedup();

@@ -164,13 +164,14 @@ pub(in crate::filter) struct Draw {
     words: Words,
     /// Number of words that give all their positions.
     full: u8,
-    /// Number of positions from the word after them.
+    /// Number of positions that the last word gives; 0 if there is no further word.
     rest: u8,
 }
 
 impl Draw {
-    /// Calls `visit` with each drawn word, in order, and the number of positions taken from it.
-    /// They are its lowest 9 bits, the 9 above them, and so on.
+    /// Calls `visit` with each drawn word, in order, and the number of positions taken from it. The
+    /// first position is the lowest 9 bits of the word, the second one is the next 9 bits, and so
+    /// on.
     #[inline(always)]
     pub(in crate::filter) fn for_each_word(mut self, mut visit: impl FnMut(u64, u8)) {
         for _ in 0..self.full {
@@ -214,7 +215,7 @@ mod tests {
     /// this file. Stored files depend on these numbers, so they may change only together with the
     /// names of the rules.
     #[test]
-    fn shards_and_positions_are_those_that_files_were_written_with() {
+    fn shards_and_positions_are_those_of_existing_files() {
         assert_eq!(SHARD_RULE, "digest-leading-byte/text-murmur3-x64-128-top-byte");
         assert_eq!(POSITION_RULE, "murmur3-x64-128/wyrand/block-64/bit-9");
         let native = native(8);
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn positions_lie_one_group_in_each_part() {
+    fn each_part_has_the_positions_of_one_block() {
         for bits_per_block in 1..=Geometry::MAX_BITS_PER_BLOCK {
             let native = native(bits_per_block);
             for key in 0..100u8 {

@@ -76,7 +76,7 @@ fn assert_rate(wrong: usize, asked: u64, rate: f64, spread: f64, context: &str) 
 }
 
 #[test]
-fn the_error_rate_at_capacity_is_the_one_computed() {
+fn the_error_rate_at_capacity_is_the_computed_one() {
     let capacity = 500_000;
     for (seed, rate, asked) in
         [(1, 1e-2, 500_000), (0xdead_beef, 1e-4, 3_000_000), (20_260_101, 1e-6, 20_000_000)]
@@ -93,7 +93,7 @@ fn the_error_rate_at_capacity_is_the_one_computed() {
 /// Tests more blocks, and filters beyond their capacity. In these cases, a mistake in the model has
 /// the largest effect, and the rates are large enough for an exact measurement.
 #[test]
-fn the_error_rate_is_the_one_computed_with_any_number_of_blocks_however_full() {
+fn the_error_rate_is_the_computed_one_for_all_numbers_of_blocks_and_fills() {
     for blocks in Blocks::ALL {
         for bits_per_block in [1, 8] {
             let geometry = Geometry::new(blocks, bits_per_block, 8).unwrap();
@@ -137,7 +137,7 @@ fn the_number_of_keys_is_estimated_to_one_percent() {
 }
 
 #[test]
-fn filters_with_other_seeds_are_wrong_about_other_keys() {
+fn filters_with_other_seeds_report_other_unseen_keys_as_seen() {
     let (capacity, rate, asked) = (400_000, 1e-2, 1_000_000);
     let sizing = sizing(capacity, rate);
     let [a, b] = [1, 2].map(|seed| {
@@ -173,7 +173,7 @@ proptest! {
     /// Compares with an exact set. A key that was set is seen, for every kind, shard and owner. At
     /// this rate and with so few keys, every other key is unseen.
     #[test]
-    fn what_was_set_is_seen(
+    fn keys_that_were_set_are_seen(
         asked in prop::collection::vec(any_fingerprint(), 0..300),
         owners in prop::sample::select(vec![1usize, 2, 3, 16]),
         rate in prop::sample::select(vec![1e-8, 1e-12]),

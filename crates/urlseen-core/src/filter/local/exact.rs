@@ -204,7 +204,7 @@ impl FilterKind for ExactShards {
     }
 }
 
-/// Fill of the shards of an owner, for all threads.
+/// Numbers of keys and slots in the shards of an owner, which all threads can read.
 #[derive(Debug)]
 struct Shown {
     shards: Vec<(ShardId, ShownShard)>,

@@ -117,7 +117,7 @@ fn a_united_filter_has_the_keys_of_both() {
 }
 
 #[test]
-fn unseen_keys_are_taken_for_seen_at_the_computed_error_rate() {
+fn unseen_keys_are_reported_as_seen_at_the_computed_error_rate() {
     /// Number of unseen keys in the test.
     const UNSEEN: u64 = 200_000;
     each(|kind, mut filter| {
@@ -176,7 +176,7 @@ fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
 }
 
 #[test]
-fn more_keys_than_its_capacity_are_seen_too() {
+fn keys_past_the_capacity_are_seen_after_their_insertion() {
     each(|kind, mut filter| {
         let bytes = filter.fill().bytes;
         filter.insert(0..4 * CAPACITY);
@@ -188,7 +188,7 @@ fn more_keys_than_its_capacity_are_seen_too() {
 }
 
 #[test]
-fn two_seeds_make_other_hashes() {
+fn another_seed_gives_other_hashes() {
     each(|kind, filter| {
         let other = Filter::new(kind, 8);
         let same = (0..1000).filter(|&key| filter.key_hash(key) == other.key_hash(key)).count();
@@ -198,7 +198,7 @@ fn two_seeds_make_other_hashes() {
 }
 
 #[test]
-fn the_fill_is_that_of_the_keys_and_none_after_a_clear() {
+fn the_fill_counts_the_keys_and_is_zero_after_a_clear() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY / 2);
         let Fill { keys, counted, .. } = filter.fill();

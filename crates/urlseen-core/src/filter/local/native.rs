@@ -104,7 +104,7 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// Numbers of keys and set bits in the shards of an owner, for all threads.
+/// Numbers of keys and set bits in the shards of an owner, which all threads can read.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,

@@ -100,7 +100,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_set_last_is_remembered_and_nothing_else() {
+    fn fingerprints_are_seen_after_they_were_set_and_others_are_not() {
         let mut recent = Recent::new(1000);
         let key_hashes = key_hashes(200);
         let (set, others) = key_hashes.split_at(10);
@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn it_forgets_rather_than_grow() {
+    fn a_full_cache_replaces_old_fingerprints() {
         let mut recent = Recent::new(100);
         let key_hashes = key_hashes(200);
         recent.insert(&key_hashes).unwrap();

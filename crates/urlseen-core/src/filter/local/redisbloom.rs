@@ -198,7 +198,7 @@ impl Blob for Filter {
     }
 }
 
-/// Fill and error rate of the filter, for all threads.
+/// Fill and error rate of the filter, which all threads can read.
 #[derive(Debug)]
 struct Shown {
     empty: Fill,

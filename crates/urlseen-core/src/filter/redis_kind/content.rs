@@ -1,4 +1,4 @@
-//! Content of a filter's keys in Redis, and the findings about them.
+//! Expected content of a filter's keys in Redis, and their present size and fill.
 
 /// Expected content of a Redis key of a filter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub struct Record {
     pub fixed: &'static [&'static str],
 }
 
-/// Findings about one Redis key of a filter.
+/// Present size and fill of one Redis key of a filter.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct KeyLook {
     /// Bytes of a string, members of a set, or the value of a counter.
@@ -63,7 +63,7 @@ pub struct KeyLook {
     pub fill: f64,
 }
 
-/// Estimate of a filter's content, made from the findings about its keys.
+/// Estimate of a filter's content, made from the sizes and fills of its keys.
 #[derive(Debug, Default, Clone, Copy, PartialEq)]
 pub struct Estimate {
     /// Number of fingerprints in the filter.

@@ -1,5 +1,5 @@
 //! Filters in Redis, which other programs can share: their Redis keys, the bit positions of
-//! fingerprints, and the Lua functions that judge.
+//! fingerprints, and the Lua functions that test and add items.
 
 mod content;
 mod keys;
@@ -86,8 +86,8 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         answers.iter().all(|&is_there| is_there)
     }
 
-    /// Estimates the number of fingerprints and the error rate, from the findings about each key of
-    /// [`RedisKind::looked_at`].
+    /// Estimates the number of fingerprints and the error rate, from the size and the fill of each
+    /// key of [`RedisKind::looked_at`].
     fn estimate(&self, looks: &[KeyLook]) -> Estimate;
 
     /// Returns the distribution of the bits that keys choose in a string. `None` if the number of
@@ -124,7 +124,7 @@ pub trait RedisKind: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Builds an empty filter in this process's memory that judges in the same way as the scripts.
+    /// Builds an empty filter in this process's memory that gives the same verdicts as the scripts.
     /// Returns `None` if the filter is a set, or if its kind also exists in memory.
     fn in_memory(&self) -> Option<Box<dyn ScriptFilter>> {
         None

@@ -6,7 +6,7 @@ use super::{Command, text};
 use crate::filter::layout::BitPosition;
 use crate::fingerprint::Fingerprint;
 
-/// Arguments with which a script judges some items.
+/// Arguments with which a script tests some items, and adds the unseen ones.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Question {
     /// Redis keys of the filter that the script needs.
@@ -44,8 +44,8 @@ impl<K: Fn(u32) -> String> Asked<K> {
         Self { key, numbers: BTreeMap::new(), question: Question::default() }
     }
 
-    /// Adds an item that passes unchecked: this number of zero bytes to the places, and of empty
-    /// extras.
+    /// Adds an item that passes unchecked: `places` zero bytes to the places, and `extras` empty
+    /// arguments to the extras.
     pub(in crate::filter) fn skip(&mut self, places: usize, extras: usize) {
         let Question { places: all, extras: more, .. } = &mut self.question;
         all.resize(all.len() + places, 0);

@@ -12,7 +12,7 @@ fn filter(kind: impl RedisKind + 'static) -> RedisFilterKeys {
 }
 
 #[test]
-fn keys_are_named_as_each_layout_has_them() {
+fn redis_keys_have_the_names_of_their_project() {
     let native = Native::new(Seed::new(1), Geometry::new(Blocks::One, 9, 5).unwrap());
     let native = filter(native);
     assert_eq!((native.kind().used().len(), native.key(0xab)), (256, "f:ab".to_owned()));
@@ -27,7 +27,7 @@ fn keys_are_named_as_each_layout_has_them() {
 }
 
 #[test]
-fn what_has_no_place_is_refused_where_the_layout_needs_one() {
+fn a_text_that_a_layout_cannot_place_is_refused() {
     let block = BlockCluster::new(20, 6, 4).unwrap();
     let block = filter(InStrings(block));
     assert!(block.check(&Fingerprint::Raw20([1; 20])).is_ok());

@@ -180,7 +180,7 @@ mod tests {
     /// Prints the table of docs/guides/redisbloom.md:
     /// `cargo test --lib redisbloom::rate -- --nocapture`.
     #[test]
-    fn layers_are_wrong_as_often_as_computed_whatever_their_bits_are_divisible_by() {
+    fn measured_error_rates_of_layers_are_the_computed_ones() {
         println!("| bits | hashes | items | unseen asked for | by its bits | computed | counted |");
         println!("|---|---|---|---|---|---|---|");
         // The odd factors of the bits are 1, 3, 5, 29, 33, 225, 329 and 1157.
@@ -211,7 +211,7 @@ mod tests {
 
     /// Uses the hashes of real items, as `BF.RESERVE` makes the filter.
     #[test]
-    fn a_small_filter_for_a_low_rate_is_bound_by_its_hashes_and_says_so() {
+    fn a_small_filter_with_a_low_rate_warns_about_its_hashes() {
         let mut filter = Filter::reserve(1e-10, 30, DEFAULT_EXPANSION, 1 << 20).unwrap();
         for n in 0..30 {
             filter.add(format!("item {n}").as_bytes()).unwrap();

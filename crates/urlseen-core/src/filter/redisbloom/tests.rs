@@ -94,7 +94,7 @@ fn chunks(filter: &Filter) -> Vec<(i64, Vec<u8>)> {
 }
 
 #[test]
-fn filters_filled_here_are_byte_for_byte_those_of_the_server() {
+fn filters_filled_here_have_the_same_bytes_as_on_the_server() {
     for dump in DUMPS.iter() {
         let mut filter = dump.reserved();
         let added = (0..dump.n).map(|n| filter.add(item(&dump.name, n).as_bytes()).unwrap());
@@ -106,7 +106,7 @@ fn filters_filled_here_are_byte_for_byte_those_of_the_server() {
 }
 
 #[test]
-fn filters_of_the_server_answer_as_it_does() {
+fn loaded_filters_give_the_answers_of_the_server() {
     for dump in DUMPS.iter() {
         let filter = dump.loaded();
         for n in 0..dump.n {
@@ -121,7 +121,7 @@ fn filters_of_the_server_answer_as_it_does() {
 }
 
 #[test]
-fn filters_of_the_server_say_of_themselves_what_it_says() {
+fn loaded_filters_have_the_figures_of_the_server() {
     for dump in DUMPS.iter() {
         let filter = dump.loaded();
         assert_eq!(filter.size(), dump.info["Number of items inserted"]);
@@ -134,7 +134,7 @@ fn filters_of_the_server_say_of_themselves_what_it_says() {
 }
 
 #[test]
-fn a_filter_of_the_server_goes_on_here() {
+fn a_filter_that_was_moved_grows_as_on_the_server() {
     let dump = dumped("scaled");
     let mut whole = dump.reserved();
     for n in 0..4000 {
@@ -148,7 +148,7 @@ fn a_filter_of_the_server_goes_on_here() {
 }
 
 #[test]
-fn a_full_filter_that_is_not_to_grow_still_knows_its_items() {
+fn a_full_filter_that_may_not_grow_refuses_only_new_items() {
     let mut filter = Filter::reserve(1e-9, 10, 0, LIMIT).unwrap();
     for n in 0..10 {
         assert_eq!(filter.add(item("full", n).as_bytes()), Ok(true));
@@ -215,7 +215,7 @@ fn large_layers_come_in_several_chunks() {
     assert_eq!(from_chunks(all, 1 << 30), Ok(filter));
 }
 
-/// Returns the problem of the chunks of the filter "scaled" after a change.
+/// Changes the chunks of the filter "scaled". Returns the error of the loader, which refuses them.
 fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
     let mut chunks = dumped("scaled").chunks();
     change(&mut chunks);
@@ -223,7 +223,7 @@ fn problem(change: impl FnOnce(&mut Vec<(i64, Vec<u8>)>)) -> ChunkError {
 }
 
 #[test]
-fn chunks_that_are_missing_doubled_or_out_of_order_are_named() {
+fn missing_doubled_and_misplaced_chunks_are_named() {
     let bad = |chunk, offset, problem| ChunkError { chunk, offset, problem };
     let wrong = |found, due| FormatError::Iterator { found, due };
     let too_long = |found, left| FormatError::TooLong { found, left };
@@ -262,7 +262,7 @@ fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, String) {
 }
 
 #[test]
-fn numbers_that_no_header_has_are_named() {
+fn impossible_numbers_of_a_header_are_named() {
     let whole = |number: u64| number.to_string();
     let long = |number: u64| number.to_le_bytes();
     for (at, bytes, expected) in [
@@ -294,7 +294,7 @@ fn numbers_that_no_header_has_are_named() {
 }
 
 #[test]
-fn headers_of_other_lengths_are_told_apart() {
+fn headers_of_impossible_lengths_are_refused() {
     let found = |length| ChunkError {
         chunk: 0,
         offset: 20_u64.min(length as u64),
@@ -315,7 +315,7 @@ fn headers_of_other_lengths_are_told_apart() {
 
 /// A header may claim any size. The loader allocates no memory for bytes that have not arrived.
 #[test]
-fn layers_that_exceed_the_limit_are_refused_before_they_come() {
+fn layers_over_the_limit_are_refused_before_their_bytes_arrive() {
     let large = (1_u64 << 59) + 1384;
     let change = |chunks: &mut Vec<(i64, Vec<u8>)>| {
         chunks[0].1[20..28].copy_from_slice(&large.to_le_bytes());
@@ -417,7 +417,7 @@ proptest! {
 }
 
 #[test]
-fn a_filter_that_room_was_made_in_takes_that_much_and_dumps_the_same() {
+fn reserved_room_is_enough_and_changes_no_dump() {
     let dump = dumped("scaled");
     let mut filter = dump.reserved();
     for n in 0..dump.n {
@@ -445,7 +445,7 @@ fn a_filter_that_room_was_made_in_takes_that_much_and_dumps_the_same() {
 }
 
 #[test]
-fn a_frozen_filter_stays_as_it_was_while_the_other_is_added_to() {
+fn a_frozen_copy_does_not_change_when_the_filter_gets_items() {
     let dump = dumped("scaled");
     let mut filter = dump.reserved();
     for n in 0..1500 {
@@ -466,7 +466,7 @@ fn a_frozen_filter_stays_as_it_was_while_the_other_is_added_to() {
 }
 
 #[test]
-fn the_error_rate_is_that_of_the_bits_that_are_set() {
+fn the_error_rate_follows_from_the_set_bits() {
     assert!(dumped("scaled").reserved().error_rate_now().abs() < f64::EPSILON);
     for dump in DUMPS.iter() {
         let filter = dump.loaded();
@@ -518,7 +518,7 @@ fn dumps_read_back() {
 }
 
 #[test]
-fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
+fn dumps_that_were_cut_or_changed_are_refused_with_the_place() {
     use dump::DumpFormatError::{Behind, Chunk, Crc, Cut, Length, Magic};
     let whole = dump_of(&dumped("scaled").loaded());
     // The header has 232 bytes, the layers 1384, 3120, 6960 and 15,360.
@@ -569,7 +569,7 @@ fn dumps_that_were_cut_or_changed_are_refused_where_that_is() {
 }
 
 #[test]
-fn a_forecast_is_what_a_filter_comes_to() {
+fn a_forecast_matches_a_filled_filter() {
     for (rate, capacity, growth) in
         [(0.01, 100, DEFAULT_EXPANSION), (0.1, 50, 1), (1e-3, 1000, 4), (0.02, 20_000, 0)]
     {
