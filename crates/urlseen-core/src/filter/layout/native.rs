@@ -41,9 +41,9 @@ const POSITIONS_PER_WORD: u8 = 7;
 /// Native layout of one filter: converts fingerprints to bit positions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Native {
-    /// Seed of the hash.
+    /// Seed of the hash of fingerprints.
     pub seed: Seed,
-    /// Division of the bits.
+    /// Division of the bits into shards and blocks.
     pub geometry: Geometry,
 }
 

@@ -36,7 +36,7 @@ struct Head {
     growth: u32,
 }
 
-/// Record of one layer.
+/// Numbers of the record of one layer.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, packed)]
 struct LayerRecord {
