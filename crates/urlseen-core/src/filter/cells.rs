@@ -11,10 +11,10 @@
 //! ```
 //!
 //! The chance that a key sets neither of two bits is f2 = 1 - (1 - (1 - 2/w)^g) / B if the bits
-//! share a block, and 1 - 2 (1 - f1) otherwise. So of m bits, m f1^n are 0 on average after n keys. The estimate is the n at which
-//! this mean equals the counted number. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m),
-//! takes e^(-k/m) for f1. Without blocks, this is just as good. With blocks, their estimate is too
-//! low by a share of (g - 1) / 2w, nearly one percent.
+//! share a block, and 1 - 2 (1 - f1) otherwise. So of m bits, m f1^n are 0 on average after n keys.
+//! The estimate is the n at which this mean equals the counted number. The formula of Swamidass and
+//! Baldi, n = -(m/k) ln(1 - X/m), takes e^(-k/m) for f1. Without blocks, this is just as good. With
+//! blocks, their estimate is too low by a share of (g - 1) / 2w, nearly one percent.
 //!
 //! The variances and the covariance of the estimates of two sets follow from the same chances. The
 //! sums over all pairs of bits, by the delta method divided by the slopes, leave

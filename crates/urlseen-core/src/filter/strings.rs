@@ -117,8 +117,8 @@ impl fmt::Debug for StringBits {
     }
 }
 
-/// Filter of a kind in Redis, in this process's memory. It gives the same verdicts as the scripts in
-/// Redis.
+/// Filter of a kind in Redis, in this process's memory. It gives the same verdicts as the scripts
+/// in Redis.
 pub trait ScriptFilter: fmt::Debug + Send {
     /// Tests keys one after the other and adds the unseen ones, so that each test sees the keys
     /// added before. Calls `each` with the verdict on each key, or with the reason why the layout

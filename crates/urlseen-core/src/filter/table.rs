@@ -2,8 +2,8 @@
 //!
 //! The hash of a key determines its home slot. The key is stored in its home slot, or in a slot
 //! after it. A run is a sequence of slots with keys, up to the next empty slot. The keys of a run
-//! are in the order of their home slots (Robin Hood hashing). So a search ends at the first key whose home slot is
-//! later. When a key is removed, the rest of its run moves up by one slot.
+//! are in the order of their home slots (Robin Hood hashing). So a search ends at the first key
+//! whose home slot is later. When a key is removed, the rest of its run moves up by one slot.
 
 use super::block::Block;
 use super::prefetch::prefetch;
