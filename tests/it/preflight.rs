@@ -37,7 +37,7 @@ impl Server {
         Self::start_in(folder, &["--sentinel"])
     }
 
-    fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
+    pub(crate) fn start_in(folder: TempDir, arguments: &[&str]) -> Self {
         let process = Self::spawn(&folder, arguments);
         let server = Self { process, folder };
         wait_until("redis-server answers", || server.ask(&["PING"]).is_some());
@@ -53,7 +53,7 @@ impl Server {
     }
 
     /// Returns the path of the server's configuration file.
-    fn config(folder: &TempDir) -> PathBuf {
+    pub(crate) fn config(folder: &TempDir) -> PathBuf {
         folder.path().join("server.conf")
     }
 
@@ -344,7 +344,8 @@ async fn a_replica_is_refused_with_the_address_of_its_primary() {
 
 #[tokio::test]
 async fn a_sentinel_is_refused_with_the_address_of_its_primary() {
-    let said = "this is a Redis Sentinel, not a Redis server, and has no data; set redis.url to ";
+    let said = "this is a Redis Sentinel, not a Redis server, and has no data; write \
+                redis+sentinel:// and the name of a primary in redis.url, or set it to ";
     let one = Server::sentinel(&["mymaster 127.0.0.1 1"]);
     let primary = "the primary that it watches: mymaster at 127.0.0.1:1";
     assert_eq!(sentences(&one, "").await, [format!("{said}{primary}")]);

@@ -1,6 +1,8 @@
 //! Connections to Redis, and the errors of failed connections.
 
 mod client_certificates;
+mod failover;
+mod sentinels;
 mod tls;
 
 use std::io::{Read, Write};

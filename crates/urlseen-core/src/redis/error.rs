@@ -44,6 +44,21 @@ pub enum LinkError {
          is correct"
     )]
     Unreachable { address: String, cause: String },
+    /// Sentinels of which none has named the primary.
+    #[error("no Sentinel has named the primary {name}: {causes}; check that the Sentinels run")]
+    NoSentinel { name: String, causes: String },
+    /// Sentinels of which none knows the name of the primary.
+    #[error(
+        "the Sentinels in redis.url know no primary {name}; SENTINEL MASTERS shows the names that \
+         a Sentinel knows"
+    )]
+    UnknownPrimary { name: String },
+    /// Server that the Sentinels name, and that is not a primary.
+    #[error(
+        "the Sentinels name {address} as the primary {name}, but this server is not a primary; \
+         wait for the end of the failover"
+    )]
+    NotPrimary { name: String, address: String },
     /// Socket file that this user may not open.
     #[error(
         "may not open the socket of Redis at {address}: permission denied; run urlseen as a user \
@@ -245,6 +260,8 @@ impl LinkError {
         let is_later = matches!(
             self,
             Self::Unreachable { .. }
+                | Self::NoSentinel { .. }
+                | Self::NotPrimary { .. }
                 | Self::NoDescriptor { .. }
                 | Self::HungUp { .. }
                 | Self::TlsHungUp { .. }

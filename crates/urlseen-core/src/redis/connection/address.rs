@@ -4,6 +4,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
 use std::sync::Arc;
 
+use super::sentinels::{Node, Sentinels};
 use super::tls::TlsFiles;
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
@@ -12,7 +13,8 @@ const SCHEMES: [&str; 7] =
 
 /// Syntax of a `redis.url`, as the end of a sentence.
 pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the same with \
-    rediss:// for TLS, or unix:///path/to/socket[?db=0]";
+    rediss:// for TLS, redis+sentinel://host[:port],…/name[/database] for a primary that Sentinels \
+    know, or unix:///path/to/socket[?db=0]";
 
 /// Address of a Redis server with database and login: everything that opens a connection.
 ///
@@ -28,6 +30,8 @@ pub struct RedisAddress {
     user: Option<String>,
     password: Option<String>,
     tls: Arc<TlsFiles>,
+    /// Sentinels that know the server. Then `place` is the first of them.
+    sentinels: Option<Arc<Sentinels>>,
 }
 
 /// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
@@ -48,6 +52,15 @@ pub enum RedisAddressError {
          socket file"
     )]
     Scheme { found: String },
+    /// URL with Sentinels and without the name of the primary.
+    #[error(
+        "the name by which the Sentinels know the primary is missing or has a wrong character; \
+         write it like redis+sentinel://10.0.0.1:26379,10.0.0.2:26379/mymaster"
+    )]
+    NoName,
+    /// URL with too many hosts.
+    #[error("there are more than {most} hosts; some of the Sentinels are enough")]
+    ManyNodes { most: usize },
     /// URL without a host between `//` and `/`.
     #[error("the host is missing; write it like redis://127.0.0.1:6379/0")]
     NoHost,
@@ -100,12 +113,23 @@ impl RedisAddress {
     /// Returns the address of a server on this machine, at the usual port 6379.
     pub fn local() -> Self {
         let place = ConnectionAddr::Tcp("127.0.0.1".to_owned(), 6379);
-        Self { scheme: "redis", place, db: 0, user: None, password: None, tls: Arc::default() }
+        Self {
+            scheme: "redis",
+            place,
+            db: 0,
+            user: None,
+            password: None,
+            tls: Arc::default(),
+            sentinels: None,
+        }
     }
 
     /// Checks `url`, but does not require a password for its user. The password may be added later.
     pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
         use RedisAddressError as Error;
+        if let Some((address, sentinels)) = Sentinels::parse(url)? {
+            return Ok(Self { sentinels: Some(Arc::new(sentinels)), ..address });
+        }
         let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;
         let Some(scheme) = SCHEMES.into_iter().find(|it| it.eq_ignore_ascii_case(found)) else {
             return Err(refused_scheme(found));
@@ -145,6 +169,7 @@ impl RedisAddress {
             user: login.username().and_then(filled),
             password: login.password().and_then(filled),
             tls: Arc::default(),
+            sentinels: None,
         })
     }
 
@@ -191,6 +216,42 @@ impl RedisAddress {
         self.password.as_deref()
     }
 
+    /// Returns the Sentinels that know the server.
+    pub(super) fn sentinels(&self) -> Option<&Sentinels> {
+        self.sentinels.as_deref()
+    }
+
+    /// Returns host and port of the network address; `None` for a socket file.
+    pub(super) fn node(&self) -> Option<Node> {
+        match &self.place {
+            ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } => {
+                Some(Node { host: host.clone(), port: *port })
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the address of a single server, with the login and the database of this address.
+    pub(super) fn at(&self, node: &Node) -> Self {
+        let mut address = Self { sentinels: None, ..self.clone() };
+        if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } =
+            &mut address.place
+        {
+            (*host, *port) = (node.host.clone(), node.port);
+        }
+        address
+    }
+
+    /// Returns the address without user and password.
+    pub(super) fn without_login(&self) -> Self {
+        Self { user: None, password: None, ..self.clone() }
+    }
+
+    /// Returns the address with the database 0. A Sentinel has no databases.
+    pub(super) fn without_database(self) -> Self {
+        Self { db: 0, ..self }
+    }
+
     /// Returns the network address. The caller sends the login itself.
     pub(crate) fn place(&self) -> &ConnectionAddr {
         &self.place
@@ -212,7 +273,8 @@ impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scheme, db, .. } = self;
         let user = self.user.as_deref().map(str::escape_debug);
-        write!(f, "{scheme}://")?;
+        let kind = if self.sentinels.is_some() { "+sentinel" } else { "" };
+        write!(f, "{scheme}{kind}://")?;
         match &self.place {
             ConnectionAddr::Unix(path) => {
                 write!(f, "{}?db={db}", path.display())?;
@@ -235,10 +297,10 @@ impl fmt::Display for RedisAddress {
                 if is_login {
                     f.write_str("@")?;
                 }
-                if host.contains(':') {
-                    write!(f, "[{host}]:{port}/{db}")
-                } else {
-                    write!(f, "{host}:{port}/{db}")
+                match &self.sentinels {
+                    Some(sentinels) => write!(f, "{sentinels}/{db}"),
+                    None if host.contains(':') => write!(f, "[{host}]:{port}/{db}"),
+                    None => write!(f, "{host}:{port}/{db}"),
                 }
             }
             // The crate may add kinds of addresses, but no scheme of SCHEMES leads to one.

@@ -23,6 +23,11 @@ fn shows_every_part_but_the_password() {
         ("redis://[::1]:7000/3", "redis://[::1]:7000/3"),
         ("redis://a%0Ab:hunter2@host", "redis://a\\nb:***@host:6379/0"),
         ("unix:///run/r.sock", "unix:///run/r.sock?db=0"),
+        ("redis+sentinel://a,b:1/main", "redis+sentinel://a:26379,b:1/main/0"),
+        (
+            "REDISS+sentinel://ann:hunt%2Cer@[::1],b/my-main.1/3",
+            "rediss+sentinel://ann:***@[::1]:26379,b:26379/my-main.1/3",
+        ),
         ("redis+unix:///run/r.sock?db=3", "redis+unix:///run/r.sock?db=3"),
         (
             "unix:///run/r.sock?pass=hunter2&db=1&user=ann",
@@ -87,6 +92,18 @@ fn refuses_invalid_urls_with_the_reason() {
         ("redis://ann@host", E::NoPassword),
         ("redis://ann:@host", E::NoPassword),
         ("unix:///run/r.sock?user=ann", E::NoPassword),
+        ("redis+sentinel://a,b", E::NoName),
+        ("redis+sentinel://a/", E::NoName),
+        ("redis+sentinel://a/m%20", E::NoName),
+        ("redis+sentinel://a,/main", E::NoHost),
+        ("redis+sentinel:///main", E::NoHost),
+        ("redis+sentinel://0.0.0.0/main", E::Wildcard),
+        ("redis+sentinel://a:x/main", E::Unreadable),
+        ("redis+sentinel://a/main/x", E::Database),
+        ("redis+sentinel://a/main?db=1", E::Settings),
+        ("redis+sentinel://a/main#x", E::Fragment),
+        ("redis+sentinel://ann@a/main", E::NoPassword),
+        ("unix+sentinel://a/main", E::Scheme { found: "unix+sentinel".to_owned() }),
     ] {
         assert_eq!(refused(url), expected, "{url}");
     }
@@ -103,6 +120,9 @@ fn no_refusal_repeats_a_password() {
         "redis://ann:hunter2@",
         "redis://ann:hunter2@0.0.0.0",
         "unix://ann:hunter2@host/run/r.sock",
+        "redis+sentinel://ann:hunter2/x@a,b/main",
+        "redis+sentinel://ann:1@a:hunter2,b/main",
+        "redis+sentinel://ann:hunter2@a,b",
     ] {
         let error = refused(url);
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error}");

@@ -29,12 +29,13 @@ impl Default for Timeouts {
     }
 }
 
-/// Opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
+/// Finds the server, opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
 pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
     let opened = async {
-        let stream = stream::open(address.place(), address.tls()).await;
-        let stream = stream.map_err(|error| closed(address, &error))?;
-        log_in(address, Link::over(stream, timeouts.response)).await
+        match address.sentinels() {
+            Some(sentinels) => sentinels.connect(address, timeouts).await,
+            None => open(address, timeouts).await,
+        }
     };
     tokio::time::timeout(timeouts.connect, opened).await.unwrap_or_else(|_| {
         // A server without TLS reads the handshake as a command, and waits for the end of that
@@ -45,6 +46,13 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
             cause: format!("no answer within {:?}{plain}", timeouts.connect),
         })
     })
+}
+
+/// Opens a connection to a single server and logs in.
+pub(super) async fn open(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
+    let stream = stream::open(address.place(), address.tls()).await;
+    let stream = stream.map_err(|error| closed(address, &error))?;
+    log_in(address, Link::over(stream, timeouts.response)).await
 }
 
 /// Error for a connection that could not be opened.

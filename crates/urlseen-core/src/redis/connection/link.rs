@@ -60,7 +60,12 @@ pub struct Link {
     heard: Instant,
     /// Time of the next check for silence.
     alarm: Pin<Box<Sleep>>,
+    /// Future that ends the connection when the server is not the primary any more.
+    watch: Option<Watch>,
 }
+
+/// Future that returns the reason why a connection must end.
+pub(super) type Watch = Pin<Box<dyn Future<Output = io::Error> + Send>>;
 
 /// Reply as it was received.
 #[derive(Debug)]
@@ -89,7 +94,13 @@ impl Link {
             silence,
             heard: Instant::now(),
             alarm: Box::pin(tokio::time::sleep(silence)),
+            watch: None,
         }
+    }
+
+    /// Ends the connection with the error of `watch`, once that is ready.
+    pub(super) fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
     }
 
     /// Returns true if another command may be sent now.
@@ -165,6 +176,12 @@ impl Link {
     }
 
     fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<RedisResult<Reply>> {
+        if let Some(watch) = &mut self.watch
+            && let Poll::Ready(error) = watch.as_mut().poll(context)
+        {
+            self.watch = None;
+            return Poll::Ready(Err(error.into()));
+        }
         loop {
             // A server with much to send may read nothing until its replies are read, so do both.
             let _ = self.poll_write(context)?;

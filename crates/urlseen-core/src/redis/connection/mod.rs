@@ -17,6 +17,7 @@ pub mod packed;
 mod page;
 pub mod preflight;
 mod reply;
+mod sentinels;
 mod stream;
 mod tls;
 

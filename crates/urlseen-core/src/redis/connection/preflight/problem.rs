@@ -132,7 +132,10 @@ fn sentinel(primaries: &[String]) -> String {
         [primary] => format!("the primary that it watches: {primary}"),
         primaries => format!("a primary that it watches: {}", listed(primaries)),
     };
-    format!("this is a Redis Sentinel, not a Redis server, and has no data; set redis.url to {to}")
+    format!(
+        "this is a Redis Sentinel, not a Redis server, and has no data; write \
+         redis+sentinel:// and the name of a primary in redis.url, or set it to {to}"
+    )
 }
 
 fn wrong_type(owner: KeyOwner, key: &str, needed: &str, found: &str) -> String {

@@ -1,0 +1,111 @@
+//! Sentinels that name the primary: logins, errors, and a switch to another primary.
+
+use tempfile::TempDir;
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::{LinkError, Retry};
+
+use super::trouble;
+use crate::preflight::{PASSWORD, Server};
+use crate::util::redis::{RedisServer, free_port};
+
+/// Sentinel with its port.
+pub(super) struct Sentinel {
+    pub(super) server: Server,
+    pub(super) port: String,
+}
+
+impl Sentinel {
+    /// Starts a Sentinel that watches `mymaster` at a port of loopback, with these lines in
+    /// addition.
+    pub(super) fn start(primary: &str, quorum: usize, lines: &str) -> Self {
+        let (folder, port) = (TempDir::new().unwrap(), free_port());
+        let text = format!("sentinel monitor mymaster 127.0.0.1 {primary} {quorum}\n{lines}\n");
+        std::fs::write(Server::config(&folder), text).unwrap();
+        let arguments = ["--sentinel", "--bind", "127.0.0.1", "--port", &port];
+        Self { server: Server::start_in(folder, &arguments), port }
+    }
+}
+
+/// Starts a server with a port on loopback.
+pub(super) fn server(arguments: &[&str]) -> (RedisServer, String) {
+    let port = free_port();
+    let place = ["--bind", "127.0.0.1", "--port", &port, "--repl-diskless-sync-delay", "0"];
+    (RedisServer::start_with(&[&place[..], arguments].concat()), port)
+}
+
+/// Returns the URL of a primary that Sentinels at these ports know.
+pub(super) fn url(ports: &[&str]) -> String {
+    let nodes: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
+    format!("redis+sentinel://{}/mymaster", nodes.join(","))
+}
+
+#[tokio::test]
+async fn the_next_sentinel_is_asked_if_one_does_not_answer() {
+    let (_primary, port) = server(&[]);
+    let (sentinel, nowhere) = (Sentinel::start(&port, 1, ""), free_port());
+    let address = RedisAddress::new(&url(&[&nowhere, &sentinel.port]), None).unwrap();
+    let mut link = connect(&address, Timeouts::default()).await.unwrap();
+    let info: String = link.query(redis::cmd("INFO").arg("server")).await.unwrap();
+    assert!(info.contains(&format!("tcp_port:{port}")), "{info}");
+
+    let found = trouble(&url(&[&nowhere]), Timeouts::default()).await;
+    assert!(matches!(found, LinkError::NoSentinel { .. }), "{found:?}");
+    assert_eq!(found.retry(), Retry::Later);
+}
+
+#[tokio::test]
+async fn an_unknown_name_is_refused() {
+    let (_primary, port) = server(&[]);
+    let sentinel = Sentinel::start(&port, 1, "");
+    let url = url(&[&sentinel.port]).replace("mymaster", "other");
+    let found = trouble(&url, Timeouts::default()).await;
+    let expected = "the Sentinels in redis.url know no primary other; SENTINEL MASTERS shows the \
+                    names that a Sentinel knows";
+    assert_eq!((found.to_string().as_str(), found.retry()), (expected, Retry::Never));
+}
+
+#[tokio::test]
+async fn a_replica_that_sentinels_name_is_tried_again() {
+    let (_primary, port) = server(&[]);
+    let (_replica, replica_port) = server(&["--replicaof", "127.0.0.1", &port]);
+    let sentinel = Sentinel::start(&replica_port, 1, "");
+    let found = trouble(&url(&[&sentinel.port]), Timeouts::default()).await;
+    let expected = format!(
+        "the Sentinels name redis://127.0.0.1:{replica_port}/0 as the primary mymaster, but this \
+         server is not a primary; wait for the end of the failover"
+    );
+    assert_eq!((found.to_string(), found.retry()), (expected, Retry::Later));
+}
+
+#[tokio::test]
+async fn a_sentinel_gets_the_password_of_the_primary_if_it_requires_one() {
+    let (_primary, port) = server(&["--requirepass", PASSWORD]);
+    let login = format!("sentinel auth-pass mymaster {PASSWORD}");
+    for lines in [format!("{login}\nrequirepass {PASSWORD}"), login] {
+        let sentinel = Sentinel::start(&port, 1, &lines);
+        let url = format!("{}/3", url(&[&sentinel.port]));
+        let address = RedisAddress::new(&url, Some(PASSWORD.to_owned())).unwrap();
+        connect(&address, Timeouts::default()).await.unwrap();
+        let without = trouble(&url, Timeouts::default()).await;
+        assert!(without.to_string().contains("Redis asks for a password"), "{without}");
+        let wrong = trouble(&url.replace("//", "//:wrong@"), Timeouts::default()).await;
+        assert!(wrong.to_string().contains("Redis refused the password"), "{wrong}");
+    }
+}
+
+#[tokio::test]
+async fn a_switch_to_another_primary_ends_the_connection() {
+    let ((_first, from), (_second, to)) = (server(&[]), server(&[]));
+    let sentinel = Sentinel::start(&from, 1, "");
+    let address = RedisAddress::new(&url(&[&sentinel.port]), None).unwrap();
+    let mut link = connect(&address, Timeouts::default()).await.unwrap();
+    sentinel.server.run::<()>("SENTINEL REMOVE mymaster");
+    sentinel.server.run::<()>(&format!("SENTINEL MONITOR mymaster 127.0.0.1 {to} 1"));
+    let ended = tokio::time::timeout(crate::util::wait::SOON, link.receive()).await;
+    let found = ended.expect("the link asks the Sentinels").unwrap_err();
+    let cause =
+        format!("the Sentinels have switched mymaster from 127.0.0.1:{from} to 127.0.0.1:{to}");
+    assert!(found.to_string().contains(&cause), "{found}");
+    assert_eq!(found.retry(), Retry::Later);
+}
