@@ -73,7 +73,7 @@ impl Filter {
         unseen.len()
     }
 
-    /// Returns the number of keys that the filter takes for seen. Tests the keys on all processors.
+    /// Counts the keys that the filter reports as seen. Tests the keys on all processors.
     pub fn seen(&self, keys: Range<u64>) -> usize {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {

@@ -134,8 +134,8 @@ fn threads(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// Counts the unseen keys that a full filter takes for seen. Prints this number beside the promised
-/// one.
+/// Counts the unseen keys that a full filter reports as seen. Prints this number
+/// beside the promised one.
 fn wrong_verdicts(sizing: Sizing) {
     let capacity = sizing.capacity.get();
     let mut filter = Filter::new(sizing, 0, 1);

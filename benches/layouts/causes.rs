@@ -103,7 +103,7 @@ pub struct Block {
     /// Number of keys in the block.
     keys: u64,
     /// Three counts. `asked`: unseen keys for the whole filter. `unseen`: those of them that belong
-    /// to the block. `wrong`: those of the block's unseen keys that the block took for seen.
+    /// to the block. `wrong`: those of the block's unseen keys that the block reported as seen.
     asked: u64,
     unseen: u64,
     wrong: u64,

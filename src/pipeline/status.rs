@@ -124,7 +124,7 @@ pub struct FilterStatus {
     pub capacity: u64,
     /// Number of keys divided by the capacity.
     pub fill: f64,
-    /// Share of unseen items that the filter takes for seen, computed from its fill.
+    /// Share of unseen items that the filter reports as seen, computed from its fill.
     pub error_rate: f64,
     /// Memory of the filter, in bytes.
     pub bytes: u64,

@@ -27,7 +27,7 @@ pub trait Fill {
     /// Sets all of these keys.
     fn fill(&mut self, keys: Range<u64>);
 
-    /// Returns the number of these keys that the filter takes for seen.
+    /// Returns the number of these keys that the filter reports as seen.
     fn seen(&self, keys: Range<u64>) -> u64;
 }
 
@@ -52,7 +52,7 @@ pub struct Count {
     pub keys: u64,
     /// Error rate according to the layout's formula.
     pub computed: f64,
-    /// Number of unseen keys that were taken for seen.
+    /// Number of unseen keys that were reported as seen.
     pub wrong: u64,
 }
 

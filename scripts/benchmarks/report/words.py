@@ -200,7 +200,7 @@ This section measures two parts of the work alone, on one core: fingerprints
   time does not include the hashing of the keys. *Test-and-set 1G* has filters for a billion keys.
 - *Threads* has the keys that several threads together test and set in a second, each thread with
   its own part of one filter.
-- *Wrong verdicts, full* has the number of unseen keys that a full filter takes for seen.""",
+- *Wrong verdicts, full* has the number of unseen keys that a full filter reports as seen.""",
     ),
     "between": (
         "Test-and-set between other work",
