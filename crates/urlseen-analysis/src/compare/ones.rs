@@ -1,6 +1,6 @@
-//! Numbers of the bits that are 1 in two filters.
+//! Counts of 1 bits in two filters.
 
-/// Numbers of positions at which filter A, filter B, or at least one of both has a bit that is 1.
+/// Counts of 1 bits: in filter A, in filter B, and in the OR of both filters.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Ones {
     /// Number of bits that are 1 in A.

@@ -84,7 +84,8 @@ impl Totals {
         self.is_full |= cells.is_full(ones.union);
     }
 
-    /// Adds a part whose numbers of keys are known: of keys in A, of keys in B, and of common keys.
+    /// Adds a part of both filters for which three numbers are known exactly: keys in A, keys in B,
+    /// and common keys.
     pub fn add_exact(&mut self, a: u64, b: u64, common: u64) {
         for (sum, keys) in self.keys.iter_mut().zip([a, b, a + b - common]) {
             *sum += keys as f64;
@@ -100,8 +101,8 @@ impl Totals {
         let least = a.min(b);
         let whole_of = |place: usize| whole(self.keys[place], self.variances[place], f64::INFINITY);
         let [of_a, of_b, of_union] = [0, 1, 2].map(whole_of);
-        // The common keys are at most the upper bound of the smaller set. This bound may exceed the
-        // estimate.
+        // The number of common keys is at most the upper bound of the smaller set. This upper bound
+        // can be higher than the estimated size of that set.
         let most = of_a.high.min(of_b.high);
         let common = whole(intersection, self.variance([1.0, 1.0, -1.0]), most);
         let in_other = |size: f64, slopes: [f64; 3]| {

@@ -119,8 +119,8 @@ fn strings(strings: &dyn BitStrings, a: &[Fingerprint], b: &[Fingerprint]) -> To
     totals
 }
 
-/// Statistics of many trials: the distances of the estimates from the true values, in units of the
-/// deviation that the bounds state.
+/// Errors of the estimates in many trials. The unit is the standard deviation that the bounds
+/// imply.
 #[derive(Default)]
 struct Score {
     sum: f64,
@@ -156,8 +156,8 @@ impl Score {
 const TRIALS: u64 = 60;
 
 /// Fills filters repeatedly with sets of known overlap, and compares the estimates with the true
-/// values. The estimates must have no bias, and deviate as much as stated. The true values must lie
-/// within the bounds as often as stated.
+/// values. The estimates must have no bias, and the standard deviation that their bounds imply.
+/// About 95 % of the true values must lie within the bounds.
 #[track_caller]
 fn check(name: &str, filled: &Filled, size: u64) {
     let mut all = Score::default();

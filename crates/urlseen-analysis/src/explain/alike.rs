@@ -22,8 +22,8 @@ pub(super) fn find(
     outline: &Outline,
     options: Options,
 ) -> (Vec<Spelling>, Vec<Spelling>) {
-    // The reader gets no pass rules and computes no scores: with them, it would return no
-    // fingerprint for some items.
+    // Pass rules and scores are switched off, because each of them can make the reader return no
+    // fingerprint for an item.
     let mut reader = Reader::new(Options { pass: &[], scored: false, ..options });
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
     let (own, candidates, mut others) = match (&outline.given, &outline.request) {
@@ -155,7 +155,8 @@ fn others(request: &OwnedRequest, url: &str) -> Vec<Spelling> {
     spelled(request, urls).chain([spell(request, method, url, "the method")]).collect()
 }
 
-/// Returns the request once for each of these URLs, with the difference from the explained item.
+/// Returns one spelling for each of these URLs: the request with this URL, and the difference from
+/// the explained item.
 fn spelled<const URLS: usize>(
     request: &OwnedRequest,
     urls: [(Option<String>, &'static str); URLS],

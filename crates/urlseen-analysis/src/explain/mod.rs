@@ -113,7 +113,7 @@ const IGNORED: &[&str] = &[
     "the order of the query's fields, and empty fields",
 ];
 
-/// Explains an item, which a reader with these options would read.
+/// Explains an item as a reader with these options would read it.
 pub fn explain(item: &[u8], options: Options) -> Explained {
     let mut reader = Reader::new(options);
     let mut explained = Explained::default();

@@ -14,7 +14,7 @@ use urlseen_engine::item::{Options, Outline, OwnedRequest};
 pub struct Pair {
     /// Comparison by each algorithm.
     pub verdicts: Vec<Verdict>,
-    /// Rules that were applied to those parts of the URLs that differ.
+    /// Rules that were applied to the differing parts of the URLs.
     pub rules: Vec<RuleShown>,
     /// Other differences between the two items, which do not affect the fingerprint.
     pub also: Vec<&'static str>,
@@ -138,7 +138,7 @@ fn first_fields(one: &str, other: &str) -> [Option<String>; 2] {
     [one, other].map(|fields| fields.get(same).map(|&field| field.to_owned()))
 }
 
-/// Returns the rules that were applied to those parts of the URLs that differ, and the differences
+/// Returns the rules that were applied to the differing parts of the URLs, and the differences
 /// outside of the URLs.
 fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static str>) {
     let outlines = [one, other].map(|each| each.outline.as_ref());

@@ -1,6 +1,7 @@
 //! Costs of an item, measured on one machine. All figures of the plan are in this file.
 //! `scripts/bench` measures them again. Each measured figure is the median of a row in
-//! `docs/benchmarks.md`. Its comment ends with the section and the row, as "(pipe: urlseen, peak)".
+//! `docs/benchmarks.md`. The comment on a figure ends with the section and the row on that page, as
+//! "(pipe: urlseen, peak)".
 
 /// Cost of an item in nanoseconds, by the share of items that are unseen.
 #[derive(Debug, Clone, Copy)]
@@ -12,9 +13,9 @@ pub(super) struct Cost {
 }
 
 impl Cost {
-    /// Returns the cost for a share of unseen items, on the line through both measured costs. Each
-    /// item must be read; an unseen item must also be pushed, logged and added to the filter. The
-    /// result is never negative, even if the measured costs are noisy.
+    /// Returns the cost for a share of unseen items. The cost lies on the straight line through the
+    /// two measured costs. Each item must be read; an unseen item must also be pushed, logged and
+    /// added to the filter. The result is never negative, even if the measured costs are noisy.
     pub(super) fn at(self, unseen: f64) -> f64 {
         let slope = (self.at_30 - self.at_5).max(0.0) / 0.25;
         (self.at_5 + slope * (unseen - 0.05)).max(0.0)
@@ -69,7 +70,7 @@ pub(super) const LOG_BYTES: f64 = 21.0;
 /// `storage.snapshot_bytes`, or a share of the filter's size if that is more.
 pub(super) const SNAPSHOT_BYTES: f64 = 67_108_864.0;
 pub(super) const SNAPSHOT_SHARE: f64 = 0.125;
-/// Number of snapshots that a storage folder keeps, each with the log after it. If these exceed
-/// `storage.horizon_bytes` in total, the folder keeps fewer.
+/// Number of snapshots that a storage folder keeps, each with the log after it. If the snapshots
+/// and logs together exceed `storage.horizon_bytes`, the folder keeps fewer snapshots.
 pub(super) const SNAPSHOTS: f64 = 3.0;
 pub(super) const HORIZON_BYTES: f64 = 17_179_869_184.0;

@@ -61,9 +61,9 @@ struct Filled {
     /// The requested error rate, for kinds that accept one.
     asked: Option<f64>,
     error_rates: Vec<RateRow>,
-    /// For comparison, the error rate of a full filter of urlseen's own kind with the same number
-    /// of bits. If this rate is below the smallest one that urlseen accepts, the field has the
-    /// smallest one. `None` if the bits are too few.
+    /// For comparison, the error rate of a full filter of urlseen's own kind with as many bits as
+    /// this filter. The field is never below the smallest error rate that urlseen accepts. `None`
+    /// if urlseen's own kind needs more bits.
     native_error_rate: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warning: Option<String>,

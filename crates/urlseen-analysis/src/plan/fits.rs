@@ -162,8 +162,8 @@ fn largest(fits: impl Fn(u64) -> bool) -> Option<u64> {
 }
 
 /// Returns the smallest error rate for which `fits` is true. Within one variant, such as two blocks
-/// for each key, a larger error rate takes less memory. From one variant to the next, the memory
-/// increases. So each variant is searched.
+/// for each key, a larger error rate takes less memory. At the first error rate of the next
+/// variant, the filter takes more memory again. So each variant is searched by itself.
 fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) -> Option<f64> {
     let mut from = 0;
     while from <= RATES {
@@ -177,8 +177,9 @@ fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) ->
     None
 }
 
-/// Returns the first number from `from` for which `holds` is true, provided that it is also true
-/// for all later numbers up to `to`.
+/// Returns the first number from `from` on for which `holds` is true, or `to` if there is none
+/// before `to`. If `holds` is true for a number, it must also be true for all larger numbers up to
+/// `to`.
 fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < to {
         let middle = from.midpoint(to);

@@ -1,5 +1,5 @@
-//! Sizing: the memory of a filter for a capacity and an error rate, and the resources that a crawl
-//! needs of machines, Redis and the network.
+//! Sizing: the memory that a filter takes for a capacity and an error rate, and the machines, Redis
+//! servers and network that a crawl needs.
 
 mod amount;
 mod costs;
@@ -21,8 +21,9 @@ pub use fits::{FitQuestion, Fits};
 pub use needs::{Machine, Needs, Traffic, TrafficItem};
 pub use text::{grouped, size};
 
-/// Returns the parameters of a filter of this kind. All other parameters have the defaults of the
-/// kind's project, or else those of an empty configuration.
+/// Returns the parameters of a filter of this kind. A parameter that is not an argument has the
+/// default of the project that the kind comes from. If that project has no default, the parameter
+/// has the default of urlseen's configuration.
 fn parameters(
     kind: Kind,
     capacity: u64,

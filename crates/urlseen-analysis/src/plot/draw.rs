@@ -151,8 +151,8 @@ fn style(series: &Series) -> ShapeStyle {
     }
 }
 
-/// Shortens a text to at most `most` characters that are valid in XML. The writer of the file
-/// escapes markup.
+/// Shortens a text to at most `most` characters, and replaces characters that are invalid in XML.
+/// The writer of the file escapes markup.
 fn clean(text: &str, most: usize) -> String {
     let is_xml = |c: char| !c.is_control() && !matches!(c, '\u{fffe}' | '\u{ffff}');
     let mut all = text.chars().map(|c| if is_xml(c) { c } else { char::REPLACEMENT_CHARACTER });

@@ -28,8 +28,8 @@ fn place(path: &Path) -> Result<PathBuf, PlotError> {
     beside(path).ok_or_else(nameless)
 }
 
-/// Replaces the file at `path` by a file with these bytes. Writes it to a temporary path first,
-/// then renames it.
+/// Replaces the file at `path` by a file with these bytes. Writes the bytes to a temporary file
+/// first, then renames that file.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> Result<(), PlotError> {
     let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };

@@ -9,7 +9,7 @@ use urlseen_engine::engine::StartError;
 use urlseen_engine::flow::driver::FlowError;
 use urlseen_engine::flow::feed::FeedError;
 
-/// Error because of which a replay did not start, or ended early.
+/// Error that prevented the start of a replay, or ended a replay early.
 #[derive(Debug, thiserror::Error)]
 pub enum ReplayError {
     /// The input cannot be read.
@@ -33,7 +33,7 @@ pub enum ReplayError {
         /// The server and the database.
         address: String,
     },
-    /// The key holds no items.
+    /// The key has a type that urlseen does not read items from.
     #[error(
         "the key {key} holds a {found}; items come from a list, a sorted set (as scrapy-redis \
          queues requests), a set (as scrapy-redis keeps fingerprints) or a stream"
@@ -54,7 +54,8 @@ pub enum ReplayError {
     TooLarge {
         /// Bytes that all filters take.
         filters: u64,
-        /// Bytes of the exact set, as far as the number of items is known.
+        /// Bytes of the exact set for the expected number of items, or for 0 items if that number
+        /// is unknown.
         exact: u64,
         /// Available memory of the process.
         available: Available,

@@ -1,4 +1,4 @@
-//! Effect of a replay: passes the judged items to the lanes, and counts them.
+//! Effect of a replay: counts the judged items, and passes their fingerprints to the lanes.
 
 use std::io;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub(super) struct Judging {
     lanes: Vec<Running>,
     tally: Tally,
     form: Form,
-    /// True while the batches are fingerprints that count as seen from the start.
+    /// True while the batches contain fingerprints that count as seen from the start.
     pub(super) is_given: bool,
 }
 
@@ -95,9 +95,9 @@ impl Running {
     }
 }
 
-/// Audience of one feed of the replay. For a feed of fingerprints that count as seen, the audience
-/// is told of malformed ones. For a feed of items, it is told of the progress; the report has the
-/// malformed items.
+/// Audience of one feed of the replay. For a feed of fingerprints that count as seen, `Part`
+/// forwards malformed fingerprints to `audience`, but no progress. For a feed of items, `Part`
+/// forwards progress, but no malformed items, because the report lists them.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,

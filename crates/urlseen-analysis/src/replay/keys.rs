@@ -17,8 +17,8 @@ use urlseen_engine::flow::feed::{FeedError, Page, Place};
 use urlseen_engine::flow::source::List;
 use urlseen_engine::item::Items;
 
-/// Approximate size in bytes, and maximum number of items, of a page: the items that one command
-/// reads. While Redis reads a page, it serves no other client.
+/// Approximate size in bytes and maximum number of items of a page. A page consists of the items
+/// that one command reads. While Redis reads a page, it serves no other client.
 const PAGE_BYTES: u64 = 1 << 20;
 const PAGE_ITEMS: u64 = 10_000;
 

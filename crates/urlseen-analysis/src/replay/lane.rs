@@ -38,7 +38,7 @@ impl LaneSpec {
     }
 }
 
-/// Fingerprints of a batch, which the lanes judge.
+/// Fingerprints that the lanes judge, from one batch.
 #[derive(Debug)]
 pub(super) struct Judgable {
     /// Number of items up to the end of this batch.
@@ -67,9 +67,9 @@ pub(super) struct Lane {
     stopped: Option<String>,
     full_after: Option<u64>,
     items: u64,
-    /// Number of different fingerprints that the filter was given and for which the kind has bit
-    /// positions. This includes new fingerprints that the filter wrongly reported as seen, because
-    /// all of their bits are set.
+    /// Number of different fingerprints that the filter was given, except those for which the kind
+    /// has no bit positions. New fingerprints that the filter wrongly reported as seen are
+    /// included, because all of their bits are set.
     members: u64,
     /// Number of fingerprints that the filter was given and judged unseen.
     added: u64,
@@ -80,8 +80,8 @@ pub(super) struct Lane {
 enum Filter {
     /// Filter in the memory of this process.
     Local(Box<dyn FilterKind>, KeyHasher),
-    /// Filter of a kind in Redis, simulated in memory. It judges in the same way as the scripts in
-    /// Redis.
+    /// Simulation of a Redis filter in the memory of this process. Its verdicts equal those of the
+    /// scripts in Redis.
     Scripted(Box<dyn ScriptFilter>),
     /// Exact filter in Redis. Its verdicts equal those of the replay's own exact filter, so the
     /// lane has no filter.

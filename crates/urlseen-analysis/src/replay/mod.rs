@@ -228,7 +228,7 @@ fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> F
 }
 
 /// Checks that a replay fits into the available memory. `filters` and `exact` are the bytes of the
-/// filters and of the exact set. If the available memory is unknown, the replay counts as fitting.
+/// filters and of the exact set. If the available memory is unknown, the check succeeds.
 fn check_memory(filters: u64, exact: u64) -> Result<(), ReplayError> {
     match memory::available() {
         Some(available) if available.bytes < filters.saturating_add(exact) => {

@@ -59,7 +59,7 @@ pub struct Tally {
     pub forms: BTreeMap<&'static str, u64>,
     /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
-    /// Number of unchecked items that each rule lets pass, by the index of the rule.
+    /// Number of items that each rule lets pass unchecked, in the order of the rules.
     pub passed: Vec<u64>,
     /// Number of items whose fingerprint was already seen.
     pub again: u64,
@@ -74,7 +74,7 @@ pub struct Tally {
     pub without: u64,
     /// Number of different fingerprints that counted as seen from the start.
     pub given: u64,
-    /// Number of malformed entries in the input of these fingerprints.
+    /// Number of malformed entries among the fingerprints that count as seen from the start.
     pub given_bad: u64,
 }
 
@@ -85,7 +85,7 @@ pub struct Reason {
     pub items: u64,
     /// Place of the first item with this reason, such as a file and a line.
     pub place: String,
-    /// First bytes of this first item.
+    /// First bytes of the item at `place`.
     #[serde(skip)]
     pub item: Vec<u8>,
 }
@@ -142,7 +142,7 @@ pub struct LaneReport {
     pub stopped: Option<String>,
     /// Reason why the filter cannot have the requested error rate.
     pub warning: Option<String>,
-    /// Points of the curve that shows the results over time.
+    /// Points of the curve that shows the results by the number of items.
     pub curve: Vec<Point>,
 }
 

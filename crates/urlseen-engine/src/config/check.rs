@@ -97,11 +97,12 @@ impl Taker {
         self.layers.serve_password.take().map(Secret::new)
     }
 
-    /// Checks the combinations of values in `config`, which this taker returned. `machine` is a
-    /// limit of this process that the configuration exceeds, with the key to name.
+    /// Checks the combinations of values in `config`, which this taker returned. If the
+    /// configuration exceeds a limit of this process, `machine` holds the key to name and the text
+    /// of the problem.
     ///
     /// # Errors
-    /// There are problems: the error holds all of them.
+    /// At least one value was refused. The error contains all problems.
     pub(super) fn finish(
         mut self,
         config: &Config,

@@ -220,7 +220,7 @@ impl Layers {
         self.problems.push(ConfigError { origin, fault });
     }
 
-    /// Refuses a file. After that, the values in the file are unknown.
+    /// Records a problem that makes the values of a file unknown.
     fn refuse_file(&mut self, path: &Path, place: Option<FilePlace>, fault: String) {
         self.incomplete = true;
         self.refuse(ValueOrigin::File(path.into(), place), fault);
@@ -260,8 +260,8 @@ fn unknown_variable(name: &str) -> String {
     )
 }
 
-/// Returns the end of a message about an unknown name. If a similar name is known, the end suggests
-/// the known name.
+/// Returns the end of a message about an unknown name. The end suggests the `nearest` known name;
+/// it is empty if no known name is similar.
 pub(super) fn hint(nearest: Option<String>) -> String {
     nearest.map(|nearest| format!("; did you mean {nearest}?")).unwrap_or_default()
 }
@@ -287,8 +287,8 @@ fn renamed(name: &str) -> Option<&'static str> {
     }
 }
 
-/// Shows an unknown name up to the first character that no name has. The text after that character
-/// may be a value in the wrong place, even a password.
+/// Shows an unknown name up to the first character that no name can contain. The text after that
+/// character may be a value in the wrong place, even a password.
 fn presentable(name: &str) -> String {
     let part = |c: char| c.is_alphanumeric() || "._-".contains(c);
     let end = name.char_indices().find(|(at, c)| !part(*c) || *at >= 60).map(|(at, _)| at);

@@ -10,9 +10,9 @@ pub(super) fn carries_password(text: &str) -> bool {
     }
 }
 
-/// Replaces with `***` every part of a URL, even a malformed one, that may be a password. These are
-/// the text before the last `@`, the query (`unix:///socket?pass=…`), and text after a `:` that is
-/// not a port (`redis://:password` without a host).
+/// Replaces every part of a URL that may be a password with `***`. The URL may be malformed. The
+/// replaced parts are the text before the last `@`, the query (`unix:///socket?pass=…`), and text
+/// after a `:` that is not a port (`redis://:password` without a host).
 pub(super) fn masked(text: &str) -> String {
     let (scheme, rest) = match text.split_once("://") {
         Some((scheme, rest)) if scheme.bytes().all(is_scheme) => (format!("{scheme}://"), rest),
@@ -43,7 +43,7 @@ fn is_scheme(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+-.".contains(&byte)
 }
 
-/// Returns true if the text is only a port and perhaps a database, which are numbers.
+/// Returns true for a port number, with or without a `/` and a database number after it.
 fn is_port_and_database(text: &str) -> bool {
     let (port, database) = text.split_once('/').unwrap_or((text, ""));
     port.parse::<u16>().is_ok() && database.bytes().all(|byte| byte.is_ascii_digit())
@@ -114,7 +114,7 @@ mod tests {
                 4 => format!("redis:/:{password}@"),
                 5 => format!("unix:///run/redis.sock?user=a&pass={password}&db=x"),
                 6 => format!("unix:///run/redis.sock?pass={password}"),
-                // Without a host, the text after an `@` cannot be told from a host.
+                // Without a host, the text after an `@` cannot be distinguished from a host.
                 _ => format!("redis://user:{}", password.replace('@', "")),
             };
             let shown = masked(&url);

@@ -6,7 +6,7 @@
 //!
 //! The layers become one flat map from key to values with their origins. Then the rule of each key
 //! takes its value from the map. All problems therefore show together, each with its origin. The
-//! caller passes the environment and the arguments of the process in. There are no warnings: an
+//! caller passes in the environment and the arguments of the process. There are no warnings: an
 //! invalid value is refused.
 //!
 //! Rules (`[[pass]]`) can be only in the file: no environment variable can name a list of tables.
@@ -77,9 +77,9 @@ impl Config {
         Self::load_for(sources, |_| None)
     }
 
-    /// Reads and checks a configuration for this process. `machine` returns a limit of the process
-    /// that the configuration exceeds, and the key to name in the problem. The problem is reported
-    /// together with all other problems.
+    /// Reads and checks a configuration for this process. If the configuration exceeds a limit of
+    /// the process, `machine` returns the key to name and the text of the problem. This problem is
+    /// reported together with all other problems.
     pub fn load_for(
         sources: Sources,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
@@ -124,8 +124,9 @@ impl Config {
         Wanted::new(&self.filter.key, self.filter_spec()?)
     }
 
-    /// Returns the number of fingerprints above which the error rate of a filter with these
-    /// parameters grows; `None` for a kind that takes more memory instead.
+    /// Returns the number of fingerprints that a filter with these parameters is made for. With
+    /// more fingerprints, its error rate is too high. Returns `None` for a kind that takes more
+    /// memory instead.
     pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
         // If other settings than the capacity determine the size, the limit is the configured
         // capacity.
@@ -133,8 +134,8 @@ impl Config {
         (!parameters.grows()).then(capacity)
     }
 
-    /// Sets the configured filter to the filter of a spec. Settings that the spec does not have
-    /// stay as they are.
+    /// Copies the values of a filter spec into the configuration. Settings that are not part of the
+    /// spec stay unchanged.
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
@@ -158,8 +159,7 @@ impl Config {
 }
 
 impl Filter {
-    /// Returns the value of a part of the filter's spec. `name` is the part's name, such as
-    /// `filter.capacity`.
+    /// Returns one value of the filter's spec. `name` is its name, such as `filter.capacity`.
     pub fn part(&self, name: &str) -> Option<String> {
         Some(match name {
             "filter.kind" => self.kind.to_string(),
@@ -177,7 +177,7 @@ impl Filter {
         })
     }
 
-    /// Sets the parts of the filter's spec to the values in `parameters`.
+    /// Sets the values of the filter's spec to those in `parameters`.
     pub fn set_parts(&mut self, parameters: &Parameters) {
         for (name, value) in parameters.fields() {
             self.set_part(name, &value);

@@ -90,8 +90,8 @@ impl fmt::Debug for Pattern {
 }
 
 impl Layers {
-    /// Reads the rules in the value of `pass` in a file into the layers. `at` returns the place in
-    /// the file for a byte offset.
+    /// Adds the rules of a file to the layers. `value` is the value of the key `pass` in the file.
+    /// `at` returns the place in the file for a byte offset.
     pub(super) fn add_rules(
         &mut self,
         value: &Spanned<DeValue<'_>>,

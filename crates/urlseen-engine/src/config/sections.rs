@@ -59,7 +59,7 @@ macro_rules! sections {
             }
         )+
 
-        /// Checked configuration. This version of urlseen can run with the combination of values.
+        /// Configuration whose values, and combinations of values, this version of urlseen accepts.
         /// The default is the configuration of an empty file.
         #[derive(Debug, Clone, PartialEq)]
         pub struct Config {
@@ -170,8 +170,8 @@ sections! {
         seed: SeedChoice = Seed, |_| SeedChoice::Random;
         /// Reaction when the filter holds more than `capacity` fingerprints.
         when_full: WhenFull = Word, |_| WhenFull::Warn;
-        /// Bits of a string as a power of two, like `BLOOMFILTER_BIT`, for the kinds
-        /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
+        /// Exponent of the size: a string has 2^`bit` bits, as with `BLOOMFILTER_BIT`. For the
+        /// kinds `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.
         bit: u32 = WholeNumber(1..=32, ""), |_| 30;
         /// Number of hashes, like `BLOOMFILTER_HASH_NUMBER`, for the kinds
         /// `scrapy-redis-bloomfilter` and `scrapy-redis-bloomfilter-block-cluster`.

@@ -62,7 +62,8 @@ pub(super) struct Asking {
     pub(super) answers: VecDeque<Answers>,
     /// Number of parts whose answers are not handed back yet.
     asked: usize,
-    /// Number of parts whose answers were handed back and whose additions are not set yet.
+    /// Number of parts whose answers were handed back and whose added keys are not yet set in the
+    /// filter.
     unremembered: usize,
 }
 
@@ -109,9 +110,9 @@ impl Engine {
         count
     }
 
-    /// Makes a thread set the additions of its oldest answers, after the log has them. `at` is the
-    /// position of the filter after these additions. Pass `None` while a logged batch is not
-    /// committed.
+    /// Makes a thread set the keys that its oldest answers added. The log must contain these keys
+    /// already. `at` is the position of the filter after this. Pass `None` while a logged batch is
+    /// not committed.
     ///
     /// # Panics
     /// If no answers of the thread wait for this call.
@@ -162,7 +163,7 @@ impl Owner {
         let _ = self.tell.send(Done::Answered(answers));
     }
 
-    /// Sets the additions of the oldest group that was answered.
+    /// Sets the keys that the oldest answered group added.
     pub(super) fn remember(&mut self, at: Option<Position>) {
         let added = self.in_flight.groups.pop_front();
         let key_hashes = added.expect("additions are set after the answer");

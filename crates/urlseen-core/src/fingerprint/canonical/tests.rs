@@ -1,5 +1,5 @@
-//! URLs that other ports of w3lib convert wrongly, grouped by the reason. The vectors in
-//! `tests/vectors` cover thousands more URLs, without reasons.
+//! URLs that other reimplementations of w3lib convert wrongly, grouped by the reason. The vectors
+//! in `tests/vectors` cover thousands more URLs, without reasons.
 
 use super::*;
 

@@ -262,7 +262,7 @@ fn a_rejects_list_shorter_than_a_batch_is_refused() {
         ["config.toml:1:19: rejects.max_len is 999, less than source.batch, 1000 (default); \
           allowed: at least as many, since all items of a batch may be rejects"]
     );
-    // A batch size that is refused itself causes no problem about the list.
+    // If the batch size is refused, the list causes no second problem.
     assert_eq!(refused("rejects.max_len = 999", &[], &["source.batch=many"]).len(), 1);
 }
 

@@ -1,4 +1,4 @@
-//! Tests of passwords: the places where they are allowed, and that no message shows them.
+//! Tests that passwords are accepted only in the allowed places, and that no message shows them.
 
 use super::{load, refused};
 

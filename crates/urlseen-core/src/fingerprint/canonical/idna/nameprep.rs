@@ -22,7 +22,8 @@ enum Class {
 ///
 /// Nameprep requires the NFKC of Unicode 3.2, which does not decompose later code points. The label
 /// is already in the current NFKC, so only canonical composites can still be decomposed. The final
-/// NFKC composes them again, whatever letter follows. So the results are equal.
+/// NFKC composes them again, whatever letter follows. So the result is the same as with the NFKC of
+/// Unicode 3.2.
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
@@ -66,7 +67,7 @@ fn is_allowed(label: &str) -> bool {
 fn class(letter: char) -> Class {
     let code = u32::from(letter);
     let range = CLASSES.partition_point(|&entry| entry >> 2 <= code);
-    // The table begins at U+0000, so there is always a range before.
+    // The table begins at U+0000, so a range begins at or before each code point.
     match CLASSES[range.saturating_sub(1)] & 3 {
         0 => Class::Other,
         1 => Class::LeftToRight,

@@ -3,8 +3,8 @@
 
 #![allow(clippy::unreadable_literal, reason = "generated table")]
 
-/// Starts of runs of code points of one class, times four, plus the class: RFC
-/// 3454's tables C and D.
+/// RFC 3454's tables C and D. Each entry stands for a run of code points of one
+/// class: the first code point of the run, times four, plus the class.
 #[rustfmt::skip]
 pub(super) static CLASSES: &[u32] = &[
     0x0, 0x105, 0x16c, 0x185, 0x1ec, 0x203, 0x284, 0x2a9, 0x2ac, 0x2d5, 0x2d8, 0x2e9, 0x2ec, 0x301,
