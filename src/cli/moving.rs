@@ -32,7 +32,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {dir} is new: it holds no filter");
     };
-    let Some(seed) = header.native().map(|native| native.seed) else {
+    let Some(seed) = header.spec().filter.parameters.layout().map(|native| native.seed) else {
         return Err(usage(format!(
             "the filter in {dir} has the kind {}, and only a native filter can be moved to Redis",
             header.spec().filter.kind()

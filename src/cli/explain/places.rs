@@ -103,7 +103,7 @@ fn native(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
 /// Returns the native kind with the filter's seed, if the seed is known.
 fn seeded(is_used: bool, subject: &Subject) -> Option<Native> {
     if let Some(header) = &subject.header {
-        return header.native();
+        return header.spec().filter.parameters.layout();
     }
     if let (Place::Redis, true) = (&subject.place, is_used)
         && let Ok(opened) = opened(&subject.config)

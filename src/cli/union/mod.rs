@@ -134,7 +134,7 @@ fn shards(
         let mut rebase = folder.rebase(Head::START)?;
         let united = each(a, b, |shard, filter, left| {
             rebase.write(shard, &*filter.save(shard, Vec::new()))?;
-            rebase.tombstones(shard, left);
+            rebase.sections.tombstones(shard, left);
             Ok(())
         })?;
         rebase.finish()?;

@@ -36,7 +36,7 @@ struct Ages {
 /// Returns a moment at which each snapshot of `all` existed. A snapshot without a recorded moment
 /// gets `now`.
 pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
-    let known = note::read::<Ages>(dir, NAME).filter(|ages| ages.boot == now.boot());
+    let known = note::read::<Ages>(dir, NAME).filter(|ages| ages.boot == now.boot);
     let known = known.map(|ages| ages.known).unwrap_or_default();
     let milliseconds = u64::try_from(now.since_boot().as_millis()).unwrap_or(u64::MAX);
     let age = |Summary { last, .. }: &Summary| {
@@ -45,10 +45,9 @@ pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
         // If this clock is earlier, the recorded moment came from another clock.
         (number, commit_id, found.map_or(milliseconds, |&(.., at)| milliseconds.min(at)))
     };
-    let ages = Ages { boot: now.boot().to_owned(), known: all.iter().map(age).collect() };
+    let ages = Ages { boot: now.boot.to_owned(), known: all.iter().map(age).collect() };
     // After a failure, snapshots seem younger to the next process.
     let _ = note::write(dir, NAME, &ages);
-    let moment =
-        |(.., at): (u64, RandomId, u64)| Moment::new(now.boot(), Duration::from_millis(at));
+    let moment = |(.., at): (u64, RandomId, u64)| Moment::new(now.boot, Duration::from_millis(at));
     ages.known.into_iter().map(moment).collect()
 }

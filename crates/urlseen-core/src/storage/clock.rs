@@ -12,7 +12,8 @@ use crate::filter::id;
 /// time of day does not change it. Only moments of the same boot can be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    boot: &'static str,
+    /// Id of the boot of the machine.
+    pub(super) boot: &'static str,
     since_boot: Duration,
 }
 
@@ -33,11 +34,6 @@ impl Moment {
     /// Returns the moment `since_boot` after the boot with the id `boot`.
     pub fn new(boot: &'static str, since_boot: Duration) -> Self {
         Self { boot, since_boot }
-    }
-
-    /// Returns the id of its boot.
-    pub(super) fn boot(self) -> &'static str {
-        self.boot
     }
 
     /// Returns the time since the machine was started.

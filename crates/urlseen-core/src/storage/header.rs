@@ -39,10 +39,11 @@
 //! urlseen accepts the file only if it would write the same bytes.
 
 use std::fmt::{self, Write as _};
+use std::path::Path;
 
 use super::damage::Damage;
+use super::error::OpenError;
 use crate::filter::choice::FilterPlace;
-use crate::filter::native::Native;
 use crate::filter::{FilterSpec, Kind, Seed};
 
 /// Format of the folder: of its header, its snapshots and its log.
@@ -90,15 +91,6 @@ impl Rules {
     }
 }
 
-/// Reason why a header was not read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Unreadable {
-    /// The header is damaged.
-    Damaged(Damage),
-    /// Another version of urlseen wrote the header, with this format.
-    Format(u32),
-}
-
 impl Header {
     /// Builds the header of a folder that this program makes for `spec`.
     ///
@@ -128,11 +120,6 @@ impl Header {
     pub fn rules(&self) -> [&str; 3] {
         let Rules { positions, shards, algorithm } = &self.rules;
         [positions, shards, algorithm]
-    }
-
-    /// Returns the layout of a filter of bits in shards; `None` for another kind.
-    pub fn native(&self) -> Option<Native> {
-        self.spec.filter.parameters.layout()
     }
 
     /// Returns the number of the filter's shards.
@@ -167,9 +154,9 @@ impl Header {
         text.into_bytes()
     }
 
-    /// Reads a header that [`Header::encode`] wrote.
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, Unreadable> {
-        let damaged = |what| Unreadable::Damaged(Damage { file: NAME.to_owned(), offset: 0, what });
+    /// Reads a header that [`Header::encode`] wrote. The error names the folder `dir`.
+    pub(super) fn decode(dir: &Path, bytes: &[u8]) -> Result<Self, OpenError> {
+        let damaged = |what| OpenError::Header(Damage::new(NAME, 0, what));
         let text = std::str::from_utf8(bytes).map_err(|_| damaged("the file is not text"))?;
         let end =
             text.rfind("crc = ").ok_or_else(|| damaged("the file does not end with a CRC"))?;
@@ -177,8 +164,8 @@ impl Header {
             return Err(damaged("the CRC does not match"));
         }
         let format = value(text, "format").and_then(|value| value.parse().ok());
-        if let Some(format) = format.filter(|&format| format != FORMAT) {
-            return Err(Unreadable::Format(format));
+        if let Some(found) = format.filter(|&format| format != FORMAT) {
+            return Err(OpenError::Format { dir: dir.to_owned(), found });
         }
         let header = Self::parse(text).ok_or_else(|| damaged("a value cannot be read"))?;
         if header.encode() != bytes {
@@ -266,21 +253,25 @@ pub(super) mod tests {
         })
     }
 
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Header, OpenError> {
+        Header::decode(Path::new("folder"), bytes)
+    }
+
     #[test]
     fn a_header_is_read_back_and_a_flipped_bit_is_noticed() {
         let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::imported()];
         for parameters in std::iter::once(spec().filter.parameters).chain(others) {
             let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters));
             let bytes = header.encode();
-            assert_eq!(Header::decode(&bytes), Ok(header));
+            assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {
                 let mut bytes = bytes.clone();
                 bytes[bit / 8] ^= 1 << (bit % 8);
-                let damaged = Header::decode(&bytes);
-                assert!(matches!(damaged, Err(Unreadable::Damaged(_))), "bit {bit}: {damaged:?}");
+                let damaged = decode(&bytes);
+                assert!(matches!(damaged, Err(OpenError::Header(_))), "bit {bit}: {damaged:?}");
             }
             for end in 0..bytes.len() {
-                assert!(Header::decode(&bytes[..end]).is_err(), "{end} bytes");
+                assert!(decode(&bytes[..end]).is_err(), "{end} bytes");
             }
         }
     }
@@ -293,7 +284,8 @@ pub(super) mod tests {
             let content = &text[..text.rfind("crc").unwrap()];
             let crc = crc32c::crc32c(content.as_bytes());
             let text = format!("{content}crc = \"{crc:08x}\"\n");
-            assert_eq!(Header::decode(text.as_bytes()), Err(Unreadable::Format(other)));
+            let refused = decode(text.as_bytes()).unwrap_err();
+            assert!(matches!(refused, OpenError::Format { found, .. } if found == other));
         }
     }
 }

@@ -25,7 +25,7 @@ use crate::storage::head::Position;
 const LOOKS: u32 = 16;
 
 /// Content of a storage folder.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Look {
     /// The header; `None` if the folder is new.
     pub header: Option<Header>,
@@ -110,15 +110,10 @@ fn look_once(dir: &Dir) -> Result<Look, OpenError> {
     let (AtRest { begun, .. }, beside) = AtRest::look(dir)?;
     let files = dir.list().map_err(failed)?;
     let mut look = Look {
-        header: None,
         is_held: beside.is_some(),
         holder: beside.and_then(|beside| beside.holder),
-        snapshots: Vec::new(),
-        segments: Vec::new(),
-        archive: Standing::default(),
-        last: None,
         bytes: files.iter().map(|file| file.len).sum(),
-        damages: Vec::new(),
+        ..Look::default()
     };
     if let Some(begun) = begun {
         look.at_snapshots(&begun).map_err(failed)?;

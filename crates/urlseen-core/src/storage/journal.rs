@@ -40,11 +40,6 @@ impl Record {
         self.base
     }
 
-    /// Returns the head after the commit of the batch.
-    pub fn head(&self) -> Head {
-        self.position.head
-    }
-
     /// Returns the position of the record.
     pub fn position(&self) -> Position {
         self.position

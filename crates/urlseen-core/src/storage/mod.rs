@@ -96,5 +96,5 @@ pub use requests::{Request, Requests};
 pub use restore::{Restore, Section};
 pub use scan::Target;
 pub use shards::ShardReader;
-pub use snapshot::Summary;
+pub use snapshot::{Sections, Summary};
 pub use snapshot_writer::{Finished, SnapshotWriter};

@@ -7,7 +7,7 @@ use super::begun::Begun;
 use super::dir::Dir;
 use super::disk::{Busy, DiskFile, Entry, Lock, RealDisk};
 use super::error::{OpenError, RecoveryError};
-use super::header::{self, Header, Unreadable};
+use super::header::{self, Header};
 use super::lock::{Holder, LOCK};
 use super::scan::Target;
 use super::shards::ShardReader;
@@ -137,11 +137,8 @@ pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
     let files = dir.list().map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
     let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
     if let Some(bytes) = bytes {
-        return match Header::decode(&bytes) {
-            Ok(header) => Ok(Some(Begun { dir: Dir::clone(dir), header })),
-            Err(Unreadable::Damaged(damage)) => Err(OpenError::Header(damage)),
-            Err(Unreadable::Format(found)) => Err(OpenError::Format { dir: path(), found }),
-        };
+        let header = Header::decode(dir.path(), &bytes)?;
+        return Ok(Some(Begun { dir: Dir::clone(dir), header }));
     }
     let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
     match history[..] {

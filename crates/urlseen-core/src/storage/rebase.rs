@@ -23,7 +23,8 @@ use crate::storage::head::{Head, Position};
 /// when it is dropped.
 #[derive(Debug)]
 pub struct Rebase<'a> {
-    sections: Sections,
+    /// Writer of the shards. [`Rebase::write`] writes a shard at the position of the filter.
+    pub sections: Sections,
     begun: &'a Begun,
     tenure: &'a Tenure,
     /// End of the folder's log. [`Rebase::finish`] sets it.
@@ -44,24 +45,12 @@ impl<'a> Rebase<'a> {
         Ok(Self { sections, begun, tenure, stand, position })
     }
 
-    /// Returns the shards to write, in order.
-    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
-        self.sections.shards()
-    }
-
     /// Writes a shard. Shards come in order.
     ///
     /// # Panics
     /// If the shard is not the next one.
     pub fn write(&mut self, shard: ShardId, blob: &dyn Blob) -> io::Result<()> {
         self.sections.write(shard, self.position, blob, &mut || Ok(()))
-    }
-
-    /// Notes a shard's tombstones, as [`SnapshotWriter::tombstones`] does.
-    ///
-    /// [`SnapshotWriter::tombstones`]: super::SnapshotWriter::tombstones
-    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
-        self.sections.tombstones(shard, ids);
     }
 
     /// Puts the snapshot in place and removes all older files. Returns the position for
@@ -72,8 +61,8 @@ impl<'a> Rebase<'a> {
     pub fn finish(mut self) -> io::Result<Position> {
         let (last, _) = self.sections.seal()?;
         let dir = &self.begun.dir;
-        let is_archived = self.sections.keys() > 0 && archive::is_on(dir)?;
-        if self.sections.keys() == 0 {
+        let is_archived = self.sections.keys > 0 && archive::is_on(dir)?;
+        if self.sections.keys == 0 {
             archive::clear(dir)?;
         }
         self.sections.put(last)?;

@@ -58,7 +58,7 @@ impl ShardReader {
     /// # Errors
     /// If the folder is new, and as [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
-        let reader = Self::open(&folder, Target::Last, |_| false)?;
+        let reader = folder.reader()?;
         Ok(Self { _folder: Some(folder), ..reader })
     }
 

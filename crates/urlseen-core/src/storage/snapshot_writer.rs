@@ -10,14 +10,13 @@ use super::lock::Tenure;
 use super::prune::{self, Pruned, Retention};
 use super::snapshot::{Role, Sections, name};
 use super::sync::Unsynced;
-use crate::filter::{Blob, ShardId};
-use crate::storage::head::Position;
 
 /// Writer of a snapshot, on any thread, while the log continues. An unfinished writer leaves no
 /// file when it is dropped.
 #[derive(Debug)]
 pub struct SnapshotWriter {
-    sections: Sections,
+    /// Writer of the shards of the snapshot.
+    pub sections: Sections,
     begun: Begun,
     tenure: Tenure,
     log: Arc<Unsynced>,
@@ -44,32 +43,6 @@ impl SnapshotWriter {
         let sections = Sections::begin(begun, Role::Later)?;
         let (begun, tenure, log) = (begun.clone(), tenure.clone(), Arc::clone(log));
         Ok(Self { sections, begun, tenure, log, _token: token })
-    }
-
-    /// Returns the shards to write, in order.
-    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
-        self.sections.shards()
-    }
-
-    /// Writes a shard as it is at `at`. Shards come in order. The writer calls `pause` repeatedly.
-    /// An error of `pause` ends the writing.
-    ///
-    /// # Panics
-    /// If the shard is not the next one.
-    pub fn write(
-        &mut self,
-        shard: ShardId,
-        at: Position,
-        blob: &dyn Blob,
-        pause: &mut dyn FnMut() -> io::Result<()>,
-    ) -> io::Result<()> {
-        self.sections.write(shard, at, blob, pause)
-    }
-
-    /// Notes the tombstones of a shard at the time when the shard was copied. Each is the 128 bits
-    /// that the layout makes of a fingerprint.
-    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
-        self.sections.tombstones(shard, ids);
     }
 
     /// Syncs the log and the snapshot, gives the file its final name, and removes files that are no

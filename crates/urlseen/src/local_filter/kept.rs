@@ -106,7 +106,7 @@ impl Kept {
     }
 
     fn failed(&self, what: &str, error: &io::Error) -> Error {
-        let dir = self.storage.folder().dir().display();
+        let dir = self.storage.folder.dir().display();
         let text = format!("the storage folder {dir} cannot be {what}: {error}");
         Error::new(ErrorKind::Storage, text)
     }

@@ -62,7 +62,8 @@ impl Default for StoragePolicy {
 pub struct FilterStorage<F> {
     /// Dropped before all other fields.
     snapshotting: Option<Snapshotting<F>>,
-    folder: Folder,
+    /// The storage folder. To recover or replace its filter, call the methods of this type.
+    pub folder: Folder,
     policy: StoragePolicy,
     filter: F,
     /// The log, after the filter was recovered.
@@ -97,22 +98,6 @@ impl<F: LiveFilter> FilterStorage<F> {
             waits: Waits::default(),
             archive: Standing::default(),
         }
-    }
-
-    /// Returns the storage folder.
-    pub fn folder(&self) -> &Folder {
-        &self.folder
-    }
-
-    /// Returns the storage folder, to write small files such as checkpoints.
-    pub fn folder_mut(&mut self) -> &mut Folder {
-        &mut self.folder
-    }
-
-    /// Returns true if the caller does all work, and no thread may be started.
-    #[cfg(feature = "simulation")]
-    pub fn is_stepped(&self) -> bool {
-        self.filter.is_stepped()
     }
 
     /// Returns the open log.
@@ -162,10 +147,10 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.drop_journal();
         let mut rebase = self.folder.rebase(at)?;
         let mut buffer = Vec::new();
-        for shard in rebase.shards() {
+        for shard in rebase.sections.shards() {
             let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
             rebase.write(shard, &*copied.blob)?;
-            rebase.tombstones(shard, &copied.tombstones);
+            rebase.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
         }
         let position = rebase.finish()?;

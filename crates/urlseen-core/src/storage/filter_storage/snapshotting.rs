@@ -111,15 +111,15 @@ impl<F: LiveFilter> Work<F> {
             begun = Instant::now();
             if is(Pace::Stop, pace) { Err(io::Error::other("stopped")) } else { Ok(()) }
         };
-        for shard in self.writer.shards() {
+        for shard in self.writer.sections.shards() {
             let Some(copied) = self.filter.copy(shard, buffer) else { return Ok(None) };
-            let written = self.writer.write(shard, copied.at, &*copied.blob, &mut pause);
+            let written = self.writer.sections.write(shard, copied.at, &*copied.blob, &mut pause);
             // No caller reads the result any more.
             if is(Pace::Stop, pace) {
                 return Ok(None);
             }
             written?;
-            self.writer.tombstones(shard, &copied.tombstones);
+            self.writer.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
             if pause().is_err() {
                 return Ok(None);

@@ -48,7 +48,8 @@ mod sections;
 
 pub use reader::Summary;
 pub(super) use reader::{Body, Snapshots};
-pub(super) use sections::{Role, Sections, empty};
+pub use sections::Sections;
+pub(super) use sections::{Role, empty};
 
 use super::encoding::POSITION;
 use crate::storage::head::Position;

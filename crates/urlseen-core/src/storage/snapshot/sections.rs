@@ -40,9 +40,9 @@ impl Role {
     }
 }
 
-/// Unfinished file of a snapshot, with the state of its writer.
+/// Writer of the shards of an unfinished snapshot.
 #[derive(Debug)]
-pub(in crate::storage) struct Sections {
+pub struct Sections {
     dir: Dir,
     role: Role,
     file: Box<dyn DiskFile>,
@@ -53,7 +53,8 @@ pub(in crate::storage) struct Sections {
     synced: u64,
     next: usize,
     span: Option<(Position, Position)>,
-    keys: u64,
+    /// Number of keys in the shards so far.
+    pub(in crate::storage) keys: u64,
     /// The section of tombstones, in its format.
     tombstones: Vec<u8>,
     is_done: bool,
@@ -87,18 +88,17 @@ impl Sections {
         })
     }
 
-    /// Returns the number of keys in the shards so far.
-    pub(in crate::storage) fn keys(&self) -> u64 {
-        self.keys
-    }
-
     /// Returns the shards to write, in order.
-    pub(in crate::storage) fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
+    pub fn shards(&self) -> impl Iterator<Item = ShardId> + use<> {
         ShardId::all().take(self.shards)
     }
 
-    /// Writes a shard. Calls `pause` after each mebibyte of its body.
-    pub(in crate::storage) fn write(
+    /// Writes a shard as it is at `at`. Shards come in order. Calls `pause` after each mebibyte of
+    /// the body. An error of `pause` ends the writing.
+    ///
+    /// # Panics
+    /// If the shard is not the next one.
+    pub fn write(
         &mut self,
         shard: ShardId,
         at: Position,
@@ -122,7 +122,9 @@ impl Sections {
         self.put_bytes(&crc.to_le_bytes())
     }
 
-    pub(in crate::storage) fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
+    /// Notes the tombstones of a shard at the time when the shard was copied. Each is the 128 bits
+    /// that the layout makes of a fingerprint.
+    pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         for id in ids {
             self.tombstones.push(u8::try_from(shard.index()).expect("there are 256 shards"));
             self.tombstones.extend(id.to_le_bytes());
@@ -175,7 +177,7 @@ impl Sections {
     }
 
     /// Renames the file to its final name. From then on, the snapshot counts.
-    pub fn put(&mut self, last: Position) -> io::Result<()> {
+    pub(in crate::storage) fn put(&mut self, last: Position) -> io::Result<()> {
         self.dir.rename(self.role.aside(), &name(last.head.seq))?;
         self.is_done = true;
         self.dir.sync()

@@ -162,7 +162,7 @@ fn batches_are_logged_while_a_snapshot_is_written() {
             at = append(&mut journal, &[(2, 2), (150, 9)]);
             keys.extend([(2, 2), (150, 9)]);
         }
-        writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
+        writer.sections.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
     }
     let finished = writer.finish(&keep_all()).unwrap();
     assert_eq!(finished.name, format!("snapshot-{:020}", 2));

@@ -327,7 +327,7 @@ fn a_snapshot_of_another_history_is_passed_over() {
             // The first shard may have the start as its position, which both crawls share.
             let at = if from_start && shard.index() == 0 { start } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
-            writer.write(shard, at, &saved, &mut || Ok(())).unwrap();
+            writer.sections.write(shard, at, &saved, &mut || Ok(())).unwrap();
         }
         writer.finish(&keep_all()).unwrap();
         let last = append(&mut journal, &keys[1..]);

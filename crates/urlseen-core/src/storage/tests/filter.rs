@@ -161,7 +161,7 @@ pub(super) fn write_all(
     keys: &BTreeSet<Key>,
     at: Position,
 ) -> std::io::Result<()> {
-    writer
-        .shards()
-        .try_for_each(|shard| writer.write(shard, at, &shard_of(keys, shard), &mut || Ok(())))
+    writer.sections.shards().try_for_each(|shard| {
+        writer.sections.write(shard, at, &shard_of(keys, shard), &mut || Ok(()))
+    })
 }

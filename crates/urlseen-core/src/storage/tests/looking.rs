@@ -30,7 +30,7 @@ fn crawled(disk: &SimDisk) -> (Folder, super::super::Journal, Vec<Key>) {
     let filter = filter_of(&folder, &keys[..40]);
     let mut writer = journal.snapshot_writer().unwrap();
     for shard in ShardId::all() {
-        writer.write(shard, at, &*filter.save(shard, Vec::new()), &mut || Ok(())).unwrap();
+        writer.sections.write(shard, at, &*filter.save(shard, Vec::new()), &mut || Ok(())).unwrap();
     }
     writer.finish(&keep_all()).unwrap();
     append(&mut journal, &keys[40..50]);

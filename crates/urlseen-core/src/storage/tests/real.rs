@@ -92,7 +92,7 @@ fn another_thread_writes_snapshots_while_batches_are_logged() {
         let work = thread::spawn(move || {
             for shard in ShardId::all() {
                 let (keys, at) = told.recv().unwrap();
-                writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
+                writer.sections.write(shard, at, &shard_of(&keys, shard), &mut || Ok(())).unwrap();
             }
             writer.finish(&keep_all()).unwrap()
         });

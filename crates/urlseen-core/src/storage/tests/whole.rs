@@ -113,7 +113,7 @@ fn keys(batch: u8) -> Vec<Key> {
 fn take_snapshot(journal: &mut Journal, filter: &Filter) {
     journal.roll().unwrap();
     let mut writer = journal.snapshot_writer().unwrap();
-    writer.write(ShardId::WHOLE, journal.position(), filter, &mut || Ok(())).unwrap();
+    writer.sections.write(ShardId::WHOLE, journal.position(), filter, &mut || Ok(())).unwrap();
     writer.finish(&keep_all()).unwrap();
 }
 

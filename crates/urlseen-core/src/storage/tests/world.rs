@@ -249,7 +249,7 @@ impl World {
                 self.committed = self.chain.len();
                 (keys, at) = self.filter();
             }
-            writer.write(shard, at, &shard_of(&keys, shard), &mut || Ok(()))?;
+            writer.sections.write(shard, at, &shard_of(&keys, shard), &mut || Ok(()))?;
         }
         writer.finish_at(&self.retention, || Moment::new("boot", Duration::ZERO)).map(drop)
     }

@@ -56,7 +56,7 @@ impl Local {
 
     /// Returns the progress of imports into the filter.
     pub fn checkpoints(&self) -> Vec<Checkpoint> {
-        self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder().checkpoints())
+        self.store.as_ref().map_or_else(Vec::new, |store| store.kept.folder.checkpoints())
     }
 
     /// Ends the run: leaves the folder at `head`, the last committed batch, with everything on the

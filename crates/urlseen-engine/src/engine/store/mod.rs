@@ -112,7 +112,7 @@ impl Store {
     /// checkpoints are on the disk when the call returns.
     pub(crate) fn record_checkpoints(&mut self, checkpoints: &[Checkpoint]) -> io::Result<()> {
         self.kept.journal()?.sync()?;
-        self.kept.folder_mut().record_checkpoints(checkpoints)
+        self.kept.folder.record_checkpoints(checkpoints)
     }
 
     /// Ends a flow whose keys are all logged, and records these checkpoints. Waits for a running
@@ -132,7 +132,7 @@ impl Store {
     /// Records that `run` is about to take the lease, and returns the earlier runs. Each earlier
     /// run held the lock of the folder. This process holds the lock now, so those runs have ended.
     pub fn announce(&mut self, run: u64) -> io::Result<Vec<u64>> {
-        let folder = self.kept.folder_mut();
+        let folder = &mut self.kept.folder;
         let dead: Vec<u64> = folder.runs().into_iter().filter(|&other| other != run).collect();
         let all: Vec<u64> = std::iter::once(run).chain(dead.iter().copied()).collect();
         folder.record_runs(&all)?;

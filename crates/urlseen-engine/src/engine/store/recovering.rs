@@ -67,7 +67,7 @@ impl Store {
         match (self.filter(), filter) {
             (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
             (Some(ours), Some(theirs)) if ours != theirs => {
-                let dir = self.kept.folder().dir().to_owned();
+                let dir = self.kept.folder.dir().to_owned();
                 Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
             _ => Ok(()),
@@ -131,7 +131,7 @@ impl Store {
         if self.filter().is_none() {
             let at = theirs.unwrap_or(Head::START);
             let new = RandomId::random().get();
-            self.kept.folder_mut().begin(&self.spec, new, at)?;
+            self.kept.folder.begin(&self.spec, new, at)?;
             return Ok(at);
         }
         let (ours, _) = self.load(Target::Last)?;
@@ -144,7 +144,7 @@ impl Store {
 
     /// Returns the id of the filter, if the folder is not new.
     pub fn filter(&self) -> Option<RandomId> {
-        self.kept.folder().header().map(|header| RandomId::new(header.filter()))
+        self.kept.folder.header().map(|header| RandomId::new(header.filter()))
     }
 
     fn begun(&self) -> RandomId {
@@ -153,7 +153,7 @@ impl Store {
 
     /// Returns the error of a new folder, which lacks all batches that Redis has.
     fn knows_nothing_of(&self, theirs: Head) -> MismatchError {
-        MismatchError::New { dir: self.kept.folder().dir().to_owned(), theirs }
+        MismatchError::New { dir: self.kept.folder.dir().to_owned(), theirs }
     }
 
     /// Begins the new folder with an empty filter.
@@ -172,8 +172,8 @@ impl Store {
     /// Returns the position for a crawl without state in Redis, which is the start. Fails if the
     /// folder may have batches and the configuration does not permit to emit URLs again.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
-        let dir = self.kept.folder().dir().to_owned();
-        let look = self.kept.folder().look()?;
+        let dir = self.kept.folder.dir().to_owned();
+        let look = self.kept.folder.look()?;
         let snapshots = look.snapshots.iter().map(|snapshot| snapshot.summary.last);
         let last = look.last.into_iter().chain(snapshots).map(|position| position.head);
         let ours = last.max_by_key(|head| head.seq).unwrap_or(Head::START);
@@ -196,7 +196,7 @@ impl Store {
     }
 
     fn unrecovered(&self, error: RecoveryError) -> MismatchError {
-        MismatchError::Recovery(self.kept.folder().dir().to_owned(), Box::new(error))
+        MismatchError::Recovery(self.kept.folder.dir().to_owned(), Box::new(error))
     }
 
     /// Recovers the filter to `best`, the last batch that the folder has, or empties the filter.
@@ -208,7 +208,7 @@ impl Store {
         lacking: MismatchError,
     ) -> Result<Recovery, MismatchError> {
         // The folder may also lack imported keys, so imports must start from their beginning.
-        self.kept.folder_mut().drop_checkpoints()?;
+        self.kept.folder.drop_checkpoints()?;
         match best {
             Some(best) => drop(self.load(Target::At(best))?),
             None => self.kept.empty(),

@@ -85,7 +85,7 @@ impl Storage {
     pub(in crate::engine) fn new(store: Store) -> (Self, Keeper) {
         let (jobs, todo) = channel();
         let (tell, stored) = mpsc::unbounded_channel();
-        let folder = store.kept.folder();
+        let folder = &store.kept.folder;
         let storage = Self {
             dir: folder.dir().to_owned(),
             requests: folder.requests().clone(),
