@@ -9,14 +9,15 @@ use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
-/// Access of other threads to a filter at work. The engine's threads do the jobs of the handle
-/// among their other jobs. After the end of the engine, jobs are dropped without an answer.
+/// Handle with which other threads use a filter while the engine works. The handle sends jobs to
+/// the engine's threads, which do them among their other jobs. After the end of the engine, such
+/// jobs are dropped without an answer.
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Sender<Job>>,
     pub(super) gauges: Arc<Gauges>,
-    /// The only worker, if it has no thread.
+    /// The worker of an engine without threads; `None` if the engine has threads.
     #[cfg(feature = "simulation")]
     pub(super) stepped: Option<super::steps::SharedWorker>,
 }

@@ -18,8 +18,8 @@ pub(super) struct InFlight {
     pub(super) batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
     pub(super) groups: VecDeque<Vec<KeyHash>>,
-    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`, each with
-    /// the number of its entries there. This map is usually empty.
+    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`. The value is
+    /// the number of entries of the key in those lists. This map is usually empty.
     orphans: HashMap<u128, usize, Hashed>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
@@ -36,7 +36,7 @@ impl Default for ShardCounts {
 }
 
 impl InFlight {
-    /// Returns the number of keys of each shard that will be set, by [`ShardId::index`].
+    /// Returns the number of keys in the set for each shard, by [`ShardId::index`].
     ///
     /// [`ShardId::index`]: urlseen_core::filter::ShardId::index
     pub(super) fn by_shard(&self) -> &[u64; SHARDS] {
@@ -69,8 +69,9 @@ impl InFlight {
         }
     }
 
-    /// Removes a key of the list that was popped last from `batches` or `groups`. Returns false if
-    /// the key must not be set, because it was forgotten after it was found unseen.
+    /// Removes a key from the set. The caller has just popped the list with this key from `batches`
+    /// or `groups`. Returns false if the key must not be set, because it was forgotten after it was
+    /// found unseen.
     pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
         let id = key_hash.id();
         if !self.orphans.is_empty()

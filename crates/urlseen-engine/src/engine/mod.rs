@@ -1,5 +1,5 @@
-//! Engine: threads that read items and judge them, which means to find the unseen ones. Each shard
-//! of the filter has one thread as its owner, and only this thread uses the shard.
+//! Engine: threads that read items and judge them. To judge items means to find the unseen ones.
+//! Each shard of the filter has one thread as its owner, and only this thread uses the shard.
 //!
 //! Idle threads read the items of a batch in equal parts, and compute the fingerprints, which is
 //! most of the work. They pass each key hash to the thread that owns its shard. Then each thread
@@ -75,13 +75,13 @@ pub enum Heard {
     Answers(Answers),
 }
 
-/// Engine, as held by the task that submits batches.
+/// Engine with its threads. The task that submits batches holds this value.
 #[derive(Debug)]
 pub struct Engine {
     handle: Handle,
     /// True if the filter is in the memory of the threads, false if the filter is in Redis.
     is_here: bool,
-    /// True if batches keep the fingerprints that were seen before.
+    /// True if each batch keeps the fingerprints of its seen items.
     keeps_seen: bool,
     reads: Sender<Read>,
     threads: Vec<JoinHandle<()>>,
@@ -91,7 +91,7 @@ pub struct Engine {
     /// Error of a filter that had no room for a batch. That batch and all later ones are not
     /// judged.
     full: Option<Full>,
-    /// Number of [`Job::Mark`] that threads have not reported as done.
+    /// Number of [`Job::Mark`] jobs that the threads have not reported as done yet.
     marks: usize,
 }
 
@@ -178,7 +178,7 @@ impl Engine {
         (engine, workers)
     }
 
-    /// Shows the gauges of all parts of the filter.
+    /// Installs the gauges of all parts of the filter.
     fn show(&mut self, gauges: Vec<Arc<dyn Gauge>>) {
         let tombstones = Arc::clone(&self.handle.gauges.tombstones);
         self.handle.gauges = Arc::new(Gauges::new(gauges, tombstones));
@@ -200,7 +200,7 @@ impl Engine {
         self.batches.judging.len()
     }
 
-    /// Makes later batches keep the fingerprints that were seen before.
+    /// Makes each later batch keep the fingerprints of its seen items.
     pub fn keep_seen(&mut self) {
         self.keeps_seen = true;
     }
@@ -244,9 +244,9 @@ impl Engine {
         }
     }
 
-    /// Returns the next answers, or the oldest batch once it is judged. Answers come before batches
-    /// that were judged after them. Waits forever if there are no answers and no batch. Nothing is
-    /// lost when the future is dropped.
+    /// Returns the next answers, or the oldest batch once it is judged. If answers were given
+    /// before a batch was judged, the answers come first. Waits forever if there are no answers and
+    /// no batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// The engine cannot continue.

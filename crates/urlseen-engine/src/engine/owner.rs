@@ -54,12 +54,12 @@ pub(super) enum Job {
     Set { key_hashes: Vec<KeyHash> },
     /// Record that the filter is at position `at`.
     Stand { at: Position },
-    /// Copy a shard, perhaps into `buffer`.
+    /// Copy a shard. The copy may use the memory of `buffer`.
     Copy { shard: ShardId, buffer: Vec<u8>, reply: Sender<Copied> },
     /// Answer a group of questions.
     Ask { group: u64, asked: Asked },
-    /// Set the additions of the oldest answered group, which the log has. If `at` is set, all
-    /// earlier records of the log are committed, and the filter is then at `at`.
+    /// Set the additions of the oldest answered group. The log already has these additions. If `at`
+    /// is set, all earlier records of the log are committed, and the filter is then at `at`.
     Remember { at: Option<Position> },
     /// Let keys of one shard pass again.
     AddTombstones { shard: ShardId, ids: Vec<u128> },
@@ -85,7 +85,7 @@ pub(super) enum Done {
     Full { batch: Option<u64>, why: Full },
 }
 
-/// Keys in a part of a batch whose shards belong to one thread.
+/// The keys of one part of a batch that belong to the shards of one thread.
 #[derive(Debug, Default)]
 pub(super) struct KeyHashes {
     /// Place of each key in the batch.
@@ -115,11 +115,11 @@ pub(super) struct Owner {
     pub(super) reader: Reader,
     /// All owners, including this one.
     pub(super) owners: Vec<Sender<Job>>,
-    /// Receiver of the results.
+    /// Channel for the results.
     pub(super) tell: mpsc::UnboundedSender<Done>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
-    /// Position of the last keys that are set in this owner's shards.
+    /// Position in the log up to which all keys are set in this owner's shards.
     pub(super) at: Position,
 }
 
@@ -305,7 +305,7 @@ impl KeyHashes {
     }
 }
 
-/// Refuses an item whose bytes for the sink are more than `most`.
+/// Refuses an item if its bytes for the sink would be more than `most`.
 fn fits<'a>(item: Item<'a>, bytes: &[u8], most: usize) -> Result<Item<'a>, Unreadable> {
     let length = item.emitted.as_deref().unwrap_or(bytes).len();
     if length > most { Err(Unreadable::TooLarge { length }) } else { Ok(item) }

@@ -8,7 +8,7 @@ use super::store::{Keeper, Local, Storage};
 use super::worker::Worker;
 use super::{Engine, Parts, StartError, Works};
 
-/// Jobs of an engine and of its folder. A simulation decides when each of them is done.
+/// Jobs of an engine and of its folder. A simulation decides when each job is done.
 #[derive(Debug)]
 pub struct Steps {
     worker: SharedWorker,
@@ -96,7 +96,7 @@ impl Steps {
 }
 
 impl Keeper {
-    /// Does the jobs that wait. Returns false if there are none.
+    /// Does the waiting jobs. Returns false if there are no jobs.
     fn step(&mut self) -> bool {
         let Ok(job) = self.todo.try_recv() else { return false };
         self.work(job);

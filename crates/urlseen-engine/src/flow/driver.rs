@@ -1,13 +1,13 @@
-//! The driver: one loop for every flow through a local filter that is not a crawl in Redis.
+//! The driver: one loop for every flow of items through a local filter, except a crawl in Redis.
 //!
 //! ```text
 //! feed -> engine -> effect -> log -> filter     queries -> engine -> log -> answers, filter
 //! ```
 //!
 //! A pipe feeds lines, and its effect is to print them. An import feeds digests and has no effect.
-//! A run without a source feeds nothing and answers queries. A batch has its effect first; then the
-//! log gets its new keys, and then the filter. So after a kill, the effect of at most one batch is
-//! repeated, and none is missed.
+//! A run without a source feeds nothing and answers queries. The driver first carries out the
+//! effect of a batch. Then the log gets the new keys of the batch, and after that the filter gets
+//! them. So after a kill, the effect of at most one batch is repeated, and no effect is missed.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
@@ -22,8 +22,9 @@ use crate::item::batch::{Batch, Judged};
 use urlseen_core::filter::FillWatch;
 use urlseen_core::storage::Checkpoint;
 
-/// Maximum number of batches that are judged or wait for their effect. Four keep all threads busy.
-/// Eight were 5 % slower, because the in-flight set no longer fitted into the processor's caches.
+/// Maximum number of batches that the engine is judging or that wait for their effect. Four batches
+/// keep all threads busy. Eight were 5 % slower, because the in-flight set no longer fitted into
+/// the processor's caches.
 const JUDGING_MAX: usize = 4;
 
 /// Time between two checks of the filter and its folder. Each check also reports the progress.
@@ -126,7 +127,7 @@ pub enum FlowError {
 impl Flow<'_> {
     /// Runs until the feed ends and the keys of all its batches are in the filter. Then ends the
     /// work on the folder. If the feed fails, the pages before the failure are processed as usual,
-    /// and the failure is returned beside the counts.
+    /// and the failure is returned together with the counts.
     ///
     /// # Panics
     /// If the engine still judges batches that were submitted before the call.

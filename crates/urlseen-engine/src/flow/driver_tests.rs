@@ -42,8 +42,8 @@ fn page(numbers: std::ops::Range<u32>) -> Page {
     Page { items: urls.iter().map(String::as_bytes).collect(), ..Page::default() }
 }
 
-/// Catches two errors: a flow that waits for the disk, and a flow with effects of batches that the
-/// log does not have.
+/// Catches two errors: a flow that waits for the disk, and a flow that continues with the next
+/// effect before the log has the previous batch.
 #[test]
 fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,7 +75,7 @@ fn a_disk_that_does_not_answer_allows_one_effect_and_all_questions() {
                 is_seen = reply.unwrap().answers == [Answer::Seen];
             }
             assert_eq!(happened.recv().await, Some(10));
-            // The flow has every judged batch now. It runs once more before this goes on.
+            // The flow has every judged batch now. It gets one more turn before the next check.
             tokio::task::yield_now().await;
             assert!(happened.is_empty());
             answer.send(()).unwrap();

@@ -165,7 +165,7 @@ impl Input {
         self.filled -= bytes;
         self.offset += bytes as u64;
         if self.filled < BLOCK && self.buffer.len() > BLOCK {
-            // Gives back the memory that a long line needed.
+            // Frees the memory that a long line needed.
             self.buffer.truncate(BLOCK);
             self.buffer.shrink_to_fit();
         }
@@ -203,7 +203,7 @@ impl Input {
         }
     }
 
-    /// Returns the offset of the first byte that is not read, for messages.
+    /// Returns the offset of the first byte that was not read yet, for messages.
     pub(super) fn place(&self) -> String {
         format!("byte {}", self.offset + self.filled as u64)
     }
@@ -219,7 +219,7 @@ struct LineCutter {
     name: Arc<str>,
     /// Number of the first line that no page has yet.
     line: u64,
-    /// Number of bytes of that line that were already searched for a line feed.
+    /// Number of bytes of the line `line` that were already searched for a line feed.
     begun: usize,
 }
 

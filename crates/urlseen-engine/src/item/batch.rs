@@ -1,10 +1,11 @@
 //! Batch of items that are claimed, judged and committed together.
 //!
-//! The type of a batch states its stage. If the engine's threads hold the filter, the engine makes
-//! a `Batch<Judged>` of a `Batch<Claimed>`. If they only remember a part of a filter in Redis, it
-//! makes a `Batch<Sifted>`. A commit takes a `Batch<Ready>`. A judged batch becomes ready with the
-//! record that the log returned for it, so no batch is committed before it is logged. A sifted
-//! batch becomes ready as it is, because its commit judges it.
+//! The type of a batch states its stage. If the engine's threads hold the filter, the engine turns
+//! a `Batch<Claimed>` into a `Batch<Judged>`. If the threads only cache a part of a filter in
+//! Redis, the engine turns the claimed batch into a `Batch<Sifted>`. A commit takes a
+//! `Batch<Ready>`. A judged batch becomes ready with the record that the log returned for it, so no
+//! batch is committed before it is logged. A sifted batch becomes ready as it is, because its
+//! commit judges it.
 
 use std::sync::Arc;
 
@@ -32,7 +33,8 @@ pub struct Claimed;
 pub struct Judged(Findings);
 
 /// Stage of items that were looked up in the cached part of a filter in Redis, and in the
-/// fingerprints in flight. The commit may still find items for the sink that were seen.
+/// fingerprints in flight. The commit may still find that some of the items for the sink were seen
+/// before.
 #[derive(Debug)]
 pub struct Sifted(Findings);
 
@@ -49,19 +51,19 @@ pub struct Ready {
 pub struct Findings {
     /// Indexes of the items for the sink, ascending: unseen items and unfiltered items.
     pub(crate) onward: Vec<u32>,
-    /// Indexes of the unfiltered items, ascending. These items of `onward` pass unchecked, because
-    /// of their `dont_filter` or a rule.
+    /// Indexes of the unfiltered items, ascending. `onward` also has these indexes. The items pass
+    /// unchecked, because of their `dont_filter` or a rule.
     pub(crate) unfiltered: Vec<u32>,
     /// Indexes of the items that a rule lets pass, ascending, with the number of the rule.
     /// `unfiltered` also has these indexes.
     pub(crate) passed: Vec<(u32, u16)>,
     /// Indexes of the items that could not be read, ascending, with the reason.
     pub(crate) rejects: Vec<(u32, Unreadable)>,
-    /// Replacements for the sink with the index of the item, ascending. An item without a
-    /// replacement is pushed as received.
+    /// Replacements for the sink, each with the index of its item, in ascending order of the index.
+    /// An item without a replacement is pushed as received.
     pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
-    /// Scores for a sorted set as sink with the index of the item, ascending. An item without a
-    /// score has score 0.
+    /// Scores for a sink that is a sorted set, each with the index of its item, in ascending order
+    /// of the index. An item without a score has score 0.
     pub(crate) scores: Vec<(u32, f64)>,
     /// Unseen fingerprints in the order of their items. The log stores these.
     pub(crate) added: Vec<Fingerprint>,
@@ -157,7 +159,7 @@ impl Batch<Sifted> {
         let Self { items, most: bytes, stage: Sifted(mut rest) } = self;
         let (mut parts, mut from) = (Vec::new(), 0);
         loop {
-            // The part ends before the first item that exceeds its limit.
+            // The part ends before the first item for the sink that would exceed `most`.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
             let stage = Sifted(rest.take_before(to).moved(from));
             parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
@@ -220,7 +222,8 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         self.stage.as_ref().unfiltered.len()
     }
 
-    /// Iterates over the items that a rule let pass. Returns the number of the rule for each item.
+    /// Iterates over the items that a rule let pass. Yields the number of the rule for each of
+    /// them.
     pub fn passed(&self) -> impl Iterator<Item = u16> {
         self.stage.as_ref().passed.iter().map(|&(_, rule)| rule)
     }
@@ -280,7 +283,7 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         rejects.map(|(index, reason)| (self.items.get(*index as usize), reason))
     }
 
-    /// Iterates over the positions in [`Batch::items`] of the items that could not be read.
+    /// Iterates over the unreadable items. Yields the index of each of them in [`Batch::items`].
     pub fn rejected_at(&self) -> impl ExactSizeIterator<Item = usize> {
         self.stage.as_ref().rejects.iter().map(|(index, _)| *index as usize)
     }

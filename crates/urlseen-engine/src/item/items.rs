@@ -13,19 +13,19 @@ pub struct Items {
     places: Vec<Range<usize>>,
     /// Total length of all items.
     len: usize,
-    /// Size of the largest item in bytes, or of its whole entry in a stream.
+    /// Size in bytes of the largest item. For a stream, this is the size of the largest entry with
+    /// all of its fields.
     largest: usize,
     /// Id of each item's entry in a stream; empty for a list.
     marks: Vec<u128>,
-    /// Number of items of the source that are known to come after these.
+    /// Number of items that are known to follow this sequence in the source.
     left: u64,
 }
 
 impl Items {
     /// Makes items of the bytes at `places`, in that order.
     ///
-    /// # Panics
-    /// Panics when an item is accessed whose place is not within `bytes`.
+    /// # Panics A later access to an item panics if the item's place is not within `bytes`.
     pub fn new(bytes: Bytes, places: Vec<Range<usize>>) -> Self {
         let (mut len, mut largest) = (0, 0);
         for place in &places {
@@ -43,7 +43,7 @@ impl Items {
         Self { largest, marks, ..self }
     }
 
-    /// Notes that `left` more items of the source come after these.
+    /// Records that `left` more items follow this sequence in the source.
     #[must_use]
     pub fn before(self, left: u64) -> Self {
         Self { left, ..self }
@@ -54,7 +54,7 @@ impl Items {
         &self.marks
     }
 
-    /// Returns the number of items of the source that are known to come after these.
+    /// Returns the number of items that are known to follow this sequence in the source.
     pub fn left(&self) -> u64 {
         self.left
     }

@@ -36,7 +36,7 @@ pub(super) fn write(
 
 /// Cuts the `meta` out of an item in JSON, unchanged. Returns `None` if the `meta` is empty.
 pub(super) fn meta_of_json(item: &[u8]) -> Result<Option<&[u8]>, JsonError> {
-    // The last of equal keys counts.
+    // If a key is repeated, its last value counts.
     let fields: BTreeMap<FieldName<'_>, &RawValue> = serde_json::from_slice(unmarked(item))?;
     let meta = fields.get(&FieldName(Cow::Borrowed("meta"))).map(|meta| meta.get().as_bytes());
     let is_empty =

@@ -8,8 +8,8 @@ use super::Unreadable;
 use super::json::MARK;
 use super::said::{Priority, Said};
 
-/// Bytes that no scheme of a URL contains, and that show text of another kind. Each entry has the
-/// bytes, their name and the advice.
+/// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
+/// entry has the bytes, their name and the advice.
 const OTHERS: [(&[u8], &str, &str); 4] = [
     (b"[", "`[`", ", as in a list in JSON; make an item of each of its requests"),
     (

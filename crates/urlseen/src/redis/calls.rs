@@ -25,8 +25,8 @@ pub(super) struct Calls {
     definition: Definition,
     filter: RedisFilterKeys,
     add: Script,
-    /// Start of the Redis keys that hold the last answers to this client, one key for each slot. A
-    /// repeated call gets its answer from such a key.
+    /// Prefix of the Redis keys that hold the last answers to this client. There is one key for
+    /// each slot. A repeated call gets its answer from such a key.
     answers: String,
 }
 
@@ -195,8 +195,8 @@ impl Calls {
         self.filter.kind().outlook(0)
     }
 
-    /// Makes the error for a filter that another program deletes again each time after the client
-    /// has defined it.
+    /// Makes the error for a filter that another program keeps deleting. Each time the client has
+    /// defined the filter, the other program deletes it again.
     pub(super) fn unsteady(&self) -> Error {
         let key = &self.key;
         let text = format!(

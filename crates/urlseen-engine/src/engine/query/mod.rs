@@ -56,7 +56,7 @@ pub struct Reply {
     /// Answers to the questions, in order.
     pub answers: Vec<Answer>,
     /// Fill after the questions, if the query asked for the fill or for an empty filter. If the
-    /// query emptied the filter, this is the fill before.
+    /// query emptied the filter, this is the fill just before that.
     pub fill: Option<Fill>,
 }
 
@@ -137,7 +137,7 @@ impl QueryDispatcher {
         }
     }
 
-    /// Asks the engine questions of the daemon itself.
+    /// Passes the daemon's own questions to the engine.
     ///
     /// # Panics
     /// If the engine has no room to be asked.
@@ -189,9 +189,9 @@ impl QueryDispatcher {
         self.finish_groups();
     }
 
-    /// Processes the answers of a thread. Changes of the answers go to the log first; then
-    /// [`Self::finish`] continues. Answers without a change are given at once, unless earlier
-    /// answers wait for the log.
+    /// Processes the answers of a thread. If the answers change the filter, the changes go to the
+    /// log first, and [`Self::finish`] continues after that. Answers without a change are given at
+    /// once if no earlier answers wait for the log.
     pub(crate) fn hand_over(
         &mut self,
         mut answers: Answers,
@@ -226,8 +226,9 @@ impl QueryDispatcher {
         changes.collect()
     }
 
-    /// Sets the changes of answers, and replies to the queries that are complete. `at` is the end
-    /// of the log after these changes; `None` if the log does not have them.
+    /// Sets the changes of these answers in the filter, and replies to the queries that are
+    /// complete. `at` is the end of the log after these changes; `None` if the log does not have
+    /// them.
     pub(super) fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
         // Logged batches that are not committed have lower positions and are not in the filter. In

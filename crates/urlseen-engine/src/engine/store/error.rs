@@ -10,7 +10,7 @@ use urlseen_core::storage::{Head, OpenError, RecoveryError, descriptors};
 /// Reason why the filter cannot be recovered to the position of Redis.
 #[derive(Debug, thiserror::Error)]
 pub enum MismatchError {
-    /// The folder is new, but Redis is not.
+    /// The folder is new, but Redis already has batches of the crawl.
     #[error(
         "Redis stands at {theirs}, and the storage folder {dir} is new: it holds no fingerprints. \
          If the crawl has another folder, set storage.dir to that folder. If the folder is lost, \
@@ -38,7 +38,7 @@ pub enum MismatchError {
         /// Position of the folder.
         ours: Head,
     },
-    /// The crawl in Redis names another filter than that of the folder.
+    /// The crawl in Redis does not belong to the filter in the folder.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and the storage folder {dir} holds the \
          filter {ours}: this is the folder of another crawl, or the folder was reset. Set \
@@ -54,8 +54,7 @@ pub enum MismatchError {
         /// Filter that Redis names.
         theirs: RandomId,
     },
-    /// The crawl in Redis names another filter than the filter in Redis that the configuration
-    /// names.
+    /// The crawl in Redis does not belong to the Redis filter that the configuration names.
     #[error(
         "the crawl in Redis belongs to the filter {theirs}, and filter.key names the filter \
          {ours}: the filter was dropped and created again, or the crawl had another filter before. \

@@ -74,8 +74,9 @@ impl Store {
         }
     }
 
-    /// Recovers the filter to `theirs`, the head in Redis, if Redis names this `filter`. If
-    /// `theirs` is `None`, Redis has no state of the crawl. The call can take long.
+    /// Recovers the filter to `theirs`, the head in Redis. Fails if `filter`, the id that Redis
+    /// names, is the id of another filter. If `theirs` is `None`, Redis has no state of the crawl.
+    /// The call can take long.
     pub fn recover_to(
         &mut self,
         theirs: Option<Head>,
@@ -117,8 +118,9 @@ impl Store {
     }
 
     /// Empties the filter in memory, and returns the head at which the caller must
-    /// [replace](Store::replace) the filter in the folder. Before that, a restart would recover the
-    /// old filter. No batch may be judged or uncommitted, and no question may be under way.
+    /// [replace](Store::replace) the filter in the folder. Until the caller has done so, a restart
+    /// would recover the old filter. No batch may be judged or uncommitted, and no question may be
+    /// under way.
     pub(crate) fn empty(&mut self) -> Result<Head, MismatchError> {
         self.kept.empty();
         Ok(self.kept.journal()?.position().head)
@@ -169,8 +171,9 @@ impl Store {
         Ok(Recovery { head: at, filter: self.begun(), how })
     }
 
-    /// Returns the position for a crawl without state in Redis, which is the start. Fails if the
-    /// folder may have batches and the configuration does not permit to emit URLs again.
+    /// Returns the start position, which is the target of a recovery if Redis has no state of the
+    /// crawl. Fails if the folder may have batches and the configuration does not permit to emit
+    /// URLs again.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder.dir().to_owned();
         let look = self.kept.folder.look()?;
@@ -275,7 +278,7 @@ impl fmt::Display for How {
 
 /// Errors after which `storage.on_rollback = "emit-again"` uses the filter anyway.
 impl MismatchError {
-    /// Returns the reason if the folder lacks batches that Redis has, and nothing else is wrong.
+    /// Returns the reason if the only problem is that the folder lacks batches that Redis has.
     fn lack(&self) -> Option<&RecoveryError> {
         let Self::Recovery(_, error) = self else { return None };
         let lack = matches!(

@@ -26,7 +26,7 @@ const GROUP: usize = BATCHES_MAX + GROUPS_MAX;
 pub struct Storage {
     /// Path of the storage folder.
     pub dir: PathBuf,
-    /// Requests that the folder's disk has not answered.
+    /// Requests to the folder's disk that are still without an answer.
     pub requests: Requests,
     jobs: Option<Sender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
@@ -60,7 +60,7 @@ pub enum Stored {
 /// Oldest state to which a recovery must still be possible after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The moment that Redis reports; `None` to keep everything.
+    /// The state at this moment, which Redis reports; `None` keeps everything.
     To(Option<Moment>),
     /// The state that a filter without a source needs.
     Alone,
@@ -210,8 +210,7 @@ impl Keeper {
         }
     }
 
-    /// Does a job, and then the jobs that already wait. Writes without another job between them
-    /// share a sync.
+    /// Does a job, and then the jobs that already wait. Consecutive write jobs share a sync.
     pub(in crate::engine) fn work(&mut self, first: Job) {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {

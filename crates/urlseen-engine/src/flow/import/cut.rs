@@ -16,7 +16,7 @@ const NAMED: usize = 20;
 pub(super) struct Cut<'a> {
     /// Name of the input, for messages.
     source: &'a str,
-    /// Offset in the input of the first byte that is cut; `None` if the entries have no offsets.
+    /// Offset of this cut's first byte in the input; `None` if the entries have no offsets.
     base: Option<u64>,
     digests: Vec<u8>,
     /// End of each digest in `digests`.

@@ -30,7 +30,7 @@ struct Digests {
     cutter: Option<FormatCutter>,
     /// Checkpoint at the start of the input; `None` if the input can be read only once.
     start: Option<Checkpoint>,
-    /// Checkpoint at which reading has still to continue an earlier import.
+    /// Checkpoint of an earlier import, until the reading has continued there.
     resumed: Option<Checkpoint>,
 }
 
@@ -125,7 +125,7 @@ impl Digests {
         })
     }
 
-    /// Makes a page of a cut that ends at the offset `at`.
+    /// Makes a page from `cut`, which ends at the offset `at`.
     fn page(&self, at: u64, cut: Cut<'_>, resumed: Option<Checkpoint>) -> Page {
         let count = self.cutter.as_ref().map_or(0, FormatCutter::count);
         let cursor = self.start.clone().map(|start| Checkpoint { at, count, ..start });

@@ -19,7 +19,7 @@ pub(super) struct Frames {
 }
 
 impl Frames {
-    /// Continues after this number of frames.
+    /// Makes a cutter that continues after this number of frames.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_lost: false }
     }
@@ -28,9 +28,9 @@ impl Frames {
     /// up: all of them if `is_end`.
     ///
     /// A crawl that is killed leaves an incomplete frame, and its next run appends complete frames.
-    /// So a frame without a valid length after it may be an incomplete frame together with the
-    /// start of the next one. Then the next frame is searched from one byte after the start of that
-    /// frame.
+    /// So if no valid length follows a frame, its bytes may be an incomplete frame and the start of
+    /// the next frame. In this case, the search for the next frame begins one byte after the start
+    /// of the doubtful frame.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         let no_frame = |found: u16| {
             format!(
@@ -91,8 +91,8 @@ impl Frames {
     }
 }
 
-/// Returns the length at index `at`: `Ok` if a fingerprint can have it, otherwise `Err`. Returns
-/// `None` if `bytes` ends before the end of the length.
+/// Returns the length at index `at`: `Ok` if a fingerprint can have this length, otherwise `Err`.
+/// Returns `None` if `bytes` ends before the end of the length.
 fn length_at(bytes: &[u8], at: usize) -> Option<Result<usize, u16>> {
     let length = u16::from_be_bytes(*bytes.get(at..)?.first_chunk()?);
     Some(if is_length(length) { Ok(usize::from(length)) } else { Err(length) })
@@ -113,8 +113,8 @@ pub(super) fn begins(bytes: &[u8]) -> Option<bool> {
     }
 }
 
-/// Returns the first index from `from` on at which a frame begins, if a valid length follows the
-/// frame. At the end of the input, the frame may also be the last one.
+/// Finds the first frame that begins at the index `from` or later, and returns its index. A frame
+/// counts only if a valid length follows it, or if it ends at the end of the input.
 fn find(bytes: &[u8], from: usize, is_end: bool) -> Option<usize> {
     (from..bytes.len()).find(|&at| {
         let Some(Ok(length)) = length_at(bytes, at) else { return false };
@@ -135,8 +135,8 @@ mod tests {
         bytes.into_iter().flat_map(|byte| frame(byte, 20)).collect()
     }
 
-    /// Cuts all of `bytes`, of which each step reads `step` more. Returns the first byte of each
-    /// digest, and the offset and error of each malformed entry.
+    /// Cuts all of `bytes` in steps. Each step reads `step` more bytes. Returns the first byte of
+    /// each digest, and the offset and error of each malformed entry.
     fn cut(bytes: &[u8], step: usize) -> (Vec<u8>, Vec<(u64, String)>) {
         let mut frames = Frames::default();
         let (mut firsts, mut bad) = (Vec::new(), Vec::new());

@@ -14,7 +14,7 @@ pub(super) struct LineCutter {
 }
 
 impl LineCutter {
-    /// Continues after this number of lines.
+    /// Makes a cutter that continues after this number of lines.
     pub(super) fn behind(count: u64) -> Self {
         Self { count, is_passing: false }
     }
@@ -79,7 +79,7 @@ mod tests {
 
     const SHA1: &str = "0123456789abcdef0123456789ABCDEF01234567";
 
-    /// Cuts all of `text`, of which each step reads `step` more bytes. Returns the length of each
+    /// Cuts all of `text` in steps. Each step reads `step` more bytes. Returns the length of each
     /// digest, and the offset, line and error of each malformed entry.
     fn cut(text: &str, step: usize) -> (Vec<usize>, Vec<(u64, u64, String)>) {
         let mut lines = LineCutter::default();

@@ -1,4 +1,4 @@
-//! Import of the fingerprints of a crawl that used another program, as a feed of raw digests.
+//! Import of fingerprints from a crawl by another program. The import is a feed of raw digests.
 //!
 //! The digests stay raw bytes on their way to the filter. Each page has the cursor at its end, so
 //! that the next import of the same input can continue there.

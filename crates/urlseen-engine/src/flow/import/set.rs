@@ -64,7 +64,7 @@ pub(super) fn feed(
     Ok(Feed { expected, pages: Box::new(pages) })
 }
 
-/// Cuts the members of a page of the set `key`.
+/// Makes a page of the members that one reply of `SSCAN` for the set `key` has.
 fn cut(key: &str, scanned: &link::Page) -> Page {
     let source = format!("a member of the set {key}");
     let mut cut = Cut::new(&source, None);
@@ -91,8 +91,8 @@ async fn size(link: &mut Link, address: &RedisAddress, key: &str) -> Result<u64,
     }
 }
 
-/// Returns the random id that the Redis process chose at its start. Returns `None` if the user may
-/// not ask for the id, or if the server has none.
+/// Returns the random id that the Redis process chose at its start. Returns `None` if the Redis
+/// user has no permission to ask for the id, or if the server has no such id.
 async fn run_id(link: &mut Link) -> Result<Option<String>, FeedError> {
     let info: Result<String, _> = cmd("INFO").arg("server").query_async(link).await;
     match info.map_err(LinkError::from) {

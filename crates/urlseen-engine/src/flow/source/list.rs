@@ -28,8 +28,8 @@ impl List {
         Self::new(End::Left)
     }
 
-    /// Builds the command that reads `count` items of a list in the order of taking. It skips the
-    /// first `from` items.
+    /// Builds the command that reads `count` items of a list, in the order in which the crawl takes
+    /// them. The command skips the first `from` items.
     pub fn window(&self, list: &str, from: u64, count: u64) -> Cmd {
         let mut command = cmd("LRANGE");
         command.arg(list);
@@ -161,8 +161,9 @@ impl Source for List {
         needs.command(command("LTRIM").key(processing).arg("0").arg("-1"));
         needs.command(command("LRANGE").key(processing).arg("0").arg("0"));
         needs.command(command("EXISTS").key(source));
-        // A claim renames the source. Giving items back renames the processing list, or moves the
-        // items of the shorter list.
+        // A claim renames the source. To give items back, the script moves the items of the shorter
+        // list to the longer list. If the longer list is the processing list, the script then
+        // renames it to the source.
         for (from, to) in [(source, processing), (processing, source)] {
             needs.command(command("LLEN").key(from));
             needs.command(command("RENAME").key(from).key(to));

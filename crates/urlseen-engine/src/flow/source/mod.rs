@@ -17,12 +17,13 @@ use urlseen_core::redis::preflight::Needs;
 pub use list::List;
 use stream::Stream;
 
-/// A place in a source. All earlier items were read, or were committed.
+/// A place between two items of a source: the end of the items that were read, or the end of the
+/// items that were committed.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub struct Cursor {
     /// The place, as a number whose meaning depends on the source.
     pub place: u128,
-    /// Number of items after the place that are known to be there.
+    /// Number of items that are known to follow the place.
     pub left: u64,
 }
 
@@ -69,21 +70,21 @@ pub trait Source: Send {
     /// Returns Lua functions for the scripts of a commit. `claimed` is the key of
     /// [`Source::claimed`].
     ///
-    /// - `source_refusal(claimed, state, before, span, oversize, rejects)` returns a refusal unless
-    ///   the last commit ended at `before` and the batch may be removed. `rejects` is the number of
-    ///   its items that are rejected.
-    /// - `source_commit(claimed, state, span, oversize, first)` removes the batch. The arguments
-    ///   from `first` on are pairs of a [`Source::mark`] and a reject. The function pushes the
-    ///   reject to the right end of `oversize`, and then the marked item after that.
+    /// - `source_refusal(claimed, state, before, span, oversize, rejects)` returns a refusal if the
+    ///   last commit did not end at `before`, or if the batch cannot be removed. `rejects` is the
+    ///   number of its items that are rejected.
+    /// - `source_commit(claimed, state, span, oversize, first)` removes the batch. Beginning with
+    ///   the argument `first`, the arguments are pairs of a [`Source::mark`] and a reject. The
+    ///   function pushes the reject, and then the marked item, to the right end of `oversize`.
     ///
-    /// These functions are apart from those of [`Source::lua_session`] to keep the text short:
-    /// Redis hashes the text of a commit each time.
+    /// To keep this text short, the functions of [`Source::lua_session`] are not part of it: Redis
+    /// hashes the text of a commit each time.
     fn lua_commit(&self) -> String;
 
     /// Returns Lua functions that push rejects to the source again.
     ///
-    /// - `source_push_refusal(source, oversize)` returns a refusal unless items may be pushed. If
-    ///   `oversize` is given, this includes items of that list.
+    /// - `source_push_refusal(source, oversize)` returns a refusal if items cannot be pushed. If
+    ///   `oversize` is given, also checks that items of that list can be pushed.
     /// - `source_push(source, first, last)` pushes the arguments from `first` to `last`. They are
     ///   taken after all waiting items.
     /// - `source_push_from(source, oversize)` removes the first item of the list `oversize` and
@@ -93,9 +94,9 @@ pub trait Source: Send {
     /// Parses a place as the Lua functions write it.
     fn place(&self, text: &str) -> Option<u128>;
 
-    /// Builds the command that reads `count` items after a cursor, in the order of taking. Also
-    /// returns the cursor after these items if it is known before they are read. Then the next read
-    /// need not wait for the reply.
+    /// Builds the command that reads `count` items after a cursor, in the order in which the crawl
+    /// takes them. Also returns the cursor after these items, if that cursor is known before the
+    /// read. Then the next read need not wait for the reply.
     fn read(&self, keys: &Keys, after: Cursor, count: u64) -> (Cmd, Option<Cursor>);
 
     /// Returns the items in the reply to [`Source::read`].
@@ -108,7 +109,7 @@ pub trait Source: Send {
     /// after the cursor `before`.
     fn span(&self, before: Cursor, items: &Items) -> [String; 2];
 
-    /// Returns the name of an item of a batch in the arguments of `source_commit`.
+    /// Returns the text that identifies an item of a batch in the arguments of `source_commit`.
     fn mark(&self, items: &Items, index: usize) -> String;
 
     /// Explains to people why an item of a batch cannot be read.

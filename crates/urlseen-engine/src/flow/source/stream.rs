@@ -85,7 +85,7 @@ impl Source for Stream {
         (command, None)
     }
 
-    /// Takes a reply with fewer items than requested as the end of the stream.
+    /// Assumes that the stream ends if the reply has fewer items than requested.
     fn items(&self, reply: Reply, after: Cursor, count: u64) -> Result<Items, ReadError> {
         let entries = reply.into_entries(self.field.as_bytes()).ok_or(ReadError::Unexpected)?;
         let Entries { bytes, ids, values, largest } = entries;
@@ -137,8 +137,8 @@ impl Source for Stream {
         command
     }
 
-    /// Returns true for every reply. A stream that was created again can have lower ids, which end
-    /// no wait: only a claim detects such a stream.
+    /// Returns true for every reply. If the stream was deleted and created again, its ids can be
+    /// lower than the cursor. Such ids do not end a wait, and only a claim detects such a stream.
     fn wakes(&self, _: &Value) -> bool {
         true
     }

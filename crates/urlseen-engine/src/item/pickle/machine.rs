@@ -3,7 +3,8 @@
 //!
 //! Each opcode takes bounded time and makes a bounded number of values, and a pickle may have at
 //! most [`MOST_OPCODES`]. Containers hold the indexes of other containers, so no value is nested. A
-//! value that the memo names again exists once. Therefore no pickle takes much time or memory.
+//! value that the memo names several times exists only once. Therefore no pickle takes much time or
+//! memory.
 
 use super::PickleError;
 use super::code::Code;
@@ -56,9 +57,9 @@ impl Machine {
         self.memo.shrink_to(KEPT);
     }
 
-    /// Runs one opcode. Returns `None` if the opcode cannot be run. Each function here has opcodes
-    /// of one kind and passes other opcodes to the next function; the most frequent kind comes
-    /// first.
+    /// Runs one opcode. Returns `None` if the opcode cannot be run. Each function here handles
+    /// opcodes of one kind, and passes other opcodes to the next function. The most frequent kind
+    /// comes first.
     fn step(&mut self, opcode: u8, code: &mut Code<'_>) -> Result<Option<()>, PickleError> {
         let value = match opcode {
             op::SHORT_BINUNICODE => PickleValue::Text(code.counted::<1>()?),
@@ -238,7 +239,7 @@ impl Machine {
         (self.marked() >= count).then(|| self.stack.len() - count)
     }
 
-    /// Replaces all values from the position `from` on by one value.
+    /// Replaces the value at the position `from` and all values above it by one value.
     fn replace(&mut self, from: usize, value: PickleValue) {
         self.stack.truncate(from);
         self.stack.push(value);
@@ -282,8 +283,9 @@ impl Machine {
         Some(())
     }
 
-    /// Adds the stack's values from the position `from` on to the value before them. `pairs` is
-    /// true for a dict, false for a list and `None` for a set. An object ignores the values.
+    /// Takes the value at the position `from` and all values above it, and adds them to the
+    /// container just below. `pairs` is true for a dict, false for a list and `None` for a set. An
+    /// object ignores the values.
     fn add(&mut self, from: usize, pairs: Option<bool>) -> Option<()> {
         let fence = self.marks.last().copied().unwrap_or(0);
         let to = from.checked_sub(1).filter(|&to| to >= fence)?;

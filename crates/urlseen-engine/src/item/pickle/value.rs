@@ -1,4 +1,4 @@
-//! Values of a pickle, as far as a request needs them.
+//! Values of a pickle, with the content that a request needs.
 
 /// Range of bytes in the pickle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

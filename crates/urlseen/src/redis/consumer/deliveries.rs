@@ -118,8 +118,8 @@ impl Deliveries {
 mod tests {
     use super::*;
 
-    /// Rule H1 of the protocol: the consumer requeues deliveries that only Redis knows. The
-    /// delivery of a pop that is still under way is no such delivery.
+    /// Rule H1 of the protocol: the consumer requeues deliveries that only Redis knows. While a pop
+    /// is still under way, its delivery does not count as unknown.
     #[test]
     fn a_delivery_of_a_late_pop_is_unknown() {
         let deliveries = Deliveries::new();

@@ -70,7 +70,7 @@ impl Heartbeat {
     /// Makes the thread send a heartbeat now. Called after a broken connection, because Redis may
     /// then hold deliveries that the consumer does not know.
     pub(super) fn wake(&self) {
-        // A thread that has ended cannot receive the message, which is no error.
+        // If the thread has ended, the send fails. This failure does no harm.
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
     }
 
