@@ -102,8 +102,8 @@ fn filter(native: Native, fingerprints: &[Fingerprint]) {
     count("test of a seen key", "key", key_hashes.len(), || test(&shards));
 }
 
-/// Lets the filter judge the items, and returns the judged batch. The filter has seen none of the
-/// items.
+/// Passes the items to the engine, and returns the batch with its verdicts. The filter has seen
+/// none of the items.
 fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
     let items: Items = items.iter().map(String::as_bytes).collect();
     store.engine.submit(Batch::new(items));

@@ -1,5 +1,5 @@
-//! Upper limit of the speed between two lists in Redis: movers, which move items and filter
-//! nothing. A mover has one connection with several batches in flight. It waits for items in the
+//! Mover: moves items between two lists in Redis, and filters nothing. Its speed is an upper limit
+//! for the daemon. It has one connection with several batches in flight. It waits for items in the
 //! source in the same way as the daemon, and ends when the source is empty:
 //!
 //! ```text
@@ -99,7 +99,7 @@ impl Mover<'_> {
         }
     }
 
-    /// Asks for the batch that starts this number of batches after the start of the list.
+    /// Requests a batch from the source. In the list, `ahead` other batches come before it.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);

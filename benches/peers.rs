@@ -153,7 +153,7 @@ impl Peer<'_> {
         unseen
     }
 
-    /// Asks for the batch that starts this number of batches after the start of the list.
+    /// Requests a batch from the source. In the list, `ahead` other batches come before it.
     fn ask_for_window(&mut self, ahead: usize) {
         let (first, last) = (ahead * self.batch, (ahead + 1) * self.batch - 1);
         self.wire.ask(&["LRANGE", self.source, &first.to_string(), &last.to_string()]);

@@ -1,5 +1,5 @@
 //! Prints the lines of a file that it has not seen before. Two URLs count as the same line if
-//! Scrapy takes them for the same request.
+//! Scrapy treats them as the same request.
 //!
 //! ```text
 //! cargo run --example dedup -- FILE                       # compares the lines of the file

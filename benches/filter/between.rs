@@ -1,5 +1,5 @@
-//! Cost of a random cache line of a filter if other work runs between two batches, as in the
-//! daemon. The other work pushes the page tables of the filter's memory out of the processor's
+//! Measures the cost of a random cache line of a filter, with other work between two batches, as in
+//! the daemon. The other work pushes the page tables of the filter's memory out of the processor's
 //! caches, so that each line costs more.
 
 use std::cell::RefCell;
@@ -15,8 +15,8 @@ use super::{KEYS, ROUNDS, fingerprints};
 
 /// Amounts of memory, in KiB, that the other work reads and writes between two batches. For
 /// comparison: a daemon with a batch of 1000 items of 94 bytes reads and writes about seven times
-/// the size of the batch. These are the list in Redis, the reply, the sockets, and the way back to
-/// Redis.
+/// the size of the batch. This memory is in the list in Redis, in the reply, in the sockets, and on
+/// the way back to Redis.
 const OTHERS: [usize; 4] = [0, 256, 1024, 4096];
 
 /// Memory that the other work reads and writes.
@@ -71,7 +71,7 @@ pub fn between(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// Returns the nanoseconds per key of `work`, without the time that `between` takes.
+/// Returns the nanoseconds per key that `work` takes. The time of `between` does not count.
 fn per_key<B, R>(
     batches: impl Iterator<Item = B>,
     mut work: impl FnMut(B) -> R,

@@ -51,12 +51,12 @@ impl Filter {
         keys.iter().map(|key| self.native.key_hash(key)).collect()
     }
 
-    /// Tests keys, sets the unseen ones, and returns their number.
+    /// Tests keys and sets the unseen ones. Returns the number of unseen keys.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         keys.chunks(BATCH).map(|batch| self.judge_batch(&self.key_hashes(batch))).sum()
     }
 
-    /// Tests key hashes, sets the unseen ones, and returns their number.
+    /// Tests key hashes and sets the unseen ones. Returns the number of unseen key hashes.
     pub fn judge_key_hashes(&mut self, key_hashes: &[KeyHash]) -> usize {
         key_hashes.chunks(BATCH).map(|batch| self.judge_batch(batch)).sum()
     }
@@ -73,7 +73,8 @@ impl Filter {
         unseen.len()
     }
 
-    /// Counts the keys that the filter reports as seen. Tests the keys on all processors.
+    /// Returns the number of keys that the filter reports as seen. Tests the keys on all
+    /// processors.
     pub fn seen(&self, keys: Range<u64>) -> usize {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {

@@ -25,7 +25,7 @@ use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
-/// Number of keys that a round judges.
+/// Number of keys that the filter tests in one round.
 const KEYS: usize = 500_000;
 const ROUNDS: usize = 15;
 /// Number of unseen keys that a full filter tests, to count its wrong verdicts.
@@ -134,8 +134,8 @@ fn threads(sizing: Sizing) {
     rounds.run(ROUNDS);
 }
 
-/// Counts the unseen keys that a full filter reports as seen. Prints this number
-/// beside the promised one.
+/// Counts the unseen keys that a full filter reports as seen. Prints this count beside the count
+/// that the error rate promises.
 fn wrong_verdicts(sizing: Sizing) {
     let capacity = sizing.capacity.get();
     let mut filter = Filter::new(sizing, 0, 1);
@@ -155,7 +155,7 @@ fn fingerprints(crawl: &mut Crawl) -> Vec<Fingerprint> {
     crawl.keys(KEYS).into_iter().map(fingerprint).collect()
 }
 
-/// Returns the nanoseconds per key of `work`, which judges the keys of one round.
+/// Returns the nanoseconds per key that `work` takes for the keys of one round.
 fn per_key<R>(work: impl FnOnce() -> R) -> f64 {
     time(work) * 1e9 / KEYS as f64
 }

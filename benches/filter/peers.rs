@@ -46,7 +46,7 @@ impl Fastbloom {
         }
     }
 
-    /// Tests keys, sets the unseen ones, and returns their number.
+    /// Tests keys and sets the unseen ones. Returns the number of unseen keys.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         let mut unseen = 0;
         for hash in keys.iter().map(word) {
@@ -94,7 +94,7 @@ impl Exact {
         self.0.extend(keys.map(mixed));
     }
 
-    /// Tests keys, sets the unseen ones, and returns their number.
+    /// Tests keys and sets the unseen ones. Returns the number of unseen keys.
     pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
         keys.iter().filter(|key| self.0.insert(word(key))).count()
     }

@@ -70,7 +70,7 @@ pub fn hashes() -> Hashes {
     Hashes { filter: "scrapy-redis-bloomfilter", sample: SAMPLE, bits_of_hashes }
 }
 
-/// Number of keys that pyreBloom has set and that its port (luw2007's `bloomfilter`) finds.
+/// Test of keys that pyreBloom has set: its port (luw2007's `bloomfilter`) finds `found` of them.
 #[derive(Serialize)]
 pub struct Port {
     filter: &'static str,
@@ -93,7 +93,7 @@ pub fn port(made_for: u32, error_rate: f64) -> Port {
     Port { filter, made_for, error_rate, m: [layout.m(), port.m()], sample: SAMPLE, found }
 }
 
-/// Errors of that block of an imooc filter that gets the most keys.
+/// Errors of the fullest block of an imooc filter. This block gets the most keys.
 #[derive(Serialize)]
 pub struct Block {
     filter: &'static str,
@@ -102,8 +102,8 @@ pub struct Block {
     block: u32,
     /// Number of keys in the block.
     keys: u64,
-    /// Three counts. `asked`: unseen keys for the whole filter. `unseen`: those of them that belong
-    /// to the block. `wrong`: those of the block's unseen keys that the block reported as seen.
+    /// Three counts. `asked`: unseen keys for the whole filter. `unseen`: the part of these keys
+    /// that belongs to the block. `wrong`: the part of `unseen` that the block reported as seen.
     asked: u64,
     unseen: u64,
     wrong: u64,

@@ -1,7 +1,7 @@
 //! Counts the errors of other projects' filters, and shows their causes. Each filter is filled in
 //! memory to 50, 100, 150 and 200 % of its capacity. After each fill, it tests keys that were never
 //! set. A `native` filter with at most as many bits does the same. `scripts/layouts` keeps the
-//! results, and makes docs/design/layouts.md of them:
+//! results, and makes docs/design/layouts.md from them:
 //!
 //! ```text
 //! cargo bench --bench layouts                 all filters

@@ -1,5 +1,5 @@
-//! Estimates of the overlap of two filters, beside the true overlap. The program fills many filters
-//! in memory with sets of known overlap. `scripts/overlap` writes the results to
+//! Compares estimates of the overlap of two filters with the true overlap. The program fills many
+//! filters in memory with sets of known overlap. `scripts/overlap` writes the results to
 //! docs/design/compare.jsonl, and makes the table and the plots of docs/design/compare.md from
 //! them:
 //!
@@ -43,7 +43,8 @@ struct Case {
     within: [u64; 3],
     /// Mean errors of the estimates of these three sizes, in percent of A.
     bias: [f64; 3],
-    /// Mean error of the size of A that the formula of Swamidass and Baldi gives, in percent of A.
+    /// Mean error of the textbook estimate for the size of A, in percent of A. The estimate uses
+    /// the formula of Swamidass and Baldi.
     textbook: f64,
     /// Overlap that the first trial estimates, in percent of A.
     sample: Sample,

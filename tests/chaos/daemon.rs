@@ -36,8 +36,8 @@ pub(crate) enum FilterPlace {
     Redis,
 }
 
-/// Settings of filters in Redis. Each filter is so large that it practically never takes a new URL
-/// for seen.
+/// Settings of filters in Redis. Each filter is so large that it practically never reports a new
+/// URL as seen.
 const LAYOUTS: [&[&str]; 4] = [
     NATIVE,
     &["filter.kind=pyrebloom", "filter.error_rate=1e-12"],
@@ -190,7 +190,7 @@ impl Runner {
         self.moves += 1;
     }
 
-    /// Starts a daemon. The daemon may not be ready yet when the function returns.
+    /// Starts a daemon. The function does not wait until the daemon is ready.
     pub(crate) fn start(&self, options: &[&str]) -> Result<Daemon> {
         let mut arguments = vec!["run".to_owned()];
         arguments.extend(options.iter().map(ToString::to_string));
@@ -252,7 +252,7 @@ pub(crate) struct Daemon {
     process: Process,
     log: PathBuf,
     is_told: bool,
-    /// Number of times that the daemon had started to work when Redis last came back with older
+    /// Number of `READY` texts in the output at the moment when Redis last came back with older
     /// data.
     readies_before: usize,
 }
@@ -267,8 +267,8 @@ impl Daemon {
         self.readies() > self.readies_before
     }
 
-    /// Records that Redis comes back with older data. The daemon is ready again only after its
-    /// filter has followed.
+    /// Records that Redis comes back with older data. The daemon counts as ready again when its
+    /// filter has reached that older state.
     pub(crate) fn goes_back(&mut self) {
         self.readies_before = self.readies();
     }

@@ -23,8 +23,8 @@ const MARK: &str = "CHAOS_MOUNTS";
 /// Size of the disk when it is not full.
 const SIZE: u64 = 1 << 30;
 
-/// Runs this program again in its own mount namespace. Returns only if that is impossible, or if
-/// the program already has its own mounts.
+/// Runs this program again in its own mount namespace. Returns only if the new run is impossible,
+/// or if the program already has its own mounts.
 pub(crate) fn enter_namespace() -> Result<()> {
     if env::var_os(MARK).is_some() {
         return Ok(());

@@ -28,8 +28,8 @@ pub(crate) struct Feeder {
 }
 
 impl Feeder {
-    /// Makes a feeder for the items of `seed`. The Redis command `push` must push to that end of
-    /// the source from which the daemon does not take items.
+    /// Makes a feeder for the items of `seed`. The Redis command `push` must push to one end of the
+    /// source, and the daemon must take items from the other end.
     pub(crate) fn new(seed: u64, new_percent: u8, push: &'static str) -> Self {
         let history = vec![Generation { first: 0, number: 0 }];
         let items = Items { seed, new_percent, history };

@@ -24,8 +24,9 @@ pub(crate) struct Item {
 /// Series of items that starts at the position `first`.
 ///
 /// When Redis comes back with older data, a new generation starts: later items differ from those
-/// that Redis lost. But half of the new keys of this generation are keys that Redis may have lost.
-/// If the filter still has such a key, it drops the item, and the oracle reports the item as lost.
+/// that Redis lost. But half of the new keys of this generation are keys of earlier items that
+/// Redis has perhaps lost. If the filter still has such a key, the filter drops the new item, and
+/// the oracle reports the item as lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) first: u64,
@@ -50,8 +51,8 @@ const NEAR: u64 = 500;
 /// Number of nearby positions that are searched for a key that Redis may have lost.
 const MOVED: u64 = 300;
 
-/// Number of bits of a key that hold the position at which the key was new. The bits above them
-/// hold the generation.
+/// Number of low bits of a key. They encode the position of the first item with this key. The bits
+/// above them encode the generation.
 const GENERATION_SHIFT: u32 = 40;
 
 impl Items {
@@ -62,7 +63,7 @@ impl Items {
         match random.u8(0..200) {
             0 => Item { bytes: garbage(&mut random, place), identity: Identity::Unreadable },
             1 => {
-                // Two neighbours may have the same bytes. Both go to the sink.
+                // Two neighbouring items can have the same bytes. Both items go to the sink.
                 let mark = place / 2;
                 let url = url(&mut random, key);
                 let json = format!(r#"{{"url": "{url}", "dont_filter": true, "mark": {mark}}}"#);
@@ -97,8 +98,8 @@ impl Items {
         place == 0 || self.random(generation, place, 2).u8(0..100) < self.new_percent
     }
 
-    /// Returns a new key at `place`: either a key that no item had before, or a key that Redis may
-    /// have lost, of an earlier generation and a position nearby.
+    /// Returns a new key at `place`: either a key that no item had before, or a key that Redis has
+    /// perhaps lost. A lost key comes from an earlier generation and a nearby position.
     fn new_key(&self, generation: u64, place: u64) -> u64 {
         let mut random = self.random(generation, place, 3);
         if generation == 0 || random.bool() {

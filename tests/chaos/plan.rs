@@ -156,10 +156,11 @@ pub(crate) struct Step {
     /// True if Redis saves its data before the fault. This has an effect only if Redis has the
     /// persistence `Saves`.
     pub(crate) save: bool,
-    /// True if a copy of Redis's data is taken before the fault, which can be restored later.
+    /// True if a copy of Redis's data is taken before the fault. A later fault can restore this
+    /// copy.
     pub(crate) copy: bool,
     pub(crate) weather: Weather,
-    /// Share of the waiting items, in thousandths, that must be judged before the fault strikes.
+    /// Share of the waiting items, in thousandths, that must be committed before the fault strikes.
     pub(crate) progress: u64,
     /// Further delay after this progress, before the fault strikes.
     pub(crate) delay: Duration,

@@ -35,8 +35,8 @@ pub(crate) enum Act {
     Late(Duration),
 }
 
-/// Fault that strikes after this number of further bytes, of all connections, has passed in one
-/// direction. It strikes the connection on which the next byte passes.
+/// Fault that strikes after `bytes` further bytes have passed in `direction`. The bytes of all
+/// connections count. The fault strikes the connection that carries the next byte.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Fault {
     pub(crate) direction: Direction,

@@ -194,8 +194,8 @@ impl Round {
         })
     }
 
-    /// Waits until the daemon works or has stopped. Returns its output if it stopped; its exit
-    /// status must then show a failure.
+    /// Waits until the daemon works or has stopped. If the daemon has stopped, returns its output,
+    /// and checks that its exit status shows a failure.
     pub(crate) fn refusal(&mut self) -> Result<Option<String>> {
         let status = wait_for("daemon that works or stops", SOON, || {
             let status = self.daemon.ended()?;
@@ -225,9 +225,9 @@ impl Round {
     }
 
     /// Returns true if the daemon stopped because a dead run still has the lease, and the daemon
-    /// could not know that this run is dead. This happens when Redis comes back with the lease of a
-    /// run that the folder no longer records, or of a run with another folder. The function then
-    /// removes the lease, as if its time had passed.
+    /// could not know that this run is dead. In this case, removes the lease, as if its time had
+    /// passed. The case arises when Redis comes back with an old lease: the folder no longer
+    /// records the run of this lease, or the run had another folder.
     fn outwaits_lease(&self) -> Result<bool> {
         let said = self.daemon.said();
         let holder = said.split_once("is already run by").and_then(|(_, rest)| {
@@ -307,7 +307,7 @@ impl Round {
         if self.daemon.ended()?.is_some() { self.start_daemon() } else { Ok(()) }
     }
 
-    /// Feeds the last items, waits until all items are judged, and asks the oracle.
+    /// Feeds the last items, waits until all items are committed, and asks the oracle.
     pub(crate) fn end(mut self) -> Result<Outcome> {
         self.proxy.relent();
         self.proxy.set_weather(Weather::default());
@@ -336,7 +336,7 @@ impl Round {
         Ok(oracle.judge(sink, list(&mut connection, REJECTED)?))
     }
 
-    /// Checks the lists in the middle of a round, when all items are judged.
+    /// Checks the lists in the middle of a round, when all items are committed.
     pub(crate) fn check(&self) -> Result<()> {
         let verdict = self.verdict()?;
         ensure!(verdict.is_clean(), "{verdict}");

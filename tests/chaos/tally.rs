@@ -1,4 +1,4 @@
-//! Counts of the faults and items of a run.
+//! Counters for the faults and the items of a run.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -20,17 +20,17 @@ pub(crate) enum Phase {
 /// Effect of a fault. The counts of effects decide if a run has had enough faults.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Effect {
-    /// Kill of the daemon (SIGKILL).
+    /// The daemon was killed (SIGKILL).
     DaemonKilled,
-    /// Kill of the Redis server.
+    /// The Redis server was killed.
     RedisKilled,
-    /// Return of Redis with older data than before the fault.
+    /// Redis came back with older data than before the fault.
     RolledBack,
-    /// Cut of one connection.
+    /// One connection was cut.
     Cut,
 }
 
-/// Counts of the faults that had an effect, and of items.
+/// Counters for the faults that had an effect, and for the items.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tally {
     pub(crate) rounds: u64,

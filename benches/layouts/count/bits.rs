@@ -9,9 +9,9 @@ use urlseen_core::filter::layout::{BitPosition, BitStrings};
 use super::Fill;
 use super::keys::{Digits, fingerprint};
 
-/// Number of bit positions that are computed before they are set, region by region. A region is a
-/// part of a string that fits into the processor's caches. With this number, each region of the
-/// largest string gets enough positions for one pass.
+/// Number of bit positions to compute before the first of them is set. The positions are then set
+/// region by region. A region is a part of a string that fits into the processor's caches. With
+/// this number, each region of the largest string gets enough positions for one pass.
 const DRAWN: usize = 1 << 26;
 
 /// Strings of a filter, kept in memory.

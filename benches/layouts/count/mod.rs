@@ -46,13 +46,13 @@ pub struct Case {
 pub struct Count {
     #[serde(flatten)]
     pub case: Case,
-    /// True if the counted filter is `native`, in at most the memory of the filter of the case.
+    /// True for a `native` filter that has at most the memory of the case's filter.
     pub native: bool,
     pub percent: u64,
     pub keys: u64,
     /// Error rate according to the layout's formula.
     pub computed: f64,
-    /// Number of unseen keys that were reported as seen.
+    /// Number of unseen keys that the filter reported as seen.
     pub wrong: u64,
 }
 
@@ -81,8 +81,8 @@ impl Case {
         self.filter.size(self.made_for)
     }
 
-    /// Returns the computed error rate of the filter. If `native` is true, returns that of the kind
-    /// `native` in at most the same memory.
+    /// Returns the computed error rate of the filter. If `native` is true, returns the computed
+    /// error rate of a `native` filter with at most the same memory.
     pub fn computed(self, native: bool, keys: u64) -> f64 {
         if native {
             self.filter.native(self.made_for).error_rate_at(keys)

@@ -8,12 +8,14 @@ use crate::process::{SOON, wait_for};
 use crate::round::Round;
 use crate::storage::Contents;
 
-/// Number of batches before the histories part, and number of batches of each history after that.
+/// Number of batches before the histories begin to differ, and number of later batches in each
+/// history.
 const BATCHES: u64 = 6;
 
 impl Round {
     /// Switches the daemon from one history to the other, once while it runs and once at its start.
-    /// Both times it must notice this and stop, although the numbers of batches agree.
+    /// Both times the daemon must notice the switch and stop, although the histories have the same
+    /// number of batches.
     pub(super) fn histories(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         self.stop_daemon()?;

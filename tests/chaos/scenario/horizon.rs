@@ -17,8 +17,8 @@ const PART: u64 = 10_000;
 const FIRST_SNAPSHOT: &str = "snapshot-00000000000000000000";
 
 impl Round {
-    /// Checks that the daemon reports that it cannot go back so far, and stops. With `on_rollback =
-    /// "emit-again"`, the daemon must continue and lose no item. It may emit items a second time
+    /// Checks that the daemon stops and reports that it cannot go back so far. With `on_rollback =
+    /// "emit-again"`, the daemon must continue and lose no item. It is permitted to repeat items
     /// that Redis still has, because its messages announce such repetitions.
     pub(super) fn horizon(mut self) -> Result<Outcome> {
         self.commit(1)?;

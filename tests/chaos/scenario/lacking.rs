@@ -12,7 +12,7 @@ const BATCHES: u64 = 6;
 impl Round {
     /// Replaces the folder with an old copy. The daemon must stop. After `urlseen storage adopt`,
     /// or with `on_rollback = "emit-again"`, the daemon must continue. In both cases, the daemon
-    /// must lose no item. It may emit the items that the old copy lacks a second time, because its
+    /// must lose no item. It is permitted to repeat items that are not in the old copy, because its
     /// messages announce such repetitions.
     pub(super) fn lacking(mut self) -> Result<Outcome> {
         let folder = self.runner.state();

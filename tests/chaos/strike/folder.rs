@@ -14,11 +14,12 @@ use crate::round::Round;
 use crate::storage::{self, Contents, Flipped};
 use crate::tally::Phase;
 
-/// Maximum time to wait until the daemon has ended, or has judged all items, while its disk fails.
+/// Maximum time to wait until the daemon has ended, or has committed all items, while its disk
+/// fails.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// More batches than are ever in flight. So the log is always fewer batches than this ahead of
-/// Redis.
+/// Limit that the number of batches in flight never reaches. The log is ahead of Redis by fewer
+/// batches than this.
 const IN_FLIGHT: u64 = 16;
 
 /// Copy of the storage folder at an earlier moment.
@@ -93,7 +94,7 @@ impl Round {
         self.put_back_and_start(&right, &folder)
     }
 
-    /// Fills the disk for some time. The daemon may stop if it reports the reason.
+    /// Fills the disk for some time. The daemon is permitted to stop if it reports the reason.
     pub(super) fn fill_disk(&mut self, step: &Step) -> Result<()> {
         let Some(disk) = &self.disk else {
             self.tally.strike(step.kind, Phase::Idle, &[]);
@@ -120,7 +121,7 @@ impl Round {
         self.start_daemon()
     }
 
-    /// Feeds while the disk fails, and waits until the daemon has ended or has judged all items.
+    /// Feeds while the disk fails, and waits until the daemon has ended or has committed all items.
     fn outlast(&mut self, step: &Step, phase: Phase) -> Result<()> {
         self.tally.strike(step.kind, phase, &[]);
         self.feeder.feed(&self.server, crate::daemon::SOURCE, step.feed)?;
@@ -144,7 +145,7 @@ impl Round {
     }
 }
 
-/// Returns the maximum number of bytes to cut off. They are a part of one record, or many records.
+/// Draws the maximum number of bytes to cut off: less than one record, or as much as many records.
 fn most_torn(random: &mut Rng) -> u64 {
     1 << random.u32(3..14)
 }

@@ -131,8 +131,8 @@ impl Round {
         if has_forgotten_items || self.facts()?.seq() < before.seq() {
             effects.push(Effect::RolledBack);
             self.daemon.goes_back();
-            // Redis has lost batches. So the batch number of the folder's copy no longer shows if
-            // the copy is older than Redis.
+            // Redis has lost batches. So the batch number of the folder's copy can no longer tell
+            // whether the copy is older than Redis.
             self.old_folder = None;
         }
         self.proxy.open(true);
