@@ -146,7 +146,7 @@ fn a_refusal_of_the_server_is_status_3() {
     let output = run(&wrong).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
     assert!(!output.stderr.contains("wr0ng"), "{}", output.stderr);
-    // The password of the environment replaces the wrong one.
+    // The password from the environment replaces the wrong one.
     let output = run(&wrong).env("URLSEEN_REDIS_PASSWORD", "hunter2").output();
     assert_eq!(output.code(), Some(0), "{output:?}");
     assert!(!output.stderr.contains("hunter2"), "{}", output.stderr);

@@ -1,4 +1,4 @@
-//! Tests of the harness: servers and programs start, can be watched, and end with their test.
+//! The test harness: servers and programs start, can be watched, and end with their test.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;

@@ -153,7 +153,7 @@ async fn check(server: &Server, login: &str) -> Result<ServerFacts, Vec<Prefligh
     result
 }
 
-/// Returns the error messages of a refusal, which must be permanent.
+/// Returns the error messages of a refusal. The refusal must be permanent.
 async fn sentences(server: &Server, login: &str) -> Vec<String> {
     let problems = check(server, login).await.unwrap_err();
     assert!(problems.iter().all(|problem| problem.retry() == Retry::Never), "{problems:?}");

@@ -18,7 +18,8 @@ use crate::util::wait::SOON;
 /// the line and reverses text.
 const HOSTILE: &str = "h\u{1b}]0;t\u{7}\rx\u{9b}31m\u{85}\u{202e}y\u{2066}z";
 
-/// Starts of the control sequences in [`HOSTILE`] that a terminal would obey.
+/// Control characters in [`HOSTILE`] that a terminal would obey, or the start of each longer
+/// control sequence.
 const OBEYED: [&str; 7] = ["\u{1b}]", "\u{7}", "\rx", "\u{9b}", "\u{85}", "\u{202e}", "\u{2066}"];
 
 #[track_caller]

@@ -6,8 +6,8 @@ use super::{Endpoint, ask, connect_tcp, status};
 
 #[test]
 fn a_request_for_an_unknown_host_name_is_refused() {
-    // Otherwise, a web page could read the answers by its own host name, if that name resolves to
-    // the address of this endpoint (DNS rebinding).
+    // An answer would let a web page read the endpoint: the page's own host name can resolve to the
+    // address of the endpoint (DNS rebinding).
     let mut endpoint = Endpoint::new();
     let address = endpoint.listen_for(&["metrics.example"]);
     let get = |host: &str, path: &str| {

@@ -181,7 +181,7 @@ fn an_archive_with_a_gap_is_exported_only_with_partial() {
     let crawl =
         Crawl::new().set("storage.snapshot_bytes=4096").set("storage.horizon_bytes=1_048_576");
     // A rollback of Redis never undoes an import, so the log is pruned as soon as snapshots cover
-    // it.
+    // the import.
     import_in_parts(&crawl, 0..50_000);
     let crawl = crawl.set("storage.archive=true");
     let late = import(&crawl, 50_000..100_000);

@@ -18,7 +18,8 @@ fn server(settings: &str) -> TlsServer {
     server
 }
 
-/// Runs a command with these files, each as the name of a key and of a file.
+/// Runs a command with these files. Each pair is the end of a configuration key, such as `ca` for
+/// `redis.tls_ca`, and the name of a file.
 fn command(server: &TlsServer, words: &[&str], files: &[(&str, &str)]) -> Output {
     let mut run = urlseen(words).env("URLSEEN_REDIS__URL", server.url("localhost"));
     run = run.env("SSL_CERT_FILE", "/nowhere").env("URLSEEN_FILTER__CAPACITY", "1000");

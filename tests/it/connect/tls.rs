@@ -185,7 +185,7 @@ fn an_expired_certificate_is_refused() {
     assert!(said.starts_with(&start) && said.contains("certificate expired"), "{said}");
 }
 
-/// Message for a server that requires a certificate of a client without one.
+/// Message if the server requires a client certificate, and the client has none.
 pub(super) const WANTED: &str = "Redis requires a certificate of its clients, and urlseen has \
     presented none; set redis.tls_cert and redis.tls_key to the files of a certificate that the \
     server trusts, or set tls-auth-clients no (or optional) on the server";
@@ -219,8 +219,8 @@ fn a_plain_client_at_a_tls_port_and_the_reverse_are_reported() {
     let port = free_port();
     let plain = Server::start(&["--bind", "127.0.0.1", "--port", &port]);
     let url = format!("rediss://localhost:{port}");
-    // Redis takes the bytes of the TLS handshake for the start of a command, and waits for the
-    // rest.
+    // Redis reads the bytes of the TLS handshake as the start of a command, and waits for the end
+    // of this command.
     let cause = "no answer within 500ms (a port without TLS never gives one)";
     let said = answer_within("500", &url, &server.folder().join("ours.pem"));
     assert_eq!(

@@ -147,7 +147,7 @@ fn a_daemon_that_waits_keeps_its_lease_and_ends_when_asked() {
     let crawl = Crawl::new().set("sink.max_len=1");
     crawl.push(&urls(0, 1));
     let mut daemon = crawl.start();
-    // An earlier push could put the second item into the batch of the first one.
+    // If the second item were pushed earlier, both items could be in one batch.
     crawl.wait_for_sink(1);
     crawl.push(&urls(1, 1));
     daemon.wait_for_line("waiting", SOON);

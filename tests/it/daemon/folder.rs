@@ -101,7 +101,8 @@ fn a_refused_command_makes_no_folder() {
     drop(daemon);
 }
 
-/// Changes the times of all snapshots to a day earlier, as if the clock had been set forward since.
+/// Sets the times of all snapshots back by a day, as if the clock had been set forward after they
+/// were taken.
 fn set_back(dir: &Path) {
     const TRAILER: usize = 61;
     for name in names(dir).into_iter().filter(|name| name.starts_with("snapshot-")) {

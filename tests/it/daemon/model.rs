@@ -1,7 +1,7 @@
 //! Gives a daemon random items and random faults, and compares its output with an exact model.
 //!
 //! The model checks each run separately, because the summary of a run counts only its own work. A
-//! run must have judged exactly the items that left the source, and must know the items of all
+//! run must have processed exactly the items that left the source, and must know the items of all
 //! earlier runs.
 
 use std::collections::{HashMap, HashSet};
@@ -50,7 +50,7 @@ struct Model {
     identities: HashMap<Bytes, Identity>,
     /// Keys of the items that were emitted.
     met: HashSet<Identity>,
-    /// Items that were pushed, and not judged by an earlier run.
+    /// Pushed items that no earlier run has processed.
     pending: Bag,
     /// Lengths of the sink and of the rejects list after the earlier runs.
     sink: usize,
@@ -162,7 +162,7 @@ impl Trial {
         daemon.stderr().matches(words).count()
     }
 
-    /// Returns how often the daemon had to judge batches again.
+    /// Returns the number of times that the daemon had to test batches again.
     fn forgotten(&self) -> usize {
         self.said("are read and tested again") - self.said(" 0 batches are read and tested again")
     }
@@ -226,7 +226,8 @@ impl Trial {
         self.daemon = Some(self.crawl.start());
     }
 
-    /// Waits until all items are judged, ends the daemon, and compares everything with the model.
+    /// Waits until all items are processed, ends the daemon, and compares all lists and counts with
+    /// the model.
     fn end(mut self) -> Summary {
         self.keep_running();
         // The daemon checks the claimed items at its next claim. This last item causes a claim.

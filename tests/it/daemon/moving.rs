@@ -1,4 +1,4 @@
-//! Moves of a native filter between a storage folder and Redis.
+//! Moving a native filter between a storage folder and Redis.
 
 use std::path::Path;
 
@@ -56,7 +56,7 @@ fn a_filter_moves_to_redis_and_back_and_keeps_its_fingerprints() {
     assert!(!Path::new(&format!("{}.importing", crawl.storage_dir().display())).exists());
 }
 
-/// The same additions with the same seed set the same bits, in memory and in Redis.
+/// If two filters have the same seed, the same additions set the same bits in memory and in Redis.
 #[test]
 fn bits_are_the_same_in_both_places() {
     let here = Crawl::new().set("filter.seed=7");

@@ -22,12 +22,13 @@ use crate::util::wait::{SOON, wait_until};
 /// of a command.
 const LEAST: &str = "1048576";
 
-/// Makes an invalid item that is six times as long in JSON, too long for a server with [`LEAST`].
+/// Makes an invalid item whose JSON is six times as long. This JSON is too long for a server with
+/// [`LEAST`].
 fn control() -> Bytes {
     vec![1; 200 << 10]
 }
 
-/// Makes an invalid item of 1.5 MiB, which is about as long in JSON.
+/// Makes an invalid item of 1.5 MiB. Its JSON has about the same length.
 fn text() -> Bytes {
     vec![b'x'; 3 << 19]
 }

@@ -171,8 +171,8 @@ fn a_redis_that_lost_everything_stops_the_start_and_has_two_remedies() {
     }
 }
 
-/// Point 11 of ARCHITECTURE.md: unreadable data may have had commits, so the daemon does not treat
-/// the crawl as new.
+/// Point 11 of ARCHITECTURE.md: unreadable data may have contained commits, so the daemon does not
+/// treat the crawl as new.
 #[test]
 fn a_damaged_log_is_not_taken_for_an_empty_one() {
     let mut crawl = Crawl::new();

@@ -221,8 +221,8 @@ fn a_daemon_that_had_to_stop_releases_its_lease() {
     assert_eq!(crawl.drain().ending(), "drained");
 }
 
-/// Combines each key with both next actions. The first key, the source, has no commit, because a
-/// commit does not use it.
+/// Combines each key with both next actions. The first key, the source, is not combined with a
+/// commit, because a commit does not use the source.
 fn cases<T: Copy, const N: usize>(keys: [T; N]) -> impl Iterator<Item = (Next, T)> {
     let commits = keys.into_iter().skip(1).map(|key| (Next::Commit, key));
     keys.into_iter().map(|key| (Next::Claim, key)).chain(commits)
@@ -291,8 +291,8 @@ fn the_return_of_claimed_items_checks_its_permissions_first() {
         crawl.push(&urls(0, 30));
         let mut daemon = crawl.start();
         daemon.wait_for_line("waiting", SOON);
-        // These items are pushed after the claim, so that the return of the claimed items must move
-        // items.
+        // These items are pushed after the claim. So the source is not empty, and the daemon must
+        // move items to return the claimed ones.
         crawl.push(&urls(30, 40));
         let before = crawl.dump();
         crawl.server.cli(&["acl", "setuser", "crawler", &format!("-{command}")]);

@@ -83,8 +83,8 @@ fn unread_items_return_to_the_end_from_which_they_were_taken() {
         } else {
             waiting = more.into_iter().chain(waiting).collect();
         }
-        // A daemon that takes from the right takes items at the right end first. So the later items
-        // are at the left of the items claimed before.
+        // A daemon that takes from the right claims the rightmost items first. So the items that
+        // were pushed later are to the left of the items that were claimed.
         assert!(crawl.list(SOURCE) == waiting, "{take_from} {later}");
         assert_eq!(crawl.server.cli(&["exists", LEASE, PROCESSING]), "0");
     }

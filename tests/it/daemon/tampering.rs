@@ -117,7 +117,7 @@ fn a_changed_list_of_claimed_items_is_read_and_judged_again() {
         let mut connection = crawl.connection();
         let () =
             redis::cmd(command).arg(PROCESSING).arg("http://b/").query(&mut connection).unwrap();
-        // Adds a copy of an item that the daemon has already judged unseen. The batch with that
+        // Adds a copy of an item that the daemon has already found unseen. The batch with that
         // verdict will not be committed.
         let () =
             redis::cmd(command).arg(PROCESSING).arg(&items[25]).query(&mut connection).unwrap();

@@ -208,8 +208,8 @@ fn each_item_is_added_once_in_spite_of_kills_and_cut_connections() {
     }
 }
 
-/// If another program changed the claimed items after they were judged, Redis refuses the commit. A
-/// refused commit must add no member to the sorted set.
+/// If another program changes the claimed items after the daemon has tested them, Redis refuses the
+/// commit. A refused commit must add no member to the sorted set.
 #[test]
 fn a_refused_commit_adds_nothing() {
     for crawl in crawls() {

@@ -99,7 +99,7 @@ fn an_import_of_a_set_starts_again_if_its_cursor_is_invalid() {
     let state = crawl.state();
     let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();
     kill_midway(import, Path::new(&state));
-    // Each process of the server has another order of members.
+    // After a restart, the server returns the members in another order.
     crawl.server.restart();
     crawl.add(&members);
     let import = crawl.command("import", &["--redis-set", SET, "--algorithm", "scrapy"]).start();

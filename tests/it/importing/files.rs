@@ -60,8 +60,8 @@ fn snapshots_are_taken_as_the_log_grows() {
     crawl.import(&["again"]).check([500_001, 1, 500_000, 0]);
 }
 
-/// Redis comes back with data from before the import. The folder can go back as far, although the
-/// import has taken more snapshots than are usually kept.
+/// Redis comes back with data from before the import. The folder can go back to that time, although
+/// the import has taken more snapshots than are usually kept.
 #[test]
 fn a_crawl_can_go_back_to_its_state_before_an_import() {
     let mut crawl = Crawl::new();

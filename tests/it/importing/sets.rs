@@ -8,7 +8,8 @@ fn a_crawl_skips_fingerprints_imported_from_a_set() {
     crawl.add(&fingerprints(&urls(0..10_000)));
     crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]).check([10_000, 10_000, 0, 0]);
     assert_eq!(crawl.crawl(&urls(0..12_000)), urls(10_000..12_000));
-    // The crawl has judged more items. A later import also counts, and only once.
+    // The crawl has added more URLs to the filter. A later import also adds fingerprints, and each
+    // of them counts once.
     crawl.add(&fingerprints(&urls(12_000..13_000)));
     let again = crawl.import(&["--redis-set", SET, "--algorithm", "scrapy"]);
     again.check([11_000, 1_000, 10_000, 0]);

@@ -41,8 +41,8 @@ fn many_tasks_share_one_filter_while_answers_are_lost() {
     let proxy = Cutting::before(&server);
     run(async {
         let filter = Arc::new(AsyncRedisFilter::open(&proxy.url(), "f", &native()).await.unwrap());
-        // The server knows the script now, so the lost answers are those to `add`. With an answer,
-        // all answers under way on the same connection are lost.
+        // The server knows the script now, so the lost answers are those to `add`. A lost answer
+        // closes its connection, so all other answers under way on this connection are lost, too.
         assert!(filter.add("the first").await.unwrap());
         proxy.lose_next(3);
         let tasks: Vec<_> = (0..8)

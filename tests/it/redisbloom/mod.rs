@@ -29,8 +29,8 @@ struct Dump {
     reserve: Option<Vec<String>>,
     /// Number of items. Item i, counted from 0, is `sha1(NAME:i)` in hex digits.
     n: usize,
-    /// Numbers i of the absent items that the filter reported as seen. It was asked for 20,000
-    /// absent items, `sha1(other-NAME:i)`.
+    /// Numbers i of the absent items that the filter reported as seen. The filter was asked about
+    /// 20,000 absent items, `sha1(other-NAME:i)`.
     others_seen: HashSet<usize>,
     /// Iterators of the dump, each with its chunk in base64.
     scandump: Vec<(i64, String)>,

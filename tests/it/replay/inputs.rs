@@ -239,7 +239,7 @@ fn input_that_cannot_be_replayed_is_refused_with_the_remedy() {
         assert!(output.stderr.contains(words), "{arguments:?}: {}", output.stderr);
         assert!(output.stdout.is_empty(), "{output:?}");
     }
-    // If a file cannot be read, the report still has the files before.
+    // If a file cannot be read, the report still covers the files before it.
     std::fs::write(folder.path().join("good"), "http://a/\n").unwrap();
     let run = crawl.command("replay", &["--json", "good", "bad"]).dir(folder.path());
     let output = run.output();

@@ -29,7 +29,8 @@ fn forgotten_urls_pass_once_more_also_after_a_kill() {
             let full = client.srem::<_, _, u64>("demo", &all[50..100]).unwrap_err().to_string();
             assert!(full.contains("forget.max_len"), "{full}");
         }
-        // Fingerprints that pass are seen again, and leave room in the list.
+        // A forgotten URL passes once, and then counts as seen again. Its place in the list becomes
+        // free.
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 30);
         assert_eq!(client.sadd::<_, _, u64>("demo", &all[..30]).unwrap(), 0);
         assert_eq!(client.srem::<_, _, u64>("demo", &all[60..90]).unwrap(), 30);
@@ -127,7 +128,7 @@ fn urls_on_the_forget_list_pass_once_more() {
     crawl.push(&all);
     wait_until(SOON, "commit", || redis.llen::<_, usize>("demo:unseen").unwrap() == 3);
 
-    // There is room for only a part of these fingerprints, so the others wait in the list.
+    // There is room for only a part of these fingerprints, so the remaining ones wait in the list.
     let () = redis.rpush("demo:forget", &all[100..200]).unwrap();
     wait_until(SOON, "message", || daemon.stderr().contains("forget.max_len"));
     assert!(!is_empty(&mut redis));

@@ -1,4 +1,4 @@
-//! Runs of the built program `urlseen`, to the end or in the background.
+//! Tools to run the built program `urlseen`, to its end or in the background.
 
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -7,7 +7,7 @@ use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use super::binary::Daemon;
 
-/// Raises the limit of this process as far as possible, because tests open many connections.
+/// Raises the limit of this process to its hard limit, because tests open many connections.
 pub(crate) fn raise_own() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum }).unwrap();

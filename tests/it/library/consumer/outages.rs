@@ -90,8 +90,8 @@ fn an_idle_consumer_requeues_requests_of_a_stopped_one() {
     assert_eq!(names, [idle.name()]);
 }
 
-/// Redis may hold a delivery that its consumer does not know: Redis executed the pop late, or a
-/// failover lost the acknowledgement.
+/// Redis can have a delivery that its consumer does not know, for one of two reasons: Redis
+/// executed the pop late, or a failover lost the acknowledgement.
 #[test]
 fn a_heartbeat_requeues_deliveries_that_are_unknown() {
     let crawl = prepared(hasty(), 0);
