@@ -1,4 +1,4 @@
-//! Overlap of two filters, from their bits.
+//! Estimated overlap of two filters, computed from their bits.
 //!
 //! ```text
 //! bits of A and B, page by page -> Ones -> Totals (by the Cells of each part) -> Overlap

@@ -374,7 +374,7 @@ fn assert_is_sound(overlap: &Overlap) {
 }
 
 proptest::proptest! {
-    /// Draws all possible counts of bits, for any number of parts.
+    /// Draws arbitrary valid counts of 1 bits, for 1 to 19 parts.
     #[test]
     fn any_counts_give_finite_estimates_within_their_bounds(
         power in 0..45_u32,

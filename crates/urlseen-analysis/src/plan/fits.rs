@@ -52,7 +52,7 @@ struct FitAnswer {
     true_error_rate: f64,
     /// Value for `filter.bit`, if the kind has this key.
     bit: Option<u32>,
-    /// Memory of the daemon or of Redis.
+    /// Memory that the filter takes in the daemon or in Redis.
     filter_bytes: u64,
 }
 

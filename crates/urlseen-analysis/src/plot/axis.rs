@@ -115,8 +115,7 @@ fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
     (0..=all).map(move |number| first + f64::from(number) * each)
 }
 
-/// Returns the smallest number of the form 1, 2 or 5 times a power of ten that is not below
-/// `least`.
+/// Returns the smallest number that is at least `least` and equals 1, 2 or 5 times a power of ten.
 fn step(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     let step = [1.0, 2.0, 5.0].into_iter().find(|times| times * power >= least * (1.0 - 1e-9));

@@ -14,8 +14,8 @@ pub(super) fn check(path: &Path) -> Result<(), PlotError> {
     File::create(&beside).and_then(|_| fs::remove_file(&beside)).map_err(failed)
 }
 
-/// Returns the temporary path at which the file is written first. Refuses a path at which something
-/// other than a file exists.
+/// Returns the path of the temporary file that is written first. Fails if `path` exists and is not
+/// a file.
 fn place(path: &Path) -> Result<PathBuf, PlotError> {
     // A folder or a device must not be replaced by a file.
     if fs::metadata(path).is_ok_and(|found| !found.is_file()) {

@@ -55,7 +55,7 @@ pub enum Stroke {
 /// Error of a plot that was not drawn or not written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// The plot cannot show a point.
+    /// A coordinate of a point is not finite.
     #[error("the plot has no place for ({x}, {y}) of {series}: numbers must be finite")]
     NotFinite {
         /// Name of the line with the point.

@@ -1,5 +1,5 @@
-//! Replay: shows the effect that urlseen would have on the items of files or Redis keys, without
-//! changing them.
+//! Replay: shows the effect that urlseen would have on the items of files or Redis keys. The files
+//! and keys are not changed.
 //!
 //! ```text
 //! feed -> engine with an exact filter -> a lane for each kind
@@ -102,7 +102,8 @@ pub fn run(
     let (feed, count) = match input {
         Input::Files(files) => {
             let feed = input::lines(files);
-            // The expected size is in bytes, and the size of the first `most` items is unknown.
+            // `feed.expected` is a number of bytes. The number of bytes of the first `most` items
+            // is unknown.
             let expected = if most.is_none() { feed.expected } else { 0 };
             (Feed { expected, ..feed }, 0)
         }

@@ -138,7 +138,8 @@ pub struct LaneReport {
     /// Minimum and maximum of the filter's memory.
     #[serde(skip)]
     pub bytes: [u64; 2],
-    /// Reason why the filter stopped judging, if it did. A daemon would have ended there.
+    /// Reason why the filter stopped judging, if it did. A daemon would have stopped at the same
+    /// item.
     pub stopped: Option<String>,
     /// Reason why the filter cannot have the requested error rate.
     pub warning: Option<String>,

@@ -13,7 +13,7 @@ pub(super) fn parse_span(text: &str) -> Option<Duration> {
     number.parse::<u64>().ok()?.checked_mul(*millis).map(Duration::from_millis)
 }
 
-/// Writes a duration in the longest unit of which it is a multiple.
+/// Writes a duration as a whole number of the longest possible unit.
 pub(super) fn shown(span: Duration) -> String {
     let millis = span.as_millis();
     let (unit, length) = UNITS

@@ -184,7 +184,7 @@ impl Rule<RedisAddress> for Redis {
     fn shown(&self, raw: &Raw) -> String {
         match raw {
             Raw::Text(text) | Raw::String(text) => Raw::Text(masked(text)).shown(),
-            // A number may be a password.
+            // A number may be a password, so only its type is shown.
             other => other.kind().to_owned(),
         }
     }

@@ -127,8 +127,8 @@ pub(super) fn push_canonical(authority: &str, out: &mut String) -> Result<(), Ca
     Ok(())
 }
 
-/// Returns a host that begins with an IPv6 address, with the address in its shortest form. Returns
-/// `None` for any other host.
+/// Returns the host with its IPv6 address in the shortest form. Returns `None` if the host does not
+/// begin with an IPv6 address in brackets.
 pub(super) fn shortened(host: &str) -> Option<String> {
     let (host, rest) = host.strip_prefix('[')?.split_once(']')?;
     Some(format!("[{}]{rest}", ipv6::Address::parse(host)?))

@@ -5,8 +5,8 @@ use super::bytes::{
 };
 use crate::fingerprint::lanes;
 
-/// Splits the parameters, the text after a `;`, off the last segment of a path. Only URLs with some
-/// schemes have parameters.
+/// Splits a path at the first `;` of its last segment. Returns the path without parameters, and the
+/// parameters. Only URLs with certain schemes have parameters.
 pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     if !lanes::any(path.as_bytes(), |lanes| lanes::equal(lanes, b';')) {
         return (path, "");
