@@ -38,8 +38,8 @@ impl FilterSpec {
     /// Creates the spec of a filter of urlseen's own kind, for the fingerprints of Scrapy.
     ///
     /// `capacity` is the number of keys, 1 to 1e12. `error_rate`, 1e-12 to 0.1, is the share of
-    /// unseen keys that the filter reports as seen once it holds `capacity` keys. With more keys
-    /// the filter continues to work, but its error rate grows.
+    /// unseen keys that the filter reports as seen once the filter holds `capacity` keys. With more
+    /// keys the filter continues to work, but its error rate grows.
     pub fn native(capacity: u64, error_rate: f64) -> Self {
         Self::new(Kind::NATIVE).capacity(capacity).error_rate(error_rate)
     }

@@ -1,4 +1,4 @@
-//! Tests of the engine with a filter of RedisBloom, compared with such a filter without the engine.
+//! Compares an engine that has a RedisBloom filter with a RedisBloom filter that is used directly.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -85,8 +85,8 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
             }));
             engine.submit(batch(&items));
             let judged = engine.judged().await.unwrap();
-            // Unseen items are those that the model does not contain, without repeats of items in
-            // flight.
+            // The expected unseen items are neither in the model nor in flight, and each of them
+            // counts once.
             let mut in_flight: HashSet<String> = flying.iter().flatten().cloned().collect();
             let expected: Vec<_> = items
                 .iter()

@@ -234,7 +234,8 @@ impl Owner {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number;
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
-            // Room is reserved before a batch is passed on, because a committed batch must be set.
+            // Room is reserved before a batch is passed on, because the keys of a committed batch
+            // must fit into the filter.
             if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
@@ -245,8 +246,8 @@ impl Owner {
         }
     }
 
-    /// Judges the keys of a batch that are in this owner's shards. Returns the places of the unseen
-    /// items.
+    /// Judges those keys of a batch that belong to this owner's shards. Returns the places of the
+    /// unseen items.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
         let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
         self.filter.test(&own.key_hashes, &mut verdicts);

@@ -107,8 +107,8 @@ async fn settled_gauges_count_all_committed_batches() {
     for round in 1..=50u32 {
         engine.submit(batch(&urls((round - 1) * 100..round * 100)));
         assert_eq!(engine.judged().await.unwrap().onward_len(), 100);
-        // A batch that is judged while `settled` waits is not lost. The second call of `settled`
-        // also waits for the marks of a future that was dropped.
+        // A batch that is judged while `settled` waits is not lost. The future of the first call
+        // may be dropped early. The second call then also waits for the marks of the first call.
         engine.submit(batch(&urls(0..1)));
         engine.committed(Position::START);
         tokio::select! {

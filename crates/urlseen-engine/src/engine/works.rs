@@ -44,7 +44,7 @@ pub enum Event {
     Asked,
     /// It is time to begin a snapshot.
     SnapshotDue,
-    /// A snapshot is finished, or could not be begun or finished.
+    /// A snapshot is finished, or has failed at its start or later.
     Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),

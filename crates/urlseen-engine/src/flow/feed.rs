@@ -22,11 +22,11 @@ pub struct Feed {
     /// Amount of the whole input: bytes in files (before decompression) or members of a set; 0 if
     /// unknown.
     pub expected: u64,
-    /// The pages, in order. An error is the last element.
+    /// The pages, in order. After an error, there are no more elements.
     pub pages: Box<dyn Iterator<Item = Result<Page, FeedError>> + Send>,
 }
 
-/// Receiving end of a feed that a thread reads ahead.
+/// Receiving end of a feed. A thread reads the feed ahead.
 pub struct Pages {
     /// Amount of the whole input, as in [`Feed::expected`].
     pub expected: u64,

@@ -18,7 +18,7 @@ use crate::item::{Items, Unreadable};
 #[derive(Debug)]
 pub struct Batch<Stage> {
     items: Arc<Items>,
-    /// Maximum number of bytes that Redis accepts of one item.
+    /// Maximum size in bytes of an item that Redis accepts.
     most: usize,
     stage: Stage,
 }
@@ -115,7 +115,7 @@ impl Batch<Claimed> {
         Self { items: Arc::new(items), most: usize::MAX, stage: Claimed }
     }
 
-    /// Sets the maximum number of bytes that Redis accepts of one item.
+    /// Sets the maximum size in bytes of an item that Redis accepts.
     #[must_use]
     pub fn bounded(self, most: usize) -> Self {
         Self { most, ..self }
@@ -148,7 +148,8 @@ impl Batch<Judged> {
 }
 
 impl Batch<Sifted> {
-    /// Splits the batch in order, so that at most `most` items of each part are for the sink.
+    /// Splits the batch into parts, in the order of its items. Each part has at most `most` items
+    /// for the sink.
     ///
     /// # Panics
     /// Panics if `most` is 0.
@@ -172,7 +173,7 @@ impl Batch<Sifted> {
 
     /// Makes the batch ready. Its commit judges the items, and comes after the commit of `base`.
     pub fn after(self, base: Head) -> Batch<Ready> {
-        // Without a log, only the head is numbered.
+        // The batch is not logged, so the position has only a head.
         let position = Position { head: base.next(), ..Position::START };
         self.map(|Sifted(findings)| Ready { findings, base, position })
     }
@@ -201,7 +202,7 @@ impl<Stage> Batch<Stage> {
         &self.items
     }
 
-    /// Returns the maximum number of bytes that Redis accepts of one item.
+    /// Returns the maximum size in bytes of an item that Redis accepts.
     pub fn most(&self) -> usize {
         self.most
     }

@@ -30,8 +30,8 @@ impl Link {
     ) -> Result<T, Error> {
         let mut patience = Patience::new(self.options.retries);
         loop {
-            // During its use, the connection is not in `self`. So after a panic or an error, the
-            // next call opens another connection.
+            // While a call uses the connection, the connection is not in `self`. So after a panic
+            // or an error, the next call opens another connection.
             let asked = match self.connection.take() {
                 Some(connection) => Ok(connection),
                 None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),

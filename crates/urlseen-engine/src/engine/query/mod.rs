@@ -23,8 +23,8 @@ use asked::Refused;
 /// Maximum number of waiting queries. A further query waits until there is room.
 const WAITING_MAX: usize = 256;
 
-/// Number of questions in a group at which no further query joins it. The changes of a group share
-/// a sync of the log.
+/// Once a group has this number of questions, no further query joins the group. The changes of a
+/// group share a sync of the log.
 const GROUP: usize = 4096;
 
 /// Handle with which a client asks the dispatcher.
@@ -231,8 +231,8 @@ impl QueryDispatcher {
     /// them.
     pub(super) fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
         let Answers { group, owner, answers } = answers;
-        // Logged batches that are not committed have lower positions and are not in the filter. In
-        // that case the filter is not at position `at`.
+        // Batches that are logged and not committed are not in the filter, although their positions
+        // are lower than `at`. So if there are such batches, the filter is not at `at`.
         engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
         let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
             return;

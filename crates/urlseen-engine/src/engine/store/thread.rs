@@ -42,14 +42,13 @@ pub struct Storage {
 pub enum Stored {
     /// A batch of the crawl is in the log.
     Batch(Batch<Ready>),
-    /// The new keys of a batch that belongs to no crawl are in the log, whose end is at this
-    /// position.
+    /// The log has the new keys of a batch that belongs to no crawl, and ends at this position.
     Added(Position),
-    /// The changes of these answers are in the log, whose end is at this position.
+    /// The log has the changes of these answers, and ends at this position.
     Answers(Answers, Position),
     /// The log is so long that it is time for a snapshot.
     SnapshotDue,
-    /// A snapshot is finished, or could not be begun or finished.
+    /// A snapshot is finished, or has failed at its start or later.
     Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),
@@ -184,7 +183,7 @@ pub(in crate::engine) struct Keeper {
     store: Store,
     pub(in crate::engine) todo: Receiver<Job>,
     tell: mpsc::UnboundedSender<Stored>,
-    /// Contents of the folder that were last reported.
+    /// Last report about the contents of the folder.
     shown: Option<Footprint>,
     /// True if the folder may have changed since the last report.
     has_news: bool,

@@ -12,8 +12,8 @@ use crate::flow::feed::{Feed, FeedError, InputName, Page, Place};
 use crate::flow::input::{self, Cutter, Input};
 use urlseen_core::storage::Checkpoint;
 
-/// Returns a feed of the digests of all `files`. A file that an earlier import has read in part
-/// continues after that part.
+/// Returns a feed of the digests of all `files`. If an earlier import has read a part of a file,
+/// the feed continues after that part.
 pub(super) fn feed(
     files: Vec<PathBuf>,
     format: ImportFormat,

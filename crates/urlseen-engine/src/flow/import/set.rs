@@ -15,8 +15,8 @@ use urlseen_core::storage::Checkpoint;
 const COUNT: u64 = 10_000;
 
 /// Connects to Redis and returns a feed of the members of the set. Continues where an earlier
-/// import of the set ended. A member that stays in the set during the import comes at least once,
-/// and may come twice.
+/// import of the set ended. The feed has each member that stays in the set during the import at
+/// least once, and perhaps twice.
 pub(super) fn feed(
     address: &RedisAddress,
     key: String,

@@ -27,7 +27,8 @@ use urlseen_core::redis::script::Call;
 /// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
 const PUSH_ITEMS: usize = 1000;
 
-/// Maximum number of tries to count the requests of a crawl while consumers come and go.
+/// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
+/// since the try before.
 const COUNTS: usize = 5;
 
 /// First and maximum pause between two pops of a call that waits for a request.
