@@ -1,8 +1,8 @@
-//! Allowed hosts of requests at `admin.listen`.
+//! Check of the host name in each request at `admin.listen`.
 //!
-//! An attacker can let the host name of a web page resolve to this machine (DNS rebinding). Then
-//! the browser of a visitor lets the page read the endpoint's answers. But its requests carry the
-//! host name of the page, so the endpoint recognises and refuses them.
+//! An attacker can make the host name of a web page resolve to this machine (DNS rebinding). Then
+//! the browser of a visitor lets the page read the endpoint's answers. But the page's requests
+//! carry the host name of the page, so the endpoint recognises and refuses these requests.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;

@@ -48,8 +48,8 @@ where
             }
         });
         places.take(task.abort_handle(), busy);
-        // Lets the new task run. So if its request has already arrived, the task answers it before
-        // a newer connection can end the task.
+        // Lets the new task run first. If the request has already arrived, the task answers it
+        // before a newer connection can end the task.
         tokio::task::yield_now().await;
     }
 }

@@ -9,8 +9,8 @@ use tokio::task::AbortHandle;
 /// Lock that is held while the daemon works on the request of a connection.
 pub(super) type Busy = Arc<Mutex<()>>;
 
-/// Connections of one address, in the order in which they were accepted. A connection that waits
-/// for its client gives its place to a new one.
+/// Connections of one address, in the order in which they were accepted. If no place is free, a new
+/// connection takes the place of an idle one.
 pub(super) struct Places {
     most: usize,
     taken: VecDeque<(AbortHandle, Busy)>,

@@ -24,7 +24,7 @@ const BLOCKING_THREADS: usize = 2;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum StartError {
-    /// The system gave no thread, or no file descriptors for the thread's runtime.
+    /// The system refused to start a thread, or had no file descriptors for the thread's runtime.
     #[error(
         "cannot start the thread of the admin endpoint: {0}; raise the limits on processes and \
          open files (ulimit -u, ulimit -n)"
@@ -106,8 +106,8 @@ impl AdminServer {
     }
 
     /// Listens also at an address, and returns this address. If its port is 0, the system chooses a
-    /// port. Only requests for IP addresses, `localhost`, the host of the address and the
-    /// names in `hosts` are answered.
+    /// port. Answers a request only if its host is an IP address, `localhost`, the host of
+    /// `address`, or a name in `hosts`.
     pub fn listen_at(
         &mut self,
         address: &HostPort,

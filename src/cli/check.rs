@@ -23,7 +23,7 @@ use super::{Outcome, start, view};
 pub(super) const EXIT_STATUS: &str = "\
 Exit status:
   0  all items have been seen
-  1  at least one item is unseen, unfiltered or invalid
+  1  at least one item is unseen, unfiltered or unreadable
   2  wrong use, or a configuration that is wrong or cannot be read
   3  a server or a file failed";
 

@@ -115,8 +115,8 @@ impl FingerprintRows {
     }
 }
 
-/// Appends text. Tabs and line ends in it become JSON's escapes, such as `\t`. A URL with
-/// `meta.verbatim_url` and a fingerprint from a line can contain these characters.
+/// Appends text. Tabs and line ends in it become JSON's escapes, such as `\t`. These characters can
+/// occur in a URL that has `meta.verbatim_url`, and in a fingerprint that a line contains.
 fn push_in_line(text: &str, row: &mut String) {
     for part in text.split_inclusive(['\t', '\n', '\r']) {
         let plain = part.trim_end_matches(['\t', '\n', '\r']);

@@ -162,14 +162,15 @@ fn statuses(command: &clap::Command) -> &'static str {
 
 /// Prints an error, and returns the exit status for it.
 fn report(error: &anyhow::Error) -> u8 {
-    // The reader of the output has closed it, so it needs no more.
+    // The program that reads the output has closed it, so this program needs no more lines.
     if is_broken_pipe(error) {
         return exit::DONE;
     }
     let mut stderr = stderr();
-    // An error of standard error itself has no other place to go, so it is dropped.
+    // If standard error itself fails, no other output is left, so that failure is ignored.
     if error.is::<Problems>() {
-        // Each line begins with its file, line and column, which editors and terminals jump to.
+        // Each line begins with a file, a line and a column, so that editors and terminals can jump
+        // there.
         let _ = writeln!(stderr, "{error}");
         return exit::WRONG_USE;
     }

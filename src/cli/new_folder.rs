@@ -1,5 +1,5 @@
-//! New storage folder, which appears at its path only when it is complete. So no command takes an
-//! incomplete filter for a complete one.
+//! New storage folder, which appears at its path only when it is complete. So no command can use an
+//! incomplete filter.
 
 use std::fs::{self, File};
 use std::io;
@@ -15,8 +15,8 @@ pub(super) struct NewFolder {
 }
 
 impl NewFolder {
-    /// Creates an empty folder beside `place`, whose name is that of `place` and `ending`. Replaces
-    /// a folder that a killed command has left there.
+    /// Creates an empty folder beside `place`. The folder's name is the name of `place`, followed
+    /// by `ending`. Replaces a folder that a killed command has left there.
     pub(super) fn begin(place: &Path, ending: &str) -> anyhow::Result<(Self, Folder)> {
         let mut aside = place.as_os_str().to_owned();
         aside.push(ending);

@@ -26,8 +26,8 @@ const ERROR_RATE: f64 = 1e-6;
 
 /// Show the memory and error rate of each kind of filter, before a crawl.
 ///
-/// The command prints the bits, hashes and memory of each kind, and its error rate beyond the
-/// capacity. With --fits, it prints the capacity or the error rate that a given memory permits.
+/// For each kind, the command prints the bits, the hashes, the memory, and the error rate beyond
+/// the capacity. With --fits, it prints the capacity or the error rate that a given memory permits.
 /// With --rate, it prints the load on the machine, Redis and the network, and names the resource
 /// with the least reserve.
 #[derive(Debug, Clone, clap::Args)]
@@ -142,8 +142,8 @@ impl Plan {
         self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("a valid error rate"))
     }
 
-    /// Returns the question that `--fits` answers. If the capacity is given, it asks for the error
-    /// rate, and otherwise for the capacity.
+    /// Returns the question that `--fits` answers. With `--capacity`, the question is the error
+    /// rate. Without it, the question is the capacity.
     fn question(&self) -> FitQuestion {
         match self.capacity {
             Some(capacity) => FitQuestion::ErrorRate(capacity),

@@ -141,7 +141,7 @@ fn textbook(k: i32, n: f64, m: f64) -> f64 {
 #[test]
 fn error_rates_of_other_projects_follow_from_their_hashes() {
     let string = 2.0_f64.powi(32);
-    // The only block is a whole string. The filter has more hashes than the best number.
+    // The only block is a whole string. The filter has more hashes than the optimal number.
     let found = rates(&other("imooc", "100M", "1e-6"));
     for (rate, n) in found.iter().zip([0.5e8, 1e8, 1.5e8, 2e8]) {
         assert!((rate / textbook(32, n, string) - 1.0).abs() < 1e-4, "{n}: {rate:e}");

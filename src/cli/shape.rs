@@ -69,7 +69,7 @@ impl Shape {
         })
     }
 
-    /// Returns the given options of the fingerprint algorithm.
+    /// Returns `--algorithm` and `--keep-fragments` as the user gave them.
     pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
         (self.algorithm, self.keep_fragments)
     }

@@ -1,4 +1,4 @@
-//! Functions for several commands: they start a filter, or read its settings from the
+//! Functions that several commands share. They start a filter, or read its settings from the
 //! configuration.
 
 use std::io;

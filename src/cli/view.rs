@@ -23,8 +23,8 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Returns the view of a daemon. The pipeline publishes its status in `live`, and the engine
-    /// answers the questions to `filter`.
+    /// Returns the view of a daemon. `live` receives the status that the pipeline publishes.
+    /// `filter` sends questions to the engine.
     pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, live, filter }

@@ -25,7 +25,7 @@ pub(super) struct AnswerShown {
     pub(super) says: String,
     /// True if the verdict is certain.
     pub(super) is_certain: bool,
-    /// Share of unseen items that the filter reports as seen now.
+    /// Share of unseen items that the filter now reports as seen.
     pub(super) error_rate: Option<f64>,
     /// Number of fingerprints in the filter as a share of its capacity.
     pub(super) fill: Option<f64>,
@@ -35,7 +35,7 @@ pub(super) struct AnswerShown {
     pub(super) has_failed: bool,
 }
 
-/// Error rate and fill of a filter now.
+/// Current error rate and fill of a filter.
 #[derive(Debug, Default)]
 struct Wrong {
     error_rate: Option<f64>,
@@ -128,8 +128,7 @@ impl AnswerShown {
         let is_seen = match checked {
             Some(Checked::Seen { .. }) => true,
             Some(Checked::Unseen { .. }) => false,
-            // This command has found a fingerprint in the item. So the answer comes from another
-            // configuration.
+            // This command could read the item. So the verdict was made with another configuration.
             Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
                 let says = format!(
                     "{says} reads the item differently: its configuration differs from this one"
@@ -223,8 +222,8 @@ fn at_rest(folder: &AtRest, place: &Place) -> anyhow::Result<Wrong> {
     })
 }
 
-/// Returns an upper bound of the number of fingerprints: those in the newest snapshot and in the
-/// later files of the log.
+/// Returns an upper bound on the number of fingerprints: the sum of the numbers in the newest
+/// snapshot and in each later file of the log.
 fn keys(look: &Look) -> u64 {
     let (keys, from) = look
         .snapshots

@@ -98,7 +98,7 @@ async fn target(context: &Context) -> anyhow::Result<Target> {
     Ok(head.map_or(Target::Last, Target::At))
 }
 
-/// Refuses an archive that lacks fingerprints, unless `--partial` permits it.
+/// Fails if the archive lacks fingerprints of the filter and `--partial` is not given.
 fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<()> {
     for damage in archive.damaged() {
         say(format_args!("urlseen: skipped a damaged part: {damage}"));
@@ -122,7 +122,7 @@ fn check(archive: &Archive<'_>, is_partial: bool, dir: &Path) -> anyhow::Result<
 #[derive(Debug, Default)]
 struct ArchiveCount {
     fingerprints: u64,
-    /// Number of fingerprints that the set did not have.
+    /// Number of exported fingerprints that are new in the set; `None` for an export without a set.
     new: Option<u64>,
     /// Number of keys that are text. The export omits them.
     text: u64,

@@ -27,8 +27,8 @@ use super::{Outcome, moving, operand};
 ///
 /// With --redisbloom or --redisbloom-file, the command writes a filter with filter.kind =
 /// "redisbloom" to a server with the module RedisBloom, or to a dump file. The result is byte for
-/// byte the filter that RedisBloom makes of the same fingerprints. The command does not change the
-/// folder. Stop the daemon first.
+/// byte the filter that RedisBloom makes from the same fingerprints. The command does not change
+/// the folder. Stop the daemon first.
 ///
 /// With --archive or --archive-to-set, the command exports all emitted and imported fingerprints,
 /// except for forgotten ones. This works only if storage.archive was true during the crawl. By
@@ -71,7 +71,8 @@ pub(super) struct ExportArgs {
     /// refuses an incomplete archive
     #[arg(long, conflicts_with_all = ["redisbloom_file", "redisbloom", "to_redis", "redis_set"])]
     partial: bool,
-    /// Form of the printed fingerprints: lines of hex digits, or the requests.seen of Scrapy 2.19
+    /// Form of the printed fingerprints: lines of hex digits, or the file format of requests.seen
+    /// in Scrapy 2.19
     #[arg(long, value_name = "FORMAT", default_value = "hex")]
     #[arg(value_parser = ["hex", "requests-seen"])]
     #[arg(

@@ -207,8 +207,8 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
     Ok((store, parameters, origin))
 }
 
-/// Refuses fingerprints that the crawl would not recognise: another `--algorithm`, or a set of
-/// scrapy-redis for a crawl with the algorithm `scrapy`.
+/// Fails if the crawl would not recognise the fingerprints: `--algorithm` differs from the crawl's
+/// algorithm, or they come from a set of scrapy-redis and the crawl's algorithm is `scrapy`.
 fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
     let (stated, _) = args.shape.fingerprints();
     let ours = config.fingerprint.algorithm;

@@ -114,8 +114,8 @@ pub(in crate::cli) async fn load(
     Ok(())
 }
 
-/// Removes a key that the load has created. Uses `link`. If there is none or it fails, uses a new
-/// connection. Returns true if the key is gone.
+/// Removes a key that the load has created. Uses `link`, or a new connection if there is no `link`
+/// or if `link` fails. Returns true if the key is gone.
 async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
     let mut unlink = cmd("UNLINK");
     unlink.arg(key);

@@ -21,11 +21,12 @@ const COUNT: u64 = 10_000;
 pub(in crate::cli) enum SetForm {
     /// A line of hex digits for each fingerprint.
     Hex,
-    /// The `requests.seen` of Scrapy 2.19: two bytes of length, big endian, and the digest.
+    /// The file `requests.seen` of Scrapy 2.19. For each fingerprint, it has the length of the
+    /// digest in two bytes (big endian), and then the digest.
     RequestsSeen,
 }
 
-/// Numbers of a set's members, by the result of their export.
+/// Counts of a set's members: exported, and skipped because they are not fingerprints.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(in crate::cli) struct Written {
     /// Number of written fingerprints. If the set changes during the export, some can be written

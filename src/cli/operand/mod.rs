@@ -19,7 +19,7 @@ pub(super) use shards::{Counted, Pair, Shards};
 /// Number of bytes of a filter that a command reads or writes at once.
 pub(super) const PAGE: usize = 4 << 20;
 
-/// Names of the rules that decide the bits of a filter and are not in the configuration.
+/// Names of the rules that decide a filter's bits, but are not keys of the configuration.
 const RULES: [&str; 3] =
     ["the rule of positions", "the rule of shards", "the version of fingerprint.algorithm"];
 
@@ -53,7 +53,7 @@ pub(super) struct Operand {
 
 /// Source of a filter's content.
 pub(super) enum Source {
-    /// Shards of a filter of a kind that can be in memory.
+    /// Shards of a filter whose kind can be in memory.
     Shards(Shards),
     /// Strings or a set in Redis.
     Redis(Box<RedisOperand>),

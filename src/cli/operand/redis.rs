@@ -43,7 +43,8 @@ impl Address {
         };
         let mut more = vec![format!("redis.url={url}")];
         if RedisAddress::parse(url).is_ok_and(|address| !address.is_tls()) {
-            // The files of the configuration are for the server of the configuration.
+            // The configured TLS files belong to the configured server. A server without TLS needs
+            // none.
             more.extend(["ca", "cert", "key"].map(|file| format!("redis.tls_{file}=")));
         }
         let config = settings.load_for(&more, |_| None)?;
@@ -84,7 +85,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
 }
 
 impl RedisOperand {
-    /// Returns true if the hashes of the kind are not evenly spread.
+    /// Returns true if the filter's kind does not spread its hashes evenly over the bits.
     pub(in crate::cli) fn is_uneven(&self) -> bool {
         self.parts().iter().any(|(_, cells, _)| cells.crowded_bytes() > 0)
     }
@@ -122,7 +123,8 @@ impl RedisOperand {
         Shards::new(spec.parameters.shards(), BTreeSet::new(), read)
     }
 
-    /// Returns the number of each string, the distribution of its bits and its length in bytes.
+    /// For each string, returns the string's number, the distribution of its bits, and its length
+    /// in bytes.
     fn parts(&self) -> Vec<(u32, Cells, u64)> {
         let kind = self.filter.kind();
         let bytes = |number| kind.content(number).max_bytes().unwrap_or(0);

@@ -16,7 +16,7 @@ type Read = dyn FnMut(ShardId) -> anyhow::Result<Box<dyn FilterKind>>;
 pub(in crate::cli) struct Shards {
     ids: Vec<ShardId>,
     read: Box<Read>,
-    /// The shard of a filter that has only one shard.
+    /// The shard that is already read. Only a filter with one shard has it.
     whole: Option<Box<dyn FilterKind>>,
     /// Forgotten keys that have not passed again.
     tombstones: BTreeSet<(ShardId, u128)>,

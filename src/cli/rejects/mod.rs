@@ -20,7 +20,7 @@ mod table;
 /// list that urlseen did not write.
 const NAMED: u64 = 20;
 
-/// Maximum width in a message of an entry that urlseen did not write, in columns.
+/// Maximum width of a foreign reject in a message, in columns.
 const SHOWN: usize = 200;
 
 /// List, requeue or drop the items that the daemon failed to read.

@@ -7,7 +7,7 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 
 /// Maximum number of connections to Redis. They are for commands, for the wait on the source, and
-/// for the proof or release of the lease.
+/// for the check of the server or the release of the lease.
 const REDIS: u64 = 4;
 
 /// Maximum number of files and directories of the storage folder that are open at the same time:
@@ -49,7 +49,7 @@ fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// Returns a configuration key and its fault if the hard limit is too low for the configuration.
+/// If the hard limit is too low for the configuration, returns the key to report, with the message.
 pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let needs = needs(config, open());

@@ -257,7 +257,8 @@ async fn work(
     console: &Console,
 ) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
     let Some((mut work, view, mut tasks)) = prepare(args, config).await? else { return Ok(None) };
-    // The endpoint is declared after `work`, so it is dropped first. `work` has the folder's lock.
+    // The endpoint is declared after `work`, so it is dropped before `work` releases the folder's
+    // lock.
     let mut admin = admin(config, view)?;
     let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
     let mut last = None;

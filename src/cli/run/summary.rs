@@ -12,7 +12,7 @@ use urlseen_engine::engine::query::Asked;
 
 use super::super::rows::{Rows, SUMMARY, filled, paced};
 
-/// Line of progress during a run. Its rates count the time since the report `before`.
+/// Line of progress during a run. Its rates are for the time since the report `before`.
 pub(super) struct RunProgress<'a> {
     pub(super) source: SourceKind,
     pub(super) now: &'a Report,

@@ -26,8 +26,8 @@ pub(in crate::cli) fn show(dir: &Path, as_json: bool) -> anyhow::Result<Outcome>
     } else {
         print(&look, dir, out)?;
     }
-    // While a daemon uses the folder, damage does not count: the last record of the log may just
-    // be incomplete.
+    // While a daemon uses the folder, damage is not an error: the daemon may still be writing the
+    // last record of the log.
     let is_whole = look.damages.is_empty() || look.is_held;
     Ok(if is_whole { Outcome::Done } else { Outcome::BadInput })
 }

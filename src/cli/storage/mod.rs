@@ -57,7 +57,8 @@ Examples:
     /// Empty the filter, and let the crawl continue from the last batch that Redis records.
     ///
     /// After that, all items count as unseen. If the crawl finds them again, urlseen emits them
-    /// again.
+    /// again. If the filter is in a storage folder, the command also deletes the archive in this
+    /// folder. If the filter is in Redis, the command empties it for all crawls that share it.
     #[command(after_help = "Examples:\n  urlseen storage reset\n  urlseen storage reset --yes")]
     Reset {
         #[command(flatten)]
@@ -66,7 +67,11 @@ Examples:
         #[arg(long)]
         yes: bool,
     },
-    /// Delete the filter and the state of the crawl in Redis.
+    /// Delete the filter of a crawl, and the state that Redis records for the crawl.
+    ///
+    /// If the filter is in a storage folder, the command deletes the filter, the snapshots, the log
+    /// and the archive in this folder. The folder itself stays. If the filter is in Redis, the
+    /// command deletes it there, for all crawls that share it.
     ///
     /// The lists of the source, the sink and the rejects stay. Items that the daemon claimed and
     /// did not commit go back to the source.

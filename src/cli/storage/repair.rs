@@ -102,7 +102,8 @@ impl Repair {
         Ok(Outcome::Done)
     }
 
-    /// Deletes the filter and the crawl's state in Redis, if the user confirms or `yes` is set.
+    /// Deletes the filter, in the storage folder or in Redis, and the state that Redis records for
+    /// the crawl. Does this only if the user confirms or `yes` is set.
     pub(super) fn drop(mut self, yes: bool) -> anyhow::Result<Outcome> {
         let (name, shared) = (self.name(), self.shared());
         let question = format!(

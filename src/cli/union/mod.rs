@@ -108,7 +108,8 @@ pub(super) fn run(args: &UnionArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Overlap of two filters, and number of forgotten fingerprints in their union, which pass again.
+/// Overlap of two filters, and the number of fingerprints that are forgotten in their union.
+/// Forgotten fingerprints pass again.
 type United = (Overlap, usize);
 
 /// Returns the spec of the union. If A or B is an imported filter, the union has the parameters of
@@ -119,7 +120,7 @@ fn united_spec(a: &FilterSpec, b: &FilterSpec) -> FilterSpec {
     FilterSpec { parameters, ..a.clone() }
 }
 
-/// Unites two filters of a kind that can be in memory.
+/// Unites two filters whose kind can be in memory.
 fn shards(
     a: &mut Shards,
     b: &mut Shards,
