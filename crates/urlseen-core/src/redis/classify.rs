@@ -9,8 +9,8 @@
 //! OOM command not allowed when used memory > 'maxmemory'. script: SHA, on @user_script:1.
 //! ```
 //!
-//! Redis 6.2 puts the code after the position in the script (`redis.pcall`), or after that and an
-//! `ERR` (`redis.call`). The code may keep its `-`:
+//! Redis 6.2 puts the code after the position in the script. If the script used `redis.call`, not
+//! `redis.pcall`, an `ERR` comes before that position. The code may keep its `-`:
 //!
 //! ```text
 //! @user_script: 1: -OOM command not allowed when used memory > 'maxmemory'.
@@ -138,7 +138,7 @@ fn behind_line(at: &str) -> Option<&str> {
     at.split_once(": ").map(|(_, error)| error)
 }
 
-/// Classifies an error from which the text around it was removed. It consists of a code and text,
+/// Classifies an error after the text around it was removed. The error consists of a code and text,
 /// or only of text.
 fn of_wrapped(error: &str) -> LinkError {
     let error = error.strip_prefix('-').unwrap_or(error);

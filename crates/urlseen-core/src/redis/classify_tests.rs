@@ -1,10 +1,9 @@
-//! Tests with error replies of real servers, each with the error that urlseen makes of the reply.
+//! Tests with error replies of real servers. Each reply has the [`LinkError`] that it becomes.
 
 use super::*;
 use crate::redis::error::Retry;
 
-/// Returns the error that urlseen makes of a reply line, after the `redis` crate has parsed the
-/// line.
+/// Parses a reply line with the `redis` crate, and converts the result to a [`LinkError`].
 fn trouble(line: &str) -> LinkError {
     let value = redis::parse_redis_value(format!("-{line}\r\n").as_bytes()).unwrap();
     value.extract_error().unwrap_err().into()

@@ -1,6 +1,6 @@
 //! Errors between urlseen and Redis, each with its message.
 
-/// Answer to the question whether a retry can help, if no configuration changes.
+/// Advice on retries after an error, if the configuration stays the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Retry {
     /// A retry can help after a while: the server is away, starting, full, busy or changing roles.

@@ -1,8 +1,8 @@
 //! Hash tags, which put keys into one slot of a Redis Cluster.
 
-/// Puts `key` in braces unless it already has a hash tag, so that keys with this text in their
-/// names share the slot of `key`. The slot depends on the text between the first `{` and the next
-/// `}`, unless that is empty (Redis Cluster specification, "Hash tags").
+/// Puts `key` in braces if it has no hash tag yet. A key that begins with the result is then in the
+/// same slot as `key`. The slot depends only on the text between the first `{` and the next `}`, if
+/// there is any (Redis Cluster specification, "Hash tags").
 pub(crate) fn tagged(key: &str) -> String {
     let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     match tag {

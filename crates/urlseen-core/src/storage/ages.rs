@@ -1,4 +1,4 @@
-//! File `ages`: a moment at which each snapshot already existed.
+//! File `ages`: for each snapshot, a moment at which it already existed.
 //!
 //! ```text
 //! {"boot":"5f6…b1 time:[4026531834]","known":[[17,"2b1d9f0c66a1e4d7",93000]]}
@@ -33,8 +33,8 @@ struct Ages {
     known: Vec<(u64, RandomId, u64)>,
 }
 
-/// Returns a moment at which each snapshot of `all` existed. A snapshot without a recorded moment
-/// gets `now`.
+/// Returns, for each snapshot of `all`, a moment at which it already existed. A snapshot without a
+/// recorded moment gets `now`.
 pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
     let known = note::read::<Ages>(dir, NAME).filter(|ages| ages.boot == now.boot);
     let known = known.map(|ages| ages.known).unwrap_or_default();

@@ -21,13 +21,13 @@ use super::record::{self, Kind};
 use super::segment;
 use crate::storage::head::{Head, Position};
 
-/// Number of bytes to copy together.
+/// Number of bytes to copy at a time.
 const COPY: usize = 1 << 20;
 
 /// Files and records to drop.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// First and last position of the records that do not change.
+    /// Positions before and at the end of the records that do not change.
     pub(super) from: Position,
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.

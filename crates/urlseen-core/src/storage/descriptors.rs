@@ -30,8 +30,8 @@ pub(crate) fn remedy(error: &io::Error) -> Option<&'static str> {
     }
 }
 
-/// Adds the attempted operation before the error of the system, and a remedy after the error if one
-/// is known.
+/// Returns the system's error with the attempted operation before it. If a remedy is known, it
+/// follows the error.
 pub fn explained(tried: impl Display, error: &io::Error) -> io::Error {
     match remedy(error) {
         Some(remedy) => {

@@ -5,7 +5,7 @@ use std::fmt;
 use super::header::{Header, Rules, StorageSpec};
 use crate::filter::{DIVISION, SpecDifference};
 
-/// Names of the crawl and of the rules of this program, for messages.
+/// Names that messages use for the crawl and for the rules of a program.
 const CRAWL: &str = "crawl.name";
 const ALGORITHM_VERSION: &str = "the version of fingerprint.algorithm";
 const POSITIONS: &str = "the rule of positions";

@@ -1,11 +1,12 @@
-//! The directory of a storage folder, and files that are written aside and then renamed.
+//! The directory of a storage folder. Small files are written under a temporary name and then
+//! renamed.
 
 use std::io;
 use std::sync::Arc;
 
 use super::disk::{Disk, read_all};
 
-/// Ending of the names of files that are being written aside. Files with this ending do not count.
+/// Suffix of temporary names. A file with this suffix is incomplete and does not count.
 pub(super) const ASIDE: &str = ".tmp";
 
 /// Directory of a storage folder, on some disk.
@@ -29,20 +30,21 @@ impl dyn Disk {
         }
     }
 
-    /// Writes a file aside and syncs it. A rename onto the real name is the next step.
+    /// Writes a file under its temporary name and syncs it. The next step is a rename to the final
+    /// name.
     pub(super) fn write_aside(&self, name: &str, bytes: &[u8]) -> io::Result<()> {
         let file = self.create(&aside(name))?;
         file.append(bytes)?;
         file.sync()
     }
 
-    /// Renames a file written aside to its final name.
+    /// Renames a file from its temporary name to its final name.
     pub(super) fn replace(&self, name: &str) -> io::Result<()> {
         self.rename(&aside(name), name)
     }
 }
 
-/// Returns the name of a file while it is written aside.
+/// Returns the temporary name of a file that is being written.
 pub(super) fn aside(name: &str) -> String {
     format!("{name}{ASIDE}")
 }

@@ -36,7 +36,7 @@ pub(super) trait Disk: Debug + Send + Sync {
     /// Opens a file and locks it until it is closed, without waiting. Makes a missing file for an
     /// exclusive lock. Returns `Ok(Err(Busy))` if another process has locked the file.
     fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
-    /// Renames a file, and replaces a file of the new name.
+    /// Renames a file. If another file has the new name, that file is replaced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;
     /// Removes a file from the directory.
     fn remove(&self, name: &str) -> io::Result<()>;
@@ -47,7 +47,7 @@ pub(super) trait Disk: Debug + Send + Sync {
 
 /// File that is open to be read.
 pub(super) trait ReadFile: Debug + Send + Sync {
-    /// Reads from `offset`; 0 bytes at the end of the file.
+    /// Reads bytes from `offset` on. Returns 0 at the end of the file.
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
     /// Returns the number of bytes of the file.
     fn len(&self) -> io::Result<u64>;
@@ -150,7 +150,7 @@ fn named<T>(result: io::Result<T>, verb: &str, path: &Path) -> io::Result<T> {
 }
 
 impl RealDisk {
-    /// Names the directory `path`, which may not exist yet.
+    /// Returns the directory at `path`. It need not exist yet.
     pub(super) fn at(path: &Path) -> Arc<dyn Disk> {
         let (requests, handle) = (Requests::default(), OnceLock::new());
         Arc::new(Self { path: path.to_owned(), requests, handle })

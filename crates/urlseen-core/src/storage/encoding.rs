@@ -6,7 +6,7 @@ use crate::storage::head::{Head, Position};
 /// Bytes of an encoded [`Position`].
 pub(super) const POSITION: usize = 24;
 
-/// Reads numbers from the front of bytes. The caller knows that there are enough.
+/// Reads numbers from the front of a slice. The caller knows that the slice has enough bytes.
 #[derive(Debug)]
 pub(super) struct Fields<'a>(pub(super) &'a [u8]);
 
@@ -58,7 +58,7 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 /// Bytes of the header of a log's or an archive's file. The header has 8 bytes magic, 4 format, 8
-/// id of the filter, the position that the first record follows, and a CRC-32C.
+/// id of the filter, the position before the first record, and a CRC-32C.
 pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
 
 /// Makes the header of a file.
@@ -72,8 +72,8 @@ pub(super) fn file_header(magic: &[u8; 8], format: u32, filter: u64, follows: Po
     bytes
 }
 
-/// Reads the position out of a header, or describes its damage. `otherwise` describes a file of
-/// another kind.
+/// Reads the position in a header. If the header is invalid, returns a description of the damage:
+/// `otherwise` if the file has another kind or format.
 pub(super) fn followed(
     header: &[u8; FILE_HEADER],
     magic: &[u8; 8],

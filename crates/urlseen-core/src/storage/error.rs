@@ -23,7 +23,7 @@ pub enum OpenError {
          has begun", dir = dir.display()
     )]
     Missing { dir: PathBuf },
-    /// Another process has the folder open, to write or to read it at rest.
+    /// Another process has the folder open: either to write, or to read while no process writes.
     #[error(
         "the storage folder {dir} is in use{by}; stop that process, or give this one another \
          storage.dir", dir = dir.display(), by = by(holder.as_ref())
@@ -94,7 +94,7 @@ pub enum RecoveryError {
          version wrote it; run that version"
     )]
     UnknownKind { file: String, offset: u64, kind: u8 },
-    /// The folder was never begun.
+    /// The folder has no filter yet.
     #[error("the storage folder is new: there is nothing to recover")]
     Fresh,
     /// The file system failed.
@@ -126,7 +126,7 @@ impl From<ReadError> for RecoveryError {
 }
 
 impl RecoveryError {
-    /// Returns the newest state at or before the target that can be loaded, if it is known.
+    /// Returns the head of the newest loadable state that is not after the target, if it is known.
     pub fn best(&self) -> Option<Head> {
         match self {
             Self::Behind { best, .. } => *best,

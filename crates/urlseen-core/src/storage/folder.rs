@@ -47,7 +47,7 @@ pub struct Folder {
     pub(super) dir: Dir,
     tenure: Tenure,
     begun: Option<Begun>,
-    /// End of the log. `None` until a recovery, and once a journal continues the log.
+    /// End of the log. `None` before a recovery, and again after a journal continues the log.
     stand: Option<Stand>,
 }
 
@@ -62,7 +62,7 @@ impl Folder {
     /// Opens the folder of a simulated disk, like [`Folder::open`].
     ///
     /// # Errors
-    /// The same errors as of [`Folder::open`].
+    /// The errors of [`Folder::open`].
     #[cfg(feature = "simulation")]
     pub fn open_simulated(disk: &super::sim::SimDisk) -> Result<Self, OpenError> {
         Self::open_on(disk.dir())
@@ -265,7 +265,7 @@ impl Folder {
         archive::turn(&self.dir, keep)
     }
 
-    /// Returns the extent of the archive, as the ends of its files show it.
+    /// Returns size and completeness of the archive, from the headers and trailers of its files.
     ///
     /// # Errors
     /// If the disk fails.

@@ -8,8 +8,9 @@ use crate::filter::id::RandomId;
 
 /// Number and id of a batch that is committed or will be committed.
 ///
-/// The number counts the batches of a history, and the id distinguishes histories. Two histories
-/// that parted after a restore may share a number, but never a number and an id.
+/// The number counts the batches of a history, and the id distinguishes histories. If a restore
+/// splits a history in two, both may have a batch with the same number. Only the ids of these
+/// batches then differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Head {
     /// Number of batches committed since the crawl's state began.
@@ -21,8 +22,8 @@ pub struct Head {
 /// Position of a record in a log, or of a shard that has all records up to that record.
 ///
 /// Records of every kind are numbered from 1; only batches change the head. So two positions may
-/// share a head and differ in the adds since. Of two positions in one history, the higher number is
-/// the later.
+/// have the same head, but differ in the adds after it. Of two positions in one history, the higher
+/// number is the later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
     /// Number of the last record; 0 before the first record.

@@ -25,8 +25,9 @@
 //! crc = "89abcdef"
 //! ```
 //!
-//! The lines from `kind` to `algorithm` are the spec of the filter. A filter of RedisBloom has its
-//! reservation there; if it was imported, its first layer has the reservation:
+//! The lines from `kind` to `algorithm` are the spec of the filter. For a filter of RedisBloom,
+//! these lines have its reservation. For an imported filter, this is the reservation of its first
+//! layer:
 //!
 //! ```text
 //! kind = "redisbloom"
@@ -54,7 +55,7 @@ pub(super) const NAME: &str = "header";
 
 const TITLE: &str = "urlseen storage folder";
 
-/// Start of the names that the configuration has for a filter's parts.
+/// Prefix of the configuration keys that belong to a filter.
 const SECTION: &str = "filter.";
 
 /// Spec of a storage folder: the crawl, and the spec of its filter.
@@ -95,7 +96,7 @@ impl Header {
     /// Builds the header of a folder that this program makes for `spec`.
     ///
     /// # Panics
-    /// If the seed is open, or only Redis has the kind.
+    /// If the spec lacks a seed that its kind needs, or the kind exists only in Redis.
     pub(super) fn new(filter: u64, spec: &StorageSpec) -> Self {
         let parameters = &spec.filter.parameters;
         let is_open = parameters.seeded(|| Seed::new(0)) != *parameters;
@@ -197,7 +198,7 @@ impl Header {
     }
 }
 
-/// Returns the last line, after `content`.
+/// Returns the last line of the header: the CRC of `content`.
 fn crc_line(content: &[u8]) -> String {
     format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
 }

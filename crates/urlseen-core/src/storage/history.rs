@@ -13,14 +13,14 @@ use crate::storage::head::{Head, Position};
 #[derive(Debug)]
 pub(super) struct Segments<'a> {
     pub(super) begun: &'a Begun,
-    /// Size of each file, by the number that its first record follows.
+    /// Size of each file. The key is the number of the last record before the file.
     pub(super) files: BTreeMap<u64, u64>,
 }
 
 /// A place in a file of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Number that the first record of the file follows. The name of the file has the next number.
+    /// Number of the last record before the file. The name of the file has the next number.
     pub(super) file: u64,
     pub(super) offset: u64,
 }
@@ -28,12 +28,13 @@ pub(super) struct Place {
 /// Result of following the log.
 #[derive(Debug)]
 pub(super) struct Walk {
-    /// Position of the last record that follows from the start, or the start itself.
+    /// Position of the last record to which the log leads without a gap; the start itself if there
+    /// is none.
     pub(super) end: Position,
     /// Place of `end` in the files; `None` if no file reaches the start.
     pub(super) place: Option<Place>,
-    /// Head that the log has at the number of the start, if this is not the head of the start. Then
-    /// the log belongs to another history.
+    /// Head in the log at the number of the start, if it differs from the head of the start. The
+    /// log then belongs to another history.
     pub(super) other: Option<Head>,
     /// Damage at the end, if the log does not simply end.
     pub(super) damage: Option<Damage>,
@@ -46,7 +47,7 @@ impl<'a> Segments<'a> {
         Ok(Self { begun, files: files.collect() })
     }
 
-    /// Opens the file whose first record follows number `follows`.
+    /// Opens the file that begins after record `follows`.
     pub(super) fn open(&self, follows: u64) -> Result<Segment, ReadError> {
         Segment::open(self.begun, &segment::name(follows))
     }
@@ -102,8 +103,8 @@ impl<'a> Segments<'a> {
         }
     }
 
-    /// Opens the file with the record after `from`, right before that record. Returns `None` if the
-    /// log does not lead there; `walk` has the reason then.
+    /// Opens the file that has the record after `from`, and goes to that record. If the log does
+    /// not lead there, stores the reason in `walk` and returns `None`.
     fn seek(
         &self,
         from: Position,
@@ -146,7 +147,7 @@ impl<'a> Segments<'a> {
     }
 }
 
-/// Returns the damage of a file of the log, or the error of another kind.
+/// Returns the damage that the error reports. Any other error stays an error.
 fn damage(error: ReadError) -> Result<Damage, RecoveryError> {
     match error {
         ReadError::Damaged(damage) => Ok(damage),

@@ -37,7 +37,7 @@ pub struct Look {
     pub snapshots: Vec<SnapshotLook>,
     /// Files of the log whose headers can be read, oldest first.
     pub segments: Vec<SegmentLook>,
-    /// Extent of the archive.
+    /// Size and completeness of the archive.
     pub archive: Standing,
     /// End of the log. If no log follows the newest snapshot, the end of the snapshot.
     pub last: Option<Position>,
@@ -64,7 +64,7 @@ pub struct SegmentLook {
     pub name: String,
     /// Bytes of the log's file.
     pub bytes: u64,
-    /// Position that its first record follows.
+    /// Position before its first record.
     pub follows: Position,
     /// Position of its last record that can be read.
     pub last: Position,
@@ -96,7 +96,7 @@ pub fn look(dir: &Path) -> Result<Look, OpenError> {
 pub(super) fn look_on(dir: &Dir) -> Result<Look, OpenError> {
     for _ in 1..LOOKS {
         match look_once(dir) {
-            // A running daemon pruned a file between the list and the look.
+            // A running daemon pruned a file after this process had listed it.
             Err(OpenError::Missing { .. }) if dir.list().is_ok() => {}
             looked => return looked,
         }
@@ -178,7 +178,7 @@ impl Look {
     }
 }
 
-/// Last record of a log that names a fingerprint.
+/// Last record about a given fingerprint in a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Named {
     /// Batch in which the fingerprint was unseen. It is seen since that batch.

@@ -58,7 +58,7 @@ pub struct Journal {
     position: Position,
     /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
-    /// End of the log in its files.
+    /// Place of the end of the log: the last file, and the offset there.
     tail: Place,
     pub(super) unsynced: Arc<Unsynced>,
     /// Thread that syncs the log, if `fsync` is `Interval`. The thread ends with the journal.
@@ -172,7 +172,7 @@ impl Journal {
     /// Fails if the thread that syncs the log has ended, or the log is gone from the folder.
     fn check_files(&self) -> io::Result<()> {
         if self.syncing.as_ref().is_some_and(Syncing::has_ended) {
-            // In general a sync failed, and recorded the reason.
+            // The usual cause is a failed sync, which recorded its reason.
             self.unsynced.check()?;
             return Err(io::Error::other("the thread that syncs the log has ended"));
         }
@@ -232,9 +232,10 @@ impl Journal {
         Ok(self.position)
     }
 
-    /// Cuts the files of the log. Returns its new end, and the file in which it continues.
+    /// Cuts the files of the log. Returns the new end of the log, and the file in which the log
+    /// continues.
     fn cut_beyond(&self, head: Head) -> io::Result<(Position, Place, Arc<dyn DiskFile>)> {
-        // While this holds the turn, no snapshot drops files.
+        // While this guard exists, no snapshot removes files.
         let _turn = self.tenure.still()?;
         let segments = Segments::list(&self.begun)?;
         let failed = |error| match error {
@@ -263,10 +264,10 @@ impl Journal {
         )))
     }
 
-    /// Ends the log: drops the batches after `head`, and syncs the remaining ones.
+    /// Ends the log: drops the batches after `head`, and syncs the remaining records.
     ///
     /// # Errors
-    /// As [`Journal::cut`].
+    /// The errors of [`Journal::cut`].
     pub fn close(mut self, head: Head) -> io::Result<Position> {
         self.syncing = None;
         self.cut(head)?;
@@ -283,8 +284,8 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Writes the new fingerprints of the batch that follows the last one. The record is in the
-    /// file when the method returns.
+    /// Writes the next batch: its new fingerprints. The record is in the file when the method
+    /// returns.
     ///
     /// # Errors
     /// If the disk fails, or the filter was recovered since the journal was made.
@@ -296,8 +297,8 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Writes a change of fingerprints, in as many records as they need. The change counts
-    /// regardless of the batches before and after it.
+    /// Writes adds or forgets, in as many records as the fingerprints need. They count even if
+    /// Redis never commits the batches around them.
     ///
     /// # Errors
     /// If the disk fails. Some of the records may be in the log then.
@@ -339,7 +340,7 @@ impl Group<'_> {
     }
 }
 
-/// Makes the file whose first record follows `position`.
+/// Makes the file that begins after `position`.
 fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Place)> {
     let header = segment::header(begun.header.filter(), position);
     let file = begun.dir.create(&segment::name(position.number))?;

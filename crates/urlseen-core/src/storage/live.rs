@@ -17,7 +17,7 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Returns the bytes of memory that the filter takes.
     fn bytes(&self) -> u64;
 
-    /// Returns true if no thread may be started: the caller of the storage does all its work.
+    /// Returns true if the storage must not start threads: its caller does all the work.
     #[cfg(feature = "simulation")]
     fn is_stepped(&self) -> bool {
         false

@@ -86,7 +86,7 @@ impl AtRest {
     /// Reads the newest state of the filter: the newest snapshot and the log after it.
     ///
     /// # Errors
-    /// As [`Folder::recover`](super::Folder::recover).
+    /// The errors of [`Folder::recover`](super::Folder::recover).
     pub fn reader(&self) -> Result<ShardReader, RecoveryError> {
         ShardReader::open(self, Target::Last, |_| false)
     }
@@ -98,7 +98,7 @@ impl AtRest {
     /// these batches as seen; only Redis knows the right head.
     ///
     /// # Errors
-    /// As [`Folder::recover`](super::Folder::recover).
+    /// The errors of [`Folder::recover`](super::Folder::recover).
     pub fn verdicts(
         &self,
         fingerprints: &[Fingerprint],

@@ -29,7 +29,7 @@ pub trait Restore {
     /// [saved](crate::filter::FilterKind::save).
     ///
     /// # Errors
-    /// As [`FilterKind::load`](crate::filter::FilterKind::load).
+    /// The errors of [`FilterKind::load`](crate::filter::FilterKind::load).
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()>;
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.

@@ -31,16 +31,16 @@ use crate::storage::head::Position;
 const MAGIC: &[u8; 8] = b"urlseenL";
 const PREFIX: &str = "log-";
 
-/// Number of bytes to read together, unless a record is longer.
+/// Number of bytes to read at a time, unless a record is longer.
 const READ: usize = 1 << 20;
 
-/// Returns the name of the file whose first record follows number `follows`.
+/// Returns the name of the file that begins after record `follows`.
 pub(super) fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
 
-/// Returns the number that the first record of the file `name` follows. `None` for the name of any
-/// other file.
+/// Returns the number of the last record before the file called `name`. Returns `None` if no file
+/// of the log can have this name.
 pub(super) fn follows(name: &str) -> Option<u64> {
     let digits = name.strip_prefix(PREFIX)?;
     let first: u64 = digits.parse().ok()?;
@@ -59,7 +59,7 @@ pub(super) struct Segment {
     name: String,
     file: Box<dyn ReadFile>,
     pub(super) len: u64,
-    /// Position that the file's first record follows.
+    /// Position before the file's first record.
     pub(super) follows: Position,
     /// Offset of the next record.
     pub(super) offset: u64,
@@ -91,7 +91,7 @@ impl Entry<'_> {
 }
 
 impl Segment {
-    /// Opens the file called `name`. Its header must be of the folder's filter.
+    /// Opens the file called `name`. Its header must have the id of the folder's filter.
     pub(super) fn open(begun: &Begun, name: &str) -> Result<Self, ReadError> {
         let file = begun.dir.open(name)?;
         let len = file.len()?;
@@ -119,8 +119,8 @@ impl Segment {
         })
     }
 
-    /// Reads the next record and checks its CRC, its position and its fingerprints. `None` at the
-    /// end of the file.
+    /// Reads the next record and checks its CRC, its position and its fingerprints. Returns `None`
+    /// at the end of the file.
     pub(super) fn next(&mut self) -> Result<Option<Entry<'_>>, ReadError> {
         let Some(head) = self.next_head()? else { return Ok(None) };
         let start = self.offset + HEAD as u64;
@@ -154,9 +154,10 @@ impl Segment {
         Ok(true)
     }
 
-    /// Seeks the record that directly follows `before` in the rest of the file, past damaged bytes.
-    /// Returns true if the file has the record. The search is for the record's number. Bytes count
-    /// as the record's head only if they also have the id of the predecessor and the right CRC.
+    /// Searches the rest of the file for the record that directly follows `before`, and skips
+    /// damaged bytes. Returns true if the file has the record. The search looks for the record's
+    /// number. Bytes count as the record's head only if they also have the id of the predecessor
+    /// and the right CRC.
     pub(super) fn seek(&mut self, before: Position) -> io::Result<bool> {
         let number = before.number.wrapping_add(1).to_le_bytes();
         let finder = memmem::Finder::new(&number);
@@ -175,7 +176,8 @@ impl Segment {
                     return Ok(true);
                 }
             }
-            // The next window repeats the last bytes, in which no whole head could begin.
+            // The last bytes of this window are too few for a whole head, so the next window
+            // repeats them.
             start += (left.min(READ) - (HEAD - 1)) as u64;
         }
         Ok(false)

@@ -56,7 +56,7 @@ impl ShardReader {
     /// after it.
     ///
     /// # Errors
-    /// If the folder is new, and as [`Folder::recover`](super::Folder::recover).
+    /// If the folder is new; and the errors of [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
         let reader = folder.reader()?;
         Ok(Self { _folder: Some(folder), ..reader })

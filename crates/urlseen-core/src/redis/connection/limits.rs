@@ -13,7 +13,7 @@ use crate::redis::error::LinkError;
 /// set.
 const BESIDE: usize = 64;
 
-/// Number of bytes of a transaction in addition to its items.
+/// Number of bytes that a transaction has in addition to its items.
 const FRAME: usize = 64 << 10;
 
 /// Maximum sizes of an item and a batch that are sent to Redis.
@@ -32,8 +32,8 @@ impl Limits {
     /// `proto-max-bulk-len`.
     pub const ASSUMED: Self = Self { word: 256 << 20, batch: 128 << 20, is_told: false };
 
-    /// Smallest possible [`Limits::word`]: Redis does not allow either of the two settings to be
-    /// below a mebibyte.
+    /// Smallest possible [`Limits::word`]: Redis does not allow `proto-max-bulk-len` or
+    /// `client-query-buffer-limit` to be below a mebibyte.
     pub const LEAST: usize = of(1 << 20, 1 << 20).word;
 
     /// Asks the server for its limits. Returns [`Limits::ASSUMED`] if the server does not report
@@ -51,7 +51,7 @@ const fn of(bulk: usize, buffer: usize) -> Limits {
     let half = (buffer / 2).saturating_sub(FRAME);
     let word = (if bulk < half { bulk } else { half }).saturating_sub(BESIDE);
     // The reject of an unreadable item is up to six times as long as the item, so a batch may fill
-    // an eighth.
+    // an eighth of the buffer.
     Limits { word, batch: buffer / 8, is_told: true }
 }
 

@@ -50,8 +50,8 @@ pub struct Link {
     scan: ReplyScan,
     /// Length of the longest recent reply.
     longest: usize,
-    /// Number of replies that are still missing for each waiting command. A transaction has several
-    /// replies.
+    /// For each waiting command, the number of replies that are still missing. A transaction has
+    /// several replies.
     waiting: VecDeque<usize>,
     /// First error among the replies to the oldest waiting command, except its last reply.
     error: Option<Reply>,
@@ -183,7 +183,8 @@ impl Link {
             return Poll::Ready(Err(error.into()));
         }
         loop {
-            // A server with much to send may read nothing until its replies are read, so do both.
+            // Until its replies are read, a server with much to send may stop reading. So write and
+            // read together.
             let _ = self.poll_write(context)?;
             let Some(replies) = self.waiting.front_mut() else {
                 // No reply is due, so only the end of the connection can arrive.
@@ -212,7 +213,7 @@ impl Link {
         }
     }
 
-    /// Writes pending bytes as far as the server accepts them.
+    /// Writes as many of the pending bytes as the server accepts.
     fn poll_write(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.written < self.out.len() {
             let stream = Pin::new(&mut *self.stream);
@@ -220,8 +221,8 @@ impl Link {
                 0 => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 some => self.written += some,
             }
-            // Do not wait until everything is written: that never happens while commands arrive
-            // faster than the server reads.
+            // Remove the written half now. While commands arrive faster than the server reads,
+            // there is always a part that is not written.
             if self.written >= self.out.len() / 2 {
                 self.out.drain(..self.written);
                 self.written = 0;
@@ -276,14 +277,14 @@ impl Reply {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
 
-    /// Converts a reply to `SSCAN` to a page. Returns `None` for any other reply.
+    /// Converts the reply of an `SSCAN` into a page. Returns `None` for any other reply.
     pub fn into_page(self) -> Option<Page> {
         let (cursor, members) = page::page(&self.bytes, self.places?)?;
         Some(Page { cursor, bytes: self.bytes, members })
     }
 
-    /// Converts a reply to `XRANGE` to entries, with the values of one field. Returns `None` for
-    /// any other reply.
+    /// Converts the reply of an `XRANGE` into entries, with the values of one field. Returns `None`
+    /// for any other reply.
     pub fn into_entries(self, field: &[u8]) -> Option<Entries> {
         page::entries(self.bytes, &self.places?, field)
     }
@@ -343,7 +344,7 @@ impl ConnectionLike for Link {
         })
     }
 
-    /// Returns a fixed number, because no code of urlseen asks for the number.
+    /// Returns a fixed number: no code of urlseen asks for the number of the database.
     fn get_db(&self) -> i64 {
         0
     }

@@ -82,8 +82,8 @@ struct ReplyLine<'a> {
 
 impl ReplyScan {
     /// Continues to read a reply. `bytes` are all bytes of the reply that have arrived, at least as
-    /// many as in the call before. Returns `None` until the reply is complete. The next call then
-    /// begins a new reply.
+    /// many as in the call before. Returns `None` until the reply is complete. The call after a
+    /// complete reply begins a new reply.
     pub(super) fn advance(&mut self, bytes: &[u8]) -> Result<Option<Frame>, ReplyError> {
         loop {
             // Nearly all content is short strings.

@@ -9,8 +9,8 @@ use super::{HeldKeys, HeldRecord, HeldRequest};
 use crate::redis::reject;
 use crate::redis::script::{COMMON, Call, Script};
 
-/// Maximum size of a reject that contains its item, in bytes. A larger item is stored after its
-/// reject.
+/// Maximum size of a reject that contains its item, in bytes. If the reject would be larger, the
+/// item is stored after it.
 const MOST: usize = 1 << 20;
 
 /// Script calls and commands for the held requests of one crawl.

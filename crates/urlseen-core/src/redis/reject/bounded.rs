@@ -6,9 +6,9 @@ use std::io;
 /// lower.
 pub(crate) const SMALL: usize = 1 << 20;
 
-/// Returns the maximum size, in bytes, of text that urlseen makes of an item of `len` bytes. Such
-/// text is the reject of the item, or the item in another form. The limit is needed because an
-/// escape turns one byte into six, and a pickle can repeat values.
+/// Returns the maximum size, in bytes, of a text that urlseen derives from an item with `len`
+/// bytes. Such a text is the reject of the item, or the item in another form. The limit is needed
+/// because an escape turns one byte into six, and a pickle can repeat values.
 pub fn most_made(len: usize) -> usize {
     len.saturating_mul(2).max(SMALL)
 }
@@ -30,7 +30,7 @@ impl Bounded {
         Self { bytes: Vec::new(), most }
     }
 
-    /// Reserves memory for `bytes` bytes, as far as the bound allows.
+    /// Reserves memory for `bytes` bytes, or for the maximum length if that is less.
     #[must_use]
     pub fn with_room(mut self, bytes: usize) -> Self {
         self.bytes.reserve(bytes.min(self.most));

@@ -25,9 +25,9 @@ pub trait Sink: Send {
     fn plain(&self) -> Option<&dyn PlainSink>;
 
     /// Returns the Lua functions for scripts that push items themselves. `sink_push_refusal(sink)`
-    /// returns a refusal unless the script may push. `sink_push(sink, items, from, to)` pushes some
-    /// of `items`, each in the form of [`Sink::argument`]. `sink_length(sink)` returns the number
-    /// of items in the sink.
+    /// returns an error reply if the user must not push to the sink. `sink_push(sink, items, from,
+    /// to)` pushes `items[from]` to `items[to]`, each in the form of [`Sink::argument`].
+    /// `sink_length(sink)` returns the number of items in the sink.
     fn lua_push(&self) -> String;
 
     /// Returns the script argument that contains an item and its score, for a script with
@@ -45,10 +45,10 @@ pub trait Sink: Send {
 }
 
 /// Sink to which a plain command pushes. A script after the command can undo the push. A push from
-/// within a script costs Redis several times as much.
+/// within a script would cost Redis several times as much as the command.
 pub trait PlainSink {
     /// Returns the Lua functions for the script after [`PlainSink::push`]. `sink_refusal(sink,
-    /// last)` returns a refusal unless `last` is the item that was pushed last.
+    /// last)` returns an error reply if `last` is not the item that was pushed last.
     /// `sink_take_back(sink, count)` undoes the push of `count` items. `sink_length(sink)` returns
     /// the number of items in the sink.
     fn lua(&self) -> String;

@@ -1,11 +1,12 @@
-//! Archive: files next to the log with every fingerprint that the filter let through.
+//! Archive: files that have every fingerprint that the filter let through. They are next to the
+//! log.
 //!
 //! A file of the log holds the fingerprints of its records. The daemon removes the file when
 //! snapshots cover its records. With an archive, the daemon first writes the fingerprints of the
 //! file to a [part](part::Part). So the archive costs no write before a commit, and records that a
-//! recovery cuts off never get into it. A part replaces its file of the log under the same number.
-//! If the process is killed before it removes the file of the log, the folder has the file and the
-//! part. Then only the file of the log counts. The newest fingerprints are only in the log.
+//! recovery cuts off never get into the archive. A part replaces its file of the log under the same
+//! number. If the process is killed before it removes the file of the log, the folder has the file
+//! and the part. Then only the file of the log counts. The newest fingerprints are only in the log.
 //!
 //! The empty file `archive` marks a folder with an archive. A folder without that file loses the
 //! fingerprints of pruned files. The loss later shows as a gap: a part or a file of the log does
@@ -31,13 +32,13 @@ pub(super) const NAME: &str = "archive";
 
 const PREFIX: &str = "archive-";
 
-/// Returns the name of the part for the file of the log after record `follows`.
+/// Returns the name of the part that begins after record `follows`.
 fn name(follows: u64) -> String {
     format!("{PREFIX}{:020}", follows.wrapping_add(1))
 }
 
-/// Returns the number that the first record of the part `name` follows. Returns `None` for other
-/// names.
+/// Returns the number of the last record before the part called `name`. Returns `None` if no part
+/// can have this name.
 pub(super) fn follows(name: &str) -> Option<u64> {
     let first: u64 = name.strip_prefix(PREFIX)?.parse().ok()?;
     let follows = first.checked_sub(1)?;

@@ -112,8 +112,8 @@ impl Part {
         Ok(())
     }
 
-    /// Reads the head of the run at `offset`, and the length of its body, if the whole body is in
-    /// the file.
+    /// Reads the head of the run at `offset`. Returns it with the length of the body. Returns
+    /// `None` if the head is damaged, or the file does not have the whole body.
     fn run(&self, offset: u64) -> io::Result<Option<(Run, usize)>> {
         let Some(left) = (self.end - offset).checked_sub(RUN as u64) else { return Ok(None) };
         let mut head = [0; RUN];
@@ -154,7 +154,7 @@ pub(super) struct PartWriter {
 }
 
 impl PartWriter {
-    /// Begins the file `name`, whose first record follows `follows`.
+    /// Begins the file `name` for the records after `follows`.
     pub(super) fn begin(begun: &Begun, name: &str, follows: Position) -> io::Result<Self> {
         let file = begun.dir.create(name)?;
         file.append(&file_header(MAGIC, FORMAT, begun.header.filter(), follows))?;

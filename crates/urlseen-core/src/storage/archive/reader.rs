@@ -50,8 +50,8 @@ impl AtRest {
 }
 
 impl Archive<'_> {
-    /// Returns the position after which archive and log are complete. `None` if they have all
-    /// fingerprints of the filter.
+    /// Returns the position after which archive and log are complete. Returns `None` if nothing is
+    /// missing: they have all fingerprints of the filter.
     pub fn lacks_before(&self) -> Option<Position> {
         self.lacks_before
     }
@@ -85,7 +85,7 @@ impl Archive<'_> {
 }
 
 /// Calls `visit` with each change up to `target`, in order. Returns the position after which
-/// archive and log are complete, and the damage of parts.
+/// archive and log are complete, and the damaged places of the parts.
 fn read(
     begun: &Begun,
     target: Target,

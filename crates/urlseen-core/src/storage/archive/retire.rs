@@ -25,7 +25,7 @@ pub(in crate::storage) fn retire(
     let dir = &begun.dir;
     for log in logs {
         let part = if is_archived { write(begun, log, start)? } else { None };
-        // A recovery in the meantime may have used the number again.
+        // In the meantime, a recovery may have made a new file with the same name. Then this fails.
         let _turn = tenure.still()?;
         if let Some(part) = part {
             dir.replace(&part)?;
@@ -46,7 +46,8 @@ fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option
     }
     let name = super::name(follows.number);
     let mut part = PartWriter::begin(begun, &aside(&name), follows)?;
-    // After damage the part ends: the next file does not follow it, which shows as a gap.
+    // The part ends before the first damaged byte. The next file then does not follow the part, so
+    // a gap shows.
     while let Some(Some(entry)) = sound(segment.next())? {
         let change = entry.head.kind.change();
         entry.fingerprints().iter().try_for_each(|it| part.push(change, it))?;

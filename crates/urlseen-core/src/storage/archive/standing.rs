@@ -1,4 +1,4 @@
-//! The extent of an archive, from the ends of its files.
+//! Size and completeness of an archive, read from the headers and trailers of its files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -12,7 +12,7 @@ use super::super::snapshot::Snapshots;
 use super::part::Part;
 use crate::storage::head::Position;
 
-/// Extent of a folder's archive, and the gaps of archive and log.
+/// Size of a folder's archive, and completeness of archive and log together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Standing {
     /// True if files pruned from the log go to the archive.
@@ -21,10 +21,10 @@ pub struct Standing {
     pub parts: u64,
     /// Bytes of all these parts.
     pub bytes: u64,
-    /// Number of fingerprints in the parts that the filter let through.
+    /// Number of fingerprints in the parts: those that the filter let through.
     pub fingerprints: u64,
-    /// Position after which archive and log are complete; `None` if they have all fingerprints of
-    /// the filter.
+    /// Position after which archive and log are complete; `None` if nothing is missing: they have
+    /// all fingerprints of the filter.
     pub lacks_before: Option<Position>,
 }
 
@@ -33,7 +33,7 @@ pub struct Standing {
 pub(super) struct Chain {
     /// End of the file before.
     pub(super) end: Option<Position>,
-    /// Position after which all files follow each other; `None` if all files do.
+    /// Position after which the chain has no gap; `None` if the whole chain has no gap.
     pub(super) lacks_before: Option<Position>,
 }
 
@@ -60,7 +60,7 @@ pub(in crate::storage) fn start(begun: &Begun) -> io::Result<Option<Position>> {
     }
 }
 
-/// Reads the ends of an archive's files, but no fingerprints.
+/// Reads the headers and trailers of an archive's files, but no fingerprints.
 pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
     let files = begun.dir.list()?;
     let parts = files.iter().filter_map(|file| Some((super::follows(&file.name)?, file.len)));
@@ -78,7 +78,8 @@ pub(in crate::storage) fn standing(begun: &Begun) -> io::Result<Standing> {
         }
         if segments.files.contains_key(&number) {
             let Some(log) = sound_if_there(segments.open(number))? else { continue };
-            // Records are not read: a file of the log counts as leading to the next one.
+            // The records are not read, so each file of the log is assumed to lead to the next
+            // file.
             if is_after_log {
                 chain.end = Some(log.follows);
             }

@@ -1,4 +1,4 @@
-//! Sizes of the storage folder of a filter in use, without reading its files.
+//! Sizes of a storage folder in use, computed without reading its files.
 
 use std::path::PathBuf;
 use std::time::SystemTime;
@@ -8,7 +8,7 @@ use crate::filter::choice::Fsync;
 use crate::storage::journal::Journal;
 use crate::storage::{archive, segment, snapshot};
 
-/// Sizes and settings of the storage folder of a filter in use.
+/// Sizes and settings of a storage folder in use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Footprint {
     /// Path of the storage folder.

@@ -1,4 +1,4 @@
-//! Storage of a filter at work: its folder, the open log, and its snapshots.
+//! Storage of a filter in use: its folder, the open log, and its snapshots.
 //!
 //! The daemon and the library use this module for their filters. The caller writes the records to
 //! the log. All calls block.
@@ -40,8 +40,8 @@ const LOGGED: u64 = 21;
 pub struct StoragePolicy {
     /// Setting for the syncs of the log.
     pub fsync: Fsync,
-    /// Number of bytes that the log grows before a snapshot is taken. An eighth of the filter's
-    /// size if that is more.
+    /// Number of bytes by which the log grows before a snapshot is taken. If an eighth of the
+    /// filter's size is more, the log grows by that eighth.
     pub snapshot_bytes: u64,
     /// Maximum size of all files together, in bytes. It limits the older states that are kept.
     pub horizon_bytes: u64,
@@ -77,7 +77,7 @@ pub struct FilterStorage<F> {
     not_before: Option<Instant>,
     /// Growing pauses between failed attempts since the last finished snapshot.
     waits: Waits,
-    /// Extent of the archive when the log was opened.
+    /// Size and completeness of the archive when the log was opened.
     archive: Standing,
 }
 
@@ -122,7 +122,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// [`Folder::recover`].
     ///
     /// # Errors
-    /// As [`Folder::recover`].
+    /// The errors of [`Folder::recover`].
     pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
         self.snapshotting = None;
         self.drop_journal();
@@ -193,8 +193,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
 
-    /// Ends the log with `head` as the last batch, or with its present last batch, and syncs the
-    /// log.
+    /// Drops the batches after `head`, syncs the log and closes it. Without a `head`, drops no
+    /// batch.
     ///
     /// # Errors
     /// The disk fails.
@@ -225,8 +225,8 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Without a horizon, the folder reaches back as far as it does now.
     ///
     /// # Errors
-    /// The disk fails: the next snapshot is due after the log has grown by the same amount. If file
-    /// descriptors are lacking, it is due again soon.
+    /// The disk fails. The next snapshot is then due after the log has grown as much as before a
+    /// usual snapshot. If file descriptors are lacking, the next snapshot is due soon.
     pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let begun = self.start_snapshot(horizon);
         self.put_off(begun.as_ref().err());
@@ -244,7 +244,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(())
     }
 
-    /// Returns the result of the current snapshot after its end.
+    /// Returns the result of a snapshot that has ended since the last call.
     pub fn finished_snapshot(&mut self) -> Option<io::Result<Finished>> {
         let finished = self.snapshotting.take_if(|snapshotting| snapshotting.is_finished())?;
         self.finish(finished)
@@ -280,8 +280,9 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.begin_snapshot(self.horizon()).err()
     }
 
-    /// Returns the moment that the folder must reach back to if no Redis names one. A folder with
-    /// committed batches reaches back as far as it does now.
+    /// Returns the moment to which the folder must be able to go back, for a crawl whose Redis
+    /// names none. Returns `None` if the folder has committed batches: the oldest snapshot then
+    /// stays.
     pub fn horizon(&self) -> Option<Moment> {
         let is_of = |journal: &Journal| journal.position().head != Head::START;
         let has_batches = self.journal.as_ref().is_some_and(is_of);

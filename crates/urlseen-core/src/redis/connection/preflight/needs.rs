@@ -112,8 +112,8 @@ impl CommandNeed {
 
 /// Keys and commands that a crawl needs in Redis. Each part of urlseen adds its own.
 ///
-/// Commands inside scripts must be added, too. Without a check before, Redis refuses such a command
-/// only when the script runs.
+/// Commands inside scripts must be added, too. Otherwise, Redis refuses such a command only when
+/// the script runs.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Needs {
     pub(super) keys: Vec<KeyNeed>,
