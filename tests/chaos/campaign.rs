@@ -112,8 +112,8 @@ impl Campaign {
         Ok(unseen.is_empty())
     }
 
-    /// Returns true if the oracle detects the fault in a round. Checks that the sound program
-    /// passes the same round.
+    /// Returns true if the oracle detects the fault in one of several rounds. Checks that the sound
+    /// program passes the same rounds.
     fn sees(&self, broken: Broken, program: &Path) -> Result<bool> {
         for round in 0..ROUNDS {
             let plan = broken.plan(self.seed.wrapping_add(round));

@@ -242,7 +242,8 @@ impl Runner {
     }
 }
 
-/// Returns the path of the log with the outputs of all daemons of the round in `folder`.
+/// Returns the path of the daemons' log for the round in `folder`. The log has the outputs of all
+/// daemons.
 pub(crate) fn log_in(folder: &Path) -> PathBuf {
     folder.join("daemon.log")
 }

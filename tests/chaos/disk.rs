@@ -1,7 +1,7 @@
 //! Disk that can become full: a small file system in memory, if this program has permission to
 //! mount one.
 //!
-//! Root may mount a file system. Other users may mount one if the kernel permits them a user
+//! Root can mount a file system. Other users can mount one if the kernel permits them a user
 //! namespace. The mounts are in this program's own mount namespace, so they disappear with the
 //! program.
 

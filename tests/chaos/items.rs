@@ -48,7 +48,7 @@ pub(crate) struct Items {
 /// repeats are near ones.
 const NEAR: u64 = 500;
 
-/// Number of nearby positions that are searched for a key that Redis may have lost.
+/// Number of nearby positions that are searched for a key that Redis has perhaps lost.
 const MOVED: u64 = 300;
 
 /// Number of low bits of a key. They encode the position of the first item with this key. The bits

@@ -285,8 +285,8 @@ fn draw_weather(random: &mut Rng) -> Weather {
 
 fn draw_network(random: &mut Rng, kind: Kind) -> Option<Fault> {
     let direction = [Direction::ToServer, Direction::ToClient][random.usize(0..2)];
-    // The order of magnitude of the number of bytes is drawn evenly. So faults strike within a
-    // command, within a batch, and after several batches.
+    // Small and large numbers of bytes are equally probable, on a logarithmic scale. So faults
+    // strike within a command, within a batch, and after several batches.
     let magnitude = random.u32(1..18);
     let bytes = random.u64(0..1 << magnitude);
     let (direction, act) = match kind {

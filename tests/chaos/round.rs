@@ -34,8 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Maximum number of unexpected stops of a daemon before the round ends.
 const STOPS_MAX: usize = 5;
 
-/// Number of items that are fed after the last fault. A rollback may have left Redis empty, and
-/// without items the oracle finds no error.
+/// Number of items that are fed after the last fault. A rollback can leave Redis empty, and without
+/// items the oracle finds no error.
 const LAST: u64 = 1_000;
 
 /// Exit status of a run that failed because of a server or a file.

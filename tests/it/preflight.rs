@@ -14,7 +14,7 @@ use urlseen_core::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
-/// Password in all these tests. No message may contain it.
+/// Password in all these tests. Messages must not contain it.
 pub(crate) const PASSWORD: &str = "hunter2";
 
 /// Redis server of one test, on a Unix socket. It ends with the test.

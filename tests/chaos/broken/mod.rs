@@ -31,7 +31,7 @@ pub(crate) enum Broken {
     CursorBeforePush,
 }
 
-/// Maximum number of rounds that a broken build may pass before one round shows its fault.
+/// Maximum number of rounds for a broken build. One of them must show its fault.
 pub(crate) const ROUNDS: u64 = 5;
 
 /// Number of faults in a round.

@@ -1,5 +1,5 @@
-//! Scenario in which Redis comes back with data that is older than all data that the folder may
-//! keep.
+//! Scenario in which Redis comes back with data that is older than all data that the folder is
+//! permitted to keep.
 
 use anyhow::Result;
 
@@ -7,8 +7,8 @@ use crate::daemon::SOURCE;
 use crate::process::{SOON, wait_for};
 use crate::round::{Outcome, Round};
 
-/// Number of items after the copy of Redis's data. Their fingerprints take more space than the
-/// folder may use.
+/// Number of items that are fed after the copy of Redis's data. Their fingerprints need more space
+/// than the folder is permitted to use.
 const ITEMS: u64 = 200_000;
 /// Number of items that are fed at once, so that the daemon takes snapshots in between.
 const PART: u64 = 10_000;

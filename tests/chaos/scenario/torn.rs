@@ -11,8 +11,8 @@ const BATCHES: u64 = 6;
 
 impl Round {
     /// Checks two cases. If Redis does not have the batch of this record, the daemon must continue
-    /// correctly with any cut. If Redis has this batch, the daemon must report that it lacks the
-    /// batch, except if the record is complete.
+    /// correctly with any cut. If Redis has this batch and the record is incomplete, the daemon
+    /// must report that the folder lacks the batch.
     pub(super) fn torn(&mut self) -> Result<()> {
         self.commit(BATCHES)?;
         let folder = self.runner.state();

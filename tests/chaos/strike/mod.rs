@@ -86,7 +86,7 @@ impl Round {
     }
 
     /// In one of four cases, kills the daemon soon after Redis has come back with older data. So
-    /// the kill may come while the filter follows Redis.
+    /// some of these kills come while the filter follows Redis.
     fn kill_while_it_goes_back(&mut self, step: &Step) -> Result<()> {
         if !step.draw.is_multiple_of(4) {
             return Ok(());

@@ -65,7 +65,8 @@ fn a_body_must_be_declared_as_json() {
         assert_eq!(answer.status, 415, "{header}: {answer:?}");
         assert!(answer.body.contains("Content-Type: application/json"), "{answer:?}");
     }
-    // Before a browser sends such a body for a page of another site, it sends this request.
+    // A page of another site cannot make a browser send a JSON body at once. The browser first
+    // sends this request.
     let preflight = endpoint.request("OPTIONS /check HTTP/1.1\r\nHost: x\r\n\r\n");
     assert_eq!(preflight.status, 405);
     assert!(!preflight.head.contains("access-control"), "{preflight:?}");

@@ -70,7 +70,7 @@ fn a_request_with_no_host_or_two_hosts_is_refused() {
     let twice = "GET /status HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\n\r\n";
     assert_eq!(code(twice), 400);
     assert_eq!(code("GET /status HTTP/1.0\r\nHost: evil.example\r\n\r\n"), 421);
-    // Some load balancers send such a probe. No browser does.
+    // Some load balancers send a probe without a `Host` header. No browser sends one.
     assert_eq!(code("GET /healthz HTTP/1.0\r\n\r\n"), 200);
 }
 

@@ -77,7 +77,7 @@ fn files_that_do_not_fit_are_problems_of_the_configuration() {
     let server = server("");
     let folder = server.folder();
     let key = fs::read_to_string(folder.join("ann.key")).unwrap();
-    // Each of these files has a part of the key, and no message may show it.
+    // Each of these files has a part of the private key. Messages must not show this part.
     let secret = key.lines().nth(1).unwrap();
     fs::write(folder.join("cut.key"), &key[..key.len() / 2]).unwrap();
     fs::write(folder.join("invalid.key"), key.replace(secret, &format!("{secret}~"))).unwrap();

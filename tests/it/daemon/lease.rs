@@ -251,7 +251,7 @@ fn a_daemon_with_a_foreign_folder_does_not_stand_by() {
             assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
         }
     }
-    // With `emit-again`, a daemon may stand by with any folder, because it would start with an
+    // With `emit-again`, a daemon can stand by with any folder, because it would start with an
     // empty filter.
     let mut empty = elsewhere("storage.on_rollback=emit-again");
     empty.wait_for_line("standing by: waiting for the lease", SOON);

@@ -199,8 +199,8 @@ fn an_item_that_breaks_connections_is_found_and_set_aside() {
 /// Number of connections that the commit of an item may break before the item is set aside.
 const CUTS: usize = 6;
 
-/// The last connection breaks after the commit. The head in Redis shows this commit, so no item may
-/// be tested again or set aside.
+/// The last connection breaks after the commit. The head in Redis shows this commit, so the daemon
+/// must not test an item again, or set one aside.
 #[test]
 fn a_commit_before_a_broken_connection_is_not_repeated() {
     each_pair(|crawl, from_left| {
@@ -260,8 +260,8 @@ fn oversize_items_count_as_rejects_and_are_dropped_last() {
 }
 
 /// Starts a proxy for the server at `upstream`. The proxy closes the first `cuts` connections that
-/// send more than half a mebibyte. It closes the last one after the server's answer, the others
-/// before.
+/// send more than half a mebibyte. It closes the last of them after a commit, and each earlier one
+/// before the server gets the whole command.
 fn cutting_proxy(upstream: &Path, cuts: usize) -> (PathBuf, Arc<AtomicUsize>) {
     let socket = upstream.with_file_name("proxy");
     let _ = fs::remove_file(&socket);

@@ -103,7 +103,7 @@ fn a_running_daemon_follows_a_redis_that_went_back() {
 }
 
 /// Point 5 of ARCHITECTURE.md: Redis goes back to the start of the daemon's run, or to before it.
-/// The run may have committed batches or not.
+/// The test covers runs with and without committed batches.
 #[test]
 fn a_daemon_follows_a_redis_that_went_back_to_before_its_start() {
     for (before, since) in [(0, 0), (0, 500), (500, 0), (500, 500)] {

@@ -155,7 +155,7 @@ fn a_stream_with_consumer_groups_is_not_trimmed() {
     let _: usize = ask(&mut connection, &["DEL", SINK]);
     assert_refused(&daemon.output(SOON), &[SOURCE, "consumer groups"]);
     assert_eq!((ids(&crawl), crawl.len(SINK)), (before, 0));
-    // The daemon may still delete the entries of its own batches.
+    // The daemon is still permitted to delete the entries of its own batches.
     let crawl = crawl.set("source.after_commit=delete").set("sink.max_len=0");
     assert_eq!(crawl.drain().counts(), (10, [10, 0, 0, 0]));
 }

@@ -199,7 +199,7 @@ fn redisbloom_grows_and_errs_like_the_module() {
     let lane = replayed.kind("redisbloom");
     assert_eq!((number(&lane["unseen"]), number(&lane["wrong"])), (new, urls.len() - new));
     assert_eq!((number(&lane["filter_bytes"]) as u64), model.bytes());
-    // A full filter that may not grow ends the replay, as it ends the daemon.
+    // A full filter that cannot grow ends the replay, as it ends the daemon.
     let replayed = replay("filter.expansion=0");
     let lane = replayed.kind("redisbloom");
     assert!(lane["stopped"].as_str().unwrap().contains("200"), "{lane}");

@@ -121,7 +121,7 @@ fn a_client_that_sends_no_whole_command_is_disconnected() {
     halting.send("\r\n\r\n*2\r\n$4\r\nEC");
     closed(silent);
     closed(halting);
-    // A client that has sent a command may be silent for a longer time.
+    // A client that has sent a command is permitted to be silent for a longer time.
     known.send("PING\r\n");
     assert_eq!(known.receive("+PONG\r\n"), "+PONG\r\n");
     wait_until(SOON, "place", || {
