@@ -7,7 +7,7 @@ use super::number::{CountError, parse_count};
 
 /// Number of keys up to which a filter keeps its error rate: 1 to [`Capacity::MAX`].
 ///
-/// Text for a capacity may be written as `100000000`, `100_000_000`, `1e8`, `2.5e9` or `100M`. The
+/// As text, a capacity can be written as `100000000`, `100_000_000`, `1e8`, `2.5e9` or `100M`. The
 /// suffixes `k`, `M`, `G` and `T` are powers of a thousand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Capacity(NonZeroU64);

@@ -1,4 +1,4 @@
-//! Choices: settings that take one of a few words, and those words.
+//! Choices: settings whose value is one word of a short list.
 
 use crate::fingerprint::Algorithm;
 
@@ -185,8 +185,9 @@ choices! {
         DropOldest = "drop-oldest",
     } later []
 
-    /// Time at which the storage folder's log is synced to the disk. The daemon always writes the
-    /// log before the commit, so the choice matters only if the whole machine crashes.
+    /// Rule for the sync of the storage folder's log to the disk. The daemon always writes the log
+    /// to the operating system before it commits a batch. So the choice matters only if the whole
+    /// machine crashes.
     Fsync {
         /// Before each commit of a batch.
         Always = "always",
@@ -196,8 +197,9 @@ choices! {
         Never = "never",
     } later []
 
-    /// Action if the filter cannot be recovered to the last commit that Redis knows (its head).
-    /// Redis has an older state than the storage folder can restore, or the folder lacks batches.
+    /// Action if the filter cannot be recovered to its head, the last commit that Redis knows.
+    /// Either Redis went back to a state that is too old for the storage folder to restore, or the
+    /// folder lacks batches.
     Rollback {
         /// The daemon ends with an error.
         Stop = "stop",

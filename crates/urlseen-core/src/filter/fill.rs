@@ -22,8 +22,8 @@ pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capaci
 /// Mark that a filter has crossed now, and the numbers of its warning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// Shard that has crossed the mark while the others are less full, because leading bytes are
-    /// not evenly spread. `None` if the filter as a whole has crossed the mark.
+    /// The fullest shard, if it has crossed the mark and the filter as a whole has not. Then
+    /// leading bytes are not evenly spread. `None` if the filter as a whole has crossed the mark.
     pub(crate) shard: Option<ShardId>,
     /// Current percentage of the keys that the filter or the shard is made for.
     pub(crate) percent: u64,
@@ -53,16 +53,16 @@ impl std::fmt::Display for Crossing {
     }
 }
 
-/// Observer of a filter's fill, which gives each warning once. A mark is a percentage of the
-/// capacity, such as 80 or 100.
+/// Observer of a filter's fill. It gives each warning once. A mark is a percentage of the capacity,
+/// such as 80 or 100.
 ///
-/// The whole filter crosses a mark with its number of keys. A shard crosses a mark if it has more
-/// keys than that percentage of 1/256 of the capacity, and more than chance explains. With evenly
-/// spread keys, a shard whose mean is m keys has m + t or more keys with a chance of at most
-/// exp(−t² / 2(m + t/3)), by Bernstein's inequality. Counts only grow, so frequent observations do
-/// not increase the chance. The chosen t makes the chance 1e-12 for each shard. In a small filter,
-/// large differences between the shards are normal. In a large filter, ten percent more than the
-/// mean is worth a warning.
+/// The whole filter crosses a mark if its total number of keys is that percentage of the capacity
+/// or more. A shard crosses a mark if it has more keys than that percentage of 1/256 of the
+/// capacity, and more than chance explains. With evenly spread keys, a shard whose mean is m keys
+/// has m + t or more keys with a chance of at most exp(−t² / 2(m + t/3)), by Bernstein's
+/// inequality. Counts only grow, so frequent observations do not increase the chance. The chosen t
+/// makes the chance 1e-12 for each shard. In a small filter, large differences between the shards
+/// are normal. In a large filter, ten percent more than the mean is worth a warning.
 #[derive(Debug, Clone)]
 pub struct FillWatch {
     capacity: u64,
@@ -191,8 +191,8 @@ mod tests {
         assert_eq!(observe(&mut fill, &keys).unwrap().percent, 500);
     }
 
-    /// Sets evenly spread keys, for several capacities. No shard causes a warning before the whole
-    /// filter does.
+    /// Observes evenly spread keys, for several capacities. No shard causes a warning before the
+    /// whole filter does.
     #[test]
     fn evenly_spread_keys_cause_no_warning_about_a_single_shard() {
         for capacity in [1, 10, 256, 2560, 25_600, 256_000] {

@@ -74,9 +74,9 @@ mod tests {
         }
     }
 
-    /// Compares with geometries of the same number of blocks if the limit of 1.16 holds, and
-    /// otherwise with all geometries. With very few or very many bits, no number of blocks comes
-    /// close to a plain Bloom filter.
+    /// Compares the chosen geometry with other geometries of the same number of blocks. With very
+    /// few or very many bits, no number of blocks keeps the limit of 1.16. Then the test compares
+    /// with the geometries of all numbers of blocks.
     #[test]
     fn no_other_geometry_has_a_lower_error_rate() {
         for (bytes, keys, of_any) in [

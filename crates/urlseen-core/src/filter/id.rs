@@ -19,7 +19,7 @@ impl RandomId {
         u64::from_str_radix(text, 16).ok().filter(|_| text.len() == 16).map(Self)
     }
 
-    /// Restores an id from the number of [`RandomId::get`].
+    /// Restores an id from the number that [`RandomId::get`] returned.
     pub const fn new(id: u64) -> Self {
         Self(id)
     }

@@ -27,7 +27,8 @@ impl Avx512 {
     /// Does the work with this kernel.
     #[allow(unsafe_code)]
     pub(super) fn run(self, blocks: Blocks, work: impl Work) {
-        // SAFETY: `run` only needs its instructions, and `self` proves that they are there.
+        // SAFETY: `run` only requires the instructions that it is compiled for, and `self` proves
+        // that the processor has them.
         unsafe { run(blocks, work, self) }
     }
 }

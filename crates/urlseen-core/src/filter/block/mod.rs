@@ -107,7 +107,8 @@ mod tests {
         native.draw(native.key_hash(&Fingerprint::Raw20(key)), 0)
     }
 
-    /// Tests a draw in two blocks, and sets it in the second.
+    /// Tests whether both blocks have the bits of a draw, and then sets these bits in the second
+    /// block.
     struct Look<'a> {
         blocks: [Block; 2],
         draw: Draw,

@@ -113,7 +113,8 @@ impl BitStrings for BlockCluster {
     }
 }
 
-/// Returns the number of a text's first hex digits. A text of fewer characters is one number.
+/// Reads the first `digits` characters of a text as one hexadecimal number. A shorter text is read
+/// whole.
 fn leading_number(text: &[u8], digits: u8) -> Result<u32, PlacementError> {
     if text.is_empty() {
         return Err(PlacementError::Empty);

@@ -1,7 +1,7 @@
 //! Exact kind: a set of key hashes in the memory of this process.
 //!
-//! A key hash has 128 bits. An unseen fingerprint counts as seen only if its hash equals another
-//! one: with a chance of 2^-128 for each fingerprint in the filter.
+//! A key hash has 128 bits. An unseen fingerprint counts as seen only if it has the same hash as a
+//! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter.
 
 use super::{IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, seed_field};
 use crate::filter::choice::FilterPlace;

@@ -43,8 +43,8 @@ pub(crate) const SEEDS: [u32; 100] = [
 #[derive(Debug, Clone, PartialEq)]
 pub struct Imooc {
     m: u64,
-    /// Number of hashes of the formula. Below an error rate of about 1e-19, the class has fewer
-    /// than k seeds.
+    /// Number of hashes by the formula. Below an error rate of about 1e-19, the formula asks for
+    /// more hashes than the class has seeds.
     pub(super) k: u64,
     blocks: u32,
 }
@@ -71,7 +71,7 @@ impl Imooc {
         Ok(Self { m: whole(bits), k: whole(hashes), blocks })
     }
 
-    /// Returns m of the formula, a number of bits. It only determines the number of blocks.
+    /// Returns m of the formula. This number of bits only determines the number of blocks.
     pub fn m(&self) -> u64 {
         self.m
     }

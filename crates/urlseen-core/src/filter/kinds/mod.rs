@@ -103,8 +103,8 @@ struct Registered {
     grows: bool,
     /// True if a filter never reports an unseen fingerprint as seen.
     is_exact: bool,
-    /// Names of two rules: from keys to bit positions, and from keys to shards. A name is empty if
-    /// only one such rule is possible.
+    /// Names of two rules: the rule from keys to bit positions, and the rule from keys to shards. A
+    /// name is empty if only one such rule is possible.
     rules: [&'static str; 2],
     /// Number of shards of a filter in memory.
     shards: usize,
@@ -158,8 +158,8 @@ impl Kind {
         self.0.keys
     }
 
-    /// Returns the project's default of a configuration key, if the configuration's default is
-    /// another one.
+    /// Returns the default that the kind's project has for a configuration key, if urlseen's own
+    /// default differs.
     pub fn usual(self, name: &str) -> Option<&'static str> {
         self.0.usual.iter().find(|(known, _)| *known == name).map(|&(_, value)| value)
     }
@@ -173,7 +173,7 @@ impl Kind {
     /// configuration.
     ///
     /// # Errors
-    /// A part is missing or invalid, or no filter can have these parameters.
+    /// A parameter is missing or invalid, or no filter can have these parameters.
     pub fn read(
         self,
         value: &dyn Fn(&'static str) -> Option<String>,
@@ -228,12 +228,12 @@ struct Values<'a> {
 }
 
 impl Values<'_> {
-    /// Reads a required part of the parameters.
+    /// Reads one required parameter.
     fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
         super::spec::part(&self.value, name)
     }
 
-    /// Reads an optional part of the parameters.
+    /// Reads one optional parameter.
     fn open<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, SpecError> {
         (self.value)(name).map(|_| self.part(name)).transpose()
     }
@@ -270,7 +270,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     fn kind(&self) -> Kind;
 
     /// Returns the parameters under their names in the configuration, for [`Kind::read`]. A
-    /// parameter that is still open is left out.
+    /// parameter without a value yet is left out.
     fn fields(&self) -> Vec<(&'static str, String)>;
 
     /// Returns the parameters that a storage folder records: the fields, and numbers derived from
@@ -330,7 +330,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     }
 
     /// Returns the hasher from fingerprints to the key hashes of a filter in memory. A seed that is
-    /// still open counts as 0.
+    /// not set yet counts as 0.
     fn hasher(&self) -> KeyHasher {
         KeyHasher::of_seed(self.seed().unwrap_or(Seed::new(0)))
     }
@@ -343,8 +343,8 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         Ok(())
     }
 
-    /// Builds the empty shards of a filter in memory that `owner`, one of `owners`, has. A seed
-    /// that is still open counts as 0.
+    /// Builds the empty shards of an in-memory filter that belong to `owner`, the index of one of
+    /// `owners` owners. A seed that is not set yet counts as 0.
     ///
     /// # Errors
     /// The process has too little memory, or the kind exists only in Redis.
@@ -352,7 +352,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         Err(BuildError::InRedis(self.kind()))
     }
 
-    /// Returns the filter in Redis. A seed that is still open counts as 0.
+    /// Returns the filter in Redis. A seed that is not set yet counts as 0.
     ///
     /// # Errors
     /// The kind does not exist in Redis, or no filter can have this size.

@@ -40,7 +40,7 @@ struct NativeParameters {
     sizing: Sizing,
 }
 
-/// Names of the geometry in the header of a storage folder.
+/// Names of the fields that record the geometry in the header of a storage folder.
 const BLOCKS: &str = "filter.blocks";
 const BITS_PER_BLOCK: &str = "filter.bits_per_block";
 const BLOCKS_PER_PART: &str = "filter.blocks_per_part";
@@ -66,7 +66,7 @@ fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
 }
 
 impl Parameters {
-    /// Makes parameters of a native filter of that size.
+    /// Makes the parameters of a native filter with this sizing.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
         Self::new(NativeParameters { seed, sizing: *sizing })
     }
@@ -175,8 +175,8 @@ impl RedisKind for Native {
     fn positions(&self, fingerprint: &Fingerprint) -> Result<Vec<BitPosition>, PlacementError> {
         let key_hash = self.key_hash(fingerprint);
         let string = key_hash.shard().number();
-        // Redis counts from the highest bit of a byte on, a block from the lowest. A string has at
-        // most 2^32 bits.
+        // Redis numbers the bits of a byte from the highest bit, and a block numbers them from the
+        // lowest. A string has at most 2^32 bits.
         #[allow(clippy::cast_possible_truncation)]
         let place = |bit| BitPosition { string, bit: (bit ^ 7) as u32 };
         Ok(Native::positions(self, key_hash).map(place).collect())

@@ -27,8 +27,8 @@ impl Parameters {
         self.kind().0.is_exact
     }
 
-    /// Returns the names of two rules: from keys to bit positions, and from keys to shards. A name
-    /// is empty if only one such rule is possible.
+    /// Returns the names of two rules: the rule from keys to bit positions, and the rule from keys
+    /// to shards. A name is empty if only one such rule is possible.
     pub fn rules(&self) -> [&'static str; 2] {
         self.kind().0.rules
     }
@@ -48,7 +48,8 @@ impl Parameters {
         self.outlook(0).map_or(0, |outlook| outlook.bytes[1])
     }
 
-    /// Returns the number of fingerprints that the filter is made for, if the parameters have it.
+    /// Returns the number of fingerprints that the filter is made for. `None` if the parameters
+    /// contain no capacity.
     pub fn capacity(&self) -> Option<u64> {
         self.field(CAPACITY)
     }

@@ -12,13 +12,13 @@
 //! pyreBloom rounds `p` to a C float. A string has 2^32 - 1 bits, not 2^32.
 //!
 //! The Python package `bloomfilter` of luw2007 uses pyreBloom. Later versions of that package use a
-//! port that does not round `p`. For many large capacities, `m` is then another number, so neither
-//! program finds the bits of the other one. [`PyreBloom::unrounded`] is the layout of the
-//! port.
+//! port that does not round `p`. For many large capacities, the rounding changes `m`. Then neither
+//! of the two programs finds the bits that the other one has set. [`PyreBloom::unrounded`] is the
+//! layout of the port.
 //!
 //! pyreBloom counts its strings in C floats. If the last string has only very few bits, pyreBloom
-//! does not count that string. It then reads the string's name from after the end of an array. Here
-//! the string has the intended name.
+//! does not count that string. pyreBloom then reads the string's name from memory after the end of
+//! an array. This layout uses the intended name.
 
 use super::{IN_REDIS, Kind, Registered};
 use crate::filter::hash::murmur64a;

@@ -76,8 +76,8 @@ impl Scaling {
         Ok(Self { layers })
     }
 
-    /// Returns the index of the layer that gets this item. Items count from 1. If all layers are
-    /// full, returns the last one.
+    /// Returns the index of the layer that gets this item. Items are counted from 1. If all layers
+    /// are full, returns the index of the last layer.
     fn layer_of(&self, item: u64) -> usize {
         let after = self.layers.iter().position(|layer| item <= layer.held);
         after.unwrap_or(self.layers.len() - 1)
@@ -117,11 +117,11 @@ impl Layer {
         Some(Self { bits: whole(bits), hashes, held: whole(held) })
     }
 
-    /// Iterates over the bit positions of a text in this layer. `words` are those of the text's
+    /// Iterates over the bit positions of a text in this layer. `words` are the words of the text's
     /// digest.
     fn positions(self, words: [u64; 4]) -> impl Iterator<Item = u32> {
         (1..=u64::from(self.hashes)).map(move |j| {
-            // 0 and 1, and the numbers that they lead to: 2 and 3.
+            // The first index is 0 or 1, and the second one is 2 or 3.
             #[allow(clippy::cast_possible_truncation)]
             let (first, second) = ((j % 2) as usize, 2 + ((j + j % 2) % 4 / 2) as usize);
             // The position is below 2^32.
@@ -146,7 +146,7 @@ impl RedisKind for Scaling {
         (0..).take(1 + self.layers.len()).collect()
     }
 
-    /// Returns only the number of the count, which has the number of keys.
+    /// Returns only the number of the Redis key that holds the count of added items.
     fn looked_at(&self) -> Vec<u32> {
         vec![0]
     }
@@ -211,8 +211,8 @@ impl RedisKind for Scaling {
         format!("local LAYERS = {{{}}}\n{text}", layers.join(", "))
     }
 
-    /// Counts the bits of one layer twice, for the test and the addition, and a few bits of each
-    /// layer.
+    /// Counts the bits of one layer twice, because the script tests them and then sets them. Also
+    /// counts the few bits that the script tests first in each layer.
     fn cost(&self) -> usize {
         let most = self.layers.iter().map(|layer| layer.hashes).max().unwrap_or(1);
         BIT * (2 * most as usize + FEW * self.layers.len())

@@ -27,11 +27,11 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
 
 const EXPANSION: &str = "filter.expansion";
 
-/// Name that a storage folder has for a filter that was imported.
+/// Name of the field that marks an imported filter in the header of a storage folder.
 const IMPORTED: &str = "filter.imported";
 
-/// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its first
-/// layer has the reservation.
+/// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its
+/// parameters come from its data.
 #[derive(Debug, Clone, Copy)]
 struct RedisBloomParameters(Option<Reservation>);
 
@@ -87,8 +87,9 @@ impl KindParameters for RedisBloomParameters {
         }
     }
 
-    /// Forecasts the filter. It grows, so its error rate stays past its capacity. A filter that
-    /// cannot grow takes no more keys.
+    /// Computes memory and error rate with this number of keys. A growing filter keeps its error
+    /// rate beyond its capacity. A filter that cannot grow takes no more keys, so the result for a
+    /// full filter is returned.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let unknown = SpecError::NotInRedis(REDISBLOOM);
         let Reservation { capacity, error_rate, expansion } = self.0.ok_or(unknown)?;
@@ -104,7 +105,8 @@ impl KindParameters for RedisBloomParameters {
     }
 
     fn build(&self, owner: usize, _: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        // The filter that is loaded replaces an imported one, so that is the smallest possible.
+        // For an imported filter, reserves the smallest possible filter, which the loaded data
+        // replace.
         let reservation = self.0.unwrap_or_else(Reservation::least);
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
         // The limit is half, because the newest layer is copied while a snapshot is taken.

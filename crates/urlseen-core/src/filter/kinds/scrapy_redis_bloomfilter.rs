@@ -83,7 +83,8 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the number of bits that a sum of characters can choose; 0 if these are nearly all bits.
+/// Returns the number of bits that a sum of characters can choose; 0 if these are half of all bits
+/// or more.
 fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }
@@ -114,7 +115,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         positions: &mut Vec<BitPosition>,
     ) -> Result<(), PlacementError> {
         if text.is_empty() {
-            // The package sets a bit for an empty text, but never reports it as seen.
+            // The package sets a bit for an empty text, but never reports an empty text as seen.
             return Err(PlacementError::Empty);
         }
         if text.is_ascii() {
@@ -126,7 +127,7 @@ impl BitStrings for ScrapyRedisBloomFilter {
         Ok(())
     }
 
-    /// Returns the sum over the possible sums s of P(s) q(s), times f^(k - 1), where of n keys
+    /// For n keys, returns f^(k - 1) times the sum of P(s) q(s) over all possible sums s, where
     ///
     /// - P(s) is the chance that 40 random hex digits sum up to s (mod m),
     /// - g = 1 - (1 - 1/m)^((k - 1) n) is the share of bits that all hashes but the first have set,

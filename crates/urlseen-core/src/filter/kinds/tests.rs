@@ -71,9 +71,10 @@ fn positions(layout: &dyn BitStrings, text: &[u8]) -> Result<Vec<BitPosition>, P
     Ok(positions)
 }
 
-/// Compares the bits with recorded ones: the packages set them in a Redis server, or their formulas
-/// gave them in Python. If a package raises an exception for a value, the layout refuses the value.
-/// `LAYOUT_VECTORS` names another file of `scripts/vectors-layouts`.
+/// Compares the bits with recorded bits. The packages set the recorded bits in a Redis server, or
+/// Python computed them from the packages' formulas. If a package raises an exception for a value,
+/// the layout refuses the value. `LAYOUT_VECTORS` can name another file that
+/// `scripts/vectors-layouts` wrote.
 #[test]
 fn bits_are_those_of_the_other_projects() {
     let file = std::env::var("LAYOUT_VECTORS").unwrap_or_else(|_| {
@@ -171,8 +172,8 @@ fn strings_have_their_keys_and_lengths() {
     assert_eq!(cluster.max_bytes(0), 1);
 }
 
-/// Checks that each first digit, or three of them, leads to a string that counts as used, and that
-/// each used string has a digit.
+/// Checks that the list of used strings has exactly the strings that some key leads to. The keys
+/// begin with all possible groups of three hex digits.
 #[test]
 fn the_strings_that_get_bits_are_listed() {
     let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
@@ -302,14 +303,15 @@ fn pyrebloom_has_the_computed_error_rate() {
 }
 
 /// Sixteen blocks: the ten digits lead to blocks 0 to 9, the six letters to 1 to 6. So some blocks
-/// have no key, and others twice as many.
+/// get no key, and blocks 1 to 6 get twice as many keys as block 0.
 #[test]
 fn imooc_has_the_computed_error_rate() {
     let layout = Imooc::new(300_000_000_000, 0.9).unwrap();
     assert_eq!((layout.strings(), layout.hashes()), (16, 1));
     let keys = 1 << 21;
     check_rate(&layout, keys, keys, 0.0);
-    // While few bits are set: the sum of the squares of the blocks' shares, for each key and bit.
+    // While few bits are set, each key adds 2^-32 times the sum of the squares of the blocks'
+    // shares.
     let few = 1000_u32;
     for (capacity, blocks, squares) in [(300_000_000_000, 16, 28.0), (135_000_000_000, 7, 40.0)] {
         let layout = Imooc::new(capacity, 0.9).unwrap();
@@ -324,7 +326,7 @@ fn block_cluster_has_the_computed_error_rate() {
     for (bit, hashes, blocks, keys, unseen) in [
         (20, 4, 1, 200_000, 100_000),
         (18, 3, 3, 150_000, 50_000),
-        // Two of three numbers lead to blocks 0 to 85, which get two numbers each.
+        // Of the 256 numbers, blocks 0 to 85 get two each, and the other blocks get one each.
         (12, 3, 170, 80_000, 100_000),
         (11, 2, 300, 60_000, 100_000),
         (20, 15, 2, 140_000, 100_000),
