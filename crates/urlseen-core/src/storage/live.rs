@@ -1,11 +1,11 @@
-//! Interface of a filter in memory that a storage folder keeps.
+//! Interface of an in-memory filter. A storage folder keeps the content of such a filter.
 
 use super::head::Position;
 use super::restore::Restore;
 use crate::filter::{Blob, ShardId};
 
-/// A filter in memory that is kept in a storage folder. Clones share one filter: the thread of a
-/// snapshot copies the shards while other threads use the filter.
+/// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
+/// a snapshot copies the shards while other threads use the filter.
 pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
     /// filter is gone.
@@ -31,6 +31,6 @@ pub struct Copied {
     pub blob: Box<dyn Blob>,
     /// Position of the last record whose changes are in the shard.
     pub at: Position,
-    /// The shard's tombstones, by the 128 bits that the filter makes of a fingerprint.
+    /// The shard's tombstones: the 128-bit key hash of each forgotten fingerprint.
     pub tombstones: Vec<u128>,
 }

@@ -35,7 +35,8 @@ pub(super) struct Hold {
     made: Vec<PathBuf>,
     /// Number of recoveries, erasures and rebases so far.
     turn: Mutex<u64>,
-    /// Token of which the writer of a snapshot has a clone.
+    /// Token for the writer of a snapshot. While the writer has a clone, no other snapshot can
+    /// begin.
     writing: Arc<()>,
 }
 
@@ -58,8 +59,8 @@ impl Hold {
                     made = Vec::new();
                 }
                 Ok(Err(Busy(file))) => {
-                    // If the lock can be shared, only readers have it; the file then names the last
-                    // writer.
+                    // If a shared lock is possible, only readers have the folder open. The file
+                    // then names the last writer, which is not the holder.
                     let is_read = dir.lock(LOCK, Lock::Shared)?.is_ok();
                     return Ok(Err(if is_read { None } else { Holder::read(&*file) }));
                 }
@@ -87,8 +88,8 @@ impl Drop for Hold {
             && matches!(self.is_in_place(), Ok(true))
             && matches!(self.dir.inode(header::NAME), Ok(None));
         if is_new {
-            // If a removal fails, a new folder stays, without harm. The lock file is removed last,
-            // so that processes that wait for it notice the removal.
+            // If a removal fails, the new folder stays and does no harm. The lock file is removed
+            // last, so that processes that wait for it notice the removal.
             let _ = self.dir.remove(lease::NAME);
             let _ = self.dir.remove(LOCK);
             let _ = self.made.iter().try_for_each(|made| self.dir.remove_dir(made));
@@ -117,7 +118,8 @@ impl Tenure {
         self.turn = *turn;
     }
 
-    /// Fails if the tenure has ended. Otherwise it lasts as long as the guard.
+    /// Fails if the tenure has ended. Otherwise, the tenure cannot end while the returned guard
+    /// exists.
     pub(super) fn still(&self) -> io::Result<MutexGuard<'_, u64>> {
         let turn = self.hold.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if *turn == self.turn {
@@ -126,11 +128,11 @@ impl Tenure {
         Err(io::Error::other("the storage folder was recovered or replaced meanwhile"))
     }
 
-    /// Returns the token of the only snapshot that may be written while the token exists.
+    /// Returns the token for a new snapshot. Fails while an earlier snapshot still has the token.
     pub(super) fn snapshot_token(&self) -> io::Result<Arc<()>> {
         let _turn = self.still()?;
         let token = Arc::clone(&self.hold.writing);
-        // The lock of the folder has a clone, too.
+        // One clone is here, and one is in the lock of the folder.
         if Arc::strong_count(&token) > 2 {
             return Err(io::Error::other("another snapshot is still being written"));
         }

@@ -30,7 +30,7 @@ pub struct Retention {
 pub(super) struct Pruned {
     /// Names of all files that are no longer needed, snapshots first.
     pub(super) files: Vec<String>,
-    /// True if `horizon_bytes` forced the removal of snapshots that should stay.
+    /// True if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
     pub(super) cut_by_bytes: bool,
     /// Files of the log that are still to be removed.
     pub(super) logs: Vec<String>,

@@ -1,4 +1,5 @@
-//! Reads a folder's header, and asks the filter of a folder at rest.
+//! Reads a folder's header. Looks up fingerprints in the filter of a folder that no process writes
+//! to.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,7 +27,7 @@ pub struct AtRest {
     _lock: Option<Box<dyn DiskFile>>,
 }
 
-/// Another process writes to a folder that is read.
+/// Fact that another process writes to the folder that is being read.
 #[derive(Debug, Clone)]
 pub struct Beside {
     /// Process that writes to the folder, if it is known.
@@ -94,8 +95,8 @@ impl AtRest {
     /// Returns the verdicts of the filter at `target`. Reads only the shards of the fingerprints,
     /// and the log. Damage in other shards does not matter.
     ///
-    /// A killed process leaves batches in the log that Redis may not know. [`Target::Last`] counts
-    /// these batches as seen; only Redis knows the right head.
+    /// A killed process may leave batches in the log that Redis does not know. [`Target::Last`]
+    /// counts these batches as seen; only Redis knows the right head.
     ///
     /// # Errors
     /// The errors of [`Folder::recover`](super::Folder::recover).
@@ -133,7 +134,8 @@ pub(super) fn is_history(file: &Entry) -> bool {
 /// Reads the header of a folder. Returns `None` if the folder has no filter yet.
 pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
     let path = || dir.path().to_owned();
-    // Another process may begin the folder now: the header comes last.
+    // Another process may be making the folder now. It writes the header last, so list the files
+    // first.
     let files = dir.list().map_err(|reason| OpenError::unreadable(dir.path(), reason))?;
     let bytes = dir.read(header::NAME).map_err(|reason| OpenError::Io { dir: path(), reason })?;
     if let Some(bytes) = bytes {
@@ -143,7 +145,7 @@ pub(super) fn read_header(dir: &Dir) -> Result<Option<Begun>, OpenError> {
     let history: Vec<_> = files.iter().filter(|file| is_history(file)).collect();
     match history[..] {
         [] => Ok(None),
-        // An interrupted begin leaves this file without a header.
+        // If `Folder::begin` was interrupted, the folder has only this file and no header.
         [only] if snapshot::seq(&only.name).is_some() && snapshot::EMPTY.contains(&only.len) => {
             Ok(None)
         }

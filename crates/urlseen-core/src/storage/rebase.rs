@@ -45,7 +45,7 @@ impl<'a> Rebase<'a> {
         Ok(Self { sections, begun, tenure, stand, position })
     }
 
-    /// Writes a shard. Shards come in order.
+    /// Writes a shard. The caller writes the shards in order.
     ///
     /// # Panics
     /// If the shard is not the next one.
@@ -81,8 +81,8 @@ impl<'a> Rebase<'a> {
     }
 }
 
-/// Returns a number above that of every record and snapshot. A file cannot have more records than
-/// record heads fit into it.
+/// Returns a number above the numbers of all records and snapshots. The size of a file limits the
+/// number of its records, because each has a head.
 fn unused(begun: &Begun) -> io::Result<u64> {
     let segments = Segments::list(begun)?;
     let records =

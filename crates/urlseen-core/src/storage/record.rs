@@ -153,7 +153,7 @@ pub(super) fn encode(
     let body = &bytes[start + HEAD..];
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
     let length = u32::try_from(body.len()).map_err(too_long)?;
-    // Each takes a byte at least.
+    // Each fingerprint takes at least a byte, so their number is not above `length`.
     let count = u32::try_from(fingerprints.len()).map_err(too_long)?;
     let mut head = Vec::with_capacity(HEAD);
     head.push(kind as u8);
@@ -173,7 +173,7 @@ pub(super) fn encoded_len(fingerprint: &Fingerprint) -> usize {
     1 + length + fingerprint.as_bytes().len()
 }
 
-/// Appends the bytes of a fingerprint, for text after their length.
+/// Appends the bytes of a fingerprint. The length of a text comes before its bytes.
 pub(super) fn push_body(bytes: &mut Vec<u8>, fingerprint: &Fingerprint) {
     if let Fingerprint::Text(text) = fingerprint {
         // A longer text makes the record too long, and `encode` refuses it.
@@ -206,7 +206,7 @@ pub(super) fn decode(
     body.is_empty().then_some(())
 }
 
-/// Takes a fingerprint of a width off the front of a body.
+/// Removes a fingerprint of this width from the front of a body, and returns it.
 pub(super) fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
     if width != TEXT {
         return Fingerprint::from_raw(body.split_off(..width.into())?);

@@ -4,8 +4,8 @@
 //!    through `last` to the target. Every record must be whole and follow the one before. The
 //!    newest usable snapshot is taken; if it turns out to be damaged, the next one.
 //! 2. The log after `first` is replayed: the batches up to the target, and all adds and forgets.
-//! 3. Then [`cut`] drops all batches and all snapshots after the target. Before that, nothing else
-//!    is written.
+//! 3. Then [`cut`] drops all batches and all snapshots after the target. Before that, nothing is
+//!    written.
 //!
 //! A snapshot whose shards all have one position needs no log. A folder begins with a snapshot of
 //! this kind, and [`Rebase`](super::Rebase) leaves one.
@@ -70,7 +70,8 @@ impl Way {
         })
     }
 
-    /// Replays the log in the same way, if no other process may write to the folder.
+    /// Replays the log like `Way::replay`, and checks that the log did not change since it was
+    /// scanned. During the call, no other process must write to the folder.
     ///
     /// # Errors
     /// If another process changed the log meanwhile.

@@ -27,7 +27,7 @@ struct Waiting {
     next: u64,
     /// Requests oldest first, with their numbers. Each thread has at most one request.
     all: Vec<(u64, Request)>,
-    /// The last slow request that was answered, and its time.
+    /// The last slow request that was answered, and its duration.
     slow: Option<(Request, Duration)>,
 }
 
@@ -84,7 +84,7 @@ impl Requests {
     }
 }
 
-/// Dropped when the disk has answered a request.
+/// Guard of a request. The caller drops it when the disk has answered.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Answer<'a> {

@@ -18,7 +18,8 @@ use super::snapshot::{Body, Summary};
 use crate::filter::native::KeyHash;
 use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
 
-/// Maximum number of the log's fingerprints in memory. A longer log is read several times.
+/// Maximum number of fingerprints of the log that are in memory at once. A longer log is read
+/// several times.
 const MOST: u64 = 1 << 22;
 
 /// Reads the shards of a filter in order, with one shard at a time in memory.

@@ -33,7 +33,7 @@ pub struct Finished {
     pub bytes: u64,
     /// Names of the files that were removed after the snapshot.
     pub(crate) pruned: Vec<String>,
-    /// True if `horizon_bytes` forced the removal of snapshots that should stay.
+    /// True if `horizon_bytes` forced the removal of snapshots that would otherwise stay.
     pub cut_by_bytes: bool,
 }
 
@@ -50,8 +50,8 @@ impl SnapshotWriter {
     ///
     /// # Errors
     /// If the disk fails, the log has failed before, or the filter was recovered since the snapshot
-    /// was begun. The snapshot leaves no file then, unless the failure came while it dropped old
-    /// files.
+    /// was begun. The folder then has no file of this snapshot, except if the removal of old files
+    /// failed.
     ///
     /// # Panics
     /// If a shard was not written.
@@ -59,7 +59,7 @@ impl SnapshotWriter {
         self.finish_at(retention, Moment::now)
     }
 
-    /// Finishes the snapshot by another clock.
+    /// Finishes the snapshot like `finish`, with another clock.
     pub(super) fn finish_at(
         mut self,
         retention: &Retention,
@@ -68,7 +68,7 @@ impl SnapshotWriter {
         let (last, bytes) = self.sections.seal()?;
         self.log.sync_to(last.number)?;
         let kept = {
-            // No recovery can begin from here on.
+            // While this guard exists, no recovery can begin.
             let _turn = self.tenure.still()?;
             self.sections.put(last)?;
             prune::prune(&self.begun, retention, now())?

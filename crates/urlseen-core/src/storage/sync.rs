@@ -1,4 +1,4 @@
-//! Syncs of the log before each commit, each second, or at the end of a snapshot.
+//! Syncing of the log: before each commit, each second, or at the end of a snapshot.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -39,7 +39,8 @@ struct State {
 }
 
 impl Unsynced {
-    /// Describes a log that is on the disk up to record `number` and continues in `file`.
+    /// Creates the state of a log that continues in `file`. Up to record `number`, the log is on
+    /// the disk.
     pub(super) fn new(hold: Arc<Hold>, number: u64, file: &Arc<dyn DiskFile>) -> Self {
         let files = vec![Arc::clone(file)];
         // The file may be new, so the directory counts as not synced.
@@ -87,8 +88,8 @@ impl Unsynced {
     /// Notes that the disk has no records after `number` any more, and that the log continues in
     /// `file`.
     pub(super) fn cut(&self, number: u64, file: &Arc<dyn DiskFile>) {
-        // Otherwise a running sync would count new records as synced: they get the numbers of the
-        // records that were cut off.
+        // This waits for a running sync. Otherwise that sync would count new records as synced,
+        // because they reuse the numbers of records that were cut off.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let mut state = self.state();
         state.written = number;
@@ -176,7 +177,7 @@ impl Drop for Syncing {
     fn drop(&mut self) {
         self.stop = None;
         if let Some(thread) = self.thread.take() {
-            // The thread does not panic. If it did, its message was printed.
+            // The thread is not expected to panic. After a panic, its message is already printed.
             let _ = thread.join();
         }
     }

@@ -2,9 +2,9 @@
 //!
 //! The disk separates written data from data on the platter. A write is on the platter once its
 //! file was synced. A name is on the platter once its directory was synced. After a loss of power,
-//! the disk may have or lack any other data. Each change of a name is kept or lost by itself. Of
-//! the unsynced writes to a file, the disk may keep any part of the length. In this part, the disk
-//! may keep any blocks, and zeros replace the other blocks.
+//! the disk may have or lack any other data. Each change of a name is kept or lost independently of
+//! the others. The unsynced end of a file may have any length up to the written one. Any block of
+//! that end may be lost: the file has zeros there.
 
 mod file;
 
@@ -24,12 +24,13 @@ pub(super) const DIR: &str = "/storage/demo";
 /// Fault that strikes at a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// The process is killed: no later step happens. A write is torn.
+    /// The process is killed: no later step happens. If the step is a write, only a part of it is
+    /// done.
     Killed,
-    /// The step fails, and the next ones do not. Half of a write is done. Data of a failed sync
-    /// never reaches the platter while the process lives, even if a later sync succeeds.
+    /// The step fails, and later steps succeed. Half of a failed write is done. Data of a failed
+    /// sync never reaches the platter while the process lives, even if a later sync succeeds.
     Failing,
-    /// The disk is full from there on: no file can be made, and a write is torn.
+    /// The disk is full from this step on: no file can be made, and only a part of a write is done.
     Full,
 }
 

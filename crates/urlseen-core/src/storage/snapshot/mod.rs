@@ -59,12 +59,12 @@ const PREFIX: &str = "snapshot-";
 
 /// Bytes before the sections.
 const HEADER: usize = 40;
-/// Bytes of a section before its body, and after it.
+/// Bytes of a section before its body, and bytes after its body.
 const SECTION: usize = 21 + POSITION;
 const SECTION_END: usize = 4;
 /// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
-/// Bytes of a tombstone, and after the last one.
+/// Bytes of a tombstone, and bytes after the last tombstone.
 const TOMBSTONE: usize = 17;
 const TOMBSTONES_END: usize = 12;
 /// Bytes of a snapshot of an empty filter, with many shards and with one.
@@ -74,7 +74,8 @@ const fn empty_size(shards: usize) -> u64 {
     (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
 }
 
-/// Extends the span from the lowest to the highest position by the position of one more shard.
+/// Returns the lowest and the highest position of all shards so far, after one more shard at `at`.
+/// `span` has both positions without that shard.
 fn extended(span: Option<(Position, Position)>, at: Position) -> (Position, Position) {
     let (first, last) = span.unwrap_or((at, at));
     let first = if at.number < first.number { at } else { first };

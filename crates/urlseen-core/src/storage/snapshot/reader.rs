@@ -132,8 +132,8 @@ impl Summary {
         Ok(sound(read)?.is_some() && keys == 0)
     }
 
-    /// Loads every shard into `filter`, which is empty. `Err` inside: the snapshot is damaged, and
-    /// the filter may have a part of it.
+    /// Loads every shard into `filter`, which is empty. If the snapshot is damaged, returns an
+    /// error; the filter may then have a part of the snapshot.
     pub(in crate::storage) fn load(
         &self,
         begun: &Begun,
@@ -222,7 +222,8 @@ impl Summary {
     }
 }
 
-/// Reads the head of a section, if it is that of `shard`.
+/// Reads the head of a section. Returns `None` if it is damaged or belongs to another shard than
+/// `shard`.
 fn decode(bytes: &[u8; SECTION], shard: ShardId) -> Option<Section> {
     let mut fields = Fields(checked(bytes)?);
     let is_due = usize::from(fields.u8()) == shard.index();
@@ -254,7 +255,7 @@ impl<'a> Body<'a> {
         Self { name, file, begin, len, read: 0, crc: 0, failed: None }
     }
 
-    /// Lets `read` read all of the body, and checks the CRC.
+    /// Calls `read`, which must read all of the body. Then checks the CRC.
     pub(in crate::storage) fn read_by(
         mut self,
         read: impl FnOnce(&mut dyn Read) -> io::Result<()>,

@@ -13,7 +13,7 @@ use super::{MAGIC, TOMBSTONE, extended, name};
 use crate::filter::{Blob, Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Bytes that are collected before a write, and the maximum number of bytes written without a
+/// Number of bytes that are collected before a write. At most as many bytes are written without a
 /// pause.
 const WRITE: usize = 1 << 20;
 
@@ -93,8 +93,8 @@ impl Sections {
         ShardId::all().take(self.shards)
     }
 
-    /// Writes a shard as it is at `at`. Shards come in order. Calls `pause` after each mebibyte of
-    /// the body. An error of `pause` ends the writing.
+    /// Writes the content of a shard at the position `at`. The caller writes the shards in order.
+    /// Calls `pause` after each mebibyte of the body. An error of `pause` ends the writing.
     ///
     /// # Panics
     /// If the shard is not the next one.
@@ -122,8 +122,8 @@ impl Sections {
         self.put_bytes(&crc.to_le_bytes())
     }
 
-    /// Notes the tombstones of a shard at the time when the shard was copied. Each is the 128 bits
-    /// that the layout makes of a fingerprint.
+    /// Notes the tombstones that a shard had when it was copied. Each tombstone is the 128-bit key
+    /// hash of a fingerprint.
     pub fn tombstones(&mut self, shard: ShardId, ids: &[u128]) {
         for id in ids {
             self.tombstones.push(u8::try_from(shard.index()).expect("there are 256 shards"));
@@ -218,7 +218,7 @@ impl Drop for Sections {
     }
 }
 
-/// Writes the snapshot of an empty filter, under its final name and on the disk.
+/// Writes the snapshot of an empty filter under its final name, and syncs it.
 pub(in crate::storage) fn empty(begun: &Begun, at: Head) -> io::Result<Position> {
     let mut sections = Sections::begin(begun, Role::Origin)?;
     let position = Position { number: 0, head: at };

@@ -43,7 +43,8 @@ impl Crawl {
         self.journal.append_forgets(&fingerprints(keys)).unwrap();
     }
 
-    /// Takes snapshots until the log has only the files that they made.
+    /// Takes as many snapshots as the folder keeps, so that all earlier files of the log are
+    /// pruned.
     fn prune(&mut self) {
         for _ in 0..3 {
             self.snapshot();

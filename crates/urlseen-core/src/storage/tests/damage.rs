@@ -324,7 +324,7 @@ fn a_snapshot_of_another_history_is_passed_over() {
         let at = append(&mut journal, &keys[..1]);
         let mut writer = journal.snapshot_writer().unwrap();
         for shard in ShardId::all() {
-            // The first shard may have the start as its position, which both crawls share.
+            // The first shard may be at the start of the history, a position that both crawls have.
             let at = if from_start && shard.index() == 0 { start } else { at };
             let saved = shard_of(&BTreeSet::from([keys[0]]), shard);
             writer.sections.write(shard, at, &saved, &mut || Ok(())).unwrap();

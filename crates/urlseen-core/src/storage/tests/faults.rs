@@ -1,5 +1,5 @@
-//! Faults at every step of a crawl: the step is the last one, or the step fails, or the step finds
-//! the disk full. The next process must find everything that counts, and nothing else.
+//! Faults at every step of a crawl: the process is killed there, the step fails, or the disk is
+//! full. The next process must find everything that counts, and nothing else.
 
 use super::random::{Random, seeds};
 use super::sim::Fault;
@@ -181,7 +181,7 @@ fn random_crawls_recover_from_random_faults() {
                 world.disk.mend();
                 continue;
             }
-            // The process ends, or the machine.
+            // Either the machine loses power, or the process is killed.
             if random.once_in(2) {
                 let disk = world.disk.after_power_loss(&mut random.draw());
                 world.put_disk(disk, fsync == Fsync::Never);

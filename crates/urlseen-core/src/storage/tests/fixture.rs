@@ -1,5 +1,6 @@
-//! A folder with every kind of content. The tests write it anew, and only its times differ. Every
-//! later version must be able to read the copy in `tests/data/storage-5`.
+//! A folder with every kind of content. The tests write the folder again, and compare it with the
+//! copy in `tests/data/storage-5`. Only the times may differ. Every later version must be able to
+//! read that copy.
 //!
 //! `WRITE_FIXTURE=1 cargo test --lib fixture` writes that copy anew. Do so only for a new format,
 //! into a new folder.
@@ -35,8 +36,8 @@ fn batch_keys(seq: u64) -> BTreeSet<Key> {
 pub(super) const ADDS: [Key; 4] = [(100, 3), (101, 0), (102, 1), (103, 2)];
 pub(super) const LATE_ADDS: [Key; 1] = [(255, 500)];
 
-/// Tombstones of the last snapshot. The second of these keys passes again in batch 7. The other
-/// constant has the keys that are forgotten last.
+/// Tombstones of the last snapshot. The second of these keys passes again in batch 7. The key in
+/// `LATE_TOMBSTONES` is forgotten after batch 8.
 const FORGOTTEN: [Key; 2] = [(3, 1), (7, 2)];
 const LATE_TOMBSTONES: [Key; 1] = [(2, 1)];
 

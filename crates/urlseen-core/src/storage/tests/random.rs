@@ -28,7 +28,7 @@ impl Random {
         |bound| self.below(bound)
     }
 
-    /// Returns true once in `times` calls.
+    /// Returns true in one of `times` calls on average.
     pub(super) fn once_in(&mut self, times: usize) -> bool {
         self.below(times) == 0
     }
