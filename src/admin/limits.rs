@@ -6,7 +6,7 @@ use std::time::Duration;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
     /// Maximum number of connections at each address at the same time. If one more client connects,
-    /// the oldest connection that waits for its client is closed.
+    /// the endpoint closes the oldest idle connection.
     pub connections: usize,
     /// Maximum size of a request's head in bytes. Values under 8 KiB count as 8 KiB.
     pub head_bytes: usize,

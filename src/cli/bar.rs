@@ -32,13 +32,13 @@ impl Bar {
         Self { bar: ProgressBar::hidden() }
     }
 
-    /// Wraps a reader of `all` bytes, so that the bar shows its progress.
+    /// Wraps a reader of `all` bytes. The bar shows the share of bytes that were read.
     pub(super) fn reading<R: Read>(&self, reader: R, all: u64) -> impl Read {
         self.bar.set_length(all);
         self.bar.wrap_read(reader)
     }
 
-    /// Wraps a writer of `all` bytes, so that the bar shows its progress.
+    /// Wraps a writer of `all` bytes. The bar shows the share of bytes that were written.
     pub(super) fn writing<W: Write>(&self, writer: W, all: u64) -> impl Write {
         self.bar.set_length(all);
         self.bar.wrap_write(writer)

@@ -6,9 +6,9 @@ use crate::admin::printable::{printable, stderr, stdout};
 use clap::error::ErrorKind;
 
 /// Asks the question at the terminal, and returns true if the answer is yes. If `yes` is set
-/// (`--yes`), returns true without a question. An empty answer means no. After a no, the function
-/// prints `unchanged`. If standard input is not a terminal, the process ends with the exit status
-/// for wrong arguments.
+/// (`--yes`), returns true without a question. An empty answer means no. If the answer is no, the
+/// function prints `unchanged`. If standard input is not a terminal, the process ends with the exit
+/// status for wrong arguments.
 pub(super) fn confirmed(yes: bool, question: &str, unchanged: &str) -> io::Result<bool> {
     let input = io::stdin();
     if yes {

@@ -19,7 +19,8 @@ use urlseen_engine::flow::feed::{Bad, Pages};
 /// Run that answers clients until it is told to stop.
 pub(crate) struct Alone {
     works: Works,
-    /// Number of fingerprints above which the error rate grows. `None` if there is no such number.
+    /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
+    /// filter that takes more memory instead.
     limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
@@ -27,8 +28,7 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// Makes a run with the filter of `works`. It ends when `stop`
-    /// becomes true.
+    /// Makes a run with the filter of `works`. The run ends when `stop` becomes true.
     pub(crate) fn new(
         works: Works,
         limit: Option<u64>,

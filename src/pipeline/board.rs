@@ -31,7 +31,7 @@ pub struct Report {
     pub(crate) filter: FilterStatus,
 }
 
-/// State of a run that watchers see.
+/// State of a run, as watchers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
     /// Everything except the remaining time of the lease.

@@ -27,8 +27,8 @@ macro_rules! counters {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
-            /// Returns the number and name of each event that has happened, and that does not
-            /// happen in a healthy run.
+            /// Returns the count and the name of each unhealthy event that has happened. A healthy
+            /// run has no such events.
             pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {
                 let all: Vec<(u64, &str)> = vec![$( $( (self.$field, $event), )? )+];
                 all.into_iter().filter(|&(count, _)| count > 0)

@@ -17,7 +17,7 @@ use urlseen_engine::engine::store::Storage;
 
 /// Maximum time for the answer to a request. If the disk takes longer, the lease is not renewed.
 /// The bound is one interval between renewals. The lease lapses 13 s after its last renewal, so the
-/// disk may be silent for 13 to 18 s. The same is true for Redis.
+/// daemon loses the lease if the disk is silent for 13 to 18 s.
 const BOUND: Duration = RENEWAL;
 
 /// Time between two checks of the disk.

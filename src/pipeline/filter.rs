@@ -28,7 +28,8 @@ pub(super) struct RunFilter {
     disk: Option<Disk>,
     /// Configured capacity, for a filter in Redis.
     capacity: u64,
-    /// Number of fingerprints above which the error rate grows. `None` if there is no such number.
+    /// Capacity of a filter of fixed size: more fingerprints raise its error rate. `None` for a
+    /// filter that takes more memory instead.
     limit: Option<u64>,
     /// Observer that warns if a filter with a limit becomes full.
     watch: Option<FillWatch>,
@@ -41,8 +42,8 @@ pub(super) struct RunFilter {
 pub(super) struct Snapshots {
     /// Earlier states to which Redis may return.
     persistence: Persistence,
-    /// True if a snapshot is due. The snapshot begins when Redis has reported again how far back it
-    /// may return.
+    /// True if a snapshot is due. The snapshot begins after the next report from Redis on the
+    /// states to which it may return.
     pub(super) is_due: bool,
     /// True if the warning about `storage.horizon_bytes` was logged.
     told_cut: bool,
@@ -175,8 +176,8 @@ impl RunFilter {
         self.disk.as_ref()
     }
 
-    /// Learns from `info` how far back Redis may return, and begins a snapshot if one is due.
-    /// `asked` is the time at which Redis was asked for `info`.
+    /// Learns from `info` the oldest state to which Redis may return, and begins a snapshot if one
+    /// is due. `asked` is the time at which Redis was asked for `info`.
     pub(super) fn learn_persistence(&mut self, info: &str, asked: Moment) {
         let horizon = self.snapshots.persistence.horizon(info, asked);
         if let Some(storage) = &self.works.storage

@@ -110,8 +110,7 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one.
-    /// Above `limit` fingerprints the error rate grows. The run ends when `stop`
-    /// becomes true.
+    /// `limit` is the capacity of a filter of fixed size. The run ends when `stop` becomes true.
     pub fn new(
         parts: Parts,
         works: Works,
@@ -208,8 +207,8 @@ impl Pipeline {
     }
 
     /// Checks the filter of a standby that would wait for the lease. If the filter does not belong
-    /// to the crawl, returns that error in place of `failure`, because the standby could never take
-    /// over.
+    /// to the crawl, the standby could never take over. Then the result is the mismatch in place of
+    /// `failure`.
     async fn checked(&self, failure: RunError) -> Result<RunError, RunError> {
         match failure {
             RunError::Redis(ProtocolError::Held { head, filter, .. }) if self.parts.standby => {

@@ -50,7 +50,8 @@ pub(crate) struct Queue {
 pub(crate) struct Settled {
     /// Batches that were committed, oldest first.
     pub(crate) committed: Vec<Prepared>,
-    /// True if the other batches no longer match the claimed items, and must be tested again.
+    /// True if the batches that are still queued no longer match the claimed items, and must be
+    /// tested again.
     pub(crate) stale: bool,
 }
 
@@ -85,7 +86,7 @@ impl Queue {
         self.batches.len()
     }
 
-    /// Counts the items that are claimed as of the last known commit.
+    /// Returns the number of items that were claimed and not committed at the last known commit.
     pub(crate) fn processing(&self) -> u64 {
         self.cursor.left
     }

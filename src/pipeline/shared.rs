@@ -93,7 +93,7 @@ impl Shared {
         Ok(self.samples.look(link, &self.opened.filter).await?)
     }
 
-    /// Returns the number of unseen items in commits that [`Self::note_unseen`] has not counted.
+    /// Returns the number of unseen items that Redis has counted and [`Self::note_unseen`] has not.
     pub(super) fn unseen_at(&self, standing: Standing) -> u64 {
         standing.unseen.saturating_sub(self.unseen)
     }

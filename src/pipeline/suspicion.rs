@@ -95,11 +95,11 @@ impl Suspicion {
     }
 
     /// Decides if the queued batches must be tested again. They must if one of them exceeds a limit
-    /// of the server, or if the oldest one breaks connections. The committed batches must be
-    /// removed from the queue before.
+    /// of the server, or if the oldest one breaks connections. The caller must first remove the
+    /// committed batches from the queue.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
         let exceeds = |prepared: &Prepared| prepared.lengths().any(|length| length > limits.word);
-        // A batch that was made for limits as low as the present ones does not exceed them.
+        // Only a batch that was made for higher limits can exceed the present limits.
         let outgrown = |it: &Prepared| it.batch.most() > limits.word && exceeds(it);
         self.doubts(queue) || queue.iter().any(outgrown)
     }

@@ -16,7 +16,7 @@ pub(super) struct Alarm(Mutex<AlarmCount>);
 #[derive(Debug, Default)]
 struct AlarmCount {
     last: Option<Instant>,
-    /// Number of clients since the last warning. None of them caused a warning.
+    /// Number of HTTP clients since the last warning, for which no warning was logged.
     silent: u64,
 }
 

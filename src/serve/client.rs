@@ -20,8 +20,8 @@ use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Form, Identity, Reader};
 
-/// Maximum number of a client's commands in one batch. The number of their questions can exceed it
-/// only by the questions of the last command.
+/// Maximum number of a client's commands in one batch, and of the questions of these commands. Only
+/// the last command can bring the number of questions above this maximum.
 const AT_ONCE: usize = 4096;
 
 /// Connected client, with the state of its session and of its transaction.
@@ -41,7 +41,7 @@ pub struct Client {
 
 /// Reply that the client waits for.
 enum Due {
-    /// Finished reply. Its bytes come next in `said` of the batch, and this is their number.
+    /// Finished reply, and its number of bytes. These bytes come next in `said` of the batch.
     Said(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
     /// `passing` lists the positions of members that count as unseen without a question, because
@@ -82,7 +82,7 @@ impl Batch {
         self.due.push(Due::Said(self.said.len() - begin));
     }
 
-    /// Returns the request to the filter in addition to the questions.
+    /// Returns the request that the filter gets in addition to the batch's questions.
     fn extra(&self) -> Extra {
         match self.due.last() {
             Some(Due::Fill(_)) => Extra::Fill,

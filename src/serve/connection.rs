@@ -57,7 +57,7 @@ impl Connection {
 
     /// Receives more bytes. Returns 0 at the end of the stream.
     pub(super) async fn receive(&mut self) -> io::Result<usize> {
-        // Without this check, a client that never stops sending bytes could exceed the limit.
+        // Without this check, a client that never stops sending bytes could exceed this time limit.
         if self.greeting_end.is_some_and(|end| end <= Instant::now()) {
             return Err(io::ErrorKind::TimedOut.into());
         }
@@ -93,8 +93,8 @@ impl Connection {
         self.stream.shutdown().await
     }
 
-    /// Returns the time after the duration `time` from now, or the end of the greeting if that is
-    /// earlier.
+    /// Returns the moment at which `time` has passed from now, or the end of the greeting's time
+    /// limit if that is earlier.
     fn end_of(&self, time: Duration) -> Instant {
         let end = Instant::now() + time;
         self.greeting_end.map_or(end, |greeting| greeting.min(end))

@@ -21,7 +21,8 @@ fn is_version(word: &[u8]) -> bool {
     after(word, b"http/").is_some_and(|rest| rest.first().is_some_and(u8::is_ascii_digit))
 }
 
-/// Returns the rest of a word after a prefix. Ignores the case of the prefix.
+/// Returns the part of a word after a prefix; `None` if the word does not begin with the prefix.
+/// Ignores the case of the prefix.
 fn after<'a>(word: &'a [u8], prefix: &[u8]) -> Option<&'a [u8]> {
     let (begin, rest) = word.split_at_checked(prefix.len())?;
     begin.eq_ignore_ascii_case(prefix).then_some(rest)

@@ -36,8 +36,8 @@ impl Reply {
         Self::Bulk(text.into())
     }
 
-    /// Converts a count to the reply of a number. A count above the range of `i64` becomes its
-    /// maximum.
+    /// Makes a number reply from a count. A count above the range of `i64` becomes the maximum of
+    /// `i64`.
     pub(super) fn count(count: u64) -> Self {
         Self::Number(i64::try_from(count).unwrap_or(i64::MAX))
     }

@@ -71,9 +71,9 @@ impl Rejects {
         self.whole.iter().chain(oversize).map(Vec::as_slice)
     }
 
-    /// Appends the rejects to the arguments of a script. From an earlier argument, the script knows
-    /// the number of rejects in `whole`. For an oversize item, `mark` makes the argument that names
-    /// the item, from its place in the batch.
+    /// Appends the rejects to the arguments of a script. An earlier argument of the script is the
+    /// number of rejects in `whole`. `mark` turns the place of an oversize item in the batch into
+    /// the argument that names this item.
     pub(super) fn push_to(&self, command: &mut Cmd, mark: impl Fn(usize) -> String) {
         command.arg(&self.whole);
         for (place, json) in &self.oversize {
@@ -87,10 +87,11 @@ impl Rejects {
 pub enum Commit {
     /// One script that checks everything, and then pushes.
     Script(Cmd),
-    /// A plain push and a script, in one transaction. The script completes the commit, or takes the
-    /// push back.
+    /// A plain push and a script, in one transaction. The script completes the commit, or undoes
+    /// the push.
     Transaction {
-        /// Probes that fail if Redis would not permit to take the push back, and then the push.
+        /// First the probes, and then the push. A probe fails if Redis would not permit the script
+        /// to undo the push.
         push: Vec<Packed>,
         /// Script that checks the push and completes the commit.
         script: Cmd,

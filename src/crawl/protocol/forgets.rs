@@ -1,5 +1,5 @@
 //! Commands for the list of items to forget. The daemon claims these items like the items of the
-//! source. It removes them from Redis after the log has them.
+//! source. It removes the items from Redis after the log has recorded that they are forgotten.
 
 use redis::{Cmd, Value, cmd};
 

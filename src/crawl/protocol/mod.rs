@@ -33,8 +33,8 @@ pub(crate) use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::flow::source::{List, Source, open};
 
 /// Maximum number of claimed items that the daemon moves back to the source when it ends. If the
-/// source or the list of claimed items is empty, one rename is enough. Otherwise Redis serves no
-/// other client for about a microsecond per item.
+/// source or the list of claimed items is empty, one rename is enough. Otherwise the move blocks
+/// all other clients of Redis for about a microsecond per item.
 pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
 /// Functions that all scripts share, in addition to [`COMMON`].
@@ -150,8 +150,8 @@ impl Protocol {
         self.scripts.values().map(Script::load)
     }
 
-    /// Takes the lease. The lease may belong to an earlier connection of the same run, or to a run
-    /// in `dead`.
+    /// Takes the lease. Succeeds also if the holder is an earlier connection of the same run, or a
+    /// run in `dead`.
     pub(crate) fn own(&self, token: &Token, holder: &LeaseHolder, dead: &[RandomId]) -> Cmd {
         let mut command = self.call("own", &self.session_keys(), token);
         command.arg(holder.to_json()).arg(milliseconds());
@@ -226,7 +226,8 @@ impl Protocol {
         self.call("drop", &[lease, state, record], token)
     }
 
-    /// Releases the lease if any connection of the token's run took it; another run's lease stays.
+    /// Releases the lease if a connection of the token's run holds it. The lease of another run
+    /// stays.
     pub(crate) fn release(&self, token: &Token) -> Cmd {
         self.call("release", &[&self.keys.lease], token)
     }

@@ -1,23 +1,25 @@
-//! Reads from `INFO` how far back Redis may fall after a crash or a failover.
+//! Estimate, from replies to `INFO`, of how old the data of Redis may be after a crash or a
+//! failover.
 //!
 //! Redis takes its times from a clock that an operator can set. The daemon's clock counts from the
-//! boot of its machine, and nothing can set it. If the difference of the two clocks changes between
-//! two answers, Redis's clock was set.
+//! boot of its machine, and nothing can set it. If the difference between the two clocks changes
+//! from one answer to the next, the clock of Redis was set.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
 use urlseen_core::storage::Moment;
 
-/// Minimum age of the horizon, which is the moment of the oldest data with which Redis may come
-/// back. This age is enough, with a large reserve, for an append-only file that Redis flushes every
-/// second.
+/// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may
+/// come back. This age is enough, with a large reserve, for an append-only file that Redis flushes
+/// every second.
 const LEAST: Duration = Duration::from_mins(1);
 
 /// Maximum number of seconds that rounding adds to the start and the end of a save.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Time for which a replica counts after it was last connected, because it may still take over.
+/// Time after its last connection during which a replica is still considered, because it may take
+/// over.
 const AWAY: Duration = Duration::from_hours(1);
 
 /// Maximum number of replicas that are remembered.
@@ -29,7 +31,7 @@ const OFFSETS_MAX: usize = 256;
 pub(crate) struct Persistence {
     /// Id of the Redis process that the other fields describe.
     run_id: String,
-    /// Lead of the server's clock over the time since boot, at the last answer.
+    /// Lead of the server's clock at the last answer: its time minus the time since boot.
     ahead: Option<Duration>,
     save: Option<Save>,
     /// Replication offsets, oldest first, each with the time since boot.
@@ -42,7 +44,8 @@ pub(crate) struct Persistence {
 #[derive(Debug)]
 struct Save {
     at: Duration,
-    /// Greatest lead of the clock that timed the save; `None` if the clock was set back since then.
+    /// Upper bound on the lead of the server's clock at the save. `None` if that clock was set back
+    /// after the save.
     ahead: Option<Duration>,
 }
 
@@ -73,8 +76,8 @@ impl Persistence {
         let at = Duration::from_secs(info.number("rdb_last_save_time")?);
         let before = self.ahead.replace(ahead).unwrap_or(ahead);
         if self.save.as_ref().is_none_or(|save| save.at != at) {
-            // Redis has saved since the last answer. At the save, its clock had the lead of the
-            // last answer, the lead of this answer, or a lead in between.
+            // Redis has saved since the last answer. At the save, the lead of its clock was between
+            // the leads at the last answer and at this answer.
             let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
             self.save = Some(Save { at, ahead });
         }

@@ -1,4 +1,4 @@
-//! Commands for the source: they claim items, read items and give items back.
+//! Commands for the source, which claim items, read items, and put unread items back.
 
 use redis::{Cmd, Value};
 
@@ -55,8 +55,8 @@ impl Protocol {
         })
     }
 
-    /// Gives unread items back to the source, unless the return would move more than `most` items.
-    /// In both cases, the script then releases the lease.
+    /// Puts unread items back into the source, but only if at most `most` items must be moved for
+    /// this. Then the script releases the lease, even if it put no items back.
     pub(crate) fn give_back(&self, token: &Token, most: usize) -> Cmd {
         let mut command = self.call("give_back", &self.session_keys(), token);
         command.arg(most);

@@ -21,7 +21,7 @@ const BYTES: usize = 8 << 20;
 pub struct RejectsList {
     pub(super) connection: Link,
     pub(super) keys: Keys,
-    /// Lua functions of the source that push items to be read again.
+    /// Lua functions of the source that push items back to it.
     requeue: String,
     /// Number of rejects in the next read.
     window: usize,
@@ -71,8 +71,8 @@ impl RejectsList {
         Ok(Scan { lengths: [aside, listed, oversize / 2], at: 0 })
     }
 
-    /// Reads the next rejects as JSON; no rejects mean the end. If the daemon adds or drops rejects
-    /// meanwhile, the pass may miss rejects or return them twice.
+    /// Reads the next rejects as JSON. Returns no rejects at the end of the pass. If the daemon
+    /// adds or drops rejects meanwhile, the pass may miss rejects or return them twice.
     pub(crate) async fn next(&mut self, scan: &mut Scan) -> Result<Vec<Vec<u8>>, LinkError> {
         let [aside, listed, _] = scan.lengths;
         while scan.at < aside + listed {
@@ -114,7 +114,7 @@ impl RejectsList {
         Ok(index.query_async(&mut self.connection).await?)
     }
 
-    /// Drops as many of the oldest rejects as `scan` has found, in one step. Returns the number of
+    /// Drops the oldest rejects in one step: as many as `scan` has found. Returns the number of
     /// dropped rejects.
     pub(crate) async fn drop_found(&mut self, scan: Scan) -> Result<u64, LinkError> {
         let [aside, listed, oversize] = scan.lengths;

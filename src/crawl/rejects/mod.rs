@@ -7,8 +7,8 @@
 //! killed, rejects are still aside, and the next sort puts them on the list again.
 //!
 //! An item that is too large for a reject is kept in another list, after its reject. The scripts
-//! move and drop both together, and the item does not leave Redis. The rejects of oversize items
-//! come last in every pass.
+//! always move or drop the item and its reject together, and the item does not leave Redis. The
+//! rejects of oversize items come last in every pass.
 
 mod list;
 mod sort;

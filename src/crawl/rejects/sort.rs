@@ -1,4 +1,4 @@
-//! Sorting of the rejects: some are requeued or dropped, the others stay.
+//! Sorting of the rejects: the chosen rejects are requeued or dropped, and all others stay.
 
 use sha1::{Digest, Sha1};
 
@@ -88,7 +88,7 @@ impl RejectsList {
         self.give_back().await?;
         let mut left = oversize;
         while left > 0 {
-            // If there is no such reject, another process has sorted them.
+            // If no reject of an oversize item is left, another process has sorted them.
             let Some(json) = self.oversize(0).await? else { break };
             let reject = Reject::from_json(&json);
             let (fate, count) = match &reject {

@@ -4,9 +4,9 @@
 //! read -> submitted -> judged, logged: ready -> sent -> answered -> committed
 //! ```
 //!
-//! [`Works`](urlseen_engine::engine::Works) judges batches, which means that it tests their items
-//! against the filter. It also logs them. A batch that is ready stays in
-//! the queue until Redis has acknowledged its commit, or until the batch is aborted.
+//! [`Works`](urlseen_engine::engine::Works) judges batches: it tests their items against the
+//! filter. It also logs the batches. A batch that is ready stays in the queue until Redis has
+//! acknowledged its commit, or until the batch is aborted.
 
 use tracing::warn;
 
@@ -51,7 +51,7 @@ impl Session<'_> {
 
 /// Batches whose items are tested and logged.
 impl Pipeline {
-    /// Notes that entries left the source before they were read.
+    /// Counts entries that another program removed from the source unread, and logs a warning.
     pub(super) fn note_lost(&mut self, lost: u64) {
         if lost > 0 {
             self.board.counts().source_lost += lost;

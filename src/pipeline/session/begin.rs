@@ -13,11 +13,12 @@ use urlseen_core::redis::link::Link;
 /// State with two open connections, without the lease.
 pub(super) struct Connected {
     link: Link,
-    /// A second connection, which waits for an idle source.
+    /// A second connection, on which the session waits for items while the source is empty.
     waiter: Link,
 }
 
-/// State with the lease, and with the state of the crawl, which was read after taking the lease.
+/// State with the lease and the crawl's state in Redis. The session read the crawl's state after it
+/// took the lease.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -41,8 +42,8 @@ impl Connected {
         pipeline.filter.hang().map_or(Ok(()), |hang| Err(RunError::Hanging(hang)))?;
         let server = Arc::clone(&pipeline.parts.server);
         let link = pipeline.meanwhile(server.connect()).await??;
-        // The second connection is opened before it is needed. Later, the wait for a server that
-        // does not answer would stop all other work.
+        // The second connection is opened before it is needed. Later, an attempt to connect to a
+        // server that does not answer would block all other work.
         let waiter = pipeline.meanwhile(server.connect()).await??;
         if !pipeline.is_recovered {
             let version = server.check(&pipeline.parts.protocol.needs()).await;

@@ -12,10 +12,10 @@ use urlseen_core::redis::link::{Link, Reply};
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Claimed};
 
-/// Duration of one wait for an idle source, in seconds.
+/// Duration of one wait for items of an empty source, in seconds.
 const WAIT_S: f64 = 10.0;
 
-/// State of the source, as far as the session knows it.
+/// Last known state of the source.
 #[derive(Debug, PartialEq, Eq)]
 enum Supply {
     /// The source may have items to claim.
@@ -30,14 +30,15 @@ enum Supply {
 
 /// Claims and reads of a session.
 pub(super) struct Intake {
-    /// Second connection, which waits for items of an idle source. `None` if the session is ending.
+    /// Second connection, on which the session waits for items while the source is empty. `None` if
+    /// the session is ending.
     waiter: Option<Link>,
     supply: Supply,
-    /// Collects items before a claim.
+    /// Short wait before a claim, in which items arrive.
     linger: Linger,
     window: Window,
-    /// Cursor after the requested items; `None` if only the reply to the request will show it, as
-    /// in a stream.
+    /// Cursor after the requested items. `None` if this cursor is unknown until the reply, as for a
+    /// stream.
     read_to: Option<Cursor>,
     /// Number of requested windows that were not received yet.
     windows: usize,
@@ -99,8 +100,8 @@ impl Intake {
         self.read_to = read_to;
     }
 
-    /// Processes the items of a window that ends at `end`. Splits them into batches in which no
-    /// item may pass on more than `most` bytes.
+    /// Processes the items of a window that ends at `end`. Splits them into batches. In these
+    /// batches, Redis accepts at most `most` bytes of one item.
     pub(super) fn read(&mut self, items: Items, end: Cursor, most: usize) {
         self.windows -= 1;
         self.read_to.get_or_insert(end);
@@ -116,8 +117,8 @@ impl Intake {
     }
 
     /// Decides if the session claims the items of the source now. May be called only when the
-    /// commits of all claimed items are sent. If the result is true, the caller must send it.
-    /// A run that `drains` claims again even if no item has arrived.
+    /// commits of all claimed items are sent. If the result is true, the caller must send the
+    /// claim. If the run `drains`, the session claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to.is_none_or(|cursor| cursor.left > 0) {
             return false;
@@ -158,8 +159,8 @@ impl Intake {
         }
     }
 
-    /// Returns the reply to the wait for the source, or `None` at the end of the linger before a
-    /// claim.
+    /// Waits for the reply of Redis to the wait for items, and returns this reply. Returns `None`
+    /// if the linger before a claim ends first.
     pub(super) async fn wake(&mut self) -> Result<Option<Reply>, LinkError> {
         let Self { waiter, linger, .. } = self;
         let reply = async {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
-/// Number of items from which a claim is large enough: the next claim comes without a wait.
+/// Minimum number of items in a claim after which the session sends the next claim without a wait.
 const ENOUGH: u64 = 64;
 
 /// Delays claims while each claim finds only few items.

@@ -47,7 +47,7 @@ const LENGTHS: Duration = Duration::from_secs(15);
 /// Time between two checks of the lists' lengths while a terminal shows the progress.
 const WATCHED: Duration = Duration::from_secs(1);
 
-/// Number of keys of a filter in Redis whose fill the session requests at the same time.
+/// For a filter in Redis, the number of keys whose fill the session requests at the same time.
 const FILLS: usize = 8;
 
 /// Work on one connection.
@@ -198,7 +198,8 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Waits for the answers to the commits, returns the uncommitted items and releases the lease.
+    /// Waits for the answers to the commits, puts uncommitted items back into the source, and
+    /// releases the lease.
     async fn finish(&mut self) -> Result<(), RunError> {
         self.intake.end();
         self.pipeline.enter(Phase::Stopping);

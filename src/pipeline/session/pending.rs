@@ -86,7 +86,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// If a snapshot is due, asks how far back the storage folder must reach.
+    /// If a snapshot is due, asks Redis for the oldest state to which it may return.
     pub(super) fn ask_for_snapshot(&mut self) {
         if self.pipeline.filter.snapshots.is_due {
             self.ask_for_persistence();

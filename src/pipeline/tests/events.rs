@@ -222,7 +222,7 @@ impl World {
     }
 
     /// Makes the server return with an earlier state. With `any`, this can be a state to which the
-    /// folder of the daemon does not lead.
+    /// daemon cannot recover its filter from the folder.
     fn roll_back(&self, any: bool) {
         {
             let data = &mut *self.data();
@@ -237,8 +237,9 @@ impl World {
         self.cut();
     }
 
-    /// Handles a daemon that refused to continue with the server's data. Checks that the folder
-    /// does not lead to this data. Then the server returns with data to which the folder leads.
+    /// Handles a daemon that refused to continue with the server's data. Checks that the daemon
+    /// could not have recovered its filter to this data. Then makes the server return with data for
+    /// which the daemon can recover its filter.
     pub(super) fn refused(&self, why: &str) {
         {
             let data = &mut *self.data();

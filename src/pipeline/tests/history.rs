@@ -22,8 +22,8 @@ impl History {
         self.heads.iter().position(|other| other == head)
     }
 
-    /// Notes that the daemon has read a head with the lease. If the folder leads to this head, it
-    /// may be cut back to here from now on.
+    /// Notes that the daemon has read a head with the lease. If the folder leads to this head, the
+    /// log may be cut back to this head from now on.
     pub(super) fn owned(&mut self, head: &Head) {
         self.is_led = self.has(head);
         self.certain = self.place(head).map_or(self.certain, |it| self.certain.min(it + 1));

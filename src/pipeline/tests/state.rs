@@ -46,7 +46,7 @@ pub(super) struct Args<'a>(pub(super) std::slice::Iter<'a, Word>);
 pub(super) type Refusal = Vec<u8>;
 
 impl<'a> Args<'a> {
-    /// Returns the arguments of a call, or of a script's text.
+    /// Returns the arguments after the keys of `EVALSHA` or `EVAL`.
     pub(super) fn of(words: &'a Words) -> Self {
         let keys: usize = std::str::from_utf8(&words[2]).expect("text").parse().expect("keys");
         Self(words[3 + keys..].iter())

@@ -39,7 +39,7 @@ pub(super) fn end(is_killed: bool) {
     }
 }
 
-/// Does jobs, until there are none or the seed lets the others wait.
+/// Does jobs until none is left, or until the seed decides that the remaining jobs wait.
 pub(super) fn work() {
     THREADS.with_borrow_mut(|threads| {
         let Some(threads) = threads else { return };
