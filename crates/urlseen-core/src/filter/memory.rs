@@ -1,4 +1,4 @@
-//! Check that a filter fits into the available memory, before the filter takes its memory. Linux
+//! Checks that a filter fits into the available memory, before the filter takes its memory. Linux
 //! promises more memory than it has, and later kills processes.
 //!
 //! Two limits are read. The first one is the machine's available memory. The second one is the
@@ -116,7 +116,7 @@ fn read(file: impl Fn(&Path) -> Option<String>) -> Option<Available> {
     machine.into_iter().chain(allowed).min_by_key(|available| available.bytes)
 }
 
-/// Returns the rest of the first line that begins with `name`.
+/// Returns the text after `name` in the first line that begins with `name`.
 fn field<'a>(text: &'a str, name: &str) -> Option<&'a str> {
     text.lines().find_map(|line| line.strip_prefix(name)).map(str::trim)
 }
@@ -143,7 +143,8 @@ const V2: CgroupVersion = CgroupVersion {
     reclaimable: "inactive_file ",
 };
 
-/// Control group that counts memory. Its tree is mounted at `mount`, and `folder` is below that.
+/// Control group that counts memory. The tree of all groups is mounted at `mount`. The group is the
+/// folder `folder`, which is `mount` or below it.
 #[derive(Debug)]
 struct Group {
     version: &'static CgroupVersion,

@@ -4,7 +4,7 @@
 /// Reason why a text is not a count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum CountError {
-    /// The text has other characters than digits, a fraction, an exponent and a suffix.
+    /// The text does not consist of digits with an optional fraction, exponent and suffix.
     #[error("not a number; write it as 1000000, 1_000_000, 1e6 or 1M")]
     NotANumber,
     /// Digits other than 0 follow the decimal point.
@@ -102,7 +102,8 @@ fn digits(text: &str) -> Result<String, CountError> {
     if text.split('_').all(plain) { Ok(text.replace('_', "")) } else { Err(CountError::NotANumber) }
 }
 
-/// Returns a number without its fraction; 0 below zero, and [`u64::MAX`] if it is larger.
+/// Returns a number without its fraction. Numbers below zero give 0, and numbers above [`u64::MAX`]
+/// give [`u64::MAX`].
 #[inline]
 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
 pub fn whole(number: f64) -> u64 {

@@ -1,4 +1,4 @@
-//! Indices of the blocks of keys in the region of one owner.
+//! Indices of each key's blocks in an owner's region of memory.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -21,13 +21,14 @@ const FOREIGN: u16 = u16::MAX;
 #[derive(Debug)]
 pub struct Places {
     pub(super) native: Native,
-    /// Number of each shard in the region; [`FOREIGN`] for shards of other owners.
+    /// Index of each shard in the region; [`FOREIGN`] for shards of other owners.
     slots: [u16; SHARDS],
     shard_blocks: usize,
 }
 
 impl Places {
-    /// Places the shards of `owner`, one of `owners`. Also returns the number of these shards.
+    /// Computes the positions of the shards that belong to `owner`, the index of one of `owners`
+    /// owners. Also returns the number of these shards.
     pub(super) fn new(native: Native, owner: usize, owners: usize) -> (Self, usize) {
         let mut slots = [FOREIGN; SHARDS];
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
@@ -43,7 +44,7 @@ impl Places {
         self.slots[shard.index()] != FOREIGN
     }
 
-    /// Returns the number of a shard in the region.
+    /// Returns the index of a shard in the region.
     ///
     /// # Panics
     /// Panics if another owner has the shard.
@@ -63,7 +64,7 @@ impl Places {
         first..first + self.shard_blocks
     }
 
-    /// Returns the indices of a key's blocks in the region. Their number must be `BLOCKS`.
+    /// Returns the indices of a key's blocks in the region. A key must have `BLOCKS` blocks.
     #[inline(always)]
     fn of<const BLOCKS: usize>(&self, key_hash: KeyHash) -> [usize; BLOCKS] {
         let first = self.slot(key_hash.shard()) * self.shard_blocks;
@@ -80,7 +81,7 @@ impl Places {
     }
 
     /// Calls `visit` for each key, with the indices of its blocks in `blocks`. Before each call,
-    /// the fetch of these blocks from memory has begun, and also that of the next keys' blocks.
+    /// this function has begun to fetch the blocks of the key and of the next keys from memory.
     #[inline(always)]
     pub(super) fn visit<Region: AsRef<[Block]>, const BLOCKS: usize>(
         &self,

@@ -92,7 +92,7 @@ impl Geometry {
         BlockRate::of(self.bits_per_block()).of_filter(*self, keys)
     }
 
-    /// Returns the error rate of a filter by the number of keys of each shard. Unseen keys are
+    /// Returns the error rate of a filter whose shards have these numbers of keys. Unseen keys are
     /// evenly spread over the shards. Takes up to a millisecond.
     pub fn error_rate_of(&self, keys: &[u64; SHARDS]) -> f64 {
         let block = BlockRate::of(self.bits_per_block());

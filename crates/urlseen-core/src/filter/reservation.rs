@@ -10,8 +10,8 @@ pub struct Reservation {
     pub capacity: Capacity,
     /// Error rate of all layers together.
     pub error_rate: ErrorRate,
-    /// Factor from the capacity of a layer to the capacity of the next layer. 0 for a filter that
-    /// does not grow.
+    /// Factor by which the capacity grows from one layer to the next. 0 for a filter that does not
+    /// grow.
     pub expansion: u32,
 }
 

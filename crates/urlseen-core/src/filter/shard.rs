@@ -58,8 +58,8 @@ impl ShardId {
         u64::try_from(upto(self.index() + 1) - upto(self.index())).expect("at most `of`")
     }
 
-    /// Returns the owner of this shard among `owners` owners (1 to 256). The owners have the shards
-    /// in turn, so their numbers of shards differ by at most one.
+    /// Returns the owner of this shard among `owners` owners (1 to 256). The shards go to the
+    /// owners in turn, so the owners' numbers of shards differ by at most one.
     pub fn owner(self, owners: usize) -> usize {
         self.index() % owners
     }

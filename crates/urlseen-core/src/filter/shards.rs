@@ -58,8 +58,8 @@ pub struct Count {
 }
 
 impl Shards {
-    /// Maps the memory of the empty shards that `owner`, one of `owners`, has (see
-    /// [`ShardId::owner`]).
+    /// Maps the memory of the empty shards that belong to `owner`, the index of one of `owners`
+    /// owners (see [`ShardId::owner`]).
     ///
     /// # Errors
     /// The system has too little memory.
@@ -79,8 +79,8 @@ impl Shards {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the blocks of a key from memory, if the owner has its shard. Makes a test
-    /// that follows soon faster.
+    /// Begins to fetch the blocks of a key from memory, if the owner has its shard. This makes a
+    /// test of the key faster if it follows soon.
     #[inline]
     pub fn fetch(&self, key_hash: KeyHash) {
         if self.has(key_hash.shard()) {

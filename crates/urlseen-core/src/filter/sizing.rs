@@ -4,12 +4,13 @@ use super::geometry::BLOCK_BITS;
 use super::rate::BlockRate;
 use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 
-/// Maximum factor between the bits of a geometry with fewer blocks and the optimal number of bits.
+/// Maximum ratio between a filter's number of bits and the optimal number. With a higher ratio, a
+/// key gets more blocks instead.
 pub(super) const WORTH: f64 = 1.16;
 
-/// Number of blocks of a part for which [`Sizing::new`] compares filters with one, two, four and
-/// eight blocks for each key. At this size, neither the rounding to whole blocks nor uneven shards
-/// matter.
+/// Number of blocks in each part of the filters that [`Sizing::new`] compares. The filters have
+/// one, two, four and eight blocks for each key. At this size, neither the rounding to whole blocks
+/// nor uneven shards matter.
 const LARGE_PART: u32 = 1 << 20;
 
 /// Maximum mean number of keys in a block that the search considers. At the largest error rate and
@@ -52,8 +53,9 @@ impl Sizing {
         Self::packed(capacity, error_rate, packing)
     }
 
-    /// Finds the smallest number of blocks of a part that keeps the error rate. The search starts
-    /// at the number of the packing, because the error rate falls with each further block.
+    /// Finds the smallest number of blocks in a part that keeps the error rate. The search starts
+    /// near the number that the packing gives. It relies on an error rate that falls with each
+    /// further block.
     fn packed(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -153,9 +155,9 @@ mod tests {
     }
 
     /// Compares with the table of the design, which was computed for bits drawn without
-    /// replacement. Drawn with replacement, as here, the same blocks take up to 0.8 % more bits. A
-    /// single block at a rate far below its range takes up to 2.3 % more, and a best k that is one
-    /// higher.
+    /// replacement. The code draws bits with replacement, so the same blocks take up to 0.8 % more
+    /// bits. At a rate far below its range, a single block takes up to 2.3 % more bits, and its
+    /// best k is higher by one.
     #[test]
     fn bits_per_key_match_the_table_of_the_design() {
         use Blocks::{Eight, Four, One, Two};

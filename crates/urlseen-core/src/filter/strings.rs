@@ -117,8 +117,7 @@ impl fmt::Debug for StringBits {
     }
 }
 
-/// Filter of a kind in Redis, in this process's memory. It gives the same verdicts as the scripts
-/// in Redis.
+/// In-memory filter that gives the same verdicts as the scripts of a filter in Redis.
 pub trait ScriptFilter: fmt::Debug + Send {
     /// Tests keys one after the other and adds the unseen ones, so that each test sees the keys
     /// added before. Calls `each` with the verdict on each key, or with the reason why the layout
@@ -126,8 +125,7 @@ pub trait ScriptFilter: fmt::Debug + Send {
     fn add_all(&mut self, texts: &[&[u8]], each: &mut dyn FnMut(Placed));
 }
 
-/// Filter with the layout of another project, in this process's memory. It gives the same verdicts
-/// as that project.
+/// In-memory filter with the layout of another project. It gives the same verdicts as that project.
 #[derive(Debug)]
 pub(super) struct StringFilter<L> {
     layout: L,

@@ -3,7 +3,8 @@
 //! The hash of a key determines its home slot. The key is stored in its home slot, or in a slot
 //! after it. A run is a sequence of slots with keys, up to the next empty slot. The keys of a run
 //! are in the order of their home slots (Robin Hood hashing). So a search ends at the first key
-//! whose home slot is later. When a key is removed, the rest of its run moves up by one slot.
+//! whose home slot is later. When a key is removed, the keys after it move back by one slot each,
+//! until a slot is empty or has a key in its home slot.
 
 use super::block::Block;
 use super::prefetch::prefetch;
@@ -120,7 +121,7 @@ pub(super) fn slots_for(keys: u64) -> u64 {
     slots
 }
 
-/// Returns the stored form of a key. The value of an empty slot is replaced.
+/// Returns the stored form of a key. A key that equals [`EMPTY`] is stored as 1.
 fn stored(key: u128) -> u128 {
     if key == EMPTY { 1 } else { key }
 }

@@ -5,7 +5,7 @@
 pub enum Verdict {
     /// The key was never set.
     Unseen,
-    /// The key was set. At the error rate of the filter, this answer is wrong.
+    /// The key was set. A key that was never set gets this wrong answer at the filter's error rate.
     Seen,
 }
 

@@ -15,9 +15,10 @@ pub trait BitStrings: fmt::Debug {
         1
     }
 
-    /// Returns equally likely numbers that choose the string of a key, if keys are hex digits of
-    /// digests. The number `code` chooses the string `code % strings`. For example, the codes of
-    /// the sixteen hex digits, if the first digit chooses the string.
+    /// Returns the numbers that choose the string of a key. They are equally likely if the keys are
+    /// hex digits of digests. The number `code` chooses the string `code % strings`. For example,
+    /// if the first hex digit chooses the string, these numbers are the codes of the sixteen hex
+    /// digits.
     fn codes(&self) -> Vec<u32> {
         (0..self.strings()).collect()
     }
@@ -78,8 +79,13 @@ pub trait BitStrings: fmt::Debug {
     /// Returns the share of unseen keys that a filter with `keys` keys reports as seen. All keys
     /// are hex digits of digests. This true rate may differ from the requested rate.
     ///
-    /// With m bits a string and k hashes, it is the sum over the strings of share (1 - (1 -
-    /// 1/m)^(k keys share))^k. A string's share is the share of the codes that lead to it.
+    /// With m bits in each string and k hashes, this share is the sum, over the strings, of
+    ///
+    /// ```text
+    /// s (1 - (1 - 1/m)^(k keys s))^k
+    /// ```
+    ///
+    /// Here s is the fraction of the codes that choose the string.
     fn error_rate(&self, keys: u64) -> f64 {
         let (hashes, bits) = (f64::from(self.hashes()), self.bits(0) as f64);
         let strings = leads_to(self);
@@ -155,7 +161,7 @@ impl SizeError {
         Err(Self::new(layout, "the error rate", error_rate, "it lies between 0 and 1"))
     }
 
-    /// Makes the error of a capacity that is impossible at an error rate.
+    /// Makes the error for a capacity that the layout cannot have at this error rate.
     pub(in crate::filter) fn of_size(
         layout: &'static str,
         capacity: u64,

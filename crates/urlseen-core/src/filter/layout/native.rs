@@ -1,8 +1,9 @@
 //! Native layout: a shard by the leading byte, and a few blocks of bits in the shard.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
-//! generator like Wang Yi's wyrand, with state h1. Its increment is h2 | 1, so that keys differ in
-//! more than their start. Its n-th word, from 0, is
+//! generator that is similar to Wang Yi's wyrand. The state of the generator starts at h1. The
+//! increment is h2 | 1, so that the sequences of two keys differ in more than their start. The n-th
+//! word, counted from 0, is
 //!
 //! ```text
 //! s = h1 + (n + 1) (h2 | 1)                    mod 2^64
@@ -10,15 +11,16 @@
 //! word = t / 2^64 ^ t                          mod 2^64
 //! ```
 //!
-//! The first words, one for each part of the shard, choose blocks: word times the blocks of a part,
-//! divided by 2^64. The words after them choose bits, for one part after the other. 9 bits of a
-//! word are a position in the block, lowest first, seven to a word. Each part begins with a new
-//! word. Positions may coincide. To draw others instead would save half a percent of memory, and
-//! cost a branch for each bit.
+//! The first words choose the blocks, one word for each part of the shard. The index of a block in
+//! its part is the word times the number of blocks in a part, divided by 2^64. The later words
+//! choose the bits, for one part after the other. A word gives seven positions in the block, of 9
+//! bits each, from the lowest bits upwards. Each part begins with a new word. Two positions may
+//! coincide. To draw a new position in that case would save half a percent of memory, but cost a
+//! branch for each bit.
 //!
-//! The shard of a digest and its positions are independent, because the positions' hash is seeded.
-//! The shard of plain text is the top byte of h1, which the generator's mixing hides from its
-//! positions.
+//! The shard of a digest and its bit positions are independent, because only the positions come
+//! from a seeded hash. The shard of plain text is the top byte of h1. The generator mixes h1, so
+//! the positions show no dependence on that byte.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -112,7 +114,7 @@ pub struct KeyHash {
 }
 
 impl KeyHash {
-    /// Returns the key of a shard with the id from [`KeyHash::id`].
+    /// Returns the key hash with this shard and this id, a result of [`KeyHash::id`].
     pub fn named(shard: ShardId, id: u128) -> Self {
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]
@@ -162,9 +164,9 @@ impl Words {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::filter) struct Draw {
     words: Words,
-    /// Number of words that give all their positions.
+    /// Number of words that give seven positions each.
     full: u8,
-    /// Number of positions that the last word gives; 0 if there is no further word.
+    /// Number of positions that one further word gives; 0 if there is no further word.
     rest: u8,
 }
 

@@ -65,9 +65,9 @@ fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u
     seen
 }
 
-/// Fails unless `wrong` of `asked` fits the rate, within three standard deviations of independent
-/// questions. `spread` is the deviation of the rate itself, as a share of it, among small filters:
-/// their shards and blocks fill differently.
+/// Checks that `wrong` wrong verdicts among `asked` tests fit the rate, within three standard
+/// deviations of independent tests. `spread` is the relative deviation of the rate itself. Small
+/// filters have such a deviation, because their shards and blocks fill differently.
 fn assert_rate(wrong: usize, asked: u64, rate: f64, spread: f64, context: &str) {
     let expected = asked as f64 * rate;
     let sigma = (expected + (spread * expected).powi(2)).sqrt();
@@ -98,7 +98,8 @@ fn the_error_rate_is_the_computed_one_for_all_numbers_of_blocks_and_fills() {
         for bits_per_block in [1, 8] {
             let geometry = Geometry::new(blocks, bits_per_block, 8).unwrap();
             let native = Native::new(Seed::new(5), geometry);
-            // Keys that leave half of the bits zero, and twice as many.
+            // The first number of keys leaves half of the bits zero. The second one is twice as
+            // large.
             let half = geometry.keys_from_ones(geometry.shard_bits() / 2) * SHARDS as u64;
             for keys in [half, 2 * half] {
                 let shards = filled(native, keys);

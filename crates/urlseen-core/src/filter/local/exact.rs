@@ -38,7 +38,8 @@ pub struct ExactShards {
 }
 
 impl ExactShards {
-    /// Creates the empty shards of `owner`, one of `owners`. They take memory as they fill.
+    /// Creates the empty shards that belong to `owner`, the index of one of `owners` owners. The
+    /// shards take memory as they fill.
     pub(in crate::filter) fn new(owner: usize, owners: usize) -> Self {
         let own = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let shards: Vec<_> = own.map(|shard| (shard, ShownShard::default())).collect();
@@ -204,7 +205,7 @@ impl FilterKind for ExactShards {
     }
 }
 
-/// Numbers of keys and slots in the shards of an owner, which all threads can read.
+/// Numbers of keys and slots in an owner's shards. All threads can read these numbers.
 #[derive(Debug)]
 struct Shown {
     shards: Vec<(ShardId, ShownShard)>,

@@ -9,9 +9,9 @@ use super::{Blob, FilterKind, Full, Hashed, Removal};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{SHARDS, ShardId, Verdict};
 
-/// Shards of a filter that one owner has, and tombstones. A tombstone is a forgotten key of a
-/// filter whose kind cannot remove keys. A key with a tombstone is unseen until it is inserted
-/// again.
+/// The shards of an in-memory filter that belong to one owner, with their tombstones. A tombstone
+/// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
+/// until it is inserted again.
 #[derive(Debug)]
 pub struct ForgettingFilter {
     filter: Box<dyn FilterKind>,

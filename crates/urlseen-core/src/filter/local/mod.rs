@@ -31,14 +31,14 @@ pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
 
-/// Shards of a filter in memory that one owner has. Only the owner's thread uses them, so they need
-/// no lock.
+/// The shards of an in-memory filter that belong to one owner. Only the owner's thread uses these
+/// shards, so they need no lock.
 ///
 /// # Panics
-/// Methods that take keys or a shard panic if another owner has these.
+/// A method panics if a given shard, or the shard of a given key, belongs to another owner.
 pub trait FilterKind: Any + Debug + Send {
-    /// Prefetches the memory that a test of these keys will read. Makes a test that follows soon
-    /// faster.
+    /// Prefetches the memory that a test of these keys will read. This makes the test faster if it
+    /// follows soon.
     fn prefetch(&self, _key_hashes: &[KeyHash]) {}
 
     /// Appends a verdict on each key, in the order of the keys.
@@ -52,11 +52,11 @@ pub trait FilterKind: Any + Debug + Send {
         Ok(())
     }
 
-    /// Sets keys. From now on, they are seen.
+    /// Inserts keys. From now on, they are seen.
     ///
     /// # Errors
-    /// The filter is full and cannot grow. This does not happen for keys for which
-    /// [`FilterKind::reserve`] made room.
+    /// The filter is full and cannot grow. Keys for which [`FilterKind::reserve`] made room never
+    /// cause this error.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
     /// Removes a key, if the kind supports removals.
@@ -183,7 +183,7 @@ pub trait Gauge: Debug + Send + Sync {
         0.0
     }
 
-    /// Sets `keys` to the number of keys that were new, for each of these shards, by
+    /// Writes the number of keys that were new in each of these shards to `keys`, at the shard's
     /// [`ShardId::index`].
     fn keys(&self, _keys: &mut [u64; SHARDS]) {}
 }
@@ -248,9 +248,9 @@ pub enum UniteError {
     LayerFull {
         /// Number of the layer, from 0.
         layer: usize,
-        /// Estimated number of its keys.
+        /// Estimated number of keys in the united layer.
         keys: u64,
-        /// Number of keys that it was made for.
+        /// Number of keys that the layer is made for.
         capacity: u64,
     },
     /// The filter has too little room for the keys.

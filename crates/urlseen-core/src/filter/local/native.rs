@@ -18,7 +18,8 @@ pub struct NativeFilter {
 }
 
 impl NativeFilter {
-    /// Maps the memory of the empty shards that `owner`, one of `owners`, has.
+    /// Maps the memory of the empty shards that belong to `owner`, the index of one of `owners`
+    /// owners.
     ///
     /// # Errors
     /// The system has too little memory.
@@ -104,7 +105,7 @@ impl FilterKind for NativeFilter {
     }
 }
 
-/// Numbers of keys and set bits in the shards of an owner, which all threads can read.
+/// Numbers of keys and set bits in an owner's shards. All threads can read these numbers.
 #[derive(Debug)]
 struct Counts {
     sizing: Sizing,

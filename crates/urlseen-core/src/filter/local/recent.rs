@@ -8,8 +8,9 @@ use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 
 /// Cache of fingerprints that were set recently. If the cache reports a fingerprint as seen, the
-/// fingerprint was set; this is wrong with a chance of 2^-64 for each test. If the cache reports a
-/// fingerprint as unseen, the fingerprint may have been evicted, so the caller asks Redis.
+/// fingerprint was set. This report is wrong with a chance of 2^-64 for each test. If the cache
+/// reports a fingerprint as unseen, the fingerprint may have been evicted, so the caller asks
+/// Redis.
 ///
 /// The cache is a table. One half of a fingerprint's hash chooses its place in the table. The place
 /// holds the other half of the hash of the last fingerprint that was set there.
@@ -35,7 +36,8 @@ impl Recent {
     }
 }
 
-/// Replaces a filter in Redis in the engine. The cache has no fill, and is never stored.
+/// The engine uses the cache in the place of a filter that is in Redis. The cache has no fill, and
+/// is never stored.
 impl FilterKind for Recent {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let is_there = |&it: &KeyHash| self.places[self.place(it)] == name(it);
@@ -75,7 +77,7 @@ impl Gauge for InRedis {}
 
 /// Returns the upper half of a key's hash, or 1 if that is 0.
 fn name(key_hash: KeyHash) -> u64 {
-    // The upper half: the place comes from the lower one.
+    // The upper half, because the lower half has already chosen the place.
     #[allow(clippy::cast_possible_truncation)]
     let name = (key_hash.id() >> u64::BITS) as u64;
     name.max(1)

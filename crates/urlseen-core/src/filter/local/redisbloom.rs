@@ -11,7 +11,8 @@ use crate::filter::redisbloom::dump::{self, DumpError, DumpFormatError};
 use crate::filter::redisbloom::{Filter, ReserveError};
 use crate::filter::{Bits, Reservation, SHARDS, ShardId, Verdict};
 
-/// Filter of RedisBloom at the owner of its shard. All other owners have an empty value.
+/// A RedisBloom filter, which the owner of its only shard holds. The values of all other owners are
+/// empty.
 #[derive(Debug)]
 pub struct RedisBloomFilter {
     reservation: Reservation,
@@ -44,8 +45,7 @@ impl RedisBloomFilter {
         Self::new(Reservation::least(), u64::MAX, Some(filter), 0)
     }
 
-    /// Creates the value of an owner. `capacity` is the one that it shows while the filter is
-    /// empty.
+    /// Creates the value of an owner. While the filter is empty, the gauge shows this `capacity`.
     fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, capacity: u64) -> Self {
         let empty = Fill { capacity, ..Fill::default() };
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
@@ -198,7 +198,7 @@ impl Blob for Filter {
     }
 }
 
-/// Fill and error rate of the filter, which all threads can read.
+/// Fill and error rate of the filter. All threads can read these numbers.
 #[derive(Debug)]
 struct Shown {
     empty: Fill,

@@ -18,7 +18,7 @@ pub struct Question {
 }
 
 impl Question {
-    /// Makes a question of the texts of fingerprints. An item that passes unchecked has an empty
+    /// Makes a question from the texts of fingerprints. An item that passes unchecked has an empty
     /// text.
     pub(in crate::filter) fn of_texts(
         keys: Vec<String>,

@@ -4,9 +4,9 @@
 //! ```text
 //! at  bytes
 //!  0      8  "RBDUMP 1"
-//!  8         each answer of BF.SCANDUMP, in order, also the last:
+//!  8         each answer of BF.SCANDUMP, in order, including the last:
 //!  0      8    its iterator
-//!  8      8    n, the bytes of its data
+//!  8      8    n, the number of bytes of its data
 //! 16      n    its data
 //! 16+n    4    CRC-32 (zlib's) of the 16+n bytes before
 //! ```
@@ -54,7 +54,7 @@ pub enum DumpFormatError {
     /// A chunk has changed since it was written.
     #[error("the CRC of the chunk that begins here does not match: dump the filter again")]
     Crc,
-    /// A chunk claims more bytes than can come here.
+    /// A chunk claims more bytes than this place of the dump allows.
     #[error("the chunk claims {found} bytes, and at most {allowed} are possible here")]
     Length {
         /// Bytes that the chunk claims.

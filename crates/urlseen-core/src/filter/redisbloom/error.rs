@@ -20,7 +20,7 @@ pub struct ChunkError {
 /// Reason why a chunk is refused.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub(crate) enum FormatError {
-    /// The chunk has another iterator than the next chunk must have.
+    /// The iterator of the chunk is not the expected one.
     #[error(
         "its iterator is {found} instead of {due}: chunks are missing, doubled or out of order"
     )]

@@ -66,7 +66,7 @@ impl Filter {
         growth: u32,
         limit: u64,
     ) -> Result<Self, ReserveError> {
-        // Iterators count bytes, from 1 and with a sign.
+        // An iterator is a signed number: 1 plus a number of bytes.
         let limit = limit.min(i64::MAX as u64 - 1);
         let first = Layer::new(Shape::first(error_rate, capacity, options, limit)?)?;
         let (layers, spare) = (vec![Arc::new(first)], VecDeque::new());
@@ -121,8 +121,8 @@ impl Filter {
         Ok(true)
     }
 
-    /// Allocates memory for `items` new items, so that adding these items cannot fail. Until then,
-    /// the filter's dump stays the same.
+    /// Allocates memory for `items` new items, so that adding these items cannot fail. The filter's
+    /// dump stays the same until an item is added.
     ///
     /// # Errors
     /// The filter would have to grow, and cannot.
@@ -150,8 +150,8 @@ impl Filter {
         self.limit = limit.min(i64::MAX as u64 - 1);
     }
 
-    /// Adds the bits of a filter whose layers have the same shapes. The numbers of items of the
-    /// layers are estimated, because RedisBloom grows by these numbers.
+    /// Adds the bits of a filter whose layers have the same shapes. Also estimates the number of
+    /// items in each layer, because these numbers tell RedisBloom when to grow.
     ///
     /// # Errors
     /// The layers differ, or a layer has too little room for the items of both filters.
@@ -187,8 +187,8 @@ impl Filter {
         self.layers.iter().fold(0, |sum, layer| sum.saturating_add(layer.capacity()))
     }
 
-    /// Returns the factor from the capacity of a layer to the capacity of the next layer. 0 if the
-    /// filter does not grow.
+    /// Returns the factor by which the capacity grows from one layer to the next. 0 if the filter
+    /// does not grow.
     pub fn expansion(&self) -> u32 {
         if self.options.is_fixed() { 0 } else { self.growth }
     }

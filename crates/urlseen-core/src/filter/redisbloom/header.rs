@@ -6,7 +6,7 @@
 //!  0      8  items in all layers
 //!  8      4  number of layers
 //! 12      4  options
-//! 16      4  growth: factor from the capacity of the last layer to that of the next
+//! 16      4  growth: factor of the capacity from one layer to the next
 //! 20     53  each layer:
 //!  0      8    bytes, a multiple of 8
 //!  8      8    bits: 8 times the bytes
@@ -15,7 +15,7 @@
 //! 32      8    bits an item, floating point
 //! 40      4    hashes
 //! 44      8    capacity in items
-//! 52      1    0, or the power of 2 that the hashes are taken modulo of
+//! 52      1    0, or e if the hashes are taken modulo 2^e
 //! ```
 
 use std::collections::VecDeque;

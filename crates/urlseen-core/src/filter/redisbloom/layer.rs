@@ -17,8 +17,8 @@ pub struct Layer {
     pub(super) size: u64,
     /// Number of bits that are 1.
     pub(super) ones: u64,
-    /// Bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. While the
-    /// layer is loaded, it has fewer bytes than its shape.
+    /// Bytes of the layer. Bit `x` is bit `x % 8`, from the lowest, of byte `x / 8`. A layer that
+    /// is still being loaded has fewer bytes than its shape says.
     pub(super) bits: Vec<u8>,
 }
 
@@ -53,7 +53,8 @@ impl Shape {
         Self::within(limit, limit, capacity, first, options)
     }
 
-    /// Returns the shape of a layer of at most `left` of the `limit` bytes of a filter.
+    /// Returns the shape of a layer that takes at most `left` bytes. `limit` is the maximum for the
+    /// whole filter.
     pub(super) fn within(
         left: u64,
         limit: u64,
@@ -81,7 +82,7 @@ impl Shape {
             return None;
         }
         let mut shape = Self { bytes: 0, error_rate, bits_per_item, hashes: 0, capacity, power: 0 };
-        // Whole, positive and below 2^63; the hashes are at most 1075.
+        // The number of bits is whole, positive and below 2^63. There are at most 1075 hashes.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let bits = {
             shape.hashes = hashes(bits_per_item) as u32;
@@ -174,7 +175,8 @@ impl Layer {
         &self.bits
     }
 
-    /// Estimates the number of items that are in this layer or in another layer of the same shape.
+    /// Estimates the number of items in the union of this layer and another layer of the same
+    /// shape.
     pub(super) fn united_size(&self, other: &Self) -> u64 {
         let ones = self.bits.iter().zip(&other.bits);
         let ones = ones.map(|(own, other)| u64::from((own | other).count_ones())).sum();

@@ -37,7 +37,7 @@ impl Loader {
             let problem = FormatError::Iterator { found: iterator, due: FIRST };
             return Err(ChunkError { chunk: 0, offset: 0, problem });
         }
-        // Iterators count bytes, from 1 and with a sign.
+        // An iterator is a signed number: 1 plus a number of bytes.
         let limit = limit.min(i64::MAX as u64 - 1);
         let filter = Filter::of_header(header, limit)?;
         Ok(Self { filter, chunk: 1, iterator, layer: 0 })
@@ -46,8 +46,8 @@ impl Loader {
     /// Loads the next chunk. The answer with the iterator 0, which ends a dump, is not a chunk.
     ///
     /// # Errors
-    /// The chunk is not the next one, is too long, or does not fit into memory. The loader is
-    /// unchanged.
+    /// The chunk is not the next one, is too long, or does not fit into memory. An error leaves the
+    /// loader unchanged.
     pub fn load(&mut self, iterator: i64, data: &[u8]) -> Result<(), ChunkError> {
         let bad = |offset, problem| ChunkError { chunk: self.chunk, offset, problem };
         if data.is_empty() {

@@ -6,8 +6,8 @@
 //!
 //! A [`Filter`] gives the same answers as the server, and grows with the same layers. After the
 //! same additions, its chunks have the same bytes as those of the server. Chunks come from files
-//! and servers, so the loader does not trust them. It allocates memory only by numbers that it has
-//! checked, or for bytes that have arrived.
+//! and servers, so the loader does not trust them. The loader allocates memory only in sizes that
+//! it has checked, or for bytes that have arrived.
 //!
 //! ```text
 //! a = MurmurHash64A (item, 0xc6a4a7935bd1e995), b = MurmurHash64A (item, a)
@@ -47,5 +47,5 @@ pub use rate::Rate;
 /// Name of RedisBloom's rule from keys to bit positions. Bits of another rule have no meaning.
 pub(super) const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 
-/// Factor from a layer's error rate to the error rate of the next layer.
+/// Factor by which the error rate changes from one layer to the next.
 const TIGHTENING: f64 = 0.5;

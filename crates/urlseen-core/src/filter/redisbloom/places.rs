@@ -1,4 +1,4 @@
-//! Bit positions of an item in a filter that does not exist.
+//! Bit positions that an item would have in a filter, computed without the filter.
 
 use super::header::{Options, Shape};
 use super::key_hash;

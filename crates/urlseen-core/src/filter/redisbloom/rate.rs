@@ -38,7 +38,7 @@ impl Rate {
     /// Computes the error rate of a filter from the error rates of its layers. A filter reports an
     /// item as seen if any layer does.
     pub(super) fn of_layers(layers: impl Iterator<Item = Self>) -> Self {
-        // For small shares, 1 less the product would lose its digits.
+        // Sums logarithms, because 1 minus a product of factors near 1 would lose its digits.
         let mut logarithms = [0.0; 2];
         for Self { total, by_bits } in layers {
             logarithms[0] += (-total).ln_1p();
@@ -109,7 +109,8 @@ impl Progression {
             let even = if twos > 0 { 1.5 } else { 1.0 };
             let solutions = totient(s) * even * 2.0_f64.powf(twos.min(self.twos).into());
             let drifts = (self.hashes - s) / 2;
-            // Half, f, f^2, … f^drifts, each less what f^k already counts.
+            // The sum 1/2 + f + f^2 + … + f^drifts. `beyond` omits the part that f^k already
+            // counts.
             let sum = 0.5 + self.fill * (1.0 - self.seen(drifts)) / (1.0 - self.fill);
             let beyond = self.seen(s) * sum - all * (0.5 + f64::from(drifts));
             solutions * 2.0 * beyond / (f64::from(s) * f64::from(self.hashes - s))

@@ -472,7 +472,7 @@ fn the_error_rate_follows_from_the_set_bits() {
             assert_eq!(layer.ones(), u64::from(ones), "{}", dump.name);
         }
         let (expected, seen) = (filter.error_rate_now(), dump.others_seen.len() as f64);
-        // Of 20,000 others; four standard deviations.
+        // The server tested 20,000 other items. Four standard deviations are allowed.
         let due = 20_000.0 * expected;
         assert!((seen - due).abs() <= 4.0 * due.sqrt().max(1.0), "{}: {seen} {due}", dump.name);
     }
@@ -500,7 +500,7 @@ fn dumps_read_back() {
         let filter = dump.loaded();
         assert_eq!(read_dump(&dump_of(&filter)).unwrap(), filter);
     }
-    // This script is written from the documentation alone.
+    // The expected bytes are built from the documentation of the format alone.
     let (iterator, header) = dumped("scaled").chunks().swap_remove(0);
     let bytes = dump_of(&dumped("scaled").loaded());
     let mut record = iterator.to_le_bytes().to_vec();

@@ -16,14 +16,14 @@ pub fn key(key: &str) -> String {
     format!("urlseen:{}:spec", tagged(key))
 }
 
-/// Returns the keys for [`DEFINE`]: the definition of the filter under `key`, and the name of the
-/// definition in earlier versions.
+/// Returns the keys for [`DEFINE`]: the key that defines the filter under `key`, and the key that
+/// earlier versions used instead.
 pub fn keys(key: &str) -> [String; 2] {
     [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
-/// Returns the start of the keys that hold the last answers to a client. `key` is the filter's
-/// name, and `client` is a random number of the client.
+/// Returns the common start of the names of the keys that hold the last answers to a client. `key`
+/// is the filter's name, and `client` is a random number of the client.
 pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }

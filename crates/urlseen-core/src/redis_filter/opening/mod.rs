@@ -65,7 +65,7 @@ impl Wanted {
     /// Describes the filter with this `filter.key` and this spec.
     ///
     /// # Errors
-    /// The kind cannot be that large, or Redis cannot hold it.
+    /// Filters of the kind cannot be that large, or Redis cannot hold the kind.
     pub fn new(key: impl Into<String>, spec: FilterSpec) -> Result<Self, RedisOpenError> {
         let wanted = Self { key: key.into(), spec };
         // Refuses a size that the kind does not permit, before any command to Redis.
@@ -76,7 +76,7 @@ impl Wanted {
     /// Returns the keys of the filter. Only the kind `native` uses the seed.
     ///
     /// # Errors
-    /// The kind cannot be that large or small, or Redis cannot hold it.
+    /// Filters of the kind cannot be that large or small, or Redis cannot hold the kind.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
         self.filter_of(&self.seeded(seed))
     }

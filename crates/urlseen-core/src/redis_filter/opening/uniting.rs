@@ -26,7 +26,8 @@ pub struct Uniting {
 
 impl Wanted {
     /// Opens the filter at the configured key with the parameters in its definition, and changes
-    /// nothing. Filters of other projects have no definition; for these, the configuration counts.
+    /// nothing. A filter of another project has no definition. The configured parameters then
+    /// apply.
     ///
     /// # Errors
     /// The filter does not exist, or the keys hold another kind.
