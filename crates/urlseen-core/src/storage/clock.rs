@@ -8,8 +8,9 @@ use rustix::time::{ClockId, clock_gettime};
 use super::disk;
 use crate::filter::id;
 
-/// Time since the boot of the machine (`CLOCK_BOOTTIME`), including the time asleep. Setting the
-/// time of day does not change it. Only moments of the same boot can be compared.
+/// Time since the boot of the machine (`CLOCK_BOOTTIME`), including the time in which the machine
+/// slept. Setting the time of day does not change it. Only moments of the same boot can be
+/// compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
     /// Id of the boot of the machine.

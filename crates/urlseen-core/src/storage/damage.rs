@@ -46,12 +46,12 @@ impl ReadError {
     }
 }
 
-/// Converts damage to `None`.
+/// Converts the error of damage to `None`.
 pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
 }
 
-/// Converts damage, and a file that was pruned meanwhile, to `None`.
+/// Converts two errors to `None`: damage, and a missing file, which the daemon may have pruned.
 pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     match sound(read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

@@ -1,15 +1,15 @@
 //! Storage folder that this process writes to.
 //!
 //! ```text
-//! lock        locked by the process that has the folder open; names it
+//! lock        locked by the process that has the folder open; names this process
 //! lease       the runs that may hold the crawl's lease in Redis
 //! header      the spec of the filter
 //! snapshot-*  the filter at an earlier head
-//! log-*       the changes since then
-//! archive     empty: files that are pruned from the log go to the archive
+//! log-*       the changes after that head
+//! archive     empty file: if it exists, pruned files of the log go to the archive
 //! archive-*   fingerprints of pruned files of the log
 //! imports     checkpoints of imports
-//! ages        moments by which snapshots existed
+//! ages        for each snapshot, a moment at which it already existed
 //! ```
 
 use std::io;

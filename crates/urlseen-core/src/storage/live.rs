@@ -8,7 +8,7 @@ use crate::filter::{Blob, ShardId};
 /// a snapshot copies the shards while other threads use the filter.
 pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Copies a shard as it is now, possibly into the memory of `buffer`. Returns `None` if the
-    /// filter is gone.
+    /// filter does not exist any more.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
 
     /// Sets the position of all shards.

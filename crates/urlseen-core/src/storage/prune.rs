@@ -18,8 +18,9 @@ const SNAPSHOTS: usize = 3;
 /// Limits of the past states that a folder must be able to recover to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
-    /// Moment that the folder must reach back to. The folder keeps the newest snapshot that is
-    /// known to be older, in addition to the newest three. `None` keeps the oldest snapshot.
+    /// The folder must be able to recover to every state since this moment. So it keeps the newest
+    /// three snapshots, and the newest one that is known to be older than the moment. `None` keeps
+    /// the oldest snapshot.
     pub horizon: Option<Moment>,
     /// Maximum size of all files together, in bytes. This limit takes precedence over the horizon.
     pub horizon_bytes: u64,
@@ -81,9 +82,10 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
     Ok(Pruned { files, cut_by_bytes, logs, is_archived, start })
 }
 
-/// Selects the snapshots that are needed to go back to `horizon`, by their indexes in `ages`,
-/// newest first. These are the newest three, and the newest snapshot that is known to be older than
-/// `horizon`. If no snapshot is known to be older, the oldest stays.
+/// Selects the snapshots that are needed to go back to `horizon`. `ages` has one entry for each
+/// snapshot, newest first; the result has indexes of `ages`. These are the newest three, and the
+/// newest snapshot that is known to be older than `horizon`. If no snapshot is known to be older,
+/// the oldest stays.
 fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
     let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));

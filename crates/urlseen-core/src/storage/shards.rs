@@ -34,7 +34,7 @@ pub struct ShardReader {
     log: Option<Log>,
     /// Tombstones: the shard, and the 128-bit key hash of the fingerprint.
     tombstones: BTreeSet<(ShardId, u128)>,
-    /// Locks writers out of a folder at rest.
+    /// The open folder. It keeps other processes from writing to the folder.
     _folder: Option<AtRest>,
 }
 

@@ -30,7 +30,7 @@ pub struct TlsFiles {
     /// Certificates of the trusted authorities. `None` means the authorities of this machine, or
     /// those in `SSL_CERT_FILE`.
     pub ca: Option<PathBuf>,
-    /// Certificate of the client, followed by those between it and its authority.
+    /// Certificate of the client, followed by the certificates between it and its authority.
     pub cert: Option<PathBuf>,
     /// Private key of the client's certificate.
     pub key: Option<PathBuf>,

@@ -189,8 +189,8 @@ impl Calls {
 
     /// Returns the call that puts held requests of a consumer back into the sink: the given
     /// deliveries, or all deliveries if the list is empty. `heartbeat` is the last heartbeat that
-    /// the caller saw, and must be unchanged. An empty `heartbeat` means that the consumer or a
-    /// person gives the requests back. Such a requeue does not count as a delivery.
+    /// the caller saw, and must be unchanged. An empty `heartbeat` means that the consumer itself
+    /// or a person asked for the requeue. Such a requeue does not count as a delivery.
     pub fn requeue(&self, consumer: &str, heartbeat: &str, deliveries: &[u64]) -> Call<'_> {
         let words = [heartbeat.to_owned(), self.record.deliveries.to_string()];
         let deliveries = deliveries.iter().map(ToString::to_string);

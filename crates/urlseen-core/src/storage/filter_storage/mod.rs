@@ -138,7 +138,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     }
 
     /// Replaces the content of the folder with the filter in memory, at `at`. After a failure, the
-    /// call can be repeated. Returns `None` if the filter is gone.
+    /// call can be repeated. Returns `None` if the filter does not exist any more.
     ///
     /// # Errors
     /// The disk fails.
@@ -221,8 +221,9 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.snapshotting.is_none() && self.journal.as_ref().is_some_and(is_due)
     }
 
-    /// Begins a snapshot on a new thread. After the snapshot, the folder reaches back to `horizon`.
-    /// Without a horizon, the folder reaches back as far as it does now.
+    /// Begins a snapshot on a new thread. After it, old snapshots are removed, but the folder can
+    /// still recover to every state since `horizon`. Without a horizon, the oldest snapshot stays,
+    /// too.
     ///
     /// # Errors
     /// The disk fails. The next snapshot is then due after the log has grown as much as before a

@@ -26,7 +26,7 @@ enum Pace {
     Stop,
 }
 
-/// Result of a snapshot's thread; `None` if the filter is gone.
+/// Result of a snapshot's thread; `None` if the filter does not exist any more.
 type Ended = io::Result<Option<Finished>>;
 
 /// Snapshot under way: a thread copies the shards one by one and writes them.
@@ -73,7 +73,8 @@ impl<F: LiveFilter> Snapshotting<F> {
         self.thread.as_ref().is_none_or(JoinHandle::is_finished)
     }
 
-    /// Hurries the thread and waits for its end; returns `None` if the filter is gone.
+    /// Hurries the thread and waits for its end. Returns `None` if the filter does not exist any
+    /// more.
     pub(super) fn join(mut self) -> Ended {
         if let Some(work) = self.work.take() {
             return work.run();

@@ -107,7 +107,7 @@ impl<'a> Refusals<'a> {
             self.on_keys.iter().partition(|(_, keys)| is_sure(keys));
         for (name, keys) in sure.into_iter().chain(guessed) {
             // Redis does not tell which of several keys it denied. First choice: the keys that
-            // another reply proves denied. Second choice: the keys that occur in no accepted
+            // another reply proves to be denied. Second choice: the keys that occur in no accepted
             // command. Third choice: all keys.
             let known = |key: &&&[u8]| denied.iter().any(|(other, _)| other == *key);
             let mut guilty: Vec<&[u8]> = keys.iter().filter(known).copied().collect();
