@@ -83,9 +83,9 @@ pub(super) fn prune(begun: &Begun, retention: &Retention, now: Moment) -> io::Re
 }
 
 /// Selects the snapshots that are needed to go back to `horizon`. `ages` has one entry for each
-/// snapshot, newest first; the result has indexes of `ages`. These are the newest three, and the
-/// newest snapshot that is known to be older than `horizon`. If no snapshot is known to be older,
-/// the oldest stays.
+/// snapshot, newest first; the result has indexes of `ages`. The selected snapshots are the newest
+/// three, and the newest one that is known to be older than `horizon`. If no snapshot is known to
+/// be older, the oldest is selected.
 fn needed(ages: &[Moment], horizon: Option<Moment>) -> BTreeSet<usize> {
     let mut kept: BTreeSet<usize> = (0..ages.len().min(SNAPSHOTS)).collect();
     let is_older = |age: &Moment| horizon.is_some_and(|horizon| age.is_before(horizon));
