@@ -121,9 +121,9 @@ impl Suspicion {
         if items == 1 {
             warn!(
                 "the commit of one item ({bytes} bytes) has broken {most} connections: the item \
-                 is set aside, see urlseen rejects. If this Redis has lower limits than the \
-                 defaults, allow urlseen's Redis user to run CONFIG GET, so that urlseen can read \
-                 the limits"
+                 is set aside (urlseen rejects shows it). If this Redis has lower limits than \
+                 the defaults, allow urlseen's Redis user to run CONFIG GET, so that urlseen can \
+                 read the limits"
             );
             self.condemned = Some(queue.head());
         } else {

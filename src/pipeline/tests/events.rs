@@ -221,8 +221,8 @@ impl World {
         }
     }
 
-    /// Makes the server return with an earlier state. With `any`, this can be a state to which the
-    /// daemon cannot recover its filter from the folder.
+    /// Makes the server return with an earlier state. With `any`, the state can be so old that the
+    /// folder does not allow a recovery to it.
     fn roll_back(&self, any: bool) {
         {
             let data = &mut *self.data();

@@ -8,7 +8,8 @@ use super::state::Head;
 pub(super) struct History {
     heads: Vec<Head>,
     certain: usize,
-    /// True if the folder led to the head that the daemon read last with the lease.
+    /// True if the daemon could recover its filter from the folder to the last head that it read
+    /// while it had the lease.
     pub(super) is_led: bool,
 }
 

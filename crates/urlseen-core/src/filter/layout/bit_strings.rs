@@ -58,8 +58,8 @@ pub trait BitStrings: fmt::Debug {
         self.hashes().into()
     }
 
-    /// Returns the number of bits at the start of a string that uneven hashes fill sooner than the
-    /// others. These bits are not used to estimate the number of keys. A multiple of 8.
+    /// Returns the length in bits of the start of a string, which uneven hashes fill sooner than the
+    /// rest of the string. These bits are not used to estimate the number of keys. A multiple of 8.
     fn crowded_bits(&self, _string: u32) -> u64 {
         0
     }
@@ -106,7 +106,7 @@ fn leads_to(layout: &(impl BitStrings + ?Sized)) -> Vec<u32> {
 /// Position of a bit of a filter in Redis.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct BitPosition {
-    /// Number of the bit's string.
+    /// Index of the string that contains the bit.
     pub string: u32,
     /// Offset in the string as `SETBIT` takes it, from the highest bit of the first byte.
     pub bit: u32,

@@ -39,7 +39,7 @@ impl Content {
 pub struct ForeignKey {
     /// Name of the foreign key.
     pub key: String,
-    /// Meaning of an existing key of this name, for people.
+    /// Text for the user: what it means if a key with this name exists.
     pub why: &'static str,
 }
 

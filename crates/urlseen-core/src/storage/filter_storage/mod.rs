@@ -66,7 +66,7 @@ pub struct FilterStorage<F> {
     pub folder: Folder,
     policy: StoragePolicy,
     filter: F,
-    /// The log, after the filter was recovered.
+    /// The open log; `None` until the filter is recovered.
     journal: Option<Journal>,
     /// Bytes written to logs that were closed since the start.
     logged: u64,

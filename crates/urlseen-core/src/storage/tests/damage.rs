@@ -24,8 +24,8 @@ fn recover(disk: &SimDisk, target: Target) -> Result<(Head, BTreeSet<Key>), Reco
     Ok((recovered.position.head, filter.keys))
 }
 
-/// Checks the keys at a batch. Keys of adds that were logged after the batch may be missing,
-/// because recovery cannot read adds after damage.
+/// Checks the keys of a filter that is recovered to the batch `head`. Keys of adds that were logged
+/// after the batch may be missing, because recovery cannot read adds after damage.
 fn is_right(head: Head, keys: &BTreeSet<Key>) -> bool {
     let all = expected(head.seq);
     let is_behind = |key| LATE_ADDS.contains(key) || head.seq <= 2 && ADDS.contains(key);
