@@ -75,8 +75,8 @@ pub(super) struct Plan {
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
-    /// Write an SVG file that shows the error rate of each kind while it is filled to 10 to 300 % of
-    /// its capacity
+    /// Write an SVG file that shows the error rate of each kind while it is filled to 10 to 300 %
+    /// of its capacity
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }

@@ -58,8 +58,8 @@ pub trait BitStrings: fmt::Debug {
         self.hashes().into()
     }
 
-    /// Returns the length in bits of the start of a string, which uneven hashes fill sooner than the
-    /// rest of the string. These bits are not used to estimate the number of keys. A multiple of 8.
+    /// Returns the length in bits of the start of a string. Uneven hashes fill this start sooner
+    /// than the rest of the string. These bits are not used to estimate the number of keys. A multiple of 8.
     fn crowded_bits(&self, _string: u32) -> u64 {
         0
     }
