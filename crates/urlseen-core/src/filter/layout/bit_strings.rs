@@ -59,7 +59,8 @@ pub trait BitStrings: fmt::Debug {
     }
 
     /// Returns the length in bits of the start of a string. Uneven hashes fill this start sooner
-    /// than the rest of the string. These bits are not used to estimate the number of keys. A multiple of 8.
+    /// than the rest of the string. The estimate of the number of keys leaves these bits out. The
+    /// length is a multiple of 8.
     fn crowded_bits(&self, _string: u32) -> u64 {
         0
     }
