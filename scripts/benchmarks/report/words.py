@@ -37,31 +37,32 @@ If Redis has a machine of its own, only the column of Redis sets the limit.
 
 - *Redis* does the same work for urlseen as for the mover. In addition, it runs one script for
   each batch. The script checks the lease, the head (the number of the last commit) and the
-  lengths, and writes the head. Its cost does not depend on the size of the batch: a large part is
-  the hash of the script's text. So larger batches cost less for each item. Pushed items never
+  lengths of the lists, and writes the new head. The cost of the script does not depend on the
+  size of the batch: a large part is the hash of the script's text. So larger batches cost less for each item. Pushed items never
   pass through Lua.
 - *Link* is mostly work of the operating system. It receives and sends bytes, and puts the thread
   to sleep and wakes it, which costs more in a virtual machine. The rest of the work finds the
-  ends of items. For each unseen item, it also writes once to the log and once to the commit.
+  ends of items. The link also copies each unseen item twice: into the log, and into the commit.
 - *Filter* for `tab` items is two cache lines for each item, which must come from memory. For
   `url` items it is mostly the fingerprint: the canonical URL, and SHA-1 with the processor's own
   instructions. The section "Kernels" measures both parts alone.
 
 **What cannot be saved.** Redis must do the mover's work and run the script. The link must do the
 mover's work, write the log and pass on the verdicts. Most of the rest is the cache lines of the
-filter. Four causes make them slow, or necessary:
+filter. There are four reasons why these cache lines take so long:
 
 - *Other data in the caches.* In the daemon, the items of a batch displace other data from the
   caches. So a cache line costs several times as much as in a loop that does nothing else. This is
   true of any program. The section "Test-and-set between other work" measures this with the
-  machine's limit. With other work in between, this loop takes three times as long as alone.
-  urlseen's test-and-set takes at most twice as long as the loop.
+  machine's limit, a loop that only visits cache lines. Between other work, this loop takes three
+  times as long as without other work. urlseen's test-and-set takes at most twice as long as the
+  loop.
 - *Page tables.* The host may back the memory of the virtual machine with small pages. Then the
   processor must read the host's page tables for each cache line. Huge pages in the virtual
   machine do not change this. The page tables are the first data that other work displaces from
   the caches.
-- *Two visits.* A filter that sets bits only after the commit visits the cache lines of an unseen
-  key twice. This is necessary so that a crash loses no key.
+- *Two visits.* The filter visits the cache lines of an unseen key twice: for the test, and after
+  the commit to set the bits. Bits that were set before the commit could lose a key in a crash.
 - *Two cores.* Two filter threads, the link and Redis are four threads on two cores. Each of the
   mover's two threads has a core.
 
@@ -94,12 +95,13 @@ are other ways to move a list.
 
 - *server* is the processor time of Redis's main thread.
 - *client* is the processor time of the mover, or of all threads of urlseen. Further rows have
-  each kind of thread of urlseen alone: *filter* reads and judges items, *urlseen* talks to Redis,
-  and *log-sync* syncs the log. (In builds without a storage thread, *urlseen* also writes the
+  one kind of thread of urlseen each: the threads *filter* read and test items, the thread
+  *urlseen* talks to Redis, and the thread *log-sync* syncs the log. (In builds without a storage thread, *urlseen* also writes the
   log.)
 - *share of the limit* is the rate of items, divided by the rate of the fastest mover.
 - *peak* is the highest memory of the process during the run, without the filter's bits.
-  *anonymous* is the memory at the end that no file backs, without the filter's bits.""",
+  *anonymous* is the part of the memory that no file backs. It is measured at the end of the run,
+  without the filter's bits.""",
     ),
     "peers": (
         "Peers",
@@ -145,8 +147,8 @@ take turns on one server. urlseen is `urlseen run` with its defaults. The projec
 section "Peers", with filters of the same size. pyreBloom's own package cannot be installed. So a
 program in Rust uses *pyreBloom's formulas*: it sends a pipelined `SETBIT` for each hash. Its
 figure is that of the best of nine batch sizes. All filters are empty at the start. Slow programs
-take as many items as they can in a few seconds, or the first hundred thousand. The error rates of
-these filters are lower while they are half full than when they are full.
+take as many items as they can in a few seconds, or the first hundred thousand. For such
+a program the filter stays partly empty, so its error rate is lower than that of a full filter.
 
 urlseen itself remembers recently seen items (`filter.recent`), and asks Redis only about the
 others. *reading the filter* and *writing the filter* are the time that Redis itself counts for
@@ -155,7 +157,7 @@ the commands on the filter: `BITFIELD_RO` and `BITFIELD`, `GETRANGE` and `SETRAN
 the items, and on the lists. *longest script* is the longest time in which Redis served no other
 client.
 
-With the filters of other projects, the script takes much of this time. For example, a pyreBloom
+With the filters of other projects, the script takes much of the time of Redis. For example, a pyreBloom
 filter has 27 bits for an item. `BITFIELD_RO` takes under half a microsecond to read a bit, and
 `BITFIELD` takes as long to set one. Lua takes twice that time to pass the three or four arguments
 to the command. The reason is that Lua makes and frees an object for each argument. A filter with
@@ -183,7 +185,7 @@ that a spider fetches up to 16 pages at a time.
 The numbers of Redis commands include those of the daemon and those inside scripts. CPU is
 processor seconds: of Redis, of all spiders, and of urlseen. Spider CPU and wall time include the
 start of Python and Scrapy. In this section the brackets have the 10th and the 90th percentile.
-Each second table has the ratios to scrapy-redis in the same round.""",
+Below each table with figures is a table with their ratios to scrapy-redis in the same round.""",
     ),
     "kernels": (
         "Kernels",
