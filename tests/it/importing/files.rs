@@ -60,6 +60,21 @@ fn snapshots_are_taken_as_the_log_grows() {
     crawl.import(&["again"]).check([500_001, 1, 500_000, 0]);
 }
 
+/// Each import ends before the log can grow by `storage.snapshot_bytes`.
+#[test]
+fn the_log_of_many_short_imports_is_bounded() {
+    let mut crawl = Crawl::new();
+    crawl.settings = vec!["filter.capacity=10_000", "storage.snapshot_bytes=8192"];
+    for number in 0..20 {
+        crawl.write("frames", frames(raw(number * 100..(number + 1) * 100)));
+        crawl.import(&["frames"]).check([100, 100, 0, 0]);
+    }
+    let logs = std::fs::read_dir(crawl.state()).unwrap().map(Result::unwrap);
+    let logs = logs.filter(|entry| entry.file_name().to_string_lossy().starts_with("log"));
+    let bytes: u64 = logs.map(|entry| entry.metadata().unwrap().len()).sum();
+    assert!(bytes < 3 * 8192, "the 2,000 keys take {bytes} bytes of log");
+}
+
 /// Redis comes back with data from before the import. The folder can go back to that time, although
 /// the import has taken more snapshots than are usually kept.
 #[test]

@@ -115,18 +115,30 @@ impl Store {
         self.kept.folder.record_checkpoints(checkpoints)
     }
 
-    /// Ends a flow whose keys are all logged, and records these checkpoints. Waits for a running
-    /// snapshot, and returns the result of that snapshot as the first value.
+    /// Ends a flow whose keys are all logged, and records these checkpoints. Takes a snapshot that
+    /// is due, because a short flow ends before the driver can begin one. Returns the result of the
+    /// last snapshot as the first value.
     pub(crate) fn end_flow(
         &mut self,
         checkpoints: &[Checkpoint],
     ) -> (Option<io::Result<Finished>>, io::Result<()>) {
-        let snapshot = self.kept.wait_for_snapshot();
+        let earlier = self.kept.wait_for_snapshot();
+        let snapshot = self.begin_due_snapshot(Reach::Alone).err().map(Err);
+        let snapshot = snapshot.or_else(|| self.kept.wait_for_snapshot()).or(earlier);
         let recorded = match checkpoints {
             [] => Ok(()),
             checkpoints => self.record_checkpoints(checkpoints),
         };
         (snapshot, recorded.and_then(|()| self.kept.close(None)))
+    }
+
+    /// Begins a snapshot, if it is time for one.
+    fn begin_due_snapshot(&mut self, reach: Reach) -> io::Result<()> {
+        let horizon = match reach {
+            Reach::To(horizon) => horizon,
+            Reach::Alone => self.kept.horizon(),
+        };
+        if self.kept.wants_snapshot() { self.kept.begin_snapshot(horizon) } else { Ok(()) }
     }
 
     /// Records that `run` is about to take the lease, and returns the earlier runs. Each earlier

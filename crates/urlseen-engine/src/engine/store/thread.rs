@@ -240,13 +240,7 @@ impl Keeper {
     }
 
     fn begin_snapshot(&mut self, reach: Reach) {
-        let horizon = match reach {
-            Reach::To(horizon) => horizon,
-            Reach::Alone => self.store.kept.horizon(),
-        };
-        if self.store.kept.wants_snapshot()
-            && let Err(error) = self.store.kept.begin_snapshot(horizon)
-        {
+        if let Err(error) = self.store.begin_due_snapshot(reach) {
             self.say(Stored::Snapshot(Err(error)));
         }
     }
