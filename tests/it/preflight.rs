@@ -355,13 +355,11 @@ async fn a_sentinel_is_refused_with_the_address_of_its_primary() {
 }
 
 #[tokio::test]
-async fn a_cluster_is_refused() {
+async fn a_node_of_a_cluster_is_refused_with_the_right_scheme() {
     let server = Server::start(&["--cluster-enabled", "yes"]);
-    let expected = [
-        "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
-         commit touches several keys at once, and they must be on one server); set redis.url to \
-         a server with cluster-enabled no",
-    ];
+    let expected =
+        ["this Redis is a node of a Redis Cluster, where other nodes may serve the keys of the \
+         crawl; write redis+cluster:// (with TLS: rediss+cluster://) in redis.url"];
     assert_eq!(sentences(&server, "").await, expected);
 }
 

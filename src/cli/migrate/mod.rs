@@ -23,7 +23,7 @@ pub(in crate::cli) async fn type_of(link: &mut Link, key: &str) -> Result<String
 
 /// Connects to a server, and checks that the key exists there and has the type `wanted`.
 async fn open(address: &RedisAddress, key: &str, wanted: &str, what: &str) -> anyhow::Result<Link> {
-    let mut link = connect(address, Timeouts::default()).await?;
+    let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
     match type_of(&mut link, key).await?.as_str() {
         found if found == wanted => Ok(link),
         "none" => {

@@ -56,7 +56,7 @@ pub(in crate::cli) async fn load(
     filter: &Filter,
     bar: &Bar,
 ) -> anyhow::Result<()> {
-    let mut link = connect(address, Timeouts::default()).await?;
+    let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
     let found = super::type_of(&mut link, key).await?;
     if found != "none" {
         bail!(
@@ -125,7 +125,7 @@ async fn remove(link: Option<Link>, address: &RedisAddress, key: &str) -> bool {
         return true;
     }
     let again = async {
-        let mut link = connect(address, Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
         link.call(&unlink).await
     };
     again.await.is_ok()

@@ -87,7 +87,7 @@ impl Filling {
     /// # Errors
     /// Redis fails; the key has another type.
     pub(in crate::cli) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
-        let mut link = connect(address, Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
         let found = super::type_of(&mut link, key).await?;
         if !["set", "none"].contains(&found.as_str()) {
             bail!("the key {key} holds a {found}, and a set was expected: use another key");

@@ -47,7 +47,8 @@ impl Address {
             // none.
             more.extend(["ca", "cert", "key"].map(|file| format!("redis.tls_{file}=")));
         }
-        let config = settings.load_for(&more, |_| None)?;
+        let mut config = settings.load_for(&more, |_| None)?;
+        config.redis.url = config.redis.url.for_key(key);
         Ok(Self { config, key: key.to_owned() })
     }
 }

@@ -1,6 +1,7 @@
 //! `urlseen run`: the daemon, which moves unseen items from the source to the sink.
 
 mod descriptors;
+mod slot;
 mod summary;
 
 use std::sync::Arc;
@@ -64,7 +65,8 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let config = args.settings.load_for(&[], descriptors::lacking)?;
+    let machine = |config: &Config| slot::divided(config).or_else(|| descriptors::lacking(config));
+    let config = args.settings.load_for(&[], machine)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
     if args.drain && config.source.kind == SourceKind::None {

@@ -37,6 +37,10 @@ use urlseen_engine::flow::source::{List, Source, open};
 /// all other clients of Redis for about a microsecond per item.
 pub(crate) const GIVE_BACK_MAX: usize = 20_000;
 
+/// Maximum number of items that one claim moves in a Redis Cluster. While a slot is being moved, a
+/// long list blocks the nodes, so the list of claimed items stays short there.
+const CLAIM_MAX: usize = 20_000;
+
 /// Functions that all scripts share, in addition to [`COMMON`].
 const SHARED: &str = include_str!("lua/shared.lua");
 
@@ -48,6 +52,8 @@ pub struct Protocol {
     keys: Keys,
     source: Box<dyn Source>,
     sink: Box<dyn Sink>,
+    /// Maximum number of items that one claim moves; 0 for all items.
+    claim_max: usize,
     /// Scripts by the names of their files.
     scripts: BTreeMap<&'static str, Script>,
     /// True if a script can check the permissions of its user. Then a small batch needs no plain
@@ -86,7 +92,8 @@ impl Protocol {
             let parts = [&from, COMMITTING, &plain.lua()];
             scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
-        Self { keys, source, sink, scripts, has_acl_check: false, filter: None, held }
+        let claim_max = if config.redis.url.is_cluster() { CLAIM_MAX } else { 0 };
+        Self { keys, source, sink, claim_max, scripts, has_acl_check: false, filter: None, held }
     }
 
     /// Returns the protocol with the calls for a filter in Redis.

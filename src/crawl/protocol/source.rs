@@ -32,7 +32,9 @@ impl Protocol {
 
     /// Claims the items of the source.
     pub(crate) fn claim(&self, token: &Token) -> Cmd {
-        self.call("claim", &self.session_keys(), token)
+        let mut command = self.call("claim", &self.session_keys(), token);
+        command.arg(self.claim_max);
+        command
     }
 
     /// Reads the reply to [`Protocol::claim`]. Returns the place after the last commit with the

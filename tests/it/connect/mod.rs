@@ -1,8 +1,10 @@
 //! Connections to Redis, and the errors of failed connections.
 
 mod client_certificates;
+mod cluster;
 mod failover;
 mod sentinels;
+mod slot_moves;
 mod tls;
 
 use std::io::{Read, Write};

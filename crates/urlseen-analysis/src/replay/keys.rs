@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use redis::{Cmd, FromRedisValue, cmd};
+use redis::{Cmd, cmd};
 use tokio::runtime::{Builder, Runtime};
 
 use super::error::ReplayError;
@@ -43,10 +43,9 @@ impl Rows {
     }
 }
 
-/// Feed of the items that some keys of a Redis server hold.
+/// Feed of the items that some keys in Redis hold.
 pub(super) struct Keys {
     runtime: Runtime,
-    redis: Redis,
     keys: Vec<Key>,
     /// Index of the key that is being read.
     turn: usize,
@@ -57,16 +56,13 @@ pub(super) struct Keys {
     read: u64,
 }
 
-/// Connection to a server, with the options for reading its keys.
-struct Redis {
-    link: Link,
-    list: List,
-    field: String,
-}
-
 /// A key, and the position up to which the key has been read.
 struct Key {
+    /// Connection to the server with the key. In a Redis Cluster, each key may have another server.
+    link: Link,
     row: KeyRead,
+    list: List,
+    field: String,
     kind: Kind,
     /// Command that returns the length.
     length: &'static str,
@@ -112,18 +108,17 @@ impl Keys {
     pub(super) fn open(
         config: &Config,
         names: Vec<String>,
-        field: String,
+        field: &str,
         most: u64,
     ) -> Result<Self, ReplayError> {
         let runtime = Builder::new_current_thread().enable_all().build();
         let runtime = runtime.map_err(ReplayError::Thread)?;
         let address = &config.redis.url;
-        let link = runtime.block_on(connect(address, Timeouts::default()))?;
-        let list = List::new(config.source.take_from);
-        let mut redis = Redis { link, list, field };
         let mut keys = Vec::new();
         for name in names {
-            let found: String = runtime.block_on(redis.ask(cmd("TYPE").arg(&name)))?;
+            let mut link =
+                runtime.block_on(connect(&address.for_key(&name), Timeouts::default()))?;
+            let found: String = runtime.block_on(link.query(cmd("TYPE").arg(&name)))?;
             let kind = KINDS.into_iter().find(|&(name, ..)| name == found);
             let Some((_, kind, length)) = kind else {
                 return Err(match found.as_str() {
@@ -131,16 +126,18 @@ impl Keys {
                     _ => ReplayError::OtherType { key: name, found },
                 });
             };
-            let before = runtime.block_on(redis.ask(cmd(length).arg(&name)))?;
+            let before = runtime.block_on(link.query(cmd(length).arg(&name)))?;
             let place = match kind {
                 Kind::List | Kind::Sorted => Position::At(0),
                 Kind::Set => Position::Cursor(0),
                 Kind::Stream => Position::Behind("-".to_owned()),
             };
             let row = KeyRead { key: name, kind: found, before, after: None, read: 0 };
-            keys.push(Key { row, kind, length, place, item_bytes: PAGE_BYTES / FIRST });
+            let (list, field) = (List::new(config.source.take_from), field.to_owned());
+            let item_bytes = PAGE_BYTES / FIRST;
+            keys.push(Key { link, row, list, field, kind, length, place, item_bytes });
         }
-        Ok(Self { runtime, redis, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
+        Ok(Self { runtime, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
 
     /// Returns the expected number of items: the sum of the keys' lengths, but at most the items
@@ -155,9 +152,9 @@ impl Keys {
     }
 
     fn end_key(&mut self) -> Result<(), LinkError> {
-        let Key { row, length, .. } = &mut self.keys[self.turn];
+        let Key { link, row, length, .. } = &mut self.keys[self.turn];
         let mut length = cmd(length);
-        row.after = Some(self.runtime.block_on(self.redis.ask(length.arg(&row.key)))?);
+        row.after = Some(self.runtime.block_on(link.query(length.arg(&row.key)))?);
         self.rows.set(self.turn, row);
         self.turn += 1;
         Ok(())
@@ -167,7 +164,7 @@ impl Keys {
         while let Some(key) = self.keys.get_mut(self.turn) {
             let page = match self.left {
                 0 => None,
-                left => self.runtime.block_on(self.redis.page(key, left))?,
+                left => self.runtime.block_on(key.page(left))?,
             };
             let Some(page) = page else {
                 self.end_key()?;
@@ -194,69 +191,69 @@ impl Iterator for Keys {
     }
 }
 
-impl Redis {
-    /// Returns the next items of a key, in the order in which crawlers would pop them. Returns
+impl Key {
+    /// Returns the next items of the key, in the order in which crawlers would pop them. Returns
     /// `None` at the end of the key. For a list or a sorted set, items that were added during the
     /// replay are not read.
-    async fn page(&mut self, key: &mut Key, wanted: u64) -> Result<Option<Page>, LinkError> {
-        let count = (PAGE_BYTES / key.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
-        let page = match &key.place {
+    async fn page(&mut self, wanted: u64) -> Result<Option<Page>, LinkError> {
+        let count = (PAGE_BYTES / self.item_bytes.max(1)).clamp(1, PAGE_ITEMS).min(wanted);
+        let page = match &self.place {
             Position::End => return Ok(None),
-            &Position::At(from) => self.window(key, from, count).await?,
-            &Position::Cursor(cursor) => self.scan(key, cursor, count).await?,
+            &Position::At(from) => self.window(from, count).await?,
+            &Position::Cursor(cursor) => self.scan(cursor, count).await?,
             Position::Behind(entry) => {
                 let after = entry.clone();
-                self.entries(key, &after, count).await?
+                self.entries(&after, count).await?
             }
         };
         let (items, bytes) = (page.items.len() as u64, page.items.bytes_len() as u64);
         if items > 0 {
-            key.item_bytes = bytes.div_ceil(items);
+            self.item_bytes = bytes.div_ceil(items);
         }
-        let is_end = matches!(key.place, Position::End) && items == 0 && page.bad_count == 0;
+        let is_end = matches!(self.place, Position::End) && items == 0 && page.bad_count == 0;
         Ok((!is_end).then_some(page))
     }
 
     /// Returns up to `count` items of a list or a sorted set, after the first `from` items. Reading
     /// does not lock the key: if other programs change it meanwhile, some items are skipped or read
     /// twice.
-    async fn window(&mut self, key: &mut Key, from: u64, count: u64) -> Result<Page, LinkError> {
-        let count = count.min(key.row.before - from);
+    async fn window(&mut self, from: u64, count: u64) -> Result<Page, LinkError> {
+        let count = count.min(self.row.before - from);
         if count == 0 {
-            key.place = Position::End;
+            self.place = Position::End;
             return Ok(Page::default());
         }
-        let items = if key.kind == Kind::List {
-            let command = self.list.window(&key.row.key, from, count);
+        let items = if self.kind == Kind::List {
+            let command = self.list.window(&self.row.key, from, count);
             let reply = self.reply(&command).await?;
             self.list.taken(reply)
         } else {
             let mut command = cmd("ZRANGE");
-            command.arg(&key.row.key).arg(from).arg(from + count - 1);
+            command.arg(&self.row.key).arg(from).arg(from + count - 1);
             let strings = self.reply(&command).await?.into_strings();
             strings.map(|(bytes, places)| Items::new(bytes, places))
         };
         let items = items.ok_or_else(garbled)?;
-        key.place = if items.is_empty() { Position::End } else { Position::At(from + count) };
+        self.place = if items.is_empty() { Position::End } else { Position::At(from + count) };
         Ok(Page { items, ..Page::default() })
     }
 
     /// Returns a page of the members of a set.
-    async fn scan(&mut self, key: &mut Key, cursor: u64, count: u64) -> Result<Page, LinkError> {
+    async fn scan(&mut self, cursor: u64, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("SSCAN");
-        command.arg(&key.row.key).arg(cursor).arg("COUNT").arg(count);
+        command.arg(&self.row.key).arg(cursor).arg("COUNT").arg(count);
         let page = self.reply(&command).await?.into_page();
         let Scanned { cursor, bytes, members } = page.ok_or_else(garbled)?;
-        key.place = if cursor == 0 { Position::End } else { Position::Cursor(cursor) };
+        self.place = if cursor == 0 { Position::End } else { Position::Cursor(cursor) };
         Ok(Page { items: Items::new(bytes, members), ..Page::default() })
     }
 
     /// Returns a page of the items in a stream. `after` is the start of the range for `XRANGE`.
-    async fn entries(&mut self, key: &mut Key, after: &str, count: u64) -> Result<Page, LinkError> {
+    async fn entries(&mut self, after: &str, count: u64) -> Result<Page, LinkError> {
         let mut command = cmd("XRANGE");
-        command.arg(&key.row.key).arg(after).arg("+").arg("COUNT").arg(count);
-        let entries: Vec<Entry> = self.ask(&command).await?;
-        key.place = match entries.last() {
+        command.arg(&self.row.key).arg(after).arg("+").arg("COUNT").arg(count);
+        let entries: Vec<Entry> = self.link.query(&command).await?;
+        self.place = match entries.last() {
             Some((id, _)) => Position::Behind(format!("({id}")),
             None => Position::End,
         };
@@ -269,11 +266,6 @@ impl Redis {
     async fn reply(&mut self, command: &Cmd) -> Result<Reply, LinkError> {
         self.link.send(command);
         self.link.receive().await
-    }
-
-    async fn ask<T: FromRedisValue>(&mut self, command: &Cmd) -> Result<T, LinkError> {
-        let value = self.link.call(command).await?;
-        redis::from_redis_value(value).map_err(|_| garbled())
     }
 }
 

@@ -108,7 +108,7 @@ pub fn run(
             (Feed { expected, ..feed }, 0)
         }
         Input::Keys { keys, field } => {
-            let keys = Keys::open(config, keys, field, most.unwrap_or(u64::MAX))?;
+            let keys = Keys::open(config, keys, &field, most.unwrap_or(u64::MAX))?;
             rows = Some(keys.rows());
             let expected = keys.expected();
             (Feed { expected, pages: Box::new(keys) }, expected)

@@ -106,9 +106,11 @@ fn of_reply(code: &str, reply: &str) -> LinkError {
         "NOSCRIPT" => LinkError::NoScript,
         "MASTERDOWN" => LinkError::MasterDown,
         "NOREPLICAS" => LinkError::NoReplicas,
-        "CLUSTERDOWN" | "TRYAGAIN" => LinkError::ClusterDown { reply: format!("{code} {reply}") },
+        "CLUSTERDOWN" => LinkError::ClusterDown { reply: format!("{code} {reply}") },
+        "TRYAGAIN" => LinkError::SlotDivided,
         "UNBLOCKED" => LinkError::Unblocked,
-        "MOVED" | "ASK" => LinkError::Cluster,
+        "MOVED" if let Some((slot, to)) = redirection(reply) => LinkError::Moved { slot, to },
+        "ASK" if let Some((slot, to)) = redirection(reply) => LinkError::SlotMoving { slot, to },
         "CROSSSLOT" => LinkError::CrossSlot,
         "WRONGPASS" => LinkError::WrongPassword { user: "default".to_owned() },
         "NOAUTH" => LinkError::AuthNeeded,
@@ -120,6 +122,12 @@ fn of_reply(code: &str, reply: &str) -> LinkError {
         "@user_script:" => of_wrapped(behind_line(reply).unwrap_or(reply)),
         _ => LinkError::Refused { code: code.to_owned(), reply: reply.to_owned() },
     }
+}
+
+/// Reads slot and address of `3999 10.0.0.2:6379`.
+fn redirection(reply: &str) -> Option<(u16, String)> {
+    let mut words = reply.split(' ');
+    Some((words.next()?.parse().ok()?, words.next()?.to_owned()))
 }
 
 /// Extracts the error of a script from a reply of Redis 6.2 that contains it.
@@ -158,6 +166,9 @@ fn of_words(reply: &str) -> LinkError {
         LinkError::UnknownCommand { command: quoted(rest).unwrap_or_default().to_uppercase() }
     } else if reply.starts_with("Unknown Redis command called from") {
         LinkError::UnknownCommand { command: "called by the script".to_owned() }
+    } else if reply.starts_with("Script attempted to access a non local key") {
+        // While a slot is being moved, a key that a script has emptied counts as moved.
+        LinkError::SlotDivided
     } else if reply.starts_with("Protocol error") {
         // Redis then closes the connection. The usual cause is an argument that is too long.
         LinkError::LostConnection { cause: format!("the server closed it with {reply:?}") }

@@ -41,8 +41,17 @@ fn a_code_determines_the_error_inside_scripts_too() {
         ("MASTERDOWN Link with MASTER is down", LinkError::MasterDown, Retry::Later),
         ("NOREPLICAS Not enough good replicas to write.", LinkError::NoReplicas, Retry::Later),
         ("UNBLOCKED force unblock from blocking", LinkError::Unblocked, Retry::Later),
-        ("MOVED 3999 127.0.0.1:6381", LinkError::Cluster, Retry::Never),
-        ("ASK 3999 127.0.0.1:6381", LinkError::Cluster, Retry::Never),
+        (
+            "MOVED 3999 127.0.0.1:6381",
+            LinkError::Moved { slot: 3999, to: "127.0.0.1:6381".to_owned() },
+            Retry::Later,
+        ),
+        (
+            "ASK 903 127.0.0.1:6381",
+            LinkError::SlotMoving { slot: 903, to: "127.0.0.1:6381".to_owned() },
+            Retry::Later,
+        ),
+        ("TRYAGAIN Multiple keys request during", LinkError::SlotDivided, Retry::Later),
         ("CROSSSLOT Keys in request don't hash", LinkError::CrossSlot, Retry::Never),
         ("NOAUTH Authentication required.", LinkError::AuthNeeded, Retry::Never),
         ("DENIED Redis is running in protected mode", LinkError::Protected, Retry::Never),
@@ -56,12 +65,11 @@ fn a_code_determines_the_error_inside_scripts_too() {
 }
 
 #[test]
-fn cluster_states_keep_their_text() {
+fn the_state_of_a_cluster_keeps_its_text() {
     let line = "CLUSTERDOWN Hash slot not served";
     let expected = LinkError::ClusterDown { reply: line.to_owned() };
     assert_eq!(trouble(line), expected);
     assert_eq!(expected.retry(), Retry::Later);
-    assert!(matches!(trouble("TRYAGAIN Multiple keys"), LinkError::ClusterDown { .. }));
 }
 
 #[test]
@@ -140,6 +148,10 @@ fn an_unknown_command_is_named_without_its_arguments() {
 fn replies_with_the_code_err_are_classified_by_their_text() {
     for (line, expected) in [
         ("ERR max number of clients reached", LinkError::TooManyClients),
+        (
+            "ERR Script attempted to access a non local key in a cluster node script: 0b, on @user",
+            LinkError::SlotDivided,
+        ),
         (
             "ERR Error running script (call to f_a9): @user_script:1: Script killed by user with \
              SCRIPT KILL...",

@@ -59,6 +59,12 @@ pub enum LinkError {
          wait for the end of the failover"
     )]
     NotPrimary { name: String, address: String },
+    /// Nodes of a cluster of which none led to the node that serves the keys.
+    #[error(
+        "no node of the Redis Cluster in redis.url led to the node that serves the keys: {causes}; \
+         check that the nodes run"
+    )]
+    NoClusterNode { causes: String },
     /// Socket file that this user may not open.
     #[error(
         "may not open the socket of Redis at {address}: permission denied; run urlseen as a user \
@@ -160,7 +166,7 @@ pub enum LinkError {
          reconnect the replicas, or lower that number"
     )]
     NoReplicas,
-    /// Reply `CLUSTERDOWN` or `TRYAGAIN` of a cluster.
+    /// Reply `CLUSTERDOWN` of a cluster.
     #[error(
         "the Redis Cluster does not serve the key at the moment ({reply}); wait until CLUSTER INFO \
          says cluster_state:ok"
@@ -181,16 +187,28 @@ pub enum LinkError {
     /// Script that another client ended before it wrote anything.
     #[error("the running script was ended with SCRIPT KILL before it wrote anything; try again")]
     ScriptKilled,
-    /// Reply `MOVED` or `ASK` of a cluster node.
+    /// Reply `MOVED` of a cluster node.
     #[error(
-        "this Redis is a node of a Redis Cluster and the key is on another one; this version of \
-         urlseen works only with a single server: set redis.url to a server without cluster mode"
+        "slot {slot} of the Redis Cluster is at {to} now; with redis+cluster:// in redis.url, \
+         urlseen continues there"
     )]
-    Cluster,
+    Moved { slot: u16, to: String },
+    /// Reply `ASK` of a cluster node.
+    #[error(
+        "slot {slot} of the Redis Cluster is being moved to {to}; wait for the end of the move, or \
+         end an interrupted move with redis-cli --cluster fix"
+    )]
+    SlotMoving { slot: u16, to: String },
+    /// Reply `TRYAGAIN` of a cluster node, or a script that lost a key while it ran.
+    #[error(
+        "a slot of the Redis Cluster is being moved, and its keys are on two nodes; wait for the \
+         end of the move, or end an interrupted move with redis-cli --cluster fix"
+    )]
+    SlotDivided,
     /// Reply `CROSSSLOT`: the keys lie in different slots.
     #[error(
         "Redis Cluster refused a command whose keys lie in different slots; give the keys of the \
-         crawl one hash tag, like {{demo}}:discovered and {{demo}}:unseen, or use a single server"
+         crawl one hash tag, like {{demo}}:discovered and {{demo}}:unseen"
     )]
     CrossSlot,
     /// Reply `WRONGPASS` to a login.
@@ -275,7 +293,11 @@ impl LinkError {
                 | Self::NoScript
                 | Self::MasterDown
                 | Self::NoReplicas
+                | Self::NoClusterNode { .. }
                 | Self::ClusterDown { .. }
+                | Self::Moved { .. }
+                | Self::SlotMoving { .. }
+                | Self::SlotDivided
                 | Self::TooManyClients
                 | Self::Unblocked
                 | Self::ScriptKilled

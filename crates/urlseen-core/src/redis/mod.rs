@@ -4,7 +4,7 @@ mod classify;
 #[cfg(feature = "link")]
 mod connection;
 pub mod error;
-pub(crate) mod hash_tag;
+pub mod hash_tag;
 pub mod held;
 pub mod reject;
 pub mod script;

@@ -152,7 +152,10 @@ impl Config {
         config.redis.url = taker.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
-        config.redis.url = config.redis.url.with_tls(files);
+        // In a cluster, this key finds the node. While a slot is being moved, Redis tells the new
+        // node only for a missing key. This key is missing: a crawl that has it does not start.
+        let key = config.keys().earlier_processing;
+        config.redis.url = config.redis.url.with_tls(files).for_key(&key);
         taker.finish(&config, machine(&config))?;
         Ok(config)
     }

@@ -4,7 +4,7 @@ use redis::{ConnectionAddr, IntoConnectionInfo};
 use std::fmt;
 use std::sync::Arc;
 
-use super::sentinels::{Node, Sentinels};
+use super::nodes::{Lookup, Node, joined};
 use super::tls::TlsFiles;
 
 /// Allowed schemes of a `redis.url`. The Valkey names mean the same as the Redis names.
@@ -14,7 +14,7 @@ const SCHEMES: [&str; 7] =
 /// Syntax of a `redis.url`, as the end of a sentence.
 pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the same with \
     rediss:// for TLS, redis+sentinel://host[:port],…/name[/database] for a primary that Sentinels \
-    know, or unix:///path/to/socket[?db=0]";
+    know, redis+cluster://host[:port],… for a Redis Cluster, or unix:///path/to/socket[?db=0]";
 
 /// Address of a Redis server with database and login: everything that opens a connection.
 ///
@@ -30,8 +30,8 @@ pub struct RedisAddress {
     user: Option<String>,
     password: Option<String>,
     tls: Arc<TlsFiles>,
-    /// Sentinels that know the server. Then `place` is the first of them.
-    sentinels: Option<Arc<Sentinels>>,
+    /// Nodes that know the server. Then `place` is the first of them.
+    lookup: Option<Arc<Lookup>>,
 }
 
 /// Reason why a `redis.url` cannot be used. No message repeats anything after the scheme: a URL
@@ -59,8 +59,14 @@ pub enum RedisAddressError {
     )]
     NoName,
     /// URL with too many hosts.
-    #[error("there are more than {most} hosts; some of the Sentinels are enough")]
+    #[error("there are more than {most} hosts; some of them are enough")]
     ManyNodes { most: usize },
+    /// Database of a cluster that is not 0.
+    #[error(
+        "a Redis Cluster has only the database 0; leave the database out, like \
+         redis+cluster://10.0.0.1:6379,10.0.0.2:6379"
+    )]
+    ClusterDatabase,
     /// URL without a host between `//` and `/`.
     #[error("the host is missing; write it like redis://127.0.0.1:6379/0")]
     NoHost,
@@ -120,15 +126,15 @@ impl RedisAddress {
             user: None,
             password: None,
             tls: Arc::default(),
-            sentinels: None,
+            lookup: None,
         }
     }
 
     /// Checks `url`, but does not require a password for its user. The password may be added later.
     pub fn parse(url: &str) -> Result<Self, RedisAddressError> {
         use RedisAddressError as Error;
-        if let Some((address, sentinels)) = Sentinels::parse(url)? {
-            return Ok(Self { sentinels: Some(Arc::new(sentinels)), ..address });
+        if let Some((address, lookup)) = Lookup::parse(url)? {
+            return Ok(Self { lookup: Some(Arc::new(lookup)), ..address });
         }
         let (found, _) = url.trim().split_once("://").ok_or(Error::Unreadable)?;
         let Some(scheme) = SCHEMES.into_iter().find(|it| it.eq_ignore_ascii_case(found)) else {
@@ -169,7 +175,7 @@ impl RedisAddress {
             user: login.username().and_then(filled),
             password: login.password().and_then(filled),
             tls: Arc::default(),
-            sentinels: None,
+            lookup: None,
         })
     }
 
@@ -216,9 +222,23 @@ impl RedisAddress {
         self.password.as_deref()
     }
 
-    /// Returns the Sentinels that know the server.
-    pub(super) fn sentinels(&self) -> Option<&Sentinels> {
-        self.sentinels.as_deref()
+    /// Returns true if the server is a node of a Redis Cluster, which its other nodes know.
+    pub fn is_cluster(&self) -> bool {
+        matches!(self.lookup(), Some(Lookup::Cluster(_)))
+    }
+
+    /// Returns the address for commands on `key`, and on all keys in its slot. Only in a cluster,
+    /// the server depends on the key.
+    #[must_use]
+    pub fn for_key(&self, key: &str) -> Self {
+        let Some(Lookup::Cluster(cluster)) = self.lookup() else { return self.clone() };
+        let lookup = Lookup::Cluster(cluster.for_key(key));
+        Self { lookup: Some(Arc::new(lookup)), ..self.clone() }
+    }
+
+    /// Returns the nodes that know the server.
+    pub(super) fn lookup(&self) -> Option<&Lookup> {
+        self.lookup.as_deref()
     }
 
     /// Returns host and port of the network address; `None` for a socket file.
@@ -233,7 +253,7 @@ impl RedisAddress {
 
     /// Returns the address of a single server, with the login and the database of this address.
     pub(super) fn at(&self, node: &Node) -> Self {
-        let mut address = Self { sentinels: None, ..self.clone() };
+        let mut address = Self { lookup: None, ..self.clone() };
         if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } =
             &mut address.place
         {
@@ -273,8 +293,11 @@ impl fmt::Display for RedisAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { scheme, db, .. } = self;
         let user = self.user.as_deref().map(str::escape_debug);
-        let kind = if self.sentinels.is_some() { "+sentinel" } else { "" };
-        write!(f, "{scheme}{kind}://")?;
+        f.write_str(scheme)?;
+        if let Some(lookup) = self.lookup() {
+            write!(f, "+{}", lookup.kind())?;
+        }
+        f.write_str("://")?;
         match &self.place {
             ConnectionAddr::Unix(path) => {
                 write!(f, "{}?db={db}", path.display())?;
@@ -297,8 +320,9 @@ impl fmt::Display for RedisAddress {
                 if is_login {
                     f.write_str("@")?;
                 }
-                match &self.sentinels {
-                    Some(sentinels) => write!(f, "{sentinels}/{db}"),
+                match self.lookup() {
+                    Some(Lookup::Sentinels(sentinels)) => write!(f, "{sentinels}/{db}"),
+                    Some(Lookup::Cluster(cluster)) => f.write_str(&joined(&cluster.nodes)),
                     None if host.contains(':') => write!(f, "[{host}]:{port}/{db}"),
                     None => write!(f, "{host}:{port}/{db}"),
                 }

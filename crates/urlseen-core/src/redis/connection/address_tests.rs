@@ -28,6 +28,8 @@ fn shows_every_part_but_the_password() {
             "REDISS+sentinel://ann:hunt%2Cer@[::1],b/my-main.1/3",
             "rediss+sentinel://ann:***@[::1]:26379,b:26379/my-main.1/3",
         ),
+        ("redis+cluster://a,b:1", "redis+cluster://a:6379,b:1"),
+        ("VALKEYS+cluster://ann:hunt%2Cer@[::1]:1,b/0", "valkeys+cluster://ann:***@[::1]:1,b:6379"),
         ("redis+unix:///run/r.sock?db=3", "redis+unix:///run/r.sock?db=3"),
         (
             "unix:///run/r.sock?pass=hunter2&db=1&user=ann",
@@ -55,6 +57,16 @@ fn a_separate_password_replaces_the_one_in_the_url() {
     assert_eq!(address("apart").password(), Some("apart"));
     assert_eq!(address("").password(), Some("inside"));
     assert_eq!(format!("{:?}", address("apart")), "RedisAddress(redis://ann:***@host:6379/0)");
+}
+
+#[test]
+fn only_the_address_of_a_cluster_depends_on_the_key() {
+    for (url, is_cluster) in [("redis+cluster://a,b", true), ("redis+sentinel://a/b", false)] {
+        let address = RedisAddress::new(url, None).unwrap();
+        assert_eq!(address.is_cluster(), is_cluster);
+        assert_eq!(address.for_key("one") != address.for_key("two"), is_cluster);
+        assert_eq!(address.for_key("one").to_string(), address.to_string());
+    }
 }
 
 #[test]
@@ -103,6 +115,11 @@ fn refuses_invalid_urls_with_the_reason() {
         ("redis+sentinel://a/main?db=1", E::Settings),
         ("redis+sentinel://a/main#x", E::Fragment),
         ("redis+sentinel://ann@a/main", E::NoPassword),
+        ("redis+cluster://a,b/1", E::ClusterDatabase),
+        ("redis+cluster://a,b/demo", E::ClusterDatabase),
+        ("redis+cluster://", E::NoHost),
+        ("redis+cluster://a,", E::NoHost),
+        ("redis+cluster://ann@a,b", E::NoPassword),
         ("unix+sentinel://a/main", E::Scheme { found: "unix+sentinel".to_owned() }),
     ] {
         assert_eq!(refused(url), expected, "{url}");
@@ -123,6 +140,8 @@ fn no_refusal_repeats_a_password() {
         "redis+sentinel://ann:hunter2/x@a,b/main",
         "redis+sentinel://ann:1@a:hunter2,b/main",
         "redis+sentinel://ann:hunter2@a,b",
+        "redis+cluster://ann:hunter2@a,b/1",
+        "redis+cluster://ann:hunter2/x@a,b",
     ] {
         let error = refused(url);
         assert!(!format!("{error} {error:?}").contains("hunter2"), "{url}: {error}");

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio_rustls::rustls;
 
 use super::link::Link;
+use super::nodes::Lookup;
 use super::stream;
 use super::tls::TlsFileError;
 use crate::redis::RedisAddress;
@@ -32,8 +33,9 @@ impl Default for Timeouts {
 /// Finds the server, opens a connection, logs in with `AUTH` and `SELECT`, and sets a client name.
 pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link, LinkError> {
     let opened = async {
-        match address.sentinels() {
-            Some(sentinels) => sentinels.connect(address, timeouts).await,
+        match address.lookup() {
+            Some(Lookup::Sentinels(sentinels)) => sentinels.connect(address, timeouts).await,
+            Some(Lookup::Cluster(cluster)) => cluster.connect(address, timeouts).await,
             None => open(address, timeouts).await,
         }
     };

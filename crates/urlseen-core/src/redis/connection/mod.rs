@@ -8,11 +8,13 @@
 
 mod address;
 pub mod backoff;
+mod cluster;
 pub mod connect;
 pub mod keys;
 pub mod lease;
 pub mod limits;
 pub mod link;
+mod nodes;
 pub mod packed;
 mod page;
 pub mod preflight;

@@ -11,16 +11,14 @@ use tokio::time::{sleep, timeout};
 use super::address::{RedisAddress, RedisAddressError};
 use super::connect::{Timeouts, open};
 use super::link::Link;
+use super::nodes::{Node, NodesUrl, first_answer, joined};
 use crate::redis::error::LinkError;
 
 /// Part of a scheme that announces Sentinels.
-const SUFFIX: &str = "+sentinel";
+pub(super) const KIND: &str = "sentinel";
 
 /// Port of a Sentinel whose port is not in the URL.
 const PORT: &str = "26379";
-
-/// Maximum number of Sentinels in a URL.
-const MOST: usize = 32;
 
 /// Pause between two questions of the watch.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -32,55 +30,18 @@ pub(super) struct Sentinels {
     name: String,
 }
 
-/// Host and port of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
-}
-
 impl Sentinels {
     /// Parses `SCHEME+sentinel://[login@]host[:port],…/name[/database]`. Returns `None` for a URL
-    /// of another scheme. The address is that of the primary without its host, and has the host of
-    /// the first Sentinel.
+    /// of another scheme.
     pub(super) fn parse(url: &str) -> Result<Option<(RedisAddress, Self)>, RedisAddressError> {
-        let Some((scheme, rest)) = url.trim().split_once("://") else { return Ok(None) };
-        let scheme = scheme.to_ascii_lowercase();
-        let Some(base) = scheme.strip_suffix(SUFFIX) else { return Ok(None) };
-        if !["redis", "rediss", "valkey", "valkeys"].contains(&base) {
-            return Ok(None);
-        }
-        let end = rest.find(['/', '?', '#']).unwrap_or(rest.len());
-        let (authority, path) = rest.split_at(end);
-        let (login, hosts) = match authority.rsplit_once('@') {
-            Some((login, hosts)) => (format!("{login}@"), hosts),
-            None => (String::new(), authority),
-        };
-        let end = path.find(['?', '#']).unwrap_or(path.len());
-        let (path, settings) = path.split_at(end);
-        let (name, db) = path.trim_matches('/').split_once('/').unwrap_or((path, ""));
-        let name = name.trim_matches('/');
-        let mut found: Option<RedisAddress> = None;
-        let mut nodes = Vec::new();
-        for host in hosts.split(',') {
-            if host.is_empty() {
-                return Err(RedisAddressError::NoHost);
-            }
-            let colon = if has_port(host) { String::new() } else { format!(":{PORT}") };
-            let url = format!("{base}://{login}{host}{colon}/{db}{settings}");
-            let address = RedisAddress::parse(&url)?;
-            nodes.push(address.node().ok_or(RedisAddressError::Unreadable)?);
-            found.get_or_insert(address);
-        }
+        let Some(url) = NodesUrl::parse(url, KIND) else { return Ok(None) };
+        let (name, db) = url.path.split_once('/').unwrap_or((url.path, ""));
+        let (address, nodes) = url.nodes(PORT, db)?;
         let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if name.is_empty() || !name.chars().all(is_plain) {
             return Err(RedisAddressError::NoName);
         }
-        if nodes.len() > MOST {
-            return Err(RedisAddressError::ManyNodes { most: MOST });
-        }
-        let sentinels = Self { nodes, name: name.to_owned() };
-        Ok(found.map(|address| (address, sentinels)))
+        Ok(Some((address, Self { nodes, name: name.to_owned() })))
     }
 
     /// Connects to the primary that the Sentinels name. The connection ends if they name another
@@ -108,25 +69,14 @@ impl Sentinels {
 
     /// Asks the Sentinels in turn for the primary.
     async fn look_up(&self, address: &RedisAddress, timeouts: Timeouts) -> Result<Node, LinkError> {
-        let (mut causes, mut unknown) = (Vec::new(), 0);
-        for node in &self.nodes {
-            let sentinel = address.at(node).without_database();
-            let asked = async { self.ask(&mut log_in_if_asked(&sentinel, timeouts).await?).await };
-            // One Sentinel that does not answer must not take the time of the others.
-            match timeout(timeouts.connect / 5, asked).await {
-                Ok(Ok(Some(primary))) => return Ok(primary),
-                Ok(Ok(None)) => {
-                    unknown += 1;
-                    causes.push(format!("{node} does not know {}", self.name));
-                }
-                Ok(Err(trouble)) => causes.push(format!("{node}: {trouble}")),
-                Err(_) => causes.push(format!("{node} does not answer")),
-            }
-        }
-        if unknown == self.nodes.len() {
-            return Err(LinkError::UnknownPrimary { name: self.name.clone() });
-        }
-        Err(LinkError::NoSentinel { name: self.name.clone(), causes: causes.join("; ") })
+        let found = first_answer(&self.nodes, timeouts, async |node| {
+            let sentinel = address.at(&node).without_database();
+            let found = self.ask(&mut log_in_if_asked(&sentinel, timeouts).await?).await?;
+            found.ok_or_else(|| LinkError::UnknownPrimary { name: self.name.clone() })
+        });
+        found.await.map_err(|failures| {
+            failures.into_error(|causes| LinkError::NoSentinel { name: self.name.clone(), causes })
+        })
     }
 
     /// Asks a Sentinel for the primary. Returns `None` if the Sentinel does not know the name.
@@ -172,21 +122,8 @@ async fn log_in_if_asked(sentinel: &RedisAddress, timeouts: Timeouts) -> Result<
     }
 }
 
-/// Returns true if a port follows the host.
-fn has_port(host: &str) -> bool {
-    host.rsplit_once(']').map_or(host, |(_, after)| after).contains(':')
-}
-
 impl fmt::Display for Sentinels {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nodes: Vec<_> = self.nodes.iter().map(ToString::to_string).collect();
-        write!(f, "{}/{}", nodes.join(","), self.name)
-    }
-}
-
-impl fmt::Display for Node {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { host, port } = self;
-        if host.contains(':') { write!(f, "[{host}]:{port}") } else { write!(f, "{host}:{port}") }
+        write!(f, "{}/{}", joined(&self.nodes), self.name)
     }
 }

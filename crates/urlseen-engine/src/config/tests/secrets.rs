@@ -73,8 +73,8 @@ fn a_url_that_cannot_be_used_is_told_why() {
         refused("redis.url = 6379", &[], &[]),
         ["config.toml:1:13: redis.url is a number; allowed: \
           redis://[[user]:password@]host[:port][/database], the same with rediss:// for TLS, \
-          redis+sentinel://host[:port],…/name[/database] for a primary that Sentinels know, or \
-          unix:///path/to/socket[?db=0]"]
+          redis+sentinel://host[:port],…/name[/database] for a primary that Sentinels know, \
+          redis+cluster://host[:port],… for a Redis Cluster, or unix:///path/to/socket[?db=0]"]
     );
 }
 

@@ -26,7 +26,7 @@ pub(super) fn feed(
     let runtime = runtime.map_err(FeedError::Thread)?;
     // A cursor of `SSCAN` is valid only in the Redis process that returned it.
     let (mut link, expected, process) = runtime.block_on(async {
-        let mut link = connect(address, Timeouts::default()).await?;
+        let mut link = connect(&address.for_key(&key), Timeouts::default()).await?;
         let size = size(&mut link, address, &key).await?;
         let process = run_id(&mut link).await?;
         Ok::<_, FeedError>((link, size, process))

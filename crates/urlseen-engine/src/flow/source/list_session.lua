@@ -1,5 +1,5 @@
--- A Redis list as source, around a run. A claim renames the list to the processing list. TAKE_FROM
--- ('left' or 'right') is the end from which items are taken.
+-- A Redis list as source, around a run. A claim renames the list to the processing list, or moves
+-- its first items there. TAKE_FROM ('left' or 'right') is the end from which items are taken.
 
 local function source_own_refusal(keys)
     local source, processing, earlier = unpack(keys)
@@ -18,13 +18,28 @@ local function source_place(state, keys)
     return tostring(length), length
 end
 
+-- Moves the first items of one list to an end of another list, in their order. Redis moves them one
+-- by one, so that even large items do not pass through Lua.
+local function move(from, to, to_left, count)
+    local pop, push = 'LEFT', 'RIGHT'
+    if to_left then
+        pop, push = push, pop
+    end
+    for _ = 1, count do
+        redis.call('LMOVE', from, to, pop, push)
+    end
+end
+
 -- LLEN fails on keys of another type, which refuses such keys.
-local function source_claim(state, keys)
+local function source_claim(state, keys, most)
     local source, processing = unpack(keys)
     local length = redis.call('LLEN', processing)
     if length == 0 then
         length = redis.call('LLEN', source)
-        if length > 0 then
+        if most > 0 and length > most then
+            length = most
+            move(source, processing, TAKE_FROM == 'right', length)
+        elseif length > 0 then
             redis.call('RENAME', source, processing)
         end
     end
@@ -33,18 +48,6 @@ end
 
 local function source_waiting(state, keys)
     return redis.call('LLEN', keys[1])
-end
-
--- Moves all items of one list to an end of another list, in their order. Redis moves them one by
--- one, so that even large items do not pass through Lua.
-local function move(from, to, to_left)
-    local pop, push = 'LEFT', 'RIGHT'
-    if to_left then
-        pop, push = push, pop
-    end
-    for _ = 1, redis.call('LLEN', from) do
-        redis.call('LMOVE', from, to, pop, push)
-    end
 end
 
 local function source_give_back_refusal(keys)
@@ -64,9 +67,9 @@ local function source_give_back(keys, most)
         return 0, claimed
     end
     if claimed <= waiting then
-        move(processing, source, TAKE_FROM == 'left')
+        move(processing, source, TAKE_FROM == 'left', claimed)
     else
-        move(source, processing, TAKE_FROM == 'right')
+        move(source, processing, TAKE_FROM == 'right', waiting)
         redis.call('RENAME', processing, source)
     end
     return claimed, 0

@@ -83,8 +83,9 @@ impl<'a> Info<'a> {
         self.get("redis_mode").or(self.get("server_mode")) == Some("sentinel")
     }
 
-    /// Returns all problems of this server that prevent the start of a crawl.
-    pub(super) fn problems(&self) -> Vec<PreflightError> {
+    /// Returns all problems of this server that prevent the start of a crawl. `is_cluster` is true
+    /// if the address is that of a cluster.
+    pub(super) fn problems(&self, is_cluster: bool) -> Vec<PreflightError> {
         let mut problems = Vec::new();
         if let Some(facts) = self.facts(None)
             && facts.version < ServerVersion::NEEDED
@@ -99,8 +100,10 @@ impl<'a> Info<'a> {
                 primary: primary.map(|(host, port)| at(host, port)),
             });
         }
-        if self.number("cluster_enabled") == Some(1) {
-            problems.push(PreflightError::Cluster);
+        match (self.number("cluster_enabled") == Some(1), is_cluster) {
+            (true, false) => problems.push(PreflightError::Cluster),
+            (false, true) => problems.push(PreflightError::NoCluster),
+            (true, true) | (false, false) => {}
         }
         if let Some(policy) = self.get("maxmemory_policy").filter(|it| it.starts_with("allkeys-")) {
             problems.push(PreflightError::Eviction { policy: policy.to_owned() });
@@ -121,12 +124,12 @@ mod tests {
 
     fn problems(from: &str, to: &str) -> Vec<PreflightError> {
         assert!(REDIS.contains(from), "{from}");
-        Info::new(&REDIS.replace(from, to)).problems()
+        Info::new(&REDIS.replace(from, to)).problems(false)
     }
 
     #[test]
     fn a_good_server_has_no_problems() {
-        assert_eq!(Info::new(REDIS).problems(), []);
+        assert_eq!(Info::new(REDIS).problems(false), []);
         let facts = Info::new(REDIS).facts(Some("ann".to_owned())).unwrap();
         let expected = ServerFacts {
             name: "redis".to_owned(),
@@ -143,7 +146,7 @@ mod tests {
     fn valkey_is_checked_by_the_redis_version_that_it_reports() {
         let text =
             REDIS.replace("7.0.15\r\n", "7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.0\r\n");
-        assert_eq!(Info::new(&text).problems(), []);
+        assert_eq!(Info::new(&text).problems(false), []);
         assert_eq!(Info::new(&text).facts(None).unwrap().to_string(), "valkey 7.2.4");
     }
 
@@ -193,6 +196,6 @@ mod tests {
     fn all_problems_are_found_at_once() {
         let text = "redis_version:5.0.6\nrole:slave\ncluster_enabled:1\n\
             maxmemory_policy:allkeys-lru\n";
-        assert_eq!(Info::new(text).problems().len(), 4);
+        assert_eq!(Info::new(text).problems(false).len(), 4);
     }
 }

@@ -70,7 +70,7 @@ async fn examine(
         let primaries = watched(&mut connection).await?;
         return Ok(Err(vec![PreflightError::Sentinel { primaries }]));
     }
-    let mut problems = info.problems();
+    let mut problems = info.problems(address.is_cluster());
 
     for (need, reply) in needs.keys.iter().zip(replies) {
         let keys = [need.key.as_slice()].into_iter();
@@ -124,7 +124,11 @@ fn without_consequences(
         PreflightError::UnknownCommands { .. } => !old,
         PreflightError::Link(LinkError::ReadOnly | LinkError::MasterDown) => !replica,
         PreflightError::Link(
-            LinkError::Cluster | LinkError::CrossSlot | LinkError::ClusterDown { .. },
+            LinkError::Moved { .. }
+            | LinkError::SlotMoving { .. }
+            | LinkError::SlotDivided
+            | LinkError::CrossSlot
+            | LinkError::ClusterDown { .. },
         ) => !cluster,
         _ => true,
     }));

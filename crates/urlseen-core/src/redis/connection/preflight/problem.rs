@@ -30,13 +30,18 @@ pub enum PreflightError {
          volatile- one, with CONFIG SET and in redis.conf"
     )]
     Eviction { policy: String },
-    /// Node of a Redis Cluster.
+    /// Node of a Redis Cluster, and the address of a single server.
     #[error(
-        "this Redis runs in cluster mode, which this version of urlseen does not work with yet (a \
-         commit touches several keys at once, and they must be on one server); set redis.url to a \
-         server with cluster-enabled no"
+        "this Redis is a node of a Redis Cluster, where other nodes may serve the keys of the \
+         crawl; write redis+cluster:// (with TLS: rediss+cluster://) in redis.url"
     )]
     Cluster,
+    /// Single server, and the address of a cluster.
+    #[error(
+        "this Redis is a single server (cluster-enabled no), and not a node of a Redis Cluster; \
+         write redis:// (with TLS: rediss://) in redis.url"
+    )]
+    NoCluster,
     /// Key with a value of another type.
     #[error("{}", wrong_type(*owner, key, needed, found))]
     KeyType { owner: KeyOwner, key: String, needed: &'static str, found: String },

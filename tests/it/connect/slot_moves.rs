@@ -1,0 +1,95 @@
+//! Crawls whose slot of a Redis Cluster changes its node: by a failover, or by a move of the slot.
+
+use super::cluster::{Cluster, Node, SLOT, items};
+use crate::util::wait::{SOON, wait_until};
+
+/// Number of items that are pushed at once.
+const HALF: usize = 30_000;
+
+/// Waits until a node is a primary, or a replica that has all data.
+fn wait_for_role(node: &Node, role: &str) {
+    wait_until(SOON, role, || {
+        let info = node.server.cli(&["info", "replication"]);
+        info.contains(&format!("role:{role}")) && !info.contains("master_link_status:down")
+    });
+}
+
+#[test]
+fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
+    let mut cluster = Cluster::start();
+    cluster.nodes.push(Node::start());
+    let [first, .., replica] = &cluster.nodes[..] else { panic!("four nodes") };
+    replica.meet(first);
+    cluster.wait_for_nodes(4);
+    wait_until(SOON, "a replica", || {
+        let words = ["cluster", "replicate", &first.id()];
+        let node = &replica.server;
+        node.cli(&["cluster", "nodes"]).contains(words[2]) && node.cli(&words) == "OK"
+    });
+    wait_for_role(replica, "slave");
+    for node in &cluster.nodes {
+        wait_until(SOON, "a known replica", || {
+            node.server.cli(&["cluster", "nodes"]).contains(&format!("slave {}", first.id()))
+        });
+    }
+    let mut daemon = cluster.daemon(&[0, 1, 2]);
+
+    first.push(&items(0..HALF), 1);
+    first.wait_for_sink(100);
+    replica.order("cluster failover");
+    wait_for_role(replica, "master");
+    daemon.wait_for_line(&format!("slot {SLOT} of the Redis Cluster is at"), SOON);
+    wait_for_role(first, "slave");
+
+    replica.push(&items(HALF..2 * HALF), 1);
+    replica.wait_for_sink(HALF * 2 / 3 + 100);
+    let (last, others) = cluster.nodes.split_last_mut().expect("four nodes");
+    last.server.kill();
+    wait_for_role(&others[0], "master");
+    others[0].check(daemon, 0..2 * HALF);
+}
+
+/// Moves the keys of the crawl from one node to another, as `redis-cli --cluster reshard` does.
+fn move_keys(from: &Node, to: &Node) {
+    let slot = SLOT.to_string();
+    loop {
+        let keys = from.server.cli(&["cluster", "getkeysinslot", &slot, "100"]);
+        if keys.is_empty() {
+            return;
+        }
+        let migrate = ["migrate", "127.0.0.1", &to.port, "", "0", "5000", "keys"];
+        from.server.cli(&[&migrate[..], &keys.lines().collect::<Vec<_>>()].concat());
+    }
+}
+
+/// Returns the longest wait in a log, in milliseconds.
+fn longest_wait(log: &str) -> u64 {
+    let waits = log.lines().filter_map(|line| line.split_once("Trying again in "));
+    waits.map(|(_, wait)| wait.trim_end_matches(" ms").parse().unwrap()).max().unwrap_or(0)
+}
+
+#[test]
+fn a_crawl_waits_while_its_slot_is_moved_and_goes_on_at_the_new_node() {
+    let cluster = Cluster::start();
+    let [first, second, third] = &cluster.nodes[..] else { panic!("three nodes") };
+    let mut daemon = cluster.daemon(&[0, 1, 2]);
+    first.push(&items(0..HALF), 0);
+    first.wait_for_sink(100);
+
+    second.order(&format!("cluster setslot {SLOT} importing {}", first.id()));
+    first.order(&format!("cluster setslot {SLOT} migrating {}", second.id()));
+    let sentence = format!(
+        "slot {SLOT} of the Redis Cluster is being moved to 127.0.0.1:{}; wait for the end of the \
+         move, or end an interrupted move with redis-cli --cluster fix. Trying again in",
+        second.port
+    );
+    daemon.wait_for_line(&sentence, SOON);
+    // The first wait is at most 50 ms.
+    wait_until(SOON, "longer waits", || longest_wait(&daemon.stderr()) > 200);
+    move_keys(first, second);
+    for node in [second, first, third] {
+        node.order(&format!("cluster setslot {SLOT} node {}", second.id()));
+    }
+    second.push(&items(HALF..2 * HALF), 0);
+    second.check(daemon, 0..2 * HALF);
+}
