@@ -6,6 +6,7 @@ use std::ops::Range;
 use redis::Commands;
 
 use super::sentinels::server;
+use super::tls::{authority, certificate};
 use crate::util::binary::{Daemon, Run, urlseen};
 use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
@@ -40,10 +41,23 @@ pub(super) struct Node {
 
 impl Node {
     pub(super) fn start() -> Self {
+        Self::with(&[])
+    }
+
+    fn with(arguments: &[&str]) -> Self {
         let bus = free_port();
         let timeout = ["--cluster-node-timeout", "1000", "--cluster-port", &bus];
-        let (server, port) = server(&[&["--cluster-enabled", "yes"][..], &timeout].concat());
+        let cluster = [&["--cluster-enabled", "yes"][..], &timeout, arguments].concat();
+        let (server, port) = server(&cluster);
         Self { server, port, bus }
+    }
+
+    /// Gives all slots to a node, which then is a cluster of its own.
+    fn alone(self) -> Cluster {
+        self.order("cluster addslotsrange 0 16383");
+        let cluster = Cluster { nodes: vec![self] };
+        cluster.wait_for_nodes(1);
+        cluster
     }
 
     /// Runs a command, and checks that its answer is `OK`.
@@ -215,9 +229,81 @@ fn a_cluster_without_a_tag_and_a_single_server_are_refused_with_the_remedy() {
     let said = refused(&format!("{url}/1"), &KEYS, 2);
     assert!(said.contains("a Redis Cluster has only the database 0; leave"), "{said}");
 
-    node.order("cluster addslotsrange 0 16383");
-    Cluster { nodes: vec![node] }.wait_for_nodes(1);
     let (_single, port) = server(&[]);
     let said = refused(&format!("redis+cluster://127.0.0.1:{port}"), &KEYS, 3);
     assert!(said.contains("this Redis is a single server (cluster-enabled no), and"), "{said}");
+}
+
+#[test]
+fn a_claim_moves_a_bounded_number_of_items_in_the_order_of_the_source() {
+    const MOST: usize = 20_000;
+    let cluster = Node::start().alone();
+    let node = &cluster.nodes[0];
+    let items: Vec<String> = (0..2 * MOST + 50).map(|number| number.to_string()).collect();
+    let urls: Vec<String> = items.iter().map(|it| format!("https://example.com/{it}")).collect();
+    for (end, place) in [("left", "local"), ("right", "local"), ("left", "redis")] {
+        node.server.cli(&["flushall"]);
+        node.push(&urls, 0);
+        node.server.cli(&["config", "resetstat"]);
+        let ran = cluster
+            .urlseen(&[0], &["run", "--drain", "--set", "filter.key={demo}:filter"])
+            .env("URLSEEN_SOURCE__TAKE_FROM", end)
+            .env("URLSEEN_FILTER__PLACE", place)
+            .env("URLSEEN_FILTER__CAPACITY", "1e6")
+            .output();
+        assert_eq!(ran.code(), Some(0), "{end}: {}", ran.stderr);
+        let found: Vec<String> = node.server.connection().lrange(SINK, 0, -1).unwrap();
+        let in_order = match end {
+            "left" => found.iter().eq(&urls),
+            _ => found.iter().eq(urls.iter().rev()),
+        };
+        assert!(in_order, "{end}");
+        // The last claim renames the list.
+        let moves = format!("cmdstat_lmove:calls={},", 2 * MOST);
+        let facts = node.server.cli(&["info", "commandstats"]);
+        assert!(facts.contains(&moves), "{end}: {facts}");
+    }
+}
+
+#[test]
+fn passwords_and_certificates_are_the_same_for_all_nodes() {
+    let folder = tempfile::TempDir::new().unwrap();
+    authority(folder.path(), "ours");
+    certificate(folder.path(), "redis", "ours", "20991231235959Z");
+    let file = |name: &str| folder.path().join(name).display().to_string();
+    let files = [file("redis.pem"), file("redis.key"), file("ours.pem")];
+    let names = ["--tls-cert-file", "--tls-key-file", "--tls-ca-cert-file"];
+    let ports = [free_port(), free_port()];
+    let nodes = ports.each_ref().map(|port| {
+        // The certificate is for this name.
+        let name = "--cluster-preferred-endpoint-type hostname --cluster-announce-hostname \
+                    localhost --tls-cluster yes --tls-auth-clients no --tls-port";
+        let mut arguments: Vec<&str> = name.split_whitespace().chain([port.as_str()]).collect();
+        arguments.extend(names.iter().zip(&files).flat_map(|(name, file)| [name, file.as_str()]));
+        Node { port: port.clone(), ..Node::with(&arguments) }
+    });
+    nodes[0].order("cluster addslotsrange 0 8000");
+    nodes[1].order("cluster addslotsrange 8001 16383");
+    nodes[1].meet(&nodes[0]);
+    let cluster = Cluster { nodes: nodes.into() };
+    cluster.wait_for_nodes(2);
+    for node in &cluster.nodes {
+        wait_until(SOON, "both names", || {
+            node.server.cli(&["cluster", "nodes"]).matches(",localhost").count() == 2
+        });
+        node.order("acl setuser ann on >secret ~{demo}:* ~urlseen:{demo}:* +@all");
+        node.order("acl setuser default off");
+    }
+    let first = &cluster.nodes[0];
+    let as_ann = |words: &[&str]| {
+        let login = ["--user", "ann", "--pass", "secret", "--no-auth-warning"];
+        first.server.cli(&[&login[..], words].concat())
+    };
+    as_ann(&["rpush", SOURCE, "https://example.com/"]);
+    let url = format!("rediss+cluster://ann@localhost:{}", cluster.nodes[1].port);
+    let run = cluster.urlseen(&[1], &["run", "--drain"]).env("URLSEEN_REDIS__URL", url);
+    let run = run.env("URLSEEN_REDIS__TLS_CA", file("ours.pem"));
+    let ran = run.env("URLSEEN_REDIS_PASSWORD", "secret").output();
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    assert_eq!(as_ann(&["llen", SINK]), "1");
 }

@@ -40,7 +40,7 @@ pub(super) fn openssl(folder: &Path, words: &[&str]) {
 }
 
 /// Makes the files `name.key` and `name.pem` of a certificate authority.
-fn authority(folder: &Path, name: &str) {
+pub(super) fn authority(folder: &Path, name: &str) {
     let (key, pem, subject) = (format!("{name}.key"), format!("{name}.pem"), format!("/CN={name}"));
     let kind = ["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes"];
     let files = ["-days", "2", "-keyout", &key, "-out", &pem, "-subj", &subject];
