@@ -182,6 +182,10 @@ fn a_crawl_and_its_commands_find_the_node_of_each_key() {
         ended.text().to_owned() + &ended.stderr
     };
     assert!(run(&["rejects", "list"]).contains("no URL"));
+    let one = format!("redis://127.0.0.1:{}", second.port);
+    let listed = cluster.urlseen(&[], &["rejects", "list"]).env("URLSEEN_REDIS__URL", one).output();
+    let sentence = format!("slot {SLOT} of the Redis Cluster is at 127.0.0.1:{}", first.port);
+    assert!(listed.stderr.contains(&sentence), "{}", listed.stderr);
     assert!(run(&["held", "list"]).contains("no consumer"));
     assert!(run(&["forget", "https://example.com/0"]).contains("1 item"));
     let mut connection = first.server.connection();

@@ -333,14 +333,16 @@ impl ConnectionLike for Link {
             debug_assert!(self.is_idle());
             (0..offset + count).for_each(|_| self.wait_for(1));
             self.out.extend(pipeline.get_packed_pipeline());
-            let mut values = Vec::with_capacity(count);
+            let (mut values, mut refusal) = (Vec::with_capacity(count), None);
             for number in 0..offset + count {
-                let value = redis::parse_redis_value(&self.next().await?.bytes)?;
-                if number >= offset {
-                    values.push(value);
+                match redis::parse_redis_value(&self.next().await?.bytes)? {
+                    // Only a transaction has an offset. Redis refused it, or one of its commands.
+                    Value::ServerError(error) if offset > 0 => refusal = refusal.or(Some(error)),
+                    value if number >= offset => values.push(value),
+                    _ => {}
                 }
             }
-            Ok(values)
+            refusal.map_or(Ok(values), |error| Err(error.into()))
         })
     }
 
