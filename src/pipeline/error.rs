@@ -28,6 +28,18 @@ pub enum RunError {
         LEASE.saturating_sub(MARGIN).as_secs()
     )]
     Lapsed,
+    /// Too few replicas have the lease.
+    #[error(
+        "{have} of {wanted} replicas (redis.wait_replicas) have acknowledged the lease, and until \
+         all of them have it, nothing is committed; connect the replicas to this primary (INFO \
+         replication shows them), or lower redis.wait_replicas"
+    )]
+    FewReplicas {
+        /// Number of replicas that have the lease.
+        have: u64,
+        /// Number of replicas that must have it.
+        wanted: u64,
+    },
     /// The lease was not renewed in time, because the disk did not answer.
     #[error("the lease is lost: {0}. Nothing is committed until the disk answers")]
     Hanging(Hang),
@@ -91,7 +103,7 @@ impl RunError {
             Self::Redis(ProtocolError::Link(trouble)) => trouble.retry() == Retry::Later,
             Self::Redis(unwelcome) => matches!(unwelcome, ProtocolError::Refused(_)),
             Self::Preflight(problems) => problems.iter().all(|it| it.retry() == Retry::Later),
-            Self::Lapsed | Self::Hanging(_) => true,
+            Self::Lapsed | Self::FewReplicas { .. } | Self::Hanging(_) => true,
             Self::Mismatch(_) | Self::Folder(_) | Self::Log(_) => self.is_for_want_of_descriptors(),
             Self::Engine(_)
             | Self::Ended(_)

@@ -200,6 +200,13 @@ impl Pipeline {
             let wait = async { tokio::time::timeout(wait, told).await.is_ok() };
             if self.meanwhile(wait).await? {
                 self.answer_all().await?;
+                let failure = match failure {
+                    Some(RunError::FewReplicas { .. }) => {
+                        self.release().await;
+                        None
+                    }
+                    failure => failure,
+                };
                 // A process that waits for the lease has no batches, so it ends without an error.
                 return failure.map(RunError::after_stop).map_or(Ok(Ending::Stopped), Err);
             }

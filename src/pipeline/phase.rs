@@ -24,9 +24,10 @@ pub enum Phase {
     Recovering,
     /// The daemon claims, tests and commits items, or waits for new items.
     Working,
-    /// Commits wait because a list has reached its maximum length.
+    /// Commits wait because a list has reached its maximum length, or because too few replicas have
+    /// the last commits.
     Backpressure {
-        /// List that commits wait for.
+        /// List or replicas that commits wait for.
         by: Backpressure,
     },
     /// The connection to Redis is lost. The daemon continues once Redis answers again.
@@ -48,7 +49,7 @@ pub enum Phase {
     },
 }
 
-/// A list that commits wait for.
+/// A list, or the replicas, that commits wait for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Backpressure {
@@ -56,6 +57,8 @@ pub enum Backpressure {
     Sink,
     /// The rejects list has `rejects.max_len` items.
     Rejects,
+    /// Fewer than `redis.wait_replicas` replicas have the last commits.
+    Replicas,
 }
 
 impl Phase {
@@ -119,6 +122,9 @@ impl fmt::Display for Phase {
             }
             Self::Backpressure { by: Backpressure::Rejects } => f.write_str(
                 "backpressure: the rejects list has reached rejects.max_len; see urlseen rejects",
+            ),
+            Self::Backpressure { by: Backpressure::Replicas } => f.write_str(
+                "backpressure: too few replicas have the last commits; see redis.wait_replicas",
             ),
             Self::RedisAway { trouble } => write!(f, "waiting for Redis: {trouble}"),
             Self::DiskAway { trouble } => write!(f, "waiting for the disk: {trouble}"),

@@ -6,6 +6,7 @@ mod judging;
 mod persistence;
 mod reclaiming;
 mod record;
+mod replicas;
 mod reply;
 mod source;
 
@@ -62,6 +63,8 @@ pub struct Protocol {
     /// Filter in Redis; `None` if the daemon has the filter.
     filter: Option<Arc<RedisFilterKeys>>,
     held: held::Calls,
+    /// Number of replicas that must have a commit.
+    wanted_replicas: u64,
 }
 
 impl Protocol {
@@ -93,7 +96,19 @@ impl Protocol {
             scripts.insert("commit", script(&parts, include_str!("lua/commit.lua")));
         }
         let claim_max = if config.redis.url.is_cluster() { CLAIM_MAX } else { 0 };
-        Self { keys, source, sink, claim_max, scripts, has_acl_check: false, filter: None, held }
+        let wanted_replicas = config.redis.wait_replicas;
+        let (has_acl_check, filter) = (false, None);
+        Self {
+            keys,
+            source,
+            sink,
+            claim_max,
+            scripts,
+            has_acl_check,
+            filter,
+            held,
+            wanted_replicas,
+        }
     }
 
     /// Returns the protocol with the calls for a filter in Redis.
@@ -130,6 +145,9 @@ impl Protocol {
         needs.key(KeyOwner::Own("crawl record"), record, KeyKind::Hash);
         needs.commands(record, &["HMGET protocol", "HSET protocol 1", "DEL"]);
         reclaiming::add(&self.held, &mut needs);
+        if self.wanted_replicas > 0 {
+            replicas::add(&mut needs);
+        }
         let command = CommandNeed::new;
         needs.command(command("SCRIPT LOAD").arg("return 1"));
         needs.command(command("EVALSHA").arg("0".repeat(40)).arg("1").key(lease.as_str()));

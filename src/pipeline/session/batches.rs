@@ -1,12 +1,13 @@
 //! Stages of a batch in a session, in order.
 //!
 //! ```text
-//! read -> submitted -> judged, logged: ready -> sent -> answered -> committed
+//! read -> submitted -> judged, logged: ready -> sent -> executed -> committed
 //! ```
 //!
 //! [`Works`](urlseen_engine::engine::Works) judges batches: it tests their items against the
-//! filter. It also logs the batches. A batch that is ready stays in the queue until Redis has
-//! acknowledged its commit, or until the batch is aborted.
+//! filter. It also logs the batches. A batch that is ready stays in the queue until its commit is
+//! acknowledged, or until the batch is aborted. Redis acknowledges a commit with its reply. If the
+//! crawl waits for replicas, they must have the commit, too.
 
 use tracing::warn;
 
@@ -18,7 +19,7 @@ use urlseen_engine::config::RejectsFull;
 use urlseen_engine::item::Items;
 use urlseen_engine::item::batch::{Batch, Sifted};
 
-/// Maximum number of commits that are sent and not answered.
+/// Maximum number of commits that are sent and not acknowledged.
 const IN_FLIGHT_MAX: usize = 3;
 
 /// Batches that are read and submitted.
@@ -75,7 +76,7 @@ impl Pipeline {
     }
 }
 
-/// Batches that are sent and answered.
+/// Batches that are sent and executed.
 impl Session<'_> {
     /// Sends the commits of ready batches, unless they must wait.
     pub(super) fn send_commits(&mut self) {
@@ -106,9 +107,18 @@ impl Session<'_> {
         }
     }
 
-    /// Processes the reply to the oldest commit.
+    /// Processes the reply to the oldest commit that was not answered.
     pub(super) fn commit_answered(&mut self, committed: Committed) {
         (self.pressure.sink, self.pressure.rejected) = (committed.sink, committed.rejected);
+        if self.replicas.wanted > 0 {
+            self.replicas.hold(committed);
+        } else {
+            self.settle(committed);
+        }
+    }
+
+    /// Notes that the oldest commit counts as acknowledged.
+    pub(super) fn settle(&mut self, committed: Committed) {
         self.sent -= 1;
         let prepared = self.pipeline.queue.committed();
         self.pipeline.committed(prepared.as_slice(), committed.unseen);

@@ -18,7 +18,7 @@ pub(super) struct Connected {
 }
 
 /// State with the lease and the crawl's state in Redis. The session read the crawl's state after it
-/// took the lease.
+/// took the lease. The wanted replicas have the lease and everything before it.
 pub(in crate::pipeline) struct Owned {
     pub(in crate::pipeline) link: Link,
     waiter: Link,
@@ -53,7 +53,8 @@ impl Connected {
         Ok(Self { link, waiter })
     }
 
-    /// Takes the lease under a new token, and then reads the position of the crawl.
+    /// Takes the lease under a new token, and then reads the position of the crawl. Then waits for
+    /// the replicas: they also have all commits of earlier connections after that.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
         // All batches of the last session must be queued before the queue is compared with Redis.
@@ -68,6 +69,7 @@ impl Connected {
         let asked = Instant::now();
         let own = parts.protocol.own(&token, &holder, dead);
         let standing = parts.protocol.owned(link.call(&own).await?)?;
+        pipeline.wait_for_replicas(&mut link).await?;
         Ok(Owned { link, waiter, lease: Lease::new(token, asked), standing })
     }
 }
@@ -83,6 +85,8 @@ impl Owned {
         let rejected_length =
             protocol.length(self.link.call(&protocol.rejected_length()).await?)?;
         pipeline.go_on_from(&mut self).await?;
+        // A new crawl has written its first position.
+        pipeline.wait_for_replicas(&mut self.link).await?;
         let Self { link, waiter, lease, .. } = self;
         Ok(Recovered { link, waiter, lease, sink_length, rejected_length })
     }

@@ -10,6 +10,7 @@ mod linger;
 mod pending;
 mod pressure;
 mod reclaiming;
+mod replicas;
 mod ticks;
 
 use std::time::Duration;
@@ -19,7 +20,7 @@ use tokio::time::{Instant, sleep_until};
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
-use crate::pipeline::phase::Phase;
+use crate::pipeline::phase::{Backpressure, Phase};
 pub(super) use begin::Owned;
 use begin::{Connected, Recovered};
 use forgetting::{FORGETS, Forgetting};
@@ -29,6 +30,7 @@ use line::Line;
 use linger::Linger;
 use pending::Pending;
 use pressure::{POLL, Pressure};
+use replicas::Replicas;
 use ticks::{tick, ticks};
 use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::RENEWAL;
@@ -58,6 +60,8 @@ struct Session<'a> {
     intake: Intake,
     /// Number of queued batches that were sent to be committed.
     sent: usize,
+    /// Those of the sent batches that Redis has committed, and too few replicas have.
+    replicas: Replicas,
     /// Time until which the new connection is observed before the next commit is sent, because
     /// that commit may have broken earlier connections.
     control: Option<Instant>,
@@ -87,9 +91,10 @@ impl Pipeline {
             Ok(ending) => session.finish().await.map(|()| ending),
             Err(failure) => Err(failure),
         };
-        let sent = session.sent;
+        let (executed, sent) = (session.replicas.waiting(), session.sent);
         if let Err(failure) = &result {
-            match self.queue.get(0).filter(|_| sent > 0 && failure.is_lost_connection()) {
+            let unanswered = self.queue.get(executed).filter(|_| sent > executed);
+            match unanswered.filter(|_| failure.is_lost_connection()) {
                 Some(oldest) => self.suspicion.lost(oldest.batch.head()),
                 None => self.acquit(failure),
             }
@@ -123,6 +128,7 @@ impl<'a> Session<'a> {
             lease,
             intake: Intake::new(waiter, linger, window, read_to),
             sent: 0,
+            replicas: Replicas::new(pipeline.parts.protocol.wanted_replicas()),
             control: pipeline.suspicion.control(),
             pressure: Pressure::new(sink_length, rejected_length),
             forgetting: Forgetting::default(),
@@ -157,6 +163,7 @@ impl<'a> Session<'a> {
                 self.read_ahead();
             }
             self.send_commits();
+            self.ask_replicas();
             self.claim();
             if let Some(ending) = self.ending() {
                 return Ok(ending);
@@ -204,10 +211,7 @@ impl<'a> Session<'a> {
         self.intake.end();
         self.pipeline.enter(Phase::Stopping);
         self.finish_forgetting().await?;
-        while !self.line.is_idle() {
-            let answer = self.line.answer().await?;
-            self.take_note(answer)?;
-        }
+        self.finish_requests().await?;
         self.pipeline.gather().await?;
         self.pipeline.answer_all().await?;
         let Pipeline { queue, filter, .. } = &mut *self.pipeline;
@@ -238,7 +242,9 @@ impl<'a> Session<'a> {
         board.note(queue);
         board.now.lease_until = Some(self.lease.until.into_std());
         let status = &mut board.now.status;
-        status.phase = self.pressure.by.map_or(Phase::Working, |by| Phase::Backpressure { by });
+        let late = self.replicas.are_late().then_some(Backpressure::Replicas);
+        let by = self.pressure.by.or(late);
+        status.phase = by.map_or(Phase::Working, |by| Phase::Backpressure { by });
         status.asked = filter.works.dispatcher.asked;
         status.lists.sink = Some(self.pressure.sink);
         status.lists.rejected = Some(self.pressure.rejected);
@@ -289,9 +295,12 @@ impl<'a> Session<'a> {
         self.intake.on_their_way() + filter.works.in_progress() + queue.batches()
     }
 
-    /// Claims items of the source once all claimed items are sent to be committed.
+    /// Claims items of the source once all claimed items are sent to be committed. While batches
+    /// wait for replicas, the end of the queue is not yet the position of the crawl. So no items
+    /// are claimed then.
     fn claim(&mut self) {
-        let is_sent = self.on_their_way() <= self.sent;
+        let most = if self.replicas.wanted > 0 { 0 } else { self.sent };
+        let is_sent = self.on_their_way() <= most;
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
             let claim = self.pipeline.parts.protocol.claim(&self.lease.token);
             self.line.ask(Pending::Claim, &claim);

@@ -25,6 +25,7 @@ pub enum Pending {
     Consumers,
     Requeued(Stopped),
     HeldRejected,
+    Replicas,
 }
 
 impl Session<'_> {
@@ -78,6 +79,10 @@ impl Session<'_> {
             Pending::Consumers => self.note_consumers(reply.into_value()?)?,
             Pending::Requeued(stopped) => self.requeued(&stopped, reply.into_value()?)?,
             Pending::HeldRejected => drop(reply.into_value()?),
+            Pending::Replicas => {
+                let have = protocol.waited(reply.into_value()?)?;
+                self.replicas_answered(have);
+            }
             Pending::Fill(sample) => {
                 let answer = reply.into_value()?;
                 self.pipeline.filter.note_fill(sample, answer);

@@ -62,6 +62,8 @@ impl Pressure {
                  \"drop-oldest\"",
                 keys.rejected, self.rejected, config.rejects.max_len
             ),
+            // The wait for replicas has its own log lines.
+            Some(Backpressure::Replicas) => {}
             None => info!("there is room again: the work continues"),
         }
     }
@@ -72,7 +74,7 @@ impl Session<'_> {
     pub(super) fn is_held_up(&mut self) -> bool {
         self.pressure.by = self.backpressure();
         // While commits are under way, the final lengths of the lists are not known.
-        if self.pressure.by.is_none() || self.sent == 0 {
+        if self.pressure.by.is_none() || self.sent == self.replicas.waiting() {
             self.pressure.tell(&self.pipeline.parts);
         }
         self.pressure.by.is_some()
@@ -82,7 +84,9 @@ impl Session<'_> {
         let Pipeline { parts, queue, .. } = &*self.pipeline;
         let Config { sink, rejects: list, .. } = &parts.config;
         let next = queue.get(self.sent)?;
-        let sent = || (0..self.sent).filter_map(|index| queue.get(index));
+        // The reported lengths contain the items of executed commits.
+        let executed = self.replicas.waiting();
+        let sent = || (executed..self.sent).filter_map(|index| queue.get(index));
         let onward: u64 = sent().map(|prepared| prepared.batch.onward_len() as u64).sum();
         if sink.max_len > 0
             && next.batch.onward_len() > 0

@@ -68,10 +68,11 @@ impl Crawl {
     }
 
     /// Returns the crawl with the given number of items in a batch, and the given rule for syncing
-    /// the log.
-    pub(super) fn with(&self, batch: usize, fsync: Fsync) -> Self {
+    /// the log. Its commits wait for `replicas`.
+    pub(super) fn with(&self, batch: usize, fsync: Fsync, replicas: u64) -> Self {
         let mut crawl = Self { fsync, ..self.clone() };
         crawl.config.source.batch = batch;
+        crawl.config.redis.wait_replicas = replicas;
         crawl
     }
 

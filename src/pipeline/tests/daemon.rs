@@ -70,6 +70,7 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     };
     let capacity = Some(crawl.config.filter.capacity);
     let mut daemon = Pipeline::new(parts, works, capacity, shared, world.stop());
+    world.data().live = Some(daemon.live());
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)
 }

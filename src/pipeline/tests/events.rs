@@ -43,9 +43,13 @@ pub(super) enum Kind {
     HangDisk,
     /// The machine of the daemon loses its power.
     LosePower,
+    /// Replicas do not acknowledge writes in time.
+    LagReplicas,
+    /// A replica takes over, with the data that it last acknowledged.
+    FailOver,
 }
 
-pub(super) const KINDS: [Kind; 14] = [
+pub(super) const KINDS: [Kind; 16] = [
     Kind::Break,
     Kind::Refuse,
     Kind::Slow,
@@ -60,6 +64,8 @@ pub(super) const KINDS: [Kind; 14] = [
     Kind::FailDisk,
     Kind::HangDisk,
     Kind::LosePower,
+    Kind::LagReplicas,
+    Kind::FailOver,
 ];
 
 /// Number of items that are fed once more at the end.
@@ -104,7 +110,7 @@ impl World {
         self.data().random.u32(..ITEMS)
     }
 
-    fn feed(&self, numbers: impl Iterator<Item = u32>) {
+    pub(super) fn feed(&self, numbers: impl Iterator<Item = u32>) {
         for number in numbers {
             let (item, data) = (items::item(number), &mut *self.data());
             data.state.fed.push(item.clone());
@@ -122,7 +128,7 @@ impl World {
     }
 
     /// Returns true if all items are processed.
-    fn is_done(&self) -> bool {
+    pub(super) fn is_done(&self) -> bool {
         let State { source, processing, forget, forgetting, .. } = &self.data().state;
         [source, processing, forget, forgetting].into_iter().all(VecDeque::is_empty)
     }
@@ -173,8 +179,9 @@ impl World {
     fn strike(&self, kind: Kind) {
         self.count();
         match kind {
-            Kind::Break | Kind::Refuse | Kind::Slow | Kind::Lag => {}
+            Kind::Break | Kind::Refuse | Kind::Slow | Kind::Lag | Kind::LagReplicas => {}
             Kind::Cut => self.cut(),
+            Kind::FailOver => self.fail_over(),
             Kind::RollBack | Kind::OtherHistory => self.roll_back(kind == Kind::OtherHistory),
             Kind::Meddle => {
                 let data = &mut *self.data();

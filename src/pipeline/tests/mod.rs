@@ -10,12 +10,14 @@ mod events;
 mod history;
 mod items;
 mod oracle;
+mod replicas;
 mod server;
 mod state;
 mod threads;
 mod wire;
 mod world;
 
+use std::convert::Infallible;
 use std::env;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::{Duration, Instant};
@@ -35,13 +37,13 @@ fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|number| number.parse().expect("a whole number"))
 }
 
-/// Runs a seed to its end. Returns the number of its interleavings, which are points at which the
-/// seed decides what happens next.
-fn run(crawls: &[Crawl], seed: u64) -> u64 {
-    let world = World::new(seed);
-    let crawl = &crawls[world.number(crawls.len())];
-    let fsync = if world.draw(2) == 0 { Fsync::Never } else { Fsync::Always };
-    let crawl = &crawl.with(1 + world.number(12), fsync);
+/// Runs daemons with `events` until all items are processed, and checks their treatment. Prints
+/// what happened if a check fails.
+fn simulate(
+    world: &World,
+    crawl: &Crawl,
+    events: impl Future<Output = Infallible>,
+) -> std::thread::Result<()> {
     world.begin(crawl);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_time()
@@ -53,8 +55,8 @@ fn run(crawls: &[Crawl], seed: u64) -> u64 {
         let all = async {
             tokio::select! {
                 biased;
-                never = world.happen() => match never {},
-                () = work(&world, crawl) => {}
+                never = events => match never {},
+                () = work(world, crawl) => {}
             }
         };
         assert!(tokio::time::timeout(LONG, all).await.is_ok(), "it never ends");
@@ -65,6 +67,17 @@ fn run(crawls: &[Crawl], seed: u64) -> u64 {
     if ended.is_err() || number("SIM_SEED").is_some() {
         eprintln!("{}", world.log());
     }
+    ended
+}
+
+/// Runs a seed to its end. Returns the number of its interleavings, which are points at which the
+/// seed decides what happens next.
+fn run(crawls: &[Crawl], seed: u64) -> u64 {
+    let world = World::new(seed);
+    let crawl = &crawls[world.number(crawls.len())];
+    let fsync = if world.draw(2) == 0 { Fsync::Never } else { Fsync::Always };
+    let crawl = &crawl.with(1 + world.number(12), fsync, world.draw(3));
+    let ended = simulate(&world, crawl, world.happen());
     if let Err(panic) = ended {
         eprintln!("SIM_SEED={seed}");
         resume_unwind(panic);

@@ -98,6 +98,9 @@ impl World {
             sleep(self.delay()).await;
             let fate = self.fate(&commands);
             let reply = match fate {
+                Fate::Answered | Fate::Torn | Fate::Unanswered if &*commands[0][0] == b"WAIT" => {
+                    self.wait_for_replicas(&commands[0]).await
+                }
                 Fate::Answered | Fate::Torn | Fate::Unanswered => self.execute(&commands),
                 Fate::Lost => return Ok(()),
                 Fate::Late => return self.run_late(commands, inbox, stream).await,

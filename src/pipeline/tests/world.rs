@@ -12,9 +12,11 @@ use super::events::{KINDS, Kind};
 use super::history::History;
 use super::items::{self, ITEMS};
 use super::oracle::Tally;
+use super::replicas::Replicas;
 use super::server::Fate;
 use super::state::{Head, State};
 use super::wire::{Word, Words, array, integer};
+use crate::pipeline::Live;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::redis::preflight::ServerVersion;
 use urlseen_core::storage::sim::SimDisk;
@@ -40,6 +42,9 @@ pub(super) struct Data {
     /// Number of times that the server returned with other data.
     pub(super) loads: usize,
     pub(super) history: History,
+    pub(super) replicas: Replicas,
+    /// Status of the last daemon.
+    pub(super) live: Option<watch::Receiver<Live>>,
     /// Number of times that each item was read from the list of items to forget.
     forgets: Vec<usize>,
     pub(super) disk: Disk,
@@ -86,6 +91,7 @@ impl Data {
     pub(super) fn load(&mut self, state: State) {
         self.note(|| format!("the server comes back at {:?}", state.head));
         self.state = state;
+        self.replicas.state = None;
         self.loads += 1;
     }
 
@@ -130,6 +136,8 @@ impl World {
             saves: Vec::new(),
             loads: 0,
             history: History::default(),
+            replicas: Replicas::default(),
+            live: None,
             forgets: vec![0; ITEMS as usize],
             disk: Disk {
                 disk: SimDisk::default(),

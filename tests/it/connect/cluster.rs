@@ -5,7 +5,6 @@ use std::ops::Range;
 
 use redis::Commands;
 
-use super::sentinels::server;
 use super::tls::{authority, certificate};
 use crate::util::binary::{Daemon, Run, urlseen};
 use crate::util::redis::{RedisServer, free_port};
@@ -48,7 +47,7 @@ impl Node {
         let bus = free_port();
         let timeout = ["--cluster-node-timeout", "1000", "--cluster-port", &bus];
         let cluster = [&["--cluster-enabled", "yes"][..], &timeout, arguments].concat();
-        let (server, port) = server(&cluster);
+        let (server, port) = RedisServer::start_at_port(&cluster);
         Self { server, port, bus }
     }
 
@@ -233,7 +232,7 @@ fn a_cluster_without_a_tag_and_a_single_server_are_refused_with_the_remedy() {
     let said = refused(&format!("{url}/1"), &KEYS, 2);
     assert!(said.contains("a Redis Cluster has only the database 0; leave"), "{said}");
 
-    let (_single, port) = server(&[]);
+    let (_single, port) = RedisServer::start_at_port(&[]);
     let said = refused(&format!("redis+cluster://127.0.0.1:{port}"), &KEYS, 3);
     assert!(said.contains("this Redis is a single server (cluster-enabled no), and"), "{said}");
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use redis::Commands;
 use rustix::process::Signal;
 
-use super::sentinels::{Sentinel, server, url};
+use super::sentinels::{Sentinel, url};
 use crate::util::binary::urlseen;
 use crate::util::redis::RedisServer;
 use crate::util::wait::{SOON, wait_until};
@@ -26,9 +26,10 @@ struct Group {
 
 impl Group {
     fn start() -> Self {
-        let primary = server(&[]);
+        let primary = RedisServer::start_at_port(&[]);
         let of = ["--replicaof", "127.0.0.1", &primary.1];
-        let servers = vec![server(&of), server(&of), primary];
+        let replica = || RedisServer::start_at_port(&of);
+        let servers = vec![replica(), replica(), primary];
         let primary = &servers[2];
         wait_until(SOON, "two replicas", || {
             let online = "state=online";

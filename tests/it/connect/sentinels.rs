@@ -27,13 +27,6 @@ impl Sentinel {
     }
 }
 
-/// Starts a server with a port on loopback.
-pub(super) fn server(arguments: &[&str]) -> (RedisServer, String) {
-    let port = free_port();
-    let place = ["--bind", "127.0.0.1", "--port", &port, "--repl-diskless-sync-delay", "0"];
-    (RedisServer::start_with(&[&place[..], arguments].concat()), port)
-}
-
 /// Returns the URL of a primary that Sentinels at these ports know.
 pub(super) fn url(ports: &[&str]) -> String {
     let nodes: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
@@ -42,7 +35,7 @@ pub(super) fn url(ports: &[&str]) -> String {
 
 #[tokio::test]
 async fn the_next_sentinel_is_asked_if_one_does_not_answer() {
-    let (_primary, port) = server(&[]);
+    let (_primary, port) = RedisServer::start_at_port(&[]);
     let (sentinel, nowhere) = (Sentinel::start(&port, 1, ""), free_port());
     let address = RedisAddress::new(&url(&[&nowhere, &sentinel.port]), None).unwrap();
     let mut link = connect(&address, Timeouts::default()).await.unwrap();
@@ -56,7 +49,7 @@ async fn the_next_sentinel_is_asked_if_one_does_not_answer() {
 
 #[tokio::test]
 async fn an_unknown_name_is_refused() {
-    let (_primary, port) = server(&[]);
+    let (_primary, port) = RedisServer::start_at_port(&[]);
     let sentinel = Sentinel::start(&port, 1, "");
     let url = url(&[&sentinel.port]).replace("mymaster", "other");
     let found = trouble(&url, Timeouts::default()).await;
@@ -67,8 +60,8 @@ async fn an_unknown_name_is_refused() {
 
 #[tokio::test]
 async fn a_replica_that_sentinels_name_is_tried_again() {
-    let (_primary, port) = server(&[]);
-    let (_replica, replica_port) = server(&["--replicaof", "127.0.0.1", &port]);
+    let (_primary, port) = RedisServer::start_at_port(&[]);
+    let (_replica, replica_port) = RedisServer::start_at_port(&["--replicaof", "127.0.0.1", &port]);
     let sentinel = Sentinel::start(&replica_port, 1, "");
     let found = trouble(&url(&[&sentinel.port]), Timeouts::default()).await;
     let expected = format!(
@@ -80,7 +73,7 @@ async fn a_replica_that_sentinels_name_is_tried_again() {
 
 #[tokio::test]
 async fn a_sentinel_gets_the_password_of_the_primary_if_it_requires_one() {
-    let (_primary, port) = server(&["--requirepass", PASSWORD]);
+    let (_primary, port) = RedisServer::start_at_port(&["--requirepass", PASSWORD]);
     let login = format!("sentinel auth-pass mymaster {PASSWORD}");
     for lines in [format!("{login}\nrequirepass {PASSWORD}"), login] {
         let sentinel = Sentinel::start(&port, 1, &lines);
@@ -96,7 +89,8 @@ async fn a_sentinel_gets_the_password_of_the_primary_if_it_requires_one() {
 
 #[tokio::test]
 async fn a_switch_to_another_primary_ends_the_connection() {
-    let ((_first, from), (_second, to)) = (server(&[]), server(&[]));
+    let ((_first, from), (_second, to)) =
+        (RedisServer::start_at_port(&[]), RedisServer::start_at_port(&[]));
     let sentinel = Sentinel::start(&from, 1, "");
     let address = RedisAddress::new(&url(&[&sentinel.port]), None).unwrap();
     let mut link = connect(&address, Timeouts::default()).await.unwrap();

@@ -20,6 +20,7 @@ mod peer_kinds;
 mod recovery;
 mod redisbloom;
 mod refusals;
+mod replicas;
 mod shared;
 mod shared_refusals;
 mod signals;

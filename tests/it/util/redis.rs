@@ -43,6 +43,14 @@ impl RedisServer {
         server
     }
 
+    /// Starts a server that also listens at a port of loopback. Returns the port. Replicas connect
+    /// to it without a delay.
+    pub(crate) fn start_at_port(arguments: &[&str]) -> (Self, String) {
+        let port = free_port();
+        let place = ["--bind", "127.0.0.1", "--port", &port, "--repl-diskless-sync-delay", "0"];
+        (Self::start_with(&[&place[..], arguments].concat()), port)
+    }
+
     /// Kills the server, as in a crash. It saves no data.
     pub(crate) fn kill(&mut self) {
         if let Some(mut process) = self.process.take() {

@@ -174,6 +174,8 @@ fn of_words(reply: &str) -> LinkError {
         LinkError::LostConnection { cause: format!("the server closed it with {reply:?}") }
     } else if reply.starts_with("max number of clients") {
         LinkError::TooManyClients
+    } else if reply.starts_with("WAIT cannot be used with replica") {
+        LinkError::ReadOnly
     } else if reply.contains("Script killed by user") {
         LinkError::ScriptKilled
     } else if reply.contains("without any password configured")

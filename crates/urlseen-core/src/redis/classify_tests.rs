@@ -36,6 +36,7 @@ fn a_code_determines_the_error_inside_scripts_too() {
         ("MISCONF Errors writing to the AOF file: No space", LinkError::Misconf, Retry::Later),
         ("BUSY Redis is busy running a script. You can only", LinkError::Busy, Retry::Later),
         ("READONLY You can't write against a replica.", LinkError::ReadOnly, Retry::Later),
+        ("ERR WAIT cannot be used with replica instances.", LinkError::ReadOnly, Retry::Later),
         ("OOM command not allowed when used memory >", LinkError::OutOfMemory, Retry::Later),
         ("NOSCRIPT No matching script. Please use EVAL.", LinkError::NoScript, Retry::Later),
         ("MASTERDOWN Link with MASTER is down", LinkError::MasterDown, Retry::Later),

@@ -119,6 +119,8 @@ sections! {
         tls_cert: Option<PathBuf> = PemFile, |_| None;
         /// File with the private key of this certificate.
         tls_key: Option<PathBuf> = PemFile, |_| None;
+        /// Number of replicas that must have a commit before it counts as acknowledged.
+        wait_replicas: u64 = WholeNumber(0..=10, ""), |_| 0;
     }
 
     /// Source of discovered items.

@@ -61,6 +61,7 @@ fn the_defaults_stay_as_promised_to_users() {
     let config = Config::default();
     assert_eq!(config.crawl.name, "demo");
     assert_eq!(config.redis.url.to_string(), "redis://127.0.0.1:6379/0");
+    assert_eq!(config.redis.wait_replicas, 0);
     assert_eq!(config.source.key, "demo:discovered");
     assert_eq!((config.source.take_from, config.source.item), (End::Left, ItemForm::Auto));
     assert_eq!((config.source.batch, config.source.batch_bytes), (1000, 8 << 20));

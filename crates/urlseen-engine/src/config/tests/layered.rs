@@ -31,6 +31,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("redis.tls_ca", pem.as_str()),
         ("redis.tls_cert", pem.as_str()),
         ("redis.tls_key", key.as_str()),
+        ("redis.wait_replicas", "2"),
         ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),

@@ -99,6 +99,15 @@ fn values_that_lose_to_a_later_layer_are_checked_too() {
 }
 
 #[test]
+fn commits_wait_for_at_most_ten_replicas() {
+    assert!(load("", &[], &["redis.wait_replicas=10"]).is_ok());
+    assert_eq!(
+        refused("redis.wait_replicas = 11", &[], &[]),
+        ["config.toml:1:23: redis.wait_replicas is 11; allowed: a whole number from 0 to 10"]
+    );
+}
+
+#[test]
 fn one_redis_key_has_one_use() {
     assert_eq!(
         refused("[sink]\nkey = 'demo:discovered'", &[], &["rejects.key=demo:discovered"]),
