@@ -7,7 +7,8 @@ const METHODS: [&str; 10] =
     ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS", "TRACE", "CONNECT", "PATCH", "PRI"];
 
 /// Returns true if the line is a request, a response or a `Host` header of HTTP. A browser can send
-/// methods of any name, so a version at the end of the line is enough.
+/// a method of any name. So a line that ends with an HTTP version counts as a request, whatever its
+/// method.
 pub(super) fn is_http(line: &[u8]) -> bool {
     let mut words = line.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty());
     let Some(first) = words.next() else { return false };

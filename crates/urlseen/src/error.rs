@@ -43,7 +43,7 @@ pub enum ErrorKind {
     Limit,
     /// The storage folder or its disk failed.
     Storage,
-    /// Redis or the connection to Redis failed, also after all retries.
+    /// Redis or the connection to Redis failed, and no retry succeeded.
     Redis,
 }
 

@@ -22,7 +22,7 @@
 //! | a filter in this process's memory | [`LocalFilter::new`] |
 //! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
-//! | unseen requests from the daemon, which Redis holds until they are finished | [`Consumer`] |
+//! | unseen requests from the daemon, each held in Redis until it is finished | [`Consumer`] |
 //! | a filter for tests | [`ExactFilter`] |
 //! | keys of a filter | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |

@@ -120,7 +120,7 @@ impl RejectsList {
         }
     }
 
-    /// Puts all rejects that are aside back on the list.
+    /// Puts the rejects that were set aside back on the list.
     async fn give_back(&mut self) -> Result<(), LinkError> {
         while self.call::<u64>(include_str!("lua/give_back.lua")).await? > 0 {}
         Ok(())

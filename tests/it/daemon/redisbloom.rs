@@ -133,7 +133,7 @@ fn a_filter_that_may_not_grow_takes_only_its_capacity() {
     crawl.push(&digests(0, 150));
     let output = crawl.run(&["--drain", "--json"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
-    assert!(output.stderr.contains("it is not to grow (NONSCALING)"), "{output:?}");
+    assert!(output.stderr.contains("it cannot grow (NONSCALING)"), "{output:?}");
     // The filter holds whole batches of at most 20 items.
     let held = crawl.len(SINK);
     assert!((81..=100).contains(&held), "{held}");

@@ -156,8 +156,8 @@ impl Score {
 const TRIALS: u64 = 60;
 
 /// Fills filters repeatedly with sets of known overlap, and compares the estimates with the true
-/// values. The estimates must have no bias, and the standard deviation that their bounds imply.
-/// About 95 % of the true values must lie within the bounds.
+/// values. The estimates must have no bias. Their standard deviation must be the one that their
+/// bounds imply. About 95 % of the true values must lie within the bounds.
 #[track_caller]
 fn check(name: &str, filled: &Filled, size: u64) {
     let mut all = Score::default();

@@ -26,7 +26,7 @@ impl FromStr for Amount {
     fn from_str(text: &str) -> Result<Self, String> {
         match parse_number(&text.trim().replace('_', "")) {
             Ok(number) if number > 0.0 && number <= MOST => Ok(Self(number)),
-            _ => Err("not a number over 0 and up to 1e15, as 100, 1e9 or 10M".to_owned()),
+            _ => Err("not a number above 0 and up to 1e15, such as 100, 1e9 or 10M".to_owned()),
         }
     }
 }
@@ -87,7 +87,7 @@ impl FromStr for Share {
     fn from_str(text: &str) -> Result<Self, String> {
         match text.trim().parse::<f64>() {
             Ok(number) if (0.0..=1.0).contains(&number) => Ok(Self(number)),
-            _ => Err("not a number from 0 to 1, as 0.1".to_owned()),
+            _ => Err("not a number from 0 to 1, such as 0.1".to_owned()),
         }
     }
 }

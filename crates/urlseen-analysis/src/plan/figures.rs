@@ -119,7 +119,7 @@ impl Figures {
         writeln!(out, "{:<24} {k:>4.0} {bits_per_key:>9.1} {memory:>11}", "textbook optimum")?;
         writeln!(
             out,
-            "error rates are the true ones of a filter, at the given percentages of {} keys",
+            "error rates are computed for filters that hold these percentages of {} keys",
             grouped(self.capacity)
         )?;
         writeln!(out, "\n{:>11} {:>22} {:>11}", "of capacity", "keys", "error rate")?;

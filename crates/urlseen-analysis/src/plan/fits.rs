@@ -200,7 +200,7 @@ fn rate(number: u64) -> f64 {
 }
 
 #[cfg(test)]
-#[allow(clippy::float_cmp)] // The tests compare rates that must be equal to the last bit.
+#[allow(clippy::float_cmp)] // The tests compare rates that must be equal, bit for bit.
 mod tests {
     use super::*;
 

@@ -146,7 +146,8 @@ impl Needs {
             shares.map(|each| whole(each.share.ceil())).fold(1, u64::max)
         };
         let redis_servers = machines(Side::Redis);
-        // A daemon has one source, so each server has at least one daemon.
+        // A daemon reads one source, which is on one server. So each server needs at least one
+        // daemon.
         let daemons = machines(Side::Daemon).max(redis_servers);
         let part = filter / daemons as f64;
         let snapshot_after = (part * SNAPSHOT_SHARE).max(SNAPSHOT_BYTES);

@@ -140,8 +140,8 @@ impl Keys {
         Ok(Self { runtime, keys, turn: 0, rows: Rows::default(), left: most, read: 0 })
     }
 
-    /// Returns the expected number of items: the sum of the keys' lengths, but at most the items
-    /// that may still be read.
+    /// Returns the expected number of items: the sum of the keys' lengths, limited to the number of
+    /// items that may still be read.
     pub(super) fn expected(&self) -> u64 {
         self.keys.iter().map(|key| key.row.before).sum::<u64>().min(self.left)
     }

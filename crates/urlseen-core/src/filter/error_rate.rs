@@ -18,8 +18,8 @@ pub enum ErrorRateError {
 }
 
 impl ErrorRate {
-    /// Smallest error rate of a filter. At a lower rate, a set of the fingerprints themselves takes
-    /// hardly more memory.
+    /// Smallest error rate of a filter. At a lower rate, a filter would take hardly less memory
+    /// than a set of the fingerprints themselves.
     pub const MIN: f64 = 1e-12;
     /// Largest error rate of a filter.
     pub(crate) const MAX: f64 = 0.1;

@@ -22,10 +22,12 @@ pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capaci
 /// Mark that a filter has crossed now, and the numbers of its warning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
-    /// The fullest shard, if it has crossed the mark and the filter as a whole has not. Then
-    /// leading bytes are not evenly spread. `None` if the filter as a whole has crossed the mark.
+    /// The fullest shard, if it has crossed the mark and the filter as a whole has not. In that
+    /// case, the leading bytes of the fingerprints are not evenly spread. `None` if the filter as a
+    /// whole has crossed the mark.
     pub(crate) shard: Option<ShardId>,
-    /// Current percentage of the keys that the filter or the shard is made for.
+    /// Current number of keys in the filter or the shard, in percent of the number that it is made
+    /// for.
     pub(crate) percent: u64,
     /// Number of keys in the whole filter.
     pub(crate) keys: u64,
@@ -57,12 +59,13 @@ impl std::fmt::Display for Crossing {
 /// such as 80 or 100.
 ///
 /// The whole filter crosses a mark if its total number of keys is that percentage of the capacity
-/// or more. A shard crosses a mark if it has more keys than that percentage of 1/256 of the
-/// capacity, and more than chance explains. With evenly spread keys, a shard whose mean is m keys
-/// has m + t or more keys with a chance of at most exp(−t² / 2(m + t/3)), by Bernstein's
-/// inequality. Counts only grow, so frequent observations do not increase the chance. The chosen t
-/// makes the chance 1e-12 for each shard. In a small filter, large differences between the shards
-/// are normal. In a large filter, ten percent more than the mean is worth a warning.
+/// or more. The capacity of a shard is 1/256 of the total. A shard crosses a mark if it has more
+/// keys than that percentage of its own capacity, and also more than chance explains. With evenly
+/// spread keys, a shard whose mean is m keys has m + t or more keys with a chance of at most
+/// exp(−t² / 2(m + t/3)), by Bernstein's inequality. Counts only grow, so frequent observations do
+/// not increase the chance. The chosen t makes the chance 1e-12 for each shard. In a small filter,
+/// large differences between the shards are normal. In a large filter, ten percent more than the
+/// mean is worth a warning.
 #[derive(Debug, Clone)]
 pub struct FillWatch {
     capacity: u64,

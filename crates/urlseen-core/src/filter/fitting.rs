@@ -75,8 +75,8 @@ mod tests {
     }
 
     /// Compares the chosen geometry with other geometries of the same number of blocks. With very
-    /// few or very many bits, no number of blocks keeps the limit of 1.16. Then the test compares
-    /// with the geometries of all numbers of blocks.
+    /// few or very many bits, every number of blocks needs more than 1.16 times the bits of a plain
+    /// Bloom filter. Then the test compares with the geometries of all numbers of blocks.
     #[test]
     fn no_other_geometry_has_a_lower_error_rate() {
         for (bytes, keys, of_any) in [

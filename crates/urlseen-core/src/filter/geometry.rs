@@ -44,8 +44,8 @@ pub struct Geometry {
 }
 
 impl Geometry {
-    /// Maximum number of bits that a key sets in one block. With more bits, blocks would fill up
-    /// too soon.
+    /// Maximum number of bits that a key sets in one block. With more bits, a few keys would fill a
+    /// block.
     pub(crate) const MAX_BITS_PER_BLOCK: u8 = 32;
 
     /// Creates a geometry. Returns `None` if a count is zero or out of range.

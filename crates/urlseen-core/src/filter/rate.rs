@@ -8,9 +8,10 @@
 //!
 //! 1. The n keys fall on shards: Binomial(n, 1/256), the same for all parts of a shard.
 //! 2. The N keys of a shard fall on the B blocks of a part: Binomial(N, 1/B), for each part alone.
-//! 3. j keys set j·g bits in a block, drawn with replacement, and an unseen key asks for g more.
-//!    The chance that all of these are set comes from a Markov chain. Its state is the number of
-//!    distinct bits that are asked for and not yet set ([`BlockRate`]).
+//! 3. An unseen key draws g bits of a block, with replacement. The j keys of the block have drawn
+//!    j·g bits in the same way, and set them. The chance that all bits of the unseen key are set
+//!    comes from a Markov chain. Its state is the number of distinct bits of the unseen key that
+//!    are not set yet ([`BlockRate`]).
 //! 4. The filter reports an unseen key as seen if all L blocks of the key have its bits. The chance
 //!    is the product over the parts.
 

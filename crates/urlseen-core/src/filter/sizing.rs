@@ -119,7 +119,7 @@ impl Packing {
             if keys_per_block > best.keys_per_block {
                 best = Self { blocks, bits_per_block, keys_per_block };
             } else if keys_per_block < 0.9 * best.keys_per_block {
-                break; // There is only one maximum, and it was before.
+                break; // There is only one maximum, and the search has passed it.
             }
         }
         best

@@ -164,7 +164,7 @@ impl<L: BitStrings + Send> ScriptFilter for StringFilter<L> {
                 each(Err(unplaced));
                 continue;
             }
-            let key = keys.next().expect("as many positions as hashes for each that has a place");
+            let key = keys.next().expect("each placed key has a position for each hash");
             fetch(bits);
             let verdict = Verdict::of(key.iter().all(|&position| bits.has(position)));
             if verdict == Verdict::Unseen {

@@ -139,8 +139,8 @@ fn after(table: &[u128], slot: usize) -> usize {
     (slot + 1) & (table.len() - 1)
 }
 
-/// Returns the slot of a key, or as error the slot in which the key would belong. The table must
-/// have an empty slot.
+/// Returns the slot of a key. If the key is missing, the error is the slot in which the key would
+/// be stored. The table must have an empty slot.
 #[inline]
 fn find(table: &[u128], key: u128) -> Result<usize, usize> {
     let (mut slot, mut distance) = (home(table, key), 0);

@@ -39,7 +39,7 @@ pub fn hex_digits(lanes: Lanes) -> Lanes {
     within(lanes, b'0', b'9') | within(lanes, b'A', b'F') | within(lanes, b'a', b'f')
 }
 
-/// Returns the position of the first byte that the predicate `is` marks.
+/// Returns the position of the first byte that satisfies the predicate.
 #[inline]
 pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
     let first = |chunk| Some(is(u8x16::new(chunk)).to_bitmask()).filter(|&marks| marks != 0);

@@ -12,11 +12,11 @@ use urlseen_core::storage::Position;
 /// Operation that a client wants for a fingerprint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wanted {
-    /// Report if the fingerprint was seen.
+    /// Report whether the fingerprint was seen.
     Test,
-    /// Report if the fingerprint was seen, and add it.
+    /// Report whether the fingerprint was seen, and add it.
     Add,
-    /// Report if the fingerprint was seen, and let it pass again.
+    /// Report whether the fingerprint was seen, and let it pass again.
     Forget,
 }
 

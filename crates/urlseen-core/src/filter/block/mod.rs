@@ -89,7 +89,9 @@ pub(super) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
 
 /// On a big-endian machine, kept filters would have other bits.
 #[cfg(not(target_endian = "little"))]
-compile_error!("the bytes of a filter are kept as they are in memory, which must be little endian");
+compile_error!(
+    "filters are stored with the bytes that they have in memory: build for little endian"
+);
 
 #[cfg(test)]
 mod tests {

@@ -10,8 +10,8 @@ pub(in crate::filter) struct Scalar;
 impl Kernel for Scalar {
     #[inline(always)]
     fn hold<'a>(self, drawn: impl Iterator<Item = (&'a Block, Draw)>) -> bool {
-        // Tests all bits. The blocks are already on their way from memory, and a branch for each
-        // bit would cost more.
+        // Tests all bits without a branch. The blocks are already being fetched from memory, so a
+        // branch for each bit would cost more than it saves.
         let mut all = 1;
         for (block, draw) in drawn {
             draw.for_each_bit(|bit| all &= block.0[word(bit)] >> (bit % u64::BITS));

@@ -11,7 +11,7 @@ use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
-    summary: "exact: 18 to 37 bytes a fingerprint, as many as there is memory for",
+    summary: "exact: 18 to 37 bytes for each fingerprint, limited only by memory",
     keys: &[SEED],
     places: &[FilterPlace::Local],
     grows: true,

@@ -8,10 +8,10 @@
 //! bit    h if h >= 0, else 2^31 - 1 - h, where h = MurmurHash3 x86-32 (text, seed), signed
 //! ```
 //!
-//! `m` only determines the number of blocks. The bits of a block are spread over all 2^32 bits of
-//! a string, so each block grows to 512 MiB at any capacity. A fingerprint begins with one of
-//! sixteen hex digits. So at most sixteen blocks get bits, and not evenly. There are 100 seeds, so
-//! at most 100 hashes are used.
+//! `m` only determines the number of blocks. The bits of a block are spread over all 2^32 bits of a
+//! string, so each block grows to 512 MiB at any capacity. A fingerprint begins with one of sixteen
+//! hex digits. So at most sixteen blocks get bits, and some of them get more than others. There are
+//! 100 seeds, so at most 100 hashes are used.
 
 use super::{IN_REDIS, Kind, Registered};
 use crate::filter::hash::murmur3_x86_32;
@@ -64,7 +64,7 @@ impl Imooc {
         // Refuses a rate so close to 0 that its inverse is infinite, or so close to 1 that the
         // filter would have no bit.
         if !(bits >= 1.0 && blocks <= f64::from(u32::MAX)) {
-            let allowed = "that takes from 1 bit to 2^32 - 1 strings of 512 MiB";
+            let allowed = "a filter has at least 1 bit, and at most 2^32 - 1 strings of 512 MiB";
             return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
         }
         let blocks = u32::try_from(whole(blocks)).expect("checked above");

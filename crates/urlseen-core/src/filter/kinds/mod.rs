@@ -77,7 +77,7 @@ kinds! {
     SCRAPY_REDIS = scrapy_redis::KIND,
 }
 
-/// Kind of a filter: urlseen's own kind, or the kind of another project with the same bits.
+/// Kind of a filter: urlseen's own kind, or a kind that sets the same bits as another project.
 ///
 /// A kind is one of the constants, or the parsed word of `filter.kind`. The kinds of other projects
 /// hash the hex digits of a fingerprint. They hash any other key unchanged. Some of these kinds

@@ -41,7 +41,7 @@ pub(super) const PYREBLOOM: Kind = Kind(&Registered {
 /// Entry of the kind of the port in luw2007's `bloomfilter`.
 pub(super) const LUW2007: Kind = Kind(&Registered {
     name: "luw2007-bloomfilter",
-    summary: "that of luw2007's bloomfilter, which is pyreBloom's but for a rounding",
+    summary: "that of luw2007's bloomfilter: pyreBloom's without the rounding",
     read: |values| {
         values.by_size(|keys, rate| Ok(InStrings(PyreBloom::unrounded(few(LUW2007, keys)?, rate)?)))
     },
@@ -91,7 +91,7 @@ impl PyreBloom {
         let ln_2 = std::f64::consts::LN_2;
         let m = whole(-(error_rate.ln() * keys) / (ln_2 * ln_2));
         if m == 0 {
-            let allowed = format!("for a capacity of {capacity} it leaves not a single bit");
+            let allowed = format!("with the capacity {capacity}, the filter would have no bit");
             return Err(SizeError::new(NAME, "the error rate", error_rate, allowed));
         }
         let k = usize::try_from(whole((ln_2 * m as f64 / keys).ceil())).expect("at most 1075");

@@ -70,7 +70,7 @@ impl Scaling {
         SizeError::check(NAME, capacity, error_rate)?;
         let layers: Vec<_> = (1..=32).map_while(|i| Layer::of(i, capacity, error_rate)).collect();
         if layers.is_empty() {
-            let allowed = "its first layer takes from 1 bit to 2^32";
+            let allowed = "the first layer has 1 to 2^32 bits";
             return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
         }
         Ok(Self { layers })
@@ -162,10 +162,11 @@ impl RedisKind for Scaling {
     }
 
     fn foreign(&self, base: &str) -> Vec<ForeignKey> {
-        let layered = "which the layered variant of redis-lua-scaling-bloom-filter has: urlseen \
-                       reads and writes the plain one alone. Choose another filter.key";
-        let larger = "which is a layer that a filter of this capacity and error rate never has: \
-                      it was made with others";
+        let layered = "which only filters of the layered variant of \
+                       redis-lua-scaling-bloom-filter have. urlseen supports only the plain \
+                       variant. Choose another filter.key";
+        let larger = "which is a layer that no filter of this capacity and error rate has: the \
+                      existing filter was made with other values";
         vec![
             ForeignKey { key: format!("{base}:1:count"), why: layered },
             ForeignKey { key: format!("{base}:{}", self.layers.len() + 1), why: larger },

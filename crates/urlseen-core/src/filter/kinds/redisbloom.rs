@@ -88,8 +88,8 @@ impl KindParameters for RedisBloomParameters {
     }
 
     /// Computes memory and error rate with this number of keys. A growing filter keeps its error
-    /// rate beyond its capacity. A filter that cannot grow takes no more keys, so the result for a
-    /// full filter is returned.
+    /// rate beyond its capacity. If the filter cannot grow to this number of keys, returns the
+    /// result for its capacity.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         let unknown = SpecError::NotInRedis(REDISBLOOM);
         let Reservation { capacity, error_rate, expansion } = self.0.ok_or(unknown)?;
@@ -109,7 +109,8 @@ impl KindParameters for RedisBloomParameters {
         // replace.
         let reservation = self.0.unwrap_or_else(Reservation::least);
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-        // The limit is half, because the newest layer is copied while a snapshot is taken.
+        // The filter may take half of the memory, because the newest layer is copied while a
+        // snapshot is taken.
         Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2, owner)?))
     }
 }

@@ -54,7 +54,7 @@ impl Redisson {
         let (keys, ln_2) = (capacity as f64, std::f64::consts::LN_2);
         let bits = -keys * error_rate.ln() / (ln_2 * ln_2);
         if !(bits >= 1.0 && bits < (LARGEST + 1) as f64) {
-            let allowed = format!("that takes from 1 bit to {LARGEST}");
+            let allowed = format!("a filter has 1 to {LARGEST} bits");
             return Err(SizeError::of_size(NAME, capacity, error_rate, allowed));
         }
         let m = whole(bits);

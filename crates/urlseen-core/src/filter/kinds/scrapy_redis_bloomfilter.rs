@@ -49,8 +49,8 @@ impl ScrapyRedisBloomFilter {
     /// `BLOOMFILTER_HASH_NUMBER`.
     ///
     /// # Errors
-    /// BIT is over 32: a Redis string has at most 2^32 bits. Or the number of hashes is 0, so that
-    /// every key would be seen, or over 1000.
+    /// BIT is over 32: a Redis string has at most 2^32 bits. The number of hashes is over 1000, or
+    /// it is 0. Without a hash, every key would be seen.
     pub fn new(bit: u32, hash_number: u32) -> Result<Self, SizeError> {
         if bit > u32::BITS {
             let allowed = "it is 0 to 32: a Redis string has at most 2^32 bits";
@@ -83,8 +83,8 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the number of bits that a sum of characters can choose; 0 if these are half of all bits
-/// or more.
+/// Returns the number of bits that a sum of characters can choose; 0 if that is half of all bits or
+/// more.
 fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }

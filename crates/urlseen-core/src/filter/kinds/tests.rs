@@ -227,8 +227,8 @@ fn impossible_settings_are_refused() {
     assert_eq!(said[1], "the layout imooc cannot have the error rate 0: it lies between 0 and 1");
     assert_eq!(
         said[10],
-        "the layout pyrebloom cannot have the error rate 0.8999999761581421: for a capacity of 1 \
-         it leaves not a single bit"
+        "the layout pyrebloom cannot have the error rate 0.8999999761581421: with the capacity 1, \
+         the filter would have no bit"
     );
 }
 
@@ -310,8 +310,8 @@ fn imooc_has_the_computed_error_rate() {
     assert_eq!((layout.strings(), layout.hashes()), (16, 1));
     let keys = 1 << 21;
     check_rate(&layout, keys, keys, 0.0);
-    // While few bits are set, each key adds 2^-32 times the sum of the squares of the blocks'
-    // shares.
+    // While few bits are set, each key increases the error rate by 2^-32 times the sum of the
+    // squared shares of the blocks.
     let few = 1000_u32;
     for (capacity, blocks, squares) in [(300_000_000_000, 16, 28.0), (135_000_000_000, 7, 40.0)] {
         let layout = Imooc::new(capacity, 0.9).unwrap();

@@ -53,7 +53,7 @@ fn tested(shards: &Shards, key_hashes: &[KeyHash]) -> Vec<Verdict> {
     verdicts
 }
 
-/// Returns the `numbers` whose fingerprints the filter reports as seen.
+/// Returns the elements of `numbers` whose fingerprints the filter reports as seen.
 fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u64> {
     let mut seen = Vec::new();
     for first in numbers.clone().step_by(1000) {
@@ -65,9 +65,9 @@ fn seen(shards: &Shards, native: Native, numbers: std::ops::Range<u64>) -> Vec<u
     seen
 }
 
-/// Checks that `wrong` wrong verdicts among `asked` tests fit the rate, within three standard
-/// deviations of independent tests. `spread` is the relative deviation of the rate itself. Small
-/// filters have such a deviation, because their shards and blocks fill differently.
+/// Checks that the number of wrong verdicts in `asked` tests fits the error rate, within three
+/// standard deviations of independent tests. `spread` is the relative deviation of the rate itself.
+/// Small filters have such a deviation, because their shards and blocks fill differently.
 fn assert_rate(wrong: usize, asked: u64, rate: f64, spread: f64, context: &str) {
     let expected = asked as f64 * rate;
     let sigma = (expected + (spread * expected).powi(2)).sqrt();
@@ -172,7 +172,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// Compares with an exact set. A key that was set is seen, for every kind, shard and owner. At
-    /// this rate and with so few keys, every other key is unseen.
+    /// this rate and with so few keys, all other keys are unseen.
     #[test]
     fn keys_that_were_set_are_seen(
         asked in prop::collection::vec(any_fingerprint(), 0..300),

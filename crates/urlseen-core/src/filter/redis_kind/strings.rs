@@ -35,8 +35,8 @@ impl<L: BitStrings + Clone + Send + Sync + 'static> RedisKind for InStrings<L> {
         if self.0.key(base, 0) == self.0.key(base, 1) {
             return Vec::new();
         }
-        let why = "which a filter of this kind and size does not have: it was made with a larger \
-                   capacity, or more blocks";
+        let why = "which no filter of this kind and size has: the existing filter was made with a \
+                   larger capacity, or with more blocks";
         vec![ForeignKey { key: self.0.key(base, self.0.strings()), why }]
     }
 

@@ -29,7 +29,7 @@ type Head = [[u8; 8]; 2];
 /// Number of bytes of a chunk after its data.
 const CRC: usize = 4;
 
-/// Maximum size of a filter's header in bytes: some 19,000 layers.
+/// Maximum size of a filter's header in bytes, enough for some 19,000 layers.
 const MAX_HEADER: u64 = 1 << 20;
 
 /// Error of a dump that cannot be read, with the place of the problem.

@@ -31,7 +31,9 @@ pub(crate) enum FormatError {
         due: i64,
     },
     /// The header has an impossible length.
-    #[error("the header has {found} bytes; it has 20, and 53 for each of one or more layers")]
+    #[error(
+        "the header has {found} bytes; a header has 20, plus 53 for each layer, and 1 layer or more"
+    )]
     HeaderLength {
         /// Bytes that the header has.
         found: usize,
@@ -53,7 +55,7 @@ pub(crate) enum FormatError {
         allowed: &'static str,
     },
     /// The filter is larger than the caller allows.
-    #[error("the layers take over {limit} bytes, the limit that is set for them")]
+    #[error("the layers take more than {limit} bytes, the limit that is set for them")]
     TooLarge {
         /// Maximum number of bytes that are allowed.
         limit: u64,
@@ -100,7 +102,7 @@ pub enum ReserveError {
     #[error("the capacity 0 of a RedisBloom filter holds no item; give at least 1")]
     Capacity,
     /// The layer takes more memory than is allowed, or than can be addressed.
-    #[error("a RedisBloom layer for {capacity} items takes over {limit} bytes, its limit")]
+    #[error("a RedisBloom layer for {capacity} items takes more than {limit} bytes, its limit")]
     TooLarge {
         /// Capacity of the layer in items.
         capacity: u64,

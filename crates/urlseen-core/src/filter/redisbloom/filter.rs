@@ -228,8 +228,8 @@ impl Filter {
     fn next_layer(&self) -> Result<Layer, Full> {
         if self.options.is_fixed() {
             return Err(Full(format!(
-                "the RedisBloom filter holds the {} items that it was reserved for, and it is not \
-                 to grow (NONSCALING); reserve a larger filter",
+                "the RedisBloom filter holds the {} items that it was reserved for, and it cannot \
+                 grow (NONSCALING); reserve a larger filter",
                 self.capacity()
             )));
         }

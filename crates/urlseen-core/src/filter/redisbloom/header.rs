@@ -207,7 +207,7 @@ fn read_layer(record: LayerRecord) -> Result<Layer, (usize, FormatError)> {
     let room = size <= capacity;
     check(room, 16, "items of a layer", &size, "they are no more than its capacity")?;
     let reached = power == 0 || power < 64 && 1 << power <= bits;
-    let allowed = "it is 0, or 2 to it is at most the bits";
+    let allowed = "it is 0, or an exponent e below 64 for which 2^e is at most the number of bits";
     check(reached, 52, "power of two", &power, allowed)?;
     let shape = Shape { bytes, error_rate, bits_per_item, hashes, capacity, power };
     Ok(Layer { shape, size, ones: 0, bits: Vec::new() })

@@ -12,8 +12,8 @@ pub(super) const FIRST: i64 = 1;
 
 /// Loader of a filter. It reads chunk by chunk, in the order in which `BF.SCANDUMP` returns them.
 ///
-/// The loader allocates memory only for bytes that have arrived, and for the reserve of a growing
-/// vector.
+/// The loader allocates memory only for bytes that have arrived, and for the spare capacity of a
+/// growing vector.
 #[derive(Debug)]
 pub struct Loader {
     /// Filter with the bytes that have arrived.

@@ -53,9 +53,9 @@ impl Rate {
         let Self { total, by_bits } = self;
         (total > 2.0 * by_bits).then(|| {
             format!(
-                "RedisBloom's hashes set the error rate of this filter, not its bits: once full, \
-                 the filter reports a share of {total:.1e} of the unseen fingerprints as seen, and \
-                 its bits alone would cause {by_bits:.1e}. A lower filter.error_rate hardly \
+                "RedisBloom's hashes cause most errors of this filter, not a lack of bits. Once \
+                 full, the filter reports a share of {total:.1e} of the unseen fingerprints as \
+                 seen. Its bits alone would cause {by_bits:.1e}. A lower filter.error_rate hardly \
                  helps; the kind native keeps the requested rate"
             )
         })

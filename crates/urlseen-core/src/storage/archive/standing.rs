@@ -23,8 +23,8 @@ pub struct Standing {
     pub bytes: u64,
     /// Number of fingerprints in the parts: those that the filter let through.
     pub fingerprints: u64,
-    /// Position after which archive and log are complete; `None` if nothing is missing: they have
-    /// all fingerprints of the filter.
+    /// Position after which the archive and the log together are complete. `None` if they have all
+    /// fingerprints of the filter.
     pub lacks_before: Option<Position>,
 }
 

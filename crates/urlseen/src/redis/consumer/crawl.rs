@@ -69,8 +69,8 @@ impl Crawl {
         Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
     }
 
-    /// Requeues deliveries of this consumer; all of them if `ids` is empty. Returns the number of
-    /// requeued deliveries.
+    /// Requeues the deliveries `ids` of this consumer, or all of its deliveries if `ids` is empty.
+    /// Returns the number of requeued deliveries.
     pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
         let calls = self.calls()?;
         match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
@@ -79,9 +79,9 @@ impl Crawl {
         }
     }
 
-    /// Requeues deliveries that `consumer` did not finish; all of them if `ids` is empty. Rejects
-    /// requests that were delivered too often. Returns false, and requeues nothing, if the
-    /// heartbeat of that consumer is no longer `heartbeat`.
+    /// Requeues the deliveries `ids` that `consumer` did not finish, or all of them if `ids` is
+    /// empty. Rejects requests that were delivered too often. Returns false, and requeues nothing,
+    /// if the heartbeat of that consumer is no longer `heartbeat`.
     pub(super) fn requeue(
         &self,
         link: &mut Link,

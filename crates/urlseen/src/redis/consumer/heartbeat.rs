@@ -170,7 +170,8 @@ impl Looks {
     }
 
     /// Returns the consumers that have stopped. The timeout starts again with each new connection
-    /// and after each long pause: no heartbeat changes while Redis is unreachable or suspended.
+    /// and after each long pause, because no heartbeat changes while Redis is unreachable or
+    /// suspended.
     fn look(
         &mut self,
         heartbeats: Vec<(String, String)>,

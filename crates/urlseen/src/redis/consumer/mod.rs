@@ -28,7 +28,7 @@ use urlseen_core::redis::script::Call;
 const PUSH_ITEMS: usize = 1000;
 
 /// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
-/// since the try before.
+/// since the previous try.
 const COUNTS: usize = 5;
 
 /// First and maximum pause between two pops of a call that waits for a request.
@@ -239,9 +239,9 @@ impl Consumer {
         if part.is_empty() { Ok(()) } else { self.push_part(&part) }
     }
 
-    /// Returns the number of requests of the crawl that are not finished: they wait in the source
-    /// or the sink, the daemon processes them, or a consumer holds them. If the number is 0, the
-    /// crawl is complete.
+    /// Returns the number of unfinished requests of the crawl. An unfinished request waits in the
+    /// source or the sink, is processed by the daemon, or is held by a consumer. If the number is
+    /// 0, the crawl is complete.
     ///
     /// # Errors
     /// Redis is unreachable.
@@ -312,8 +312,10 @@ impl Consumer {
             return Ok(());
         }
         let (owner, name) = (&delivery.crawl.consumer, self.name());
-        let text =
-            format!("the consumer {owner} popped the delivery, not {name}; end it by {owner}");
+        let text = format!(
+            "the consumer {owner} popped the delivery, not {name}; finish, reject or requeue it \
+             with {owner}"
+        );
         Err(Error::new(ErrorKind::Mismatch, text))
     }
 
@@ -331,7 +333,7 @@ impl Consumer {
         let text = format!(
             "a push of {bytes} bytes exceeds the maximum of {} bytes \
              (ConsumerOptions::max_push_bytes), so nothing was pushed. Raise the maximum, or push \
-             some of the filtered links by Consumer::push before",
+             some of the filtered links with Consumer::push first",
             self.options.max_push_bytes
         );
         Error::new(ErrorKind::Limit, text)
