@@ -46,7 +46,7 @@ impl Fingerprinter {
     /// Returns the fingerprint of a request, always a [`Fingerprint::Raw20`].
     ///
     /// # Errors
-    /// Scrapy would refuse the URL. The error states the reason.
+    /// Fails if Scrapy would refuse the URL. The error states the reason.
     pub fn fingerprint(&mut self, request: &Request<'_>) -> Result<Fingerprint, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(self.finish(request))
@@ -66,7 +66,7 @@ impl Fingerprinter {
     /// verbatim request with an algorithm that hashes verbatim URLs unchanged.
     ///
     /// # Errors
-    /// Scrapy would refuse the URL. The error states the reason.
+    /// Fails if Scrapy would refuse the URL. The error states the reason.
     pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(&self.url)

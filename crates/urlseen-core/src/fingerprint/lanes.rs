@@ -51,13 +51,13 @@ pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
         }
     }
     match bytes.last_chunk() {
-        // The last chunk overlaps the chunks before it, in which `is` marks no byte.
+        // The last chunk overlaps the chunks before it, in which the predicate marks no byte.
         Some(&last) => first(last).map(|marks| place(bytes.len() - LANES, marks)),
         None => first(filled(rest)).map(|marks| place(0, marks)).filter(|&at| at < rest.len()),
     }
 }
 
-/// Returns true if the predicate `is` marks at least one byte.
+/// Returns true if at least one byte satisfies the predicate.
 #[inline]
 pub fn any(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> bool {
     position(bytes, is).is_some()

@@ -52,8 +52,8 @@ impl Text {
         }
     }
 
-    /// Hashes the pending bytes if `more` further bytes would make them longer than one part. Bytes
-    /// after the last whole block stay pending.
+    /// Makes room for this number of additional bytes. Hashes the pending bytes if both together
+    /// would be longer than one part. Bytes after the last whole block stay pending.
     fn make_room(&mut self, more: usize) {
         if self.pending.len() + more > Self::PART {
             let (blocks, rest) = self.pending.as_chunks::<BLOCK>();

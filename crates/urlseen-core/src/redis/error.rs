@@ -44,22 +44,22 @@ pub enum LinkError {
          is correct"
     )]
     Unreachable { address: String, cause: String },
-    /// Sentinels of which none has named the primary.
+    /// Failure of all Sentinels to name the primary.
     #[error("no Sentinel has named the primary {name}: {causes}; check that the Sentinels run")]
     NoSentinel { name: String, causes: String },
-    /// Sentinels of which none knows the name of the primary.
+    /// Name of a primary that no Sentinel knows.
     #[error(
         "the Sentinels in redis.url know no primary {name}; SENTINEL MASTERS shows the names that \
          a Sentinel knows"
     )]
     UnknownPrimary { name: String },
-    /// Server that the Sentinels name, and that is not a primary.
+    /// Server that the Sentinels name as the primary, although it is not a primary.
     #[error(
         "the Sentinels name {address} as the primary {name}, but this server is not a primary; \
          wait for the end of the failover"
     )]
     NotPrimary { name: String, address: String },
-    /// Nodes of a cluster of which none led to the node that serves the keys.
+    /// Failure of all nodes of a cluster to lead to the node that serves the keys.
     #[error(
         "no node of the Redis Cluster in redis.url led to the node that serves the keys: {causes}; \
          check that the nodes run"
@@ -114,8 +114,8 @@ pub enum LinkError {
     Tls { address: String, cause: String },
     /// Broken connection, or a command without an answer in the time allowed.
     #[error(
-        "lost the connection to Redis: {cause}; whether Redis ran the last commands is not \
-         known until a new connection asks"
+        "lost the connection to Redis: {cause}; only a new connection can show whether Redis ran \
+         the last commands"
     )]
     LostConnection { cause: String },
     /// Reply `LOADING`: the server reads its data.

@@ -46,7 +46,7 @@ pub(super) fn record(dir: &Dir, all: &[Summary], now: Moment) -> Vec<Moment> {
         (number, commit_id, found.map_or(milliseconds, |&(.., at)| milliseconds.min(at)))
     };
     let ages = Ages { boot: now.boot.to_owned(), known: all.iter().map(age).collect() };
-    // After a failure, snapshots seem younger to the next process.
+    // If the write fails, snapshots seem younger to the next process.
     let _ = note::write(dir, NAME, &ages);
     let moment = |(.., at): (u64, RandomId, u64)| Moment::new(now.boot, Duration::from_millis(at));
     ages.known.into_iter().map(moment).collect()

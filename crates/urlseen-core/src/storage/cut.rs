@@ -27,7 +27,7 @@ const COPY: usize = 1 << 20;
 /// Files and records to drop.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Positions before and at the end of the records that do not change.
+    /// Positions before the first and at the last of the records that do not change.
     pub(super) from: Position,
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.

@@ -57,8 +57,9 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Bytes of the header of a log's or an archive's file. The header has 8 bytes magic, 4 format, 8
-/// id of the filter, the position before the first record, and a CRC-32C.
+/// Size in bytes of the header of a file of the log or of the archive. The header has the magic (8
+/// bytes), the format (4), the id of the filter (8), the position before the first record, and a
+/// CRC-32C.
 pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
 
 /// Makes the header of a file.
@@ -72,8 +73,8 @@ pub(super) fn file_header(magic: &[u8; 8], format: u32, filter: u64, follows: Po
     bytes
 }
 
-/// Reads the position in a header. If the header is invalid, returns a description of the damage:
-/// `otherwise` if the file has another kind or format.
+/// Reads the position in a header. If the header is invalid, returns a description of the damage.
+/// For a file of another kind or format, this description is `otherwise`.
 pub(super) fn followed(
     header: &[u8; FILE_HEADER],
     magic: &[u8; 8],

@@ -106,9 +106,9 @@ impl Folder {
         self.begun.as_ref().map(|begun| &begun.header)
     }
 
-    /// Begins a new folder with an empty filter at `at`, under the id `filter`. Draws a seed if
-    /// `spec` has none. All data is on the disk when the method returns. Until then, the folder
-    /// counts as new.
+    /// Begins a new folder with an empty filter, which has the head `at` and the id `filter`. Draws
+    /// a seed if `spec` has none. All data is on the disk when the method returns. Until then, the
+    /// folder counts as new.
     ///
     /// # Panics
     /// If the folder already has a filter: see [`Folder::erase`].
@@ -242,10 +242,10 @@ impl Folder {
         Ok(recovered)
     }
 
-    /// Replaces the content of the folder with the caller's filter, at `at`. The caller writes
-    /// every shard once through the returned writer. The writer then removes all older files. If
-    /// the process is killed meanwhile, the folder is unchanged, or recovers to `at`. Earlier
-    /// journals and snapshot writers fail from now on.
+    /// Replaces the content of the folder with the caller's filter, whose head becomes `at`. The
+    /// caller writes every shard once through the returned writer. The writer then removes all
+    /// older files. If the process is killed meanwhile, the folder is unchanged, or recovers to
+    /// `at`. Earlier journals and snapshot writers fail from now on.
     ///
     /// # Panics
     /// If the folder has no filter yet.

@@ -37,7 +37,7 @@
 //! expansion = 2
 //! ```
 //!
-//! urlseen accepts the file only if it would write the same bytes.
+//! urlseen accepts the file only if urlseen itself would write the same bytes.
 
 use std::fmt::{self, Write as _};
 use std::path::Path;

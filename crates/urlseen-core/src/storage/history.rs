@@ -33,8 +33,8 @@ pub(super) struct Walk {
     pub(super) end: Position,
     /// Place of `end` in the files; `None` if no file reaches the start.
     pub(super) place: Option<Place>,
-    /// Head in the log at the number of the start, if it differs from the head of the start. The
-    /// log then belongs to another history.
+    /// Head of the record that has the number of the start in the log, if this head is not the
+    /// start's own. The log then belongs to another history.
     pub(super) other: Option<Head>,
     /// Damage at the end, if the log does not simply end.
     pub(super) damage: Option<Damage>,
@@ -52,8 +52,8 @@ impl<'a> Segments<'a> {
         Segment::open(self.begun, &segment::name(follows))
     }
 
-    /// Returns a damage if the log has a file that begins after record `number`. Then the records
-    /// between are missing.
+    /// Returns the damage of a gap after record `number`: the log has a later file, but not the
+    /// records before that file. Returns `None` if the log has no later file.
     fn gap(&self, number: u64) -> Option<Damage> {
         let (&follows, _) = self.files.range(number + 1..).next()?;
         let what = "the records before this file are missing";

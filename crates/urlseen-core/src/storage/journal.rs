@@ -163,7 +163,7 @@ impl Journal {
         self.tenure.still().map(drop)
     }
 
-    /// Fails if the log takes no more records, or the next start would not find them.
+    /// Fails if the log takes no more records, or the next start would not find its records.
     pub fn check(&self) -> io::Result<()> {
         self.usable()?;
         self.unsynced.poison_if(self.check_files())
@@ -216,9 +216,9 @@ impl Journal {
         self.unsynced.sync()
     }
 
-    /// Drops the batches after `head`, which Redis does not know. Keeps the records of adds and
-    /// forgets after `head`. The next record follows `head`. The whole log is on the disk when the
-    /// method returns.
+    /// Drops the batches after `head`, because Redis does not know these batches. Keeps the records
+    /// of adds and forgets after `head`. The next record follows `head`. The whole log is on the
+    /// disk when the method returns.
     ///
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.

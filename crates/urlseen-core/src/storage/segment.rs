@@ -12,7 +12,7 @@
 //!
 //! Its name is `log-` and the number of its first record in 20 digits, so that names sort as the
 //! records do. After record N, the log continues in the file `log-<N + 1>`, if the header of that
-//! file has the position of record N. Any other file is left from an interrupted cut.
+//! file has the position of record N. Any other file is a leftover of an interrupted cut.
 
 use std::io;
 use std::ops::Range;

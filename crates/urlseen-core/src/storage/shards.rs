@@ -57,14 +57,14 @@ impl ShardReader {
     /// after it.
     ///
     /// # Errors
-    /// If the folder is new; and the errors of [`Folder::recover`](super::Folder::recover).
+    /// If the folder is new. Also the errors of [`Folder::recover`](super::Folder::recover).
     pub fn of_folder(folder: AtRest) -> Result<Self, RecoveryError> {
         let reader = folder.reader()?;
         Ok(Self { _folder: Some(folder), ..reader })
     }
 
-    /// Reads the filter as it was at `target`. Chooses a snapshot whose `wanted` shards are sound;
-    /// its other shards may be damaged.
+    /// Reads the filter as it was at `target`. Chooses a snapshot in which all shards that `wanted`
+    /// accepts are sound. Its other shards may be damaged.
     pub(super) fn open(
         folder: &AtRest,
         target: Target,
@@ -218,7 +218,8 @@ impl Log {
     }
 }
 
-/// Returns the shards of a snapshot, and the offsets of their bodies. Checks the `wanted` bodies.
+/// Returns the shards of a snapshot, and the offsets of their bodies. Checks the bodies of the
+/// shards that `wanted` accepts.
 fn sections(
     snapshot: &Summary,
     begun: &Begun,

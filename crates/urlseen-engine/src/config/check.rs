@@ -98,8 +98,8 @@ impl Taker {
     }
 
     /// Checks the combinations of values in `config`, which this taker returned. If the
-    /// configuration exceeds a limit of this process, `machine` holds the key to name and the text
-    /// of the problem.
+    /// configuration exceeds a limit of this process, `machine` holds the key with the faulty value
+    /// and the text of the problem.
     ///
     /// # Errors
     /// At least one value was refused. The error contains all problems.

@@ -55,7 +55,7 @@ impl Layers {
             Ok(length) => length,
             Err(error) if error.kind() == ErrorKind::NotFound && !asked_for => return,
             Err(error) => {
-                let fault = format!("cannot be read: {error}; give the path of a file that can");
+                let fault = format!("cannot be read: {error}; give the path of a readable file");
                 return self.refuse_file(path, None, fault);
             }
         };

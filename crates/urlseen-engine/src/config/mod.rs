@@ -78,8 +78,8 @@ impl Config {
     }
 
     /// Reads and checks a configuration for this process. If the configuration exceeds a limit of
-    /// the process, `machine` returns the key to name and the text of the problem. This problem is
-    /// reported together with all other problems.
+    /// the process, `machine` returns the key with the faulty value and the text of the problem.
+    /// This problem is reported together with all other problems.
     pub fn load_for(
         sources: Sources,
         machine: impl FnOnce(&Self) -> Option<(&'static str, String)>,
@@ -152,8 +152,9 @@ impl Config {
         config.redis.url = taker.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
-        // In a cluster, this key finds the node. While a slot is being moved, Redis tells the new
-        // node only for a missing key. This key is missing: a crawl that has it does not start.
+        // In a cluster, this key finds the node. While a slot is being moved, Redis names the new
+        // node only in reply to a command about a missing key. This key is always missing, because
+        // a crawl does not start if the key exists.
         let key = config.keys().earlier_processing;
         config.redis.url = config.redis.url.with_tls(files).for_key(&key);
         taker.finish(&config, machine(&config))?;

@@ -181,8 +181,8 @@ sections! {
         /// Number of strings, like `BLOOMFILTER_BLOCK_NUM`, for
         /// `scrapy-redis-bloomfilter-block-cluster`.
         block_num: u32 = WholeNumber(1..=4096, ""), |_| 1;
-        /// Number of seen fingerprints that a daemon caches if the filter is in Redis. It does not
-        /// ask Redis about cached fingerprints. Each fingerprint takes 8 bytes.
+        /// Number of seen fingerprints that a daemon caches if the filter is in Redis. The daemon
+        /// does not ask Redis about cached fingerprints. Each fingerprint takes 8 bytes.
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
         /// Key of a filter in Redis, or the prefix of all keys of that filter.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");

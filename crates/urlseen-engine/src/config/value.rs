@@ -27,7 +27,7 @@ pub(super) trait Rule<T> {
     }
 }
 
-/// Integer in a range. Messages write the text after "a whole number", for example " of bytes".
+/// Integer in a range. In messages, the text follows "a whole number", for example " of bytes".
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {

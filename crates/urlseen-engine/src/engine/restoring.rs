@@ -64,8 +64,8 @@ impl Handle {
         }
     }
 
-    /// Lets a fingerprint of a shard pass again. `id` is the 128 bits that the filter computes from
-    /// the fingerprint. Waits while the threads' queues are full.
+    /// Lets a fingerprint of a shard pass again. `id` is the 128-bit key hash of the fingerprint.
+    /// Waits while the threads' queues are full.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }

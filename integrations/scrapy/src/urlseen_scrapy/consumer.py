@@ -153,8 +153,8 @@ class Consumer(Producer):
             _, count, item = value.split(b" ", 2)
             consumers = ", ".join([*before.decode().split(), other])
             reason = (
-                f"delivered {int(count) + 1} times and never finished, to {consumers}: its page may"
-                " crash the consumer. Requeue it after the consumer is repaired"
+                f"delivered {int(count) + 1} times and never finished (consumers: {consumers}):"
+                " its page may crash the consumer. Requeue it after the consumer is repaired"
             )
             self._reject(held, number.decode(), item, reason)
         if too_often:

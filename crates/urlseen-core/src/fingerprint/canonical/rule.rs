@@ -93,7 +93,7 @@ rules! {
     Breaks = "tabs and line ends", Url,
         "tabs, carriage returns and line feeds are removed everywhere";
     Backslashes = "backslashes", Url,
-        "in http, https, ftp, file, ws and wss, a backslash before ? and # becomes a slash";
+        "in http, https, ftp, file, ws and wss, backslashes up to the first ? or # become slashes";
     SchemeCase = "scheme in lower case", Scheme, "the scheme is written in lower case";
     UserInfo = "user info", UserInfo,
         "name and password are decoded, and escaped again if they are not plain";

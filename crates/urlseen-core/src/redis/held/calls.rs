@@ -43,8 +43,8 @@ pub enum Counted {
     /// Number of requests in the source, the processing list and the sink, and of requests that any
     /// consumer holds.
     Requests(u64),
-    /// Names of all existing consumers. The caller did not name exactly these consumers, so their
-    /// requests were not counted.
+    /// Names of all existing consumers. The caller did not name exactly these consumers, so no
+    /// requests were counted.
     Consumers(Vec<String>),
 }
 
@@ -75,8 +75,8 @@ pub struct TooOften {
 /// Reason of a reject: the request was delivered too often, and no consumer finished it.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "delivered {count} times and never finished, to {before} {consumer}: its page may crash the \
-     consumer. Requeue it after the consumer is repaired"
+    "delivered {count} times and never finished (consumers: {before} {consumer}): its page may \
+     crash the consumer. Requeue it after the consumer is repaired"
 )]
 struct NeverFinished<'a> {
     count: u64,
@@ -142,8 +142,8 @@ impl Calls {
         self.beat.call(&keys, vec![consumer.into()])
     }
 
-    /// Returns the call that counts requests in one step: in the source, in the processing list, in
-    /// the sink, and held by the consumers `known`.
+    /// Returns the call that counts requests in one step: those in the source, in the processing
+    /// list and in the sink, and those that the `known` consumers hold.
     pub fn count(&self, known: &[String]) -> Call<'_> {
         let HeldRecord { source, processing, sink, sink_kind, .. } = &self.record;
         let held: Vec<String> = known.iter().map(|consumer| self.keys.held(consumer)).collect();

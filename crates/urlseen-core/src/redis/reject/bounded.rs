@@ -2,8 +2,8 @@
 
 use std::io;
 
-/// Smallest result of `most_made`, in bytes. Redis does not allow its own limits on sizes to be set
-/// lower.
+/// Smallest result of `most_made`, in bytes. No setting of Redis can make it refuse a text of this
+/// size.
 pub(crate) const SMALL: usize = 1 << 20;
 
 /// Returns the maximum size, in bytes, of a text that urlseen derives from an item with `len`

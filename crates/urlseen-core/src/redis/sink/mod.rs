@@ -37,10 +37,10 @@ pub trait Sink: Send {
     /// Returns true if the sink orders items by their score. If not, the sink has two ends.
     fn is_scored(&self) -> bool;
 
-    /// Builds the command for the number of items in the sink.
+    /// Builds the command that returns the number of items in the sink.
     fn length(&self, sink: &str) -> Cmd;
 
-    /// Adds the Redis key and the commands that the sink uses to the needs of the crawl.
+    /// Adds the Redis key and the commands of the sink to the needs of the crawl.
     fn needs(&self, keys: &Keys, needs: &mut Needs);
 }
 

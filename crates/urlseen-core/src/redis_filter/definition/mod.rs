@@ -8,7 +8,7 @@ use crate::filter::{FilterSpec, Seed, SpecDifference, SpecError};
 use crate::redis::hash_tag::tagged;
 
 /// Script that defines a filter unless a definition exists, and returns the definition. Its
-/// arguments are [`keys`] and [`Definition::words`]. Without words, the script only reads.
+/// arguments are [`keys`] and [`Definition::words`]. Without the words, the script only reads.
 pub const DEFINE: &str = include_str!("define.lua");
 
 /// Returns the key of the hash that defines the filter under `key`.
@@ -22,8 +22,8 @@ pub fn keys(key: &str) -> [String; 2] {
     [self::key(key), format!("urlseen:{}:definition", tagged(key))]
 }
 
-/// Returns the common start of the names of the keys that hold the last answers to a client. `key`
-/// is the filter's name, and `client` is a random number of the client.
+/// Returns the prefix of the keys that hold the last answers to a client. `key` is the filter's
+/// name, and `client` is a random number of the client.
 pub fn answers(key: &str, client: u64) -> String {
     format!("urlseen:{}:answer:{client:016x}", tagged(key))
 }

@@ -55,7 +55,7 @@ pub enum RedisOpenError {
     /// Another program deleted the filter, and made another filter at its key.
     #[error(
         "another program deleted the filter {0} in Redis and made another one in its place; \
-         start again to continue with that"
+         start again to continue with the new filter"
     )]
     Replaced(String),
     /// Redis has no filter at the key.
@@ -78,7 +78,7 @@ pub enum RedisOpenError {
         used: u64,
     },
     /// The definition in Redis cannot be read.
-    #[error("{0} in Redis is not what urlseen wrote there; find out who did")]
+    #[error("{0} in Redis is not what urlseen writes; find the program that changed it")]
     Nonsense(String),
 }
 

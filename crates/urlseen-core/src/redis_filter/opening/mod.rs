@@ -225,7 +225,7 @@ impl Wanted {
             Some(Found::Unfinished(_)) | None => self.filter(Seed::new(0))?,
         };
         match Strings::look(link, &filter).await {
-            // All problems mean only that the filter has another size than the configured one.
+            // These problems only mean that the size of the filter is not the configured one.
             Err(RedisOpenError::Keys(problems))
                 if !problems.iter().any(|problem| problem.is_of_another) => {}
             looked => drop(looked?),

@@ -14,9 +14,9 @@ use crate::redis::link::Link;
 pub struct Sample {
     /// Index in `Samples::used`.
     place: usize,
-    /// Length in bits of the part of the string in which the question counts the bits that are 1.
-    /// `None` if the question asks for the size of the key: the number of bytes of a string, the
-    /// number of members of a set, or the value of a counter.
+    /// Length in bits of a part of the string. The question counts the bits that are 1 in this
+    /// part. `None` if the question asks for the size of the key: the number of bytes of a string,
+    /// the number of members of a set, or the value of a counter.
     bits: Option<u64>,
 }
 

@@ -49,7 +49,8 @@ impl Members {
     /// Reads the next page. Returns `None` after the last page.
     ///
     /// # Errors
-    /// Redis fails. After the last page: another program wrote to the set meanwhile.
+    /// Redis fails. The call after the last page also fails if another program wrote to the set
+    /// meanwhile.
     pub async fn next(&mut self, link: &mut Link) -> Result<Option<Vec<Vec<u8>>>, SetError> {
         let Some(cursor) = self.cursor else {
             // Notices members that another program added, and members that Redis returned twice.

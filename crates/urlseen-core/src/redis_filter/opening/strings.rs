@@ -192,9 +192,9 @@ async fn record(
     let found: String = link.query(redis::cmd("TYPE").arg(&key)).await?;
     match &*found {
         "none" if are_there => {
-            let problem = "is missing, in which the filter's project keeps the parameters, but the \
-                           bits of the filter exist: their meaning is not known. Delete the bits, \
-                           or choose another filter.key";
+            let problem = "is missing, but the bits of the filter exist: without the parameters \
+                           in this key, the meaning of the bits is not known. Delete the bits, or \
+                           choose another filter.key";
             return Ok(vec![KeyError::new(key, problem.to_owned())]);
         }
         "none" => return Ok(Vec::new()),

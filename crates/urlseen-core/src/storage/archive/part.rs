@@ -25,8 +25,8 @@
 //! 33      4  CRC-32C of bytes 0 to 32
 //! ```
 //!
-//! Its name is `archive-` and the number of its first record in 20 digits, like that of the log's
-//! file. Numbers are little endian.
+//! Its name is `archive-` and the number of its first record in 20 digits. The name of the log's
+//! file has the same number. Numbers are little endian.
 
 use std::io;
 

@@ -25,7 +25,8 @@ pub(in crate::storage) fn retire(
     let dir = &begun.dir;
     for log in logs {
         let part = if is_archived { write(begun, log, start)? } else { None };
-        // In the meantime, a recovery may have made a new file with the same name. Then this fails.
+        // A recovery may have made a new file with the same name meanwhile. Then `still` fails, and
+        // the new file stays.
         let _turn = tenure.still()?;
         if let Some(part) = part {
             dir.replace(&part)?;

@@ -31,7 +31,7 @@ pub struct Footprint {
 impl<F: LiveFilter> FilterStorage<F> {
     /// Returns the sizes of the folder.
     pub fn footprint(&self) -> Footprint {
-        // A folder that cannot be listed fails the next read or write, too.
+        // If the folder cannot be listed, the next read or write fails, too.
         let files = self.folder.dir.list().unwrap_or_default();
         let (mut snapshots, mut log_bytes, mut archive_bytes) = (0, 0, 0);
         for file in &files {

@@ -109,7 +109,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.journal.as_mut().ok_or_else(closed)
     }
 
-    /// Makes a new folder the storage of the empty filter at `at`, and opens the log.
+    /// Begins a new folder for the empty filter, which has the head `at`. Opens the log.
     ///
     /// # Errors
     /// The disk fails.
@@ -126,7 +126,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     pub fn recover(&mut self, target: Target) -> Result<Recovered, RecoveryError> {
         self.snapshotting = None;
         self.drop_journal();
-        // A snapshot prunes the log, so the setting comes first.
+        // A snapshot prunes the log, so the archive must be turned on or off before that.
         if let Some(archive) = self.policy.archive {
             self.folder.keep_archive(archive)?;
         }
@@ -137,8 +137,8 @@ impl<F: LiveFilter> FilterStorage<F> {
         Ok(recovered)
     }
 
-    /// Replaces the content of the folder with the filter in memory, at `at`. After a failure, the
-    /// call can be repeated. Returns `None` if the filter does not exist any more.
+    /// Replaces the content of the folder with the filter in memory, whose head becomes `at`. After
+    /// a failure, the call can be repeated. Returns `None` if the filter does not exist any more.
     ///
     /// # Errors
     /// The disk fails.
@@ -188,7 +188,7 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// Checks quickly that the next start will find the logged records.
     ///
     /// # Errors
-    /// The next start will not find them.
+    /// Fails if the next start would not find them.
     pub fn check(&self) -> io::Result<()> {
         self.journal.as_ref().map_or(Ok(()), Journal::check)
     }
@@ -226,8 +226,8 @@ impl<F: LiveFilter> FilterStorage<F> {
     /// too.
     ///
     /// # Errors
-    /// The disk fails. The next snapshot is then due after the log has grown as much as before a
-    /// usual snapshot. If file descriptors are lacking, the next snapshot is due soon.
+    /// The disk fails. The next snapshot is then due after the usual growth of the log. If file
+    /// descriptors are lacking, the next snapshot is due soon.
     pub fn begin_snapshot(&mut self, horizon: Option<Moment>) -> io::Result<()> {
         let begun = self.start_snapshot(horizon);
         self.put_off(begun.as_ref().err());
@@ -269,7 +269,7 @@ impl<F: LiveFilter> FilterStorage<F> {
         Some(finished)
     }
 
-    /// Begins a snapshot if it is due, for a filter whose crawl has no Redis. Returns the error of
+    /// Begins a snapshot if one is due, for a filter whose crawl has no Redis. Returns the error of
     /// this snapshot or of the last snapshot.
     pub fn tend(&mut self) -> Option<io::Error> {
         if let Some(Err(error)) = self.finished_snapshot() {

@@ -190,7 +190,7 @@ impl State {
         }
     }
 
-    /// Counts a step that needs no room: a full disk does not fail it.
+    /// Counts a step that needs no room: it succeeds on a full disk, too.
     fn roomless(&mut self) -> Result<(), io::Error> {
         match self.step() {
             Err((_, error)) if error.kind() != io::ErrorKind::StorageFull => Err(error),

@@ -20,7 +20,7 @@
 //! 45+n    4  CRC-32C of the body
 //!
 //! after the sections, the tombstones of forgotten fingerprints
-//!  0    17n  each: the shard, and the 128 bits that the layout makes of a fingerprint
+//!  0    17n  each: the shard, and the 128-bit key hash of the fingerprint
 //! 17n     8  n
 //!  +8     4  CRC-32C of all that
 //!
@@ -74,8 +74,8 @@ const fn empty_size(shards: usize) -> u64 {
     (HEADER + shards * (SECTION + SECTION_END) + TOMBSTONES_END + TRAILER) as u64
 }
 
-/// Returns the lowest and the highest position of all shards so far, after one more shard at `at`.
-/// `span` has both positions without that shard.
+/// Extends `span` by one more shard at `at`. A span is the lowest and the highest position of the
+/// shards so far; `None` before the first shard.
 fn extended(span: Option<(Position, Position)>, at: Position) -> (Position, Position) {
     let (first, last) = span.unwrap_or((at, at));
     let first = if at.number < first.number { at } else { first };

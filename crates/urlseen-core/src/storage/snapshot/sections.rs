@@ -13,7 +13,7 @@ use super::{MAGIC, TOMBSTONE, extended, name};
 use crate::filter::{Blob, Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
-/// Number of bytes that are collected before a write. At most as many bytes are written without a
+/// Number of bytes that are collected before a write. At most this many bytes are written without a
 /// pause.
 const WRITE: usize = 1 << 20;
 
@@ -55,7 +55,7 @@ pub struct Sections {
     span: Option<(Position, Position)>,
     /// Number of keys in the shards so far.
     pub(in crate::storage) keys: u64,
-    /// The section of tombstones, in its format.
+    /// The tombstones, in the format of the file.
     tombstones: Vec<u8>,
     is_done: bool,
 }

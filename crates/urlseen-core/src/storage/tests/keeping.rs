@@ -70,7 +70,8 @@ fn names(disk: &SimDisk) -> Vec<String> {
     files.map(short).collect()
 }
 
-/// Step 7 of the proof in ARCHITECTURE.md: the folder reaches back as far as Redis may.
+/// Step 7 of the proof in ARCHITECTURE.md: the folder can recover to every state to which Redis
+/// may fall back.
 #[test]
 fn three_snapshots_and_one_from_before_the_horizon_are_kept() {
     let disk = SimDisk::default();
@@ -277,8 +278,8 @@ fn an_erased_folder_is_new() {
     assert_eq!(recover(&mut folder, Target::Last).0.head, head(1, 1));
 }
 
-/// Takes a snapshot after each of some batches, at these moments, each in a run of its own. Returns
-/// how many of the heads the folder still leads to. The horizon is 100 s before each moment.
+/// Logs a batch and takes a snapshot at each of these moments, in a new run each time. The horizon
+/// is 100 s before each moment. Returns the number of heads that the folder still leads to.
 fn runs(moments: &[Moment], between: impl Fn(&SimDisk)) -> usize {
     let disk = SimDisk::default();
     drop(begun(&disk, Head::START));

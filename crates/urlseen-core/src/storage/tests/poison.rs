@@ -40,7 +40,7 @@ fn after_a_failed_write_the_log_refuses_records_and_is_unchanged() {
         assert!(journal.append(&batch([(2, 2)])).is_err());
         disk.mend();
         refuses(&mut journal, reason);
-        assert_eq!(disk.files(), files, "what was written by half is cut off again");
+        assert_eq!(disk.files(), files, "a half-written record is cut off again");
         drop((journal, folder));
         assert_eq!(recover(&mut open(&disk), Target::Last), (first, BTreeSet::from([(1, 1)])));
     }

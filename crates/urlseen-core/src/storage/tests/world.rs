@@ -261,7 +261,8 @@ impl World {
         let seq = (head.seq + self.random.below(7) as u64).saturating_sub(3);
         let at = Head { seq, ..head.next() };
         if self.is_archived {
-            // Commands that rebase do the same: the log goes to the archive as it is.
+            // A rebase moves the whole log to the archive. So the batches that are not committed
+            // are cut off first, as the commands that rebase also do.
             self.chain.truncate(self.committed);
             self.journal_mut().cut(head)?;
         }
@@ -348,7 +349,8 @@ impl World {
         let all = self.adds.union(&self.maybe_adds).copied().collect::<BTreeSet<_>>();
         self.adds = all.intersection(&filter.keys).copied().collect();
         if self.is_lossy {
-            // A newer snapshot may have the adds that the log after an older one lost.
+            // The log may have lost adds that the newest snapshot still has. A recovery from an
+            // older snapshot then lacks these adds.
             self.shaky_adds.extend(all);
         }
         self.maybe_adds.clear();

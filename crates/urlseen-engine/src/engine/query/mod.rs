@@ -55,8 +55,8 @@ pub enum Extra {
 pub struct Reply {
     /// Answers to the questions, in order.
     pub answers: Vec<Answer>,
-    /// Fill after the questions, if the query asked for the fill or for an empty filter. If the
-    /// query emptied the filter, this is the fill just before that.
+    /// Fill after the questions, if the query asked for the fill, or asked to empty the filter. If
+    /// the query emptied the filter, this is the fill just before that.
     pub fill: Option<Fill>,
 }
 
@@ -101,8 +101,8 @@ pub(super) struct Member {
     reply: oneshot::Sender<Reply>,
 }
 
-/// Returns a dispatcher and the client's end of its queries. `tombstones_max` is the maximum number
-/// of fingerprints that were forgotten and have not passed again.
+/// Returns a dispatcher, and the handle with which clients send queries to it. `tombstones_max` is
+/// the maximum number of fingerprints that were forgotten and have not passed again.
 pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
     let (ask, queries) = mpsc::channel(WAITING_MAX);
     let dispatcher = QueryDispatcher {
@@ -119,7 +119,7 @@ pub fn open(tombstones_max: usize) -> (Asker, QueryDispatcher) {
 
 impl Asker {
     /// Asks, and waits for the answers. Returns `None` if the run ends before the answers. In that
-    /// case, it is unknown if the fingerprints were added.
+    /// case, it is unknown whether the fingerprints were added.
     pub async fn ask(&self, questions: Vec<Question>, extra: Extra) -> Option<Reply> {
         let (reply, replied) = oneshot::channel();
         self.0.send(Query { questions, extra, reply }).await.ok()?;
@@ -140,7 +140,7 @@ impl QueryDispatcher {
     /// Passes the daemon's own questions to the engine.
     ///
     /// # Panics
-    /// If the engine has no room to be asked.
+    /// If the engine has no room for another group of questions.
     pub fn put(
         &mut self,
         questions: Vec<Question>,
@@ -155,7 +155,7 @@ impl QueryDispatcher {
     /// engine.
     ///
     /// # Panics
-    /// If the engine has no room to be asked.
+    /// If the engine has no room for another group of questions.
     pub fn hand_on(&mut self, first: Query, engine: &mut Engine) {
         let (mut members, mut questions) = (Vec::new(), Vec::new());
         let mut take = |query: Query| {

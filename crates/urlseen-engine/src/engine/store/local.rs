@@ -65,7 +65,7 @@ impl Local {
         self.store.as_mut().map_or(Ok(()), |store| store.kept.close(Some(head)))
     }
 
-    /// Returns the id of the filter, if the filter has a folder and is not new.
+    /// Returns the id of the filter, if the filter has a folder and the folder is not new.
     pub fn filter(&self) -> Option<RandomId> {
         self.store.as_ref()?.filter()
     }
@@ -95,8 +95,8 @@ impl Local {
         Ok(how)
     }
 
-    /// Writes the filter in memory to the folder as its only contents, at `head`. The call can be
-    /// repeated after a failure.
+    /// Replaces the contents of the folder with the filter in memory, whose head becomes `head`.
+    /// The call can be repeated after a failure.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.store.as_mut().map_or(Ok(()), |store| store.replace(head))
     }

@@ -108,8 +108,8 @@ impl Store {
         }
     }
 
-    /// Writes the filter in memory to the folder as its only contents, at `head`. The call can be
-    /// repeated after a failure.
+    /// Replaces the contents of the folder with the filter in memory, whose head becomes `head`.
+    /// The call can be repeated after a failure.
     pub fn replace(&mut self, head: Head) -> Result<(), MismatchError> {
         self.at = None;
         let position = self.kept.rebase(head)?.ok_or(EngineError::Panicked)?;
@@ -172,8 +172,8 @@ impl Store {
     }
 
     /// Returns the start position, which is the target of a recovery if Redis has no state of the
-    /// crawl. Fails if the folder may have batches and the configuration does not permit to emit
-    /// URLs again.
+    /// crawl. Fails if the folder may have batches and the configuration does not permit that URLs
+    /// are emitted again.
     fn without_redis(&mut self) -> Result<Head, MismatchError> {
         let dir = self.kept.folder.dir().to_owned();
         let look = self.kept.folder.look()?;

@@ -28,9 +28,9 @@ impl Frames {
     /// up: all of them if `is_end`.
     ///
     /// A crawl that is killed leaves an incomplete frame, and its next run appends complete frames.
-    /// So if no valid length follows a frame, its bytes may be an incomplete frame and the start of
-    /// the next frame. In this case, the search for the next frame begins one byte after the start
-    /// of the doubtful frame.
+    /// So if no valid length follows a frame, the bytes of this frame may be an incomplete frame
+    /// and the start of the next frame. In this case, the search for the next frame begins one byte
+    /// after the start of the doubtful frame.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         let no_frame = |found: u16| {
             format!(

@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Fingerprint;
 pub(super) struct LineCutter {
     /// Number of lines so far, including empty ones.
     pub(super) count: u64,
-    /// True while the rest of a line that is too long is skipped.
+    /// True while the rest of a line longer than [`BLOCK`] is skipped.
     is_passing: bool,
 }
 
@@ -62,7 +62,7 @@ impl LineCutter {
 /// Returns true if an input that begins with `bytes` consists of lines of hex digits. Returns
 /// `None` if more bytes are needed to know.
 pub(super) fn begins(bytes: &[u8], is_end: bool) -> Option<bool> {
-    /// More bytes than the longest line of a fingerprint.
+    /// Number of bytes that is more than the longest line with a fingerprint has.
     const ENOUGH: usize = 80;
     let text = bytes.trim_ascii_start();
     let end = memchr::memchr(b'\n', text);

@@ -15,8 +15,8 @@ use urlseen_core::storage::Checkpoint;
 const COUNT: u64 = 10_000;
 
 /// Connects to Redis and returns a feed of the members of the set. Continues where an earlier
-/// import of the set ended. The feed has each member that stays in the set during the import at
-/// least once, and perhaps twice.
+/// import of the set ended. Members that stay in the set during the import are in the feed at least
+/// once, and perhaps twice.
 pub(super) fn feed(
     address: &RedisAddress,
     key: String,
@@ -64,7 +64,7 @@ pub(super) fn feed(
     Ok(Feed { expected, pages: Box::new(pages) })
 }
 
-/// Makes a page of the members that one reply of `SSCAN` for the set `key` has.
+/// Makes a page of the members in one reply to `SSCAN` on the set `key`.
 fn cut(key: &str, scanned: &link::Page) -> Page {
     let source = format!("a member of the set {key}");
     let mut cut = Cut::new(&source, None);
