@@ -1,4 +1,5 @@
-//! Body and answer of `POST /check`, with which a client asks if the filter has seen some items.
+//! Body and answer of `POST /check`, with which a client asks whether the filter has seen some
+//! items.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -73,8 +73,8 @@ impl AdminClient {
         self.ask(self.http.get("http://daemon/status")).await
     }
 
-    /// Asks the daemon if these items were seen. Returns one verdict for each item, in order. Sends
-    /// several requests if the items do not fit into one.
+    /// Asks the daemon whether these items were seen. Returns one verdict for each item, in order.
+    /// Sends several requests if the items do not fit into one.
     pub async fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, ClientError> {
         let mut checked = Vec::with_capacity(items.len());
         let mut rest = items;

@@ -52,7 +52,7 @@ impl Hosts {
             // The request names no host. Browsers always send a host, so no web page made it.
             None => Ok(()),
             Some(authority) => match host_of(authority) {
-                None => Err(bad("the host of the request cannot be read: it is host or host:port")),
+                None => Err(bad("the host of the request cannot be read: write host or host:port")),
                 Some(host) if self.has(host) => Ok(()),
                 Some(host) => Err((StatusCode::MISDIRECTED_REQUEST, refusal(host))),
             },
@@ -60,7 +60,8 @@ impl Hosts {
     }
 
     /// Returns true if requests for this host are allowed. IP addresses need no name server, and
-    /// names below `localhost` stay on the machine (RFC 6761). So an attacker cannot redirect them.
+    /// names below `localhost` stay on the machine (RFC 6761). So an attacker cannot make such a
+    /// host stand for another address.
     fn has(&self, host: &str) -> bool {
         let name = plain(host);
         host.starts_with('[')

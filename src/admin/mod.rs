@@ -9,11 +9,11 @@
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //!
-//! The endpoint listens on a Unix socket in the storage folder that only its owner can use. If
-//! `admin.listen` is set, the endpoint also listens at that address, and answers only requests for
-//! known hosts (`hosts.rs`). The endpoint sees the daemon only through a [`View`], and no request
-//! changes anything. The endpoint has its own thread and runtime, so that it answers while the
-//! pipeline is busy or waits.
+//! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
+//! use it. If `admin.listen` is set, the endpoint also listens at that address, and answers only
+//! requests for known hosts (`hosts.rs`). The endpoint sees the daemon only through a [`View`], and
+//! no request changes anything. The endpoint has its own thread and runtime, so that it answers
+//! while the pipeline is busy or waits.
 
 mod check;
 mod client;

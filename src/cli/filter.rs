@@ -101,7 +101,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
             return Ok(Outcome::Done);
         }
         Err(error @ FlowError::Works(WorksError::Log(_))) => {
-            bail!("{error}. The next run prints the lines again that are not in the log")
+            bail!("{error}. The next run prints again the lines that are not in the log")
         }
         other => other?,
     };

@@ -87,7 +87,8 @@ impl Shape {
         })
     }
 
-    /// Returns the filter's kind and parameters. `is` has the parameters that the folder records.
+    /// Returns the filter's kind and parameters. The argument `is` holds the parameters that the
+    /// folder records.
     fn parameters(
         &self,
         is: Option<&Parameters>,

@@ -20,8 +20,8 @@ use urlseen_engine::engine::query::{self, Asker, Extra};
 use urlseen_engine::engine::{Answer, Question, Wanted};
 use urlseen_engine::item::{Form, Identity, Reader};
 
-/// Maximum number of a client's commands in one batch, and of the questions of these commands. Only
-/// the last command can bring the number of questions above this maximum.
+/// Limit on a client's commands in one batch, and also on the questions of these commands. Only the
+/// last command of a batch can exceed the limit on questions.
 const AT_ONCE: usize = 4096;
 
 /// Connected client, with the state of its session and of its transaction.

@@ -25,8 +25,8 @@ pub(super) struct Connection {
     pub(super) peer: SocketAddr,
     pub(super) received: BytesMut,
     pub(super) replies: BytesMut,
-    /// End of the time for the greeting, which is the first command, and the password if one is
-    /// set. `None` after the greeting.
+    /// End of the time for the greeting. The greeting is the first command, and also the password
+    /// if one is set. `None` after the greeting.
     greeting_end: Option<Instant>,
 }
 

@@ -131,7 +131,8 @@ impl AnswerShown {
             // This command could read the item. So the verdict was made with another configuration.
             Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
                 let says = format!(
-                    "{says} reads the item differently: its configuration differs from this one"
+                    "{says} reads the item differently: its configuration differs from that of \
+                     this command"
                 );
                 return Ok(Self::unknown(says, false));
             }

@@ -90,10 +90,10 @@ async fn target(context: &Context) -> anyhow::Result<Target> {
     };
     let head = ask.await.context(
         "the export needs the last committed batch of the crawl from Redis. Without Redis, name \
-         the folder with --storage: then each batch in the log counts",
+         the folder with --storage: then the export includes every batch in the log",
     )?;
     if head.is_none() {
-        say("urlseen: Redis has no state of the crawl: each batch in the log counts");
+        say("urlseen: Redis has no state of the crawl: the export includes every batch in the log");
     }
     Ok(head.map_or(Target::Last, Target::At))
 }

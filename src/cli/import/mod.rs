@@ -94,7 +94,7 @@ pub(super) struct ImportArgs {
     files: Vec<PathBuf>,
 }
 
-/// Makes the options that describe a filter, such as `--capacity`, require `--storage`. Without
+/// Requires `--storage` for the options that describe a filter, such as `--capacity`. Without
 /// `--storage`, the configuration describes the filter.
 pub(super) fn grammar(mut command: clap::Command) -> clap::Command {
     for id in shape::IDS.into_iter().filter(|&id| id != "algorithm") {

@@ -64,8 +64,8 @@ pub(in crate::cli) async fn load(
              delete it first"
         );
     }
-    // This command only tests if the server has the module. It is short, because a server without
-    // the module repeats the unknown command in its error.
+    // This command only tests whether the server has the module. It is short, because a server
+    // without the module repeats the unknown command in its error.
     match link.call(cmd(SCANDUMP).arg(key).arg(0)).await {
         Ok(_) | Err(LinkError::Refused { .. }) => {}
         Err(trouble) => return Err(named(trouble, address, SCANDUMP)),

@@ -39,7 +39,7 @@ pub(in crate::cli) struct Written {
 /// Writes all members of a set. The set is only read, and other clients may use it meanwhile.
 ///
 /// # Errors
-/// Redis or the output fails; the key is not a set.
+/// Fails if Redis or the output fails, or if the key is not a set.
 pub(in crate::cli) async fn members(
     address: &RedisAddress,
     key: &str,
@@ -85,7 +85,7 @@ impl Filling {
     /// Connects, and checks that the key is a set or does not exist.
     ///
     /// # Errors
-    /// Redis fails; the key has another type.
+    /// Fails if Redis fails, or if the key has another type.
     pub(in crate::cli) async fn begin(address: &RedisAddress, key: &str) -> anyhow::Result<Self> {
         let mut link = connect(&address.for_key(key), Timeouts::default()).await?;
         let found = super::type_of(&mut link, key).await?;

@@ -37,7 +37,7 @@ impl Address {
     /// Parses `URL#KEY`. The other settings come from the configuration.
     pub(in crate::cli) fn parse(text: &str, settings: &Settings) -> anyhow::Result<Self> {
         let Some((url, key)) = text.split_once('#').filter(|(_, key)| !key.is_empty()) else {
-            let words = "a filter in Redis is named by its URL, # and its key, as in \
+            let words = "write a filter in Redis as the URL of Redis, # and the key: \
                          redis://127.0.0.1:6379/0#demo:filter";
             return Err(usage(words));
         };

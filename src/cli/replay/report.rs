@@ -136,8 +136,8 @@ fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<(
     }
     writeln!(
         out,
-        "\nwrong drops are drops of new fingerprints, found by an exact set of {} fingerprints \
-         that took {} of memory",
+        "\nwrong drops are drops of new fingerprints. An exact set of {} fingerprints found them, \
+         and took {} of memory",
         grouped(*exact_keys),
         size(*exact_bytes as f64)
     )

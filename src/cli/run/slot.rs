@@ -20,8 +20,8 @@ pub(super) fn divided(config: &Config) -> Option<(&'static str, String)> {
         FilterPlace::Redis => keys.push(("filter.key", &config.filter.key)),
     }
     let slot = hashed(&config.source.key);
-    // The names of a filter's keys begin with `filter.key`. So a name without a tag gives them
-    // different slots.
+    // The names of a filter's keys begin with `filter.key`. So if `filter.key` has no tag, these
+    // keys are in different slots.
     let is_elsewhere = |&(name, key): &(&str, &String)| {
         hashed(key) != slot || name == "filter.key" && hashed(key) == key
     };

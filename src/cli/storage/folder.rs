@@ -48,7 +48,7 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     let id = RandomId::new(header.filter());
     rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
-    rows.row("computed", format!("as by {algorithm}, fragments {fragments}"))?;
+    rows.row("computed", format!("by the algorithm {algorithm}, fragments {fragments}"))?;
     for SnapshotLook { summary, keys } in snapshots {
         let Summary { name, bytes, last, finished, .. } = summary;
         let (size, keys, time) = (BinaryBytes(*bytes), HumanCount(*keys), time(*finished));

@@ -1,10 +1,11 @@
 //! Rejects list: unreadable items, kept in Redis for people.
 //!
 //! The daemon appends at the right end of the list. With `rejects.when_full = "drop-oldest"` the
-//! daemon also drops from the left end. [`RejectsList::sort`] first sets the list aside under a key
-//! of urlseen's own. So it sorts exactly the rejects of that moment, even if the daemon adds more
-//! meanwhile. Then it puts the kept rejects on the list again, before newer ones. If the process is
-//! killed, rejects are still aside, and the next sort puts them on the list again.
+//! daemon also drops from the left end. [`RejectsList::sort`] first sets the rejects aside: it
+//! renames the list to a key of urlseen's own. So it sorts exactly the rejects of that moment, even
+//! if the daemon adds more meanwhile. Then it puts the kept rejects on the list again, before newer
+//! ones. If the process is killed, rejects stay under that key, and the next sort puts them on the
+//! list again.
 //!
 //! An item that is too large for a reject is kept in another list, after its reject. The scripts
 //! always move or drop the item and its reject together, and the item does not leave Redis. The

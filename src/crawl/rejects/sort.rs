@@ -70,7 +70,7 @@ impl RejectsList {
         watch(&sorted, &[]);
         while sorted.seen() < listed {
             let rejects = self.read(&aside, 0, listed - sorted.seen()).await?;
-            // No rejects are aside any more, because another process has put them on the list.
+            // Another process has moved these rejects back to the list.
             if rejects.is_empty() {
                 break;
             }
@@ -108,8 +108,8 @@ impl RejectsList {
         Ok(sorted)
     }
 
-    /// Sets all rejects aside, including rejects that an earlier sort left aside. Returns the
-    /// number of rejects aside.
+    /// Sets all rejects aside. If an interrupted sort has left some, first moves these back to the
+    /// list. Returns the number of rejects that were set aside.
     async fn set_aside(&mut self) -> Result<u64, LinkError> {
         loop {
             let found: i64 = self.call(include_str!("lua/set_aside.lua")).await?;
@@ -127,7 +127,7 @@ impl RejectsList {
     }
 
     /// Carries out one step. Does nothing and returns false if another process has changed the
-    /// rejects that are aside.
+    /// rejects that were set aside.
     async fn carry_out(&mut self, chunk: &Chunk<'_>) -> Result<bool, LinkError> {
         let digest = digest(chunk.rejects);
         let script = self.script(include_str!("lua/sort.lua"));

@@ -92,7 +92,7 @@ impl Findings {
 
     /// Renumbers the entries so that item `first` becomes item 0.
     fn moved(mut self, first: usize) -> Self {
-        let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is one");
+        let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is a u32");
         self.onward.iter_mut().for_each(moved);
         self.unfiltered.iter_mut().for_each(moved);
         self.passed.iter_mut().for_each(|(index, _)| moved(index));
@@ -171,7 +171,8 @@ impl Batch<Sifted> {
         }
     }
 
-    /// Makes the batch ready. Its commit judges the items, and comes after the commit of `base`.
+    /// Makes the batch ready. Its commit judges the items, and follows the commit with the head
+    /// `base`.
     pub fn after(self, base: Head) -> Batch<Ready> {
         // The batch is not logged, so the position has only a head.
         let position = Position { head: base.next(), ..Position::START };

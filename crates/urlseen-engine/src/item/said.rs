@@ -47,7 +47,7 @@ impl Said<'_> {
 }
 
 impl Priority {
-    /// Returns the score in a sorted set from which consumers pop the lowest score, as scrapy-redis
+    /// Returns the score for a sorted set. Consumers pop the lowest score first, as scrapy-redis
     /// does.
     pub(super) fn score(self) -> Result<f64, Unreadable> {
         match self {

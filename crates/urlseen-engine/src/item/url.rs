@@ -11,7 +11,7 @@ use super::said::{Priority, Said};
 /// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
 /// entry has the bytes, their name and the advice.
 const OTHERS: [(&[u8], &str, &str); 4] = [
-    (b"[", "`[`", ", as in a list in JSON; make an item of each of its requests"),
+    (b"[", "`[`", ", as in a list in JSON; give each request of the list as an item of its own"),
     (
         b"{",
         "`{`",

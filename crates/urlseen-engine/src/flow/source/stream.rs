@@ -41,8 +41,8 @@ impl Stream {
     }
 }
 
-/// Returns the Lua text of `parts`, after the definitions of `FIELD` and `AFTER` that the parts
-/// use.
+/// Returns the Lua text of the definitions of `FIELD` and `AFTER`, and then of `parts`, which use
+/// them.
 fn lua(field: &str, after_commit: AfterCommit, parts: &[&str]) -> String {
     let mut bytes = String::new();
     for byte in field.bytes() {
@@ -85,7 +85,8 @@ impl Source for Stream {
         (command, None)
     }
 
-    /// Assumes that the stream ends if the reply has fewer items than requested.
+    /// If the reply has fewer items than requested, assumes that no further items are in the
+    /// stream.
     fn items(&self, reply: Reply, after: Cursor, count: u64) -> Result<Items, ReadError> {
         let entries = reply.into_entries(self.field.as_bytes()).ok_or(ReadError::Unexpected)?;
         let Entries { bytes, ids, values, largest } = entries;
@@ -138,7 +139,8 @@ impl Source for Stream {
     }
 
     /// Returns true for every reply. If the stream was deleted and created again, its ids can be
-    /// lower than the cursor. Such ids do not end a wait, and only a claim detects such a stream.
+    /// lower than the cursor. An entry with such an id does not end a wait, so the reply does not
+    /// show it. Only a claim detects such a stream.
     fn wakes(&self, _: &Value) -> bool {
         true
     }

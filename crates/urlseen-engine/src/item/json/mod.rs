@@ -53,7 +53,7 @@ pub enum JsonError {
     EmptyFingerprint,
 }
 
-/// Reads the fields of a JSON object that urlseen needs. Text without escapes is borrowed. `line`
+/// Reads the fields that urlseen needs from a JSON object. Text without escapes is borrowed. `line`
 /// may hold only the object, white space, and a byte order mark at its start.
 ///
 /// ```json

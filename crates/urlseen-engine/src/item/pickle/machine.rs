@@ -11,7 +11,7 @@ use super::code::Code;
 use super::opcode as op;
 use super::value::{Heap, PickleValue, Span};
 
-/// Maximum number of opcodes in a pickle. A request may still have some hundred thousand values in
+/// Maximum number of opcodes in a pickle. A request may still have a few hundred thousand values in
 /// its `meta`.
 const MOST_OPCODES: usize = 1 << 20;
 

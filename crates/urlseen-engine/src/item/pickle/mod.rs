@@ -85,7 +85,7 @@ impl Pickles {
         let fingerprint = match fields.fingerprint {
             PickleValue::Text(span) => Some(Fingerprint::from_text(span.of(pickle))),
             other => bytes(pickle, "fingerprint", other, "a str or bytes")?.map(|bytes| {
-                // Digits take precedence over a digest of the same length, which never consists of
+                // Tries hex digits first. In practice, the bytes of a raw digest are never all hex
                 // digits.
                 let digits = Fingerprint::from_hex(&bytes);
                 let digest = digits.or_else(|| Fingerprint::from_raw(&bytes));

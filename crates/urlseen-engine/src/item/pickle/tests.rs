@@ -225,8 +225,8 @@ fn pickles_without_a_request_are_refused() {
     assert!(refused(&with("meta", b"]")).contains("`meta` of the pickled request is a list"));
 }
 
-/// Covers pickles that would double with each step if values were copied, nested ones, and endless
-/// ones.
+/// Covers nested pickles, endless pickles, and pickles whose size would double with each step if
+/// values were copied.
 #[test]
 fn no_pickle_takes_much_time_or_memory() {
     let mut pickles = Pickles::default();
