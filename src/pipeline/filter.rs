@@ -9,9 +9,11 @@ use tracing::{info, warn};
 use super::disk::{Disk, Hang};
 use super::shared::Shared;
 use super::{FilterStatus, RunError};
-use crate::crawl::protocol::Persistence;
+use crate::crawl::protocol::{Persistence, ReplicaInfo};
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::filter::{Estimate, Fill, FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+use urlseen_core::redis::Node;
+use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::Sample;
 use urlseen_core::storage::{Finished, Head, Moment};
@@ -47,6 +49,8 @@ pub(super) struct Snapshots {
     pub(super) is_due: bool,
     /// True if the warning about `storage.horizon_bytes` was logged.
     told_cut: bool,
+    /// True if the warning about a replica whose last save is unknown was logged.
+    told_unknown_save: bool,
 }
 
 impl RunFilter {
@@ -176,10 +180,15 @@ impl RunFilter {
         self.disk.as_ref()
     }
 
-    /// Learns from `info` the oldest state to which Redis may return, and begins a snapshot if one
-    /// is due. `asked` is the time at which Redis was asked for `info`.
-    pub(super) fn learn_persistence(&mut self, info: &str, asked: Moment) {
-        let horizon = self.snapshots.persistence.horizon(info, asked);
+    /// Learns the oldest state to which Redis may return, and begins a snapshot if one is due.
+    /// `info` is the answer of the primary, which was asked at the time `asked`.
+    pub(super) fn learn_persistence(
+        &mut self,
+        info: &str,
+        replicas: &[ReplicaInfo],
+        asked: Moment,
+    ) {
+        let horizon = self.snapshots.persistence.horizon(info, replicas, asked);
         if let Some(storage) = &self.works.storage
             && std::mem::take(&mut self.snapshots.is_due)
         {
@@ -199,6 +208,18 @@ impl Snapshots {
                  Redis returns to an earlier state after a crash, for example to its last save, \
                  urlseen may not be able to recover the filter to the same state. Raise \
                  storage.horizon_bytes"
+            );
+        }
+    }
+
+    /// Warns once that a replica did not tell when it last saved.
+    pub(super) fn tell_unknown_save(&mut self, replica: &Node, trouble: &LinkError) {
+        if !std::mem::replace(&mut self.told_unknown_save, true) {
+            warn!(
+                "the replica {replica} did not tell its last save: {trouble}. If it takes over and \
+                 restarts, Redis returns to this save. So urlseen now deletes old snapshots only \
+                 because of storage.horizon_bytes. Let this process reach and log in to each \
+                 replica"
             );
         }
     }

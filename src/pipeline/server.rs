@@ -1,16 +1,26 @@
 //! Redis server of a pipeline.
 
 use std::pin::Pin;
+use std::time::Duration;
+
+use tokio::task::JoinSet;
 
 use urlseen_core::filter::id;
-use urlseen_core::redis::RedisAddress;
-use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::connect::{Timeouts, connect, info_at};
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion, preflight};
+use urlseen_core::redis::{Node, RedisAddress};
 
 /// Future of a server's answer.
 pub(crate) type Awaited<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Time limits for a replica. A snapshot waits for the answers of all replicas.
+const REPLICA: Timeouts =
+    Timeouts { connect: Duration::from_secs(2), response: Duration::from_secs(2) };
+
+/// Answers of replicas to `INFO`.
+pub(crate) type Infos = Vec<(Node, Result<String, LinkError>)>;
 
 /// Redis server: the one at an address, or a simulated one in a unit test.
 pub trait Server: Send + Sync {
@@ -23,6 +33,9 @@ pub trait Server: Send + Sync {
         &'a self,
         needs: &'a Needs,
     ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>>;
+
+    /// Asks these replicas of the server for `INFO`, all at the same time.
+    fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos>;
 
     /// Returns a random number, so that many daemons do not reconnect at the same time.
     fn jitter(&self) -> u64 {
@@ -42,5 +55,17 @@ impl Server for RedisAddress {
         Box::pin(async move {
             preflight(self, Timeouts::default(), needs).await.map(|facts| facts.version)
         })
+    }
+
+    fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos> {
+        let mut asked = JoinSet::new();
+        for node in replicas {
+            let address = self.clone();
+            asked.spawn(async move {
+                let answer = info_at(&address, &node, REPLICA).await;
+                (node, answer)
+            });
+        }
+        Box::pin(asked.join_all())
     }
 }

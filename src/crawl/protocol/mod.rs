@@ -16,7 +16,7 @@ use std::sync::Arc;
 use redis::{Cmd, Value, cmd};
 
 pub use commit::{Commit, Order, Rejects};
-pub(crate) use persistence::Persistence;
+pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use reply::{FORMAT, nonsense, value, values};

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use urlseen_core::redis::Node;
 use urlseen_core::storage::Moment;
 
 /// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may
@@ -31,84 +32,100 @@ const OFFSETS_MAX: usize = 256;
 pub(crate) struct Persistence {
     /// Id of the Redis process that the other fields describe.
     run_id: String,
-    /// Lead of the server's clock at the last answer: its time minus the time since boot.
-    ahead: Option<Duration>,
-    save: Option<Save>,
+    saves: Saves,
     /// Replication offsets, oldest first, each with the time since boot.
     offsets: Vec<(u64, Duration)>,
-    /// Replicas by address: the offset of each, and the time since boot of its last report.
-    replicas: BTreeMap<String, (u64, Duration)>,
+    replicas: BTreeMap<Node, Replica>,
 }
 
-/// Last completed save of the server.
+/// Replica, as the primary and the replica itself have described it.
+#[derive(Debug)]
+struct Replica {
+    offset: u64,
+    /// Time since boot of the last report about the replica.
+    heard: Duration,
+    /// `None` if the replica has not answered yet.
+    saves: Option<Saves>,
+}
+
+/// Last save of a server.
+#[derive(Debug, Default)]
+struct Saves {
+    /// Lead of the server's clock at the last answer: its time minus the time since boot.
+    ahead: Option<Duration>,
+    last: Option<Save>,
+}
+
 #[derive(Debug)]
 struct Save {
+    /// End of the save, on the server's clock.
     at: Duration,
     /// Upper bound on the lead of the server's clock at the save. `None` if that clock was set back
     /// after the save.
     ahead: Option<Duration>,
+    took: Duration,
+    /// True if the server also has an append-only file.
+    is_appending: bool,
 }
 
 impl Persistence {
-    /// Reads an answer to `INFO`. Returns the moment of the oldest data with which Redis may come
-    /// back; `None` if that moment is unknown. `asked` is a moment before `INFO` was sent.
+    /// Reads an answer of the primary to `INFO`, and the answers of its replicas. Returns the moment
+    /// of the oldest data with which Redis may come back; `None` if that moment is unknown. `asked`
+    /// is a moment before `INFO` was sent.
     ///
     /// With an append-only file, the moment is about a second ago. Without such a file, the moment
     /// is the start of the last completed save (`rdb_last_save_time`). A server without any save
     /// reports its own start in place of a save. Such a server comes back with the data that it
     /// started with, or with no data. A replica that lags may take over. Then the moment is the
-    /// time at which the primary had the offset of that replica.
-    pub(crate) fn horizon(&mut self, info: &str, asked: Moment) -> Option<Moment> {
+    /// time at which the primary had the offset of that replica. A replica that has taken over may
+    /// restart, and comes back with its own last save.
+    pub(crate) fn horizon(
+        &mut self,
+        info: &str,
+        replicas: &[ReplicaInfo],
+        asked: Moment,
+    ) -> Option<Moment> {
         let info = Info(info);
         let run_id = info.text("run_id").unwrap_or_default();
         if run_id != self.run_id {
             *self = Self { run_id: run_id.to_owned(), ..Self::default() };
         }
         let now = asked.since_boot();
-        // Both functions must run, even if one returns `None`: each stores facts from the answer.
-        let ages = (self.save_age(&info, now), self.replica_age(&info, now));
-        asked.before(LEAST.max(ages.0?).max(ages.1?))
+        self.saves.learn(&info, now);
+        let lag = self.lag(&info, now);
+        for ReplicaInfo { node, info } in replicas {
+            if let Some(replica) = self.replicas.get_mut(node) {
+                replica.saves.get_or_insert_default().learn(&Info(info), now);
+            }
+        }
+        let mut age = LEAST.max(self.saves.age(now)?).max(lag?);
+        for replica in self.replicas.values() {
+            age = age.max(replica.saves.as_ref()?.age(now)?);
+        }
+        asked.before(age)
     }
 
-    fn save_age(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
-        let is_appending = info.number("aof_enabled")? == 1;
-        let ahead = Duration::from_micros(info.number("server_time_usec")?).checked_sub(now)?;
-        let at = Duration::from_secs(info.number("rdb_last_save_time")?);
-        let before = self.ahead.replace(ahead).unwrap_or(ahead);
-        if self.save.as_ref().is_none_or(|save| save.at != at) {
-            // Redis has saved since the last answer. At the save, the lead of its clock was between
-            // the leads at the last answer and at this answer.
-            let ahead = Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK);
-            self.save = Some(Save { at, ahead });
-        }
-        if is_appending {
-            return Some(Duration::ZERO);
-        }
-        let clock = now + self.save.as_ref()?.ahead?;
-        // Redis reports -1 if it has made no save in the background.
-        let took = Duration::from_secs(info.number("rdb_last_bgsave_time_sec").unwrap_or(0));
-        Some((clock + SLACK).checked_sub(at)? + took)
-    }
-
-    fn replica_age(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
+    /// Returns the time since the primary had the offset of the replica that lags most.
+    fn lag(&mut self, info: &Info<'_>, now: Duration) -> Option<Duration> {
         let Some(offset) = info.number("master_repl_offset") else { return Some(Duration::ZERO) };
         let mut is_known = true;
         for replica in info.replicas() {
-            match (replica.address(), replica.number("offset")) {
+            match (replica.node(), replica.number("offset")) {
                 // A replica in its first synchronisation may have any data.
-                (Some(address), Some(offset)) if replica.text("state") == Some("online") => {
-                    self.replicas.insert(address, (offset, now));
+                (Some(node), Some(offset)) if replica.text("state") == Some("online") => {
+                    let saves = self.replicas.remove(&node).and_then(|known| known.saves);
+                    self.replicas.insert(node, Replica { offset, heard: now, saves });
                 }
                 _ => is_known = false,
             }
         }
-        self.replicas.retain(|_, (_, heard)| now.saturating_sub(*heard) < AWAY);
+        self.replicas.retain(|_, replica| now.saturating_sub(replica.heard) < AWAY);
         is_known &= self.replicas.len() <= REPLICAS_MAX;
         while self.replicas.len() > REPLICAS_MAX {
             self.replicas.pop_first();
         }
         self.offsets.push((offset, now));
-        let lowest = self.replicas.values().map(|&(offset, _)| offset).min().unwrap_or(offset);
+        let lowest = self.replicas.values().map(|replica| replica.offset).min().unwrap_or(offset);
         let reached = self.offsets.iter().rposition(|&(offset, _)| offset <= lowest);
         // All known replicas have reached this offset, so earlier entries are not needed.
         self.offsets.drain(..reached.unwrap_or(0));
@@ -119,6 +136,50 @@ impl Persistence {
         let (_, at) = self.offsets.first().filter(|_| reached.is_some() && is_known)?;
         Some(now.saturating_sub(*at))
     }
+}
+
+impl Saves {
+    /// Reads an answer of the server to `INFO`.
+    fn learn(&mut self, info: &Info<'_>, now: Duration) {
+        self.last = self.read(info, now);
+    }
+
+    fn read(&mut self, info: &Info<'_>, now: Duration) -> Option<Save> {
+        let is_appending = info.number("aof_enabled")? == 1;
+        let ahead = Duration::from_micros(info.number("server_time_usec")?).checked_sub(now)?;
+        let at = Duration::from_secs(info.number("rdb_last_save_time")?);
+        // Redis reports -1 if it has made no save in the background.
+        let took = Duration::from_secs(info.number("rdb_last_bgsave_time_sec").unwrap_or(0));
+        let before = self.ahead.replace(ahead).unwrap_or(ahead);
+        let ahead = match &self.last {
+            Some(last) if last.at == at => last.ahead,
+            // Redis has saved since the last answer. At the save, the lead of its clock was between
+            // the leads at the last answer and at this answer.
+            _ => Some(ahead.max(before)).filter(|&ahead| at <= now + ahead + SLACK),
+        };
+        Some(Save { at, ahead, took, is_appending })
+    }
+
+    /// Returns the age of the data with which the server would come back; `None` if it is unknown.
+    fn age(&self, now: Duration) -> Option<Duration> {
+        let Save { at, ahead, took, is_appending } = *self.last.as_ref()?;
+        if is_appending {
+            return Some(Duration::ZERO);
+        }
+        Some((now + ahead? + SLACK).checked_sub(at)? + took)
+    }
+}
+
+/// Answer of a replica to `INFO`.
+#[derive(Debug)]
+pub(crate) struct ReplicaInfo {
+    pub(crate) node: Node,
+    pub(crate) info: String,
+}
+
+/// Lists the replicas in an answer of the primary to `INFO`.
+pub(crate) fn replicas(info: &str) -> Vec<Node> {
+    Info(info).replicas().filter_map(|replica| replica.node()).take(REPLICAS_MAX).collect()
 }
 
 /// An answer to `INFO`, or its part about one replica.
@@ -142,8 +203,9 @@ impl<'a> Info<'a> {
         })
     }
 
-    fn address(&self) -> Option<String> {
-        Some(format!("{}:{}", self.text("ip")?, self.text("port")?))
+    fn node(&self) -> Option<Node> {
+        let (host, port) = (self.text("ip")?.to_owned(), self.text("port")?.parse().ok()?);
+        Some(Node { host, port })
     }
 }
 
@@ -153,10 +215,25 @@ mod tests {
 
     use super::*;
 
-    /// Returns the number of seconds from the horizon to `asked`, a time in seconds since boot.
+    /// Returns the number of seconds from the horizon to `asked`, a time in seconds since boot. The
+    /// replicas have append-only files.
     fn reach(persistence: &mut Persistence, asked: u64, info: &str) -> Option<u64> {
+        let appending = saves(asked + 1000, 1, asked, "0");
+        let answers: Vec<_> = replicas(info).into_iter().map(|it| (it, &*appending)).collect();
+        reach_with(persistence, asked, info, answers)
+    }
+
+    /// Does the same with these answers of the replicas.
+    fn reach_with<'a>(
+        persistence: &mut Persistence,
+        asked: u64,
+        info: &str,
+        answers: impl IntoIterator<Item = (Node, &'a str)>,
+    ) -> Option<u64> {
         let asked = Moment::new("this boot", Duration::from_secs(asked));
-        let horizon = persistence.horizon(info, asked)?;
+        let answers = answers.into_iter();
+        let answers = answers.map(|(node, info)| ReplicaInfo { node, info: info.to_owned() });
+        let horizon = persistence.horizon(info, &answers.collect::<Vec<_>>(), asked)?;
         Some(asked.since_boot().saturating_sub(horizon.since_boot()).as_secs())
     }
 
@@ -240,5 +317,28 @@ mod tests {
 
         let mut first = Persistence::default();
         assert_eq!(reach(&mut first, 1000, &info(500, &[("online", 400)])), None);
+    }
+
+    /// C8: a replica that takes over may restart, and comes back with its own last save.
+    #[test]
+    fn with_replicas_the_horizon_is_the_oldest_save_of_all_servers() {
+        let primary = saves(10_000, 1, 9999, "0")
+            + "role:master\r\nslave0:ip=10.0.0.2,port=6379,state=online,offset=500,lag=0\r\n\
+               slave1:ip=10.0.0.3,port=6379,state=online,offset=500,lag=0\r\n\
+               master_repl_offset:500\r\n";
+        let nodes = replicas(&primary);
+        let (young, old) = (saves(20_000, 0, 19_990, "0"), saves(20_000, 0, 19_300, "20"));
+        let mut persistence = Persistence::default();
+        let mut ask = |asked, answers: &[(usize, &str)]| {
+            let answers = answers.iter().map(|&(at, info)| (nodes[at].clone(), info));
+            reach_with(&mut persistence, asked, &primary, answers)
+        };
+        assert_eq!(ask(1000, &[]), None, "no replica has answered");
+        assert_eq!(ask(1000, &[(0, &young)]), None, "one replica has not answered");
+        assert_eq!(ask(1000, &[(1, &old)]), Some(722));
+        assert_eq!(ask(1100, &[]), Some(822), "a save that is known grows older");
+        let saved = saves(20_200, 0, 20_190, "3");
+        assert_eq!(ask(1200, &[(1, &saved)]), Some(212), "the other replica's save is older");
+        assert_eq!(ask(1200, &[(0, &saved)]), Some(60));
     }
 }

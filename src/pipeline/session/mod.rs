@@ -11,6 +11,7 @@ mod pending;
 mod pressure;
 mod reclaiming;
 mod replicas;
+mod saves;
 mod ticks;
 
 use std::time::Duration;
@@ -31,6 +32,7 @@ use linger::Linger;
 use pending::Pending;
 use pressure::{POLL, Pressure};
 use replicas::Replicas;
+use saves::SavesAsked;
 use ticks::{tick, ticks};
 use urlseen_core::redis::held::Reclaimer;
 use urlseen_core::redis::lease::RENEWAL;
@@ -70,6 +72,8 @@ struct Session<'a> {
     forgetting: Forgetting,
     /// Finds the consumers that have stopped.
     reclaimer: Reclaimer,
+    /// Question to the replicas about their saves.
+    saves: Option<SavesAsked>,
 }
 
 impl Pipeline {
@@ -133,6 +137,7 @@ impl<'a> Session<'a> {
             pressure: Pressure::new(sink_length, rejected_length),
             forgetting: Forgetting::default(),
             reclaimer: Reclaimer::new(consumers.timeout),
+            saves: None,
             pipeline,
         }
     }
@@ -172,7 +177,7 @@ impl<'a> Session<'a> {
             self.ask_for_snapshot();
             self.pipeline.filter.works.do_extras().await?;
             let control = self.control;
-            let Self { pipeline, line, intake, forgetting, .. } = self;
+            let Self { pipeline, line, intake, forgetting, saves, .. } = self;
             tokio::select! {
                 // Timers and requests to stop have priority, because under load work never ends.
                 biased;
@@ -195,6 +200,7 @@ impl<'a> Session<'a> {
                 answer = line.answer() => self.take_note(answer?)?,
                 event = pipeline.filter.works.next(true) => pipeline.take(event?),
                 Some(reply) = forgetting::answered(forgetting) => self.forgot(&reply),
+                infos = saves::answered(saves) => self.note_saves(infos),
                 found = intake.wake() => if let Some(found) = found? {
                     intake.woken(&pipeline.parts.protocol, &found.into_value()?);
                 },

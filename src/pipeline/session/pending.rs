@@ -64,7 +64,7 @@ impl Session<'_> {
             }
             Pending::Persistence { asked } => {
                 let info = protocol.info(reply.into_value()?)?;
-                self.pipeline.filter.learn_persistence(&info, asked);
+                self.note_persistence(info, asked);
             }
             Pending::ForgetLength => {
                 if protocol.length(reply.into_value()?)? > 0 {
@@ -102,6 +102,7 @@ impl Session<'_> {
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
         if self.pipeline.filter.works.storage.is_some()
+            && self.saves.is_none()
             && !self.line.is_asking(&pending)
             && self.line.has_room()
         {

@@ -9,7 +9,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 
 use super::wire::{Inbox, Words};
 use super::world::World;
-use crate::pipeline::server::{Awaited, Server};
+use crate::pipeline::server::{Awaited, Infos, Server};
+use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
 use urlseen_core::redis::preflight::{Needs, PreflightError, ServerVersion};
@@ -52,6 +53,11 @@ impl Server for World {
         _: &'a Needs,
     ) -> Awaited<'a, Result<ServerVersion, Vec<PreflightError>>> {
         Box::pin(ready(Ok(self.version())))
+    }
+
+    fn infos(&self, replicas: Vec<Node>) -> Awaited<'static, Infos> {
+        assert_eq!(replicas, [], "the simulated server reports no replicas");
+        Box::pin(ready(Vec::new()))
     }
 
     fn jitter(&self) -> u64 {

@@ -21,6 +21,7 @@ mod recovery;
 mod redisbloom;
 mod refusals;
 mod replicas;
+mod saves;
 mod shared;
 mod shared_refusals;
 mod signals;

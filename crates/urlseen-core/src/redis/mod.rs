@@ -13,6 +13,6 @@ pub mod sink;
 
 #[cfg(feature = "link")]
 pub use connection::{
-    ALLOWED, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect, keys,
+    ALLOWED, Node, RedisAddress, RedisAddressError, TlsFileError, TlsFiles, backoff, connect, keys,
     lease, limits, link, packed, preflight,
 };

@@ -254,10 +254,11 @@ impl RedisAddress {
     /// Returns the address of a single server, with the login and the database of this address.
     pub(super) fn at(&self, node: &Node) -> Self {
         let mut address = Self { lookup: None, ..self.clone() };
-        if let ConnectionAddr::Tcp(host, port) | ConnectionAddr::TcpTls { host, port, .. } =
-            &mut address.place
-        {
-            (*host, *port) = (node.host.clone(), node.port);
+        match &mut address.place {
+            ConnectionAddr::TcpTls { host, port, .. } => {
+                (*host, *port) = (node.host.clone(), node.port);
+            }
+            place => *place = ConnectionAddr::Tcp(node.host.clone(), node.port),
         }
         address
     }

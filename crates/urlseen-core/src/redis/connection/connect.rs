@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio_rustls::rustls;
 
 use super::link::Link;
-use super::nodes::Lookup;
+use super::nodes::{Lookup, Node};
 use super::stream;
 use super::tls::TlsFileError;
 use crate::redis::RedisAddress;
@@ -47,6 +47,20 @@ pub async fn connect(address: &RedisAddress, timeouts: Timeouts) -> Result<Link,
             address: address.to_string(),
             cause: format!("no answer within {:?}{plain}", timeouts.connect),
         })
+    })
+}
+
+/// Asks a single server for `INFO`, with the login and the database of `address`.
+pub async fn info_at(
+    address: &RedisAddress,
+    node: &Node,
+    timeouts: Timeouts,
+) -> Result<String, LinkError> {
+    let server = address.at(node);
+    let asked = async { open(&server, timeouts).await?.query(&redis::cmd("INFO")).await };
+    tokio::time::timeout(timeouts.connect, asked).await.unwrap_or_else(|_| {
+        let cause = format!("no answer within {:?}", timeouts.connect);
+        Err(LinkError::Unreachable { address: server.to_string(), cause })
     })
 }
 

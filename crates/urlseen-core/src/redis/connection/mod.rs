@@ -24,5 +24,6 @@ mod stream;
 mod tls;
 
 pub use address::{ALLOWED, RedisAddress, RedisAddressError};
+pub use nodes::Node;
 pub(super) use stream::certificate_error;
 pub use tls::{TlsFileError, TlsFiles};

@@ -21,10 +21,12 @@ pub(super) enum Lookup {
 }
 
 /// Host and port of a server.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
-    pub(super) host: String,
-    pub(super) port: u16,
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Node {
+    /// Host name or IP address, without brackets.
+    pub host: String,
+    /// TCP port.
+    pub port: u16,
 }
 
 /// Parts of a URL `SCHEME+KIND://[login@]host[:port],…/path?settings`.
