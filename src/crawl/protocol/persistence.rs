@@ -69,9 +69,9 @@ struct Save {
 }
 
 impl Persistence {
-    /// Reads an answer of the primary to `INFO`, and the answers of its replicas. Returns the moment
-    /// of the oldest data with which Redis may come back; `None` if that moment is unknown. `asked`
-    /// is a moment before `INFO` was sent.
+    /// Reads an answer of the primary to `INFO`, and the answers of its replicas. Returns the
+    /// moment of the oldest data with which Redis may come back; `None` if that moment is unknown.
+    /// `asked` is a moment before `INFO` was sent.
     ///
     /// With an append-only file, the moment is about a second ago. Without such a file, the moment
     /// is the start of the last completed save (`rdb_last_save_time`). A server without any save

@@ -25,7 +25,7 @@ pub(super) enum Lookup {
 pub struct Node {
     /// Host name or IP address, without brackets.
     pub host: String,
-    /// TCP port.
+    /// TCP port of the server.
     pub port: u16,
 }
 
