@@ -3,8 +3,12 @@
 use std::fs;
 use std::path::Path;
 
+use tempfile::TempDir;
+
 use super::tls::{TlsServer, WANTED, certificate, openssl};
+use crate::preflight::Server;
 use crate::util::binary::{Output, urlseen};
+use crate::util::redis::free_port;
 
 /// End of the validity of the certificates.
 const END: &str = "20991231235959Z";
@@ -21,7 +25,12 @@ fn server(settings: &str) -> TlsServer {
 /// Runs a command with these files. Each pair is the end of a configuration key, such as `ca` for
 /// `redis.tls_ca`, and the name of a file.
 fn command(server: &TlsServer, words: &[&str], files: &[(&str, &str)]) -> Output {
-    let mut run = urlseen(words).env("URLSEEN_REDIS__URL", server.url("localhost"));
+    command_at(&server.url("localhost"), server, words, files)
+}
+
+/// Does the same with another URL.
+fn command_at(url: &str, server: &TlsServer, words: &[&str], files: &[(&str, &str)]) -> Output {
+    let mut run = urlseen(words).env("URLSEEN_REDIS__URL", url);
     run = run.env("SSL_CERT_FILE", "/nowhere").env("URLSEEN_FILTER__CAPACITY", "1000");
     for (key, file) in files {
         let variable = format!("URLSEEN_REDIS__TLS_{}", key.to_uppercase());
@@ -47,6 +56,39 @@ fn a_crawl_runs_with_a_certificate_of_the_client() {
         assert_eq!(listed.code(), Some(0), "{protocol}: {}", listed.stderr);
         assert!(String::from_utf8_lossy(&listed.stdout).contains("nonsense"), "{protocol}");
     }
+}
+
+/// Starts a Sentinel that accepts only TLS, with the certificate of `primary`. Returns it with its
+/// port.
+fn sentinel(primary: &TlsServer) -> (Server, String) {
+    let (folder, port) = (TempDir::new().unwrap(), free_port());
+    let file = |name: &str| primary.folder().join(name).display().to_string();
+    let text = format!(
+        "port 0\ntls-port {port}\ntls-replication yes\ntls-auth-clients yes\n\
+         tls-cert-file {}\ntls-key-file {}\ntls-ca-cert-file {}\n\
+         sentinel resolve-hostnames yes\nsentinel announce-hostnames yes\n\
+         sentinel monitor mymaster localhost {} 1\n",
+        file("redis.pem"),
+        file("redis.key"),
+        file("ours.pem"),
+        primary.port
+    );
+    fs::write(Server::config(&folder), text).unwrap();
+    (Server::start_in(folder, &["--sentinel", "--bind", "127.0.0.1"]), port)
+}
+
+#[test]
+fn sentinels_and_their_primary_get_the_same_certificate() {
+    let server = server("");
+    let (_sentinel, port) = sentinel(&server);
+    server.server.run::<()>("RPUSH demo:discovered https://a.example/ https://a.example/");
+    let url = format!("rediss+sentinel://localhost:{port}/mymaster");
+    let ran = command_at(&url, &server, &["run", "--drain"], &ANN);
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    assert_eq!(server.server.run::<Vec<String>>("LRANGE demo:unseen 0 -1"), ["https://a.example/"]);
+    let without = command_at(&url, &server, &["run", "--drain"], &ANN[..1]);
+    assert_eq!(without.code(), Some(3), "{}", without.stderr);
+    assert!(without.stderr.contains(WANTED), "{}", without.stderr);
 }
 
 #[test]

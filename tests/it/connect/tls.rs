@@ -68,7 +68,7 @@ pub(super) fn certificate(folder: &Path, name: &str, ca: &str, end: &str) {
 /// Real Redis server with a TLS port.
 pub(super) struct TlsServer {
     pub(super) server: Server,
-    port: String,
+    pub(super) port: String,
 }
 
 impl TlsServer {
