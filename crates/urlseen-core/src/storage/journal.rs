@@ -194,7 +194,6 @@ impl Journal {
         if self.tail.file == self.position.number {
             return Ok(());
         }
-        let _answer = self.begun.dir.requests().begin("a new file of the log");
         match make(&self.begun, self.position) {
             Ok((file, tail)) => {
                 self.unsynced.rolled(&file);
@@ -202,7 +201,7 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // A replay from here on would read the half-made file, not the present one.
+                // A replay from here on would read the new file, not the present one.
                 let removed = self.begun.dir.remove_if_there(&segment::name(self.position.number));
                 let _ = self.unsynced.poison_if(removed);
                 Err(error)
@@ -340,10 +339,15 @@ impl Group<'_> {
     }
 }
 
-/// Makes the file that begins after `position`.
+/// Makes the file that begins after `position`. The file gets its name with its whole header on the
+/// disk. Otherwise a crash could leave a file that counts as damaged.
 fn make(begun: &Begun, position: Position) -> io::Result<(Arc<dyn DiskFile>, Place)> {
-    let header = segment::header(begun.header.filter(), position);
-    let file = begun.dir.create(&segment::name(position.number))?;
-    file.append(&header)?;
-    Ok((file.into(), Place { file: position.number, offset: header.len() as u64 }))
+    let Begun { dir, header } = begun;
+    let _answer = dir.requests().begin("a new file of the log");
+    let (name, header) =
+        (segment::name(position.number), segment::header(header.filter(), position));
+    dir.write_aside(&name, &header)?;
+    dir.replace(&name)?;
+    let file = dir.append(&name)?.into();
+    Ok((file, Place { file: position.number, offset: header.len() as u64 }))
 }

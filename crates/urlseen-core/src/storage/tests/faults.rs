@@ -1,6 +1,7 @@
 //! Faults at every step of a crawl: the process is killed there, the step fails, or the disk is
 //! full. The next process must find everything that counts, and nothing else.
 
+use super::super::inspect::look_on;
 use super::random::{Random, seeds};
 use super::sim::Fault;
 use super::world::{Op, World};
@@ -144,6 +145,25 @@ fn a_failed_step_loses_nothing() {
                     world.check_all();
                 }
                 go_on(&mut world);
+            }
+        }
+    }
+}
+
+/// A daemon refuses a damaged folder if Redis knows nothing of the crawl. So a crash before the
+/// first batch must not damage the folder.
+#[test]
+fn a_crash_before_the_first_batch_leaves_no_damage() {
+    for fault in [Fault::Killed, Fault::Full] {
+        for step in 0..40 {
+            let mut world = World::new(Fsync::Always, false, 1);
+            world.disk.fault_at(step, fault);
+            let _ = world.start();
+            for seed in 0..8 {
+                let mut random = Random::new(1000 * seed + step as u64);
+                let disk = world.disk.after_power_loss(&mut random.draw());
+                let damages = look_on(&disk.dir()).unwrap().damages;
+                assert_eq!(damages, [], "{fault:?} at step {step}, seed {seed}");
             }
         }
     }
