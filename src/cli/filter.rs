@@ -58,7 +58,7 @@ pub(super) struct FilterArgs {
     /// Number of threads that test lines, from 1 to 64. Default: the number of processors
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: Option<u8>,
-    /// Print the numbers of lines on standard error at the end
+    /// At the end, print on standard error how many lines were read, unseen and invalid
     #[arg(long)]
     stats: bool,
     /// Files with lines, plain, .gz or .zst. `-` is standard input. Default: standard input

@@ -212,14 +212,13 @@ impl Snapshots {
         }
     }
 
-    /// Warns once that a replica did not tell when it last saved.
+    /// Warns once that a replica did not report when it last saved.
     pub(super) fn tell_unknown_save(&mut self, replica: &Node, trouble: &LinkError) {
         if !std::mem::replace(&mut self.told_unknown_save, true) {
             warn!(
-                "the replica {replica} did not tell its last save: {trouble}. If it takes over and \
-                 restarts, Redis returns to this save. So urlseen now deletes old snapshots only \
-                 because of storage.horizon_bytes. Let this process reach and log in to each \
-                 replica"
+                "the replica {replica} did not report when it last saved: {trouble}. If it takes \
+                 over and restarts, Redis returns to that save. So urlseen now keeps all snapshots, \
+                 up to storage.horizon_bytes. Let this process reach and log in to each replica"
             );
         }
     }

@@ -98,7 +98,7 @@ impl Shared {
         standing.unseen.saturating_sub(self.unseen)
     }
 
-    /// Notes that commits have found `more` items unseen.
+    /// Notes that commits have found this number of further items unseen.
     pub(super) fn note_unseen(&mut self, more: u64) {
         self.unseen += more;
     }

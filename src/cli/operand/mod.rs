@@ -120,8 +120,8 @@ pub(super) fn check(a: &Operand, b: &Operand) -> anyhow::Result<()> {
 pub(super) fn unlike(a: &Operand, b: &Operand) -> anyhow::Error {
     usage(format!(
         "the filters have different settings, so their bits have different meanings. A is {}, B is \
-         {}:\n{}\nEach filter has a random seed by default: set the same filter.seed or --seed for \
-         filters to compare",
+         {}:\n{}\nBy default, each filter has its own random seed. To compare filters, make them \
+         with the same filter.seed or --seed",
         a.what,
         b.what,
         a.differences(b).join("\n")

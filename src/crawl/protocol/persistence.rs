@@ -1,5 +1,5 @@
-//! Estimate, from replies to `INFO`, of how old the data of Redis may be after a crash or a
-//! failover.
+//! Estimate of the age that the data of Redis may have after a crash or a failover. The estimate
+//! uses replies to `INFO`.
 //!
 //! Redis takes its times from a clock that an operator can set. The daemon's clock counts from the
 //! boot of its machine, and nothing can set it. If the difference between the two clocks changes
@@ -12,15 +12,14 @@ use urlseen_core::redis::Node;
 use urlseen_core::storage::Moment;
 
 /// Minimum age of the horizon. The horizon is the moment of the oldest data with which Redis may
-/// come back. This age is enough, with a large reserve, for an append-only file that Redis flushes
-/// every second.
+/// come back. If Redis flushes its append-only file every second, a crash loses little more than a
+/// second. So this age leaves a large reserve.
 const LEAST: Duration = Duration::from_mins(1);
 
 /// Maximum number of seconds that rounding adds to the start and the end of a save.
 const SLACK: Duration = Duration::from_secs(2);
 
-/// Time after its last connection during which a replica is still considered, because it may take
-/// over.
+/// Time for which a replica still counts after its connection has ended, because it may take over.
 const AWAY: Duration = Duration::from_hours(1);
 
 /// Maximum number of replicas that are remembered.
@@ -73,10 +72,10 @@ impl Persistence {
     /// moment of the oldest data with which Redis may come back; `None` if that moment is unknown.
     /// `asked` is a moment before `INFO` was sent.
     ///
-    /// With an append-only file, the moment is about a second ago. Without such a file, the moment
-    /// is the start of the last completed save (`rdb_last_save_time`). A server without any save
-    /// reports its own start in place of a save. Such a server comes back with the data that it
-    /// started with, or with no data. A replica that lags may take over. Then the moment is the
+    /// With an append-only file, the moment is a minute ago (`LEAST`). Without such a file, the
+    /// moment is the start of the last completed save (`rdb_last_save_time`). A server without any
+    /// save reports its own start in place of a save. Such a server comes back with the data that
+    /// it started with, or with no data. A replica that lags may take over. Then the moment is the
     /// time at which the primary had the offset of that replica. A replica that has taken over may
     /// restart, and comes back with its own last save.
     pub(crate) fn horizon(

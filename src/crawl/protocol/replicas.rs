@@ -8,8 +8,8 @@ use super::reply::value;
 use super::{Protocol, ProtocolError};
 use urlseen_core::redis::preflight::{CommandNeed, Needs};
 
-/// Maximum time of one `WAIT`. Redis executes no later command of the connection in this time, so
-/// it must be much shorter than the time between two renewals of the lease.
+/// Maximum time of one `WAIT`. Redis executes no later command of the connection in this time. So
+/// this time must be much shorter than the time between two renewals of the lease.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
 /// Adds to `needs` the command that waits for replicas.

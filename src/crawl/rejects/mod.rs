@@ -8,8 +8,8 @@
 //! list again.
 //!
 //! An item that is too large for a reject is kept in another list, after its reject. The scripts
-//! always move or drop the item and its reject together, and the item does not leave Redis. The
-//! rejects of oversize items come last in every pass.
+//! always move or drop the item and its reject together, and the item does not leave Redis. Each
+//! pass over the rejects reads those of oversize items last.
 
 mod list;
 mod sort;

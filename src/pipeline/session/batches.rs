@@ -64,8 +64,8 @@ impl Pipeline {
         }
     }
 
-    /// Queues a batch whose items Redis tests. If Redis would take too long for the batch, splits
-    /// it into parts.
+    /// Queues a batch whose items Redis tests. Splits a large batch into parts, so that no part
+    /// blocks Redis for long.
     pub(in crate::pipeline) fn queue_parts(&mut self, batch: Batch<Sifted>) {
         let most = self.parts.protocol.most_judged().unwrap_or(usize::MAX);
         let mut parts = batch.parts(most).into_iter();
@@ -107,7 +107,7 @@ impl Session<'_> {
         }
     }
 
-    /// Processes the reply to the oldest commit that was not answered.
+    /// Processes the reply to the oldest commit that has no reply yet.
     pub(super) fn commit_answered(&mut self, committed: Committed) {
         (self.pressure.sink, self.pressure.rejected) = (committed.sink, committed.rejected);
         if self.replicas.wanted > 0 {
@@ -144,8 +144,8 @@ impl Pipeline {
         }
     }
 
-    /// If a connection was lost before the oldest commit was sent, the commit is not the reason. So
-    /// the run no longer suspects this commit of breaking connections.
+    /// Clears the oldest commit of the suspicion that it breaks connections, if `failure` is a lost
+    /// connection. The connection was lost before this commit was sent.
     pub(in crate::pipeline) fn acquit(&mut self, failure: &RunError) {
         if failure.is_lost_connection() {
             self.suspicion.lost_otherwise();

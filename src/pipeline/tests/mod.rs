@@ -70,8 +70,8 @@ fn simulate(
     ended
 }
 
-/// Runs a seed to its end. Returns the number of its interleavings, which are points at which the
-/// seed decides what happens next.
+/// Runs a seed to its end. Returns the number of interleavings: the times at which the seed decided
+/// what happens next.
 fn run(crawls: &[Crawl], seed: u64) -> u64 {
     let world = World::new(seed);
     let crawl = &crawls[world.number(crawls.len())];

@@ -23,7 +23,7 @@ fn the_daemon_asks_each_replica_for_its_last_save() {
         replica.cli(&["info", "commandstats"]).contains("cmdstat_client|setname")
     });
     wait_until(SOON, "snapshot", || daemon.stderr().contains("a snapshot of the filter is saved"));
-    assert!(!daemon.stderr().contains("did not tell its last save"));
+    assert!(!daemon.stderr().contains("did not report when it last saved"));
     drop(daemon);
 
     // No server listens at the port that this replica reports.
@@ -31,7 +31,7 @@ fn the_daemon_asks_each_replica_for_its_last_save() {
     let _unknown = RedisServer::start_at_port(&unknown);
     wait_until(SOON, "replica", || online(2));
     let mut daemon = crawl.start();
-    daemon.wait_for_line("the replica 127.0.0.1:1 did not tell its last save", SOON);
+    daemon.wait_for_line("the replica 127.0.0.1:1 did not report when it last saved", SOON);
     crawl.push(&urls(500, 500));
     crawl.wait_for_sink(1000);
     daemon.wait_for_line("a snapshot of the filter is saved", SOON);

@@ -1,4 +1,4 @@
-//! Comparison of two items: tells whether they stand for the same request, and the reason.
+//! Comparison of two items: shows whether they stand for the same request, and why.
 
 use std::collections::BTreeSet;
 

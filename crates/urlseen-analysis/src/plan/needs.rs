@@ -127,11 +127,11 @@ pub struct Needs {
 }
 
 impl Needs {
-    /// Computes the resources that `traffic` needs on such machines, with a filter of urlseen's own
-    /// kind.
+    /// Computes the resources that the crawl needs if each of its machines is like `machine`. The
+    /// filter is of urlseen's own kind.
     ///
     /// # Errors
-    /// urlseen's own kind cannot have this capacity and error rate.
+    /// A filter of urlseen's own kind cannot have this capacity and error rate.
     pub fn of(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -154,7 +154,8 @@ impl Needs {
         let kept = (SNAPSHOTS * (part + snapshot_after)).min(HORIZON_BYTES.max(part));
         let unseen = traffic.rate.get() * traffic.unseen.get();
         Ok(Self {
-            // Includes a snapshot that is being written, and the log that triggered the snapshot.
+            // While a snapshot is written, the folder also holds the unfinished file, and the log
+            // that made the snapshot due.
             folder_bytes: daemons as f64 * (kept + snapshot_after + part),
             written_bytes_per_second: unseen * LOG_BYTES * (1.0 + part / snapshot_after),
             full_after_seconds: capacity.get() as f64 / unseen,
@@ -190,7 +191,7 @@ fn resources(urls: f64, filter: f64, traffic: &Traffic, machine: &Machine) -> Ve
     let mut all = vec![
         held(Side::Daemon, filter + DAEMON_BYTES, (Growth::Urls, urls)),
         threads(Side::Daemon, "filter threads", costs.filter.at(unseen), filter_threads),
-        threads(Side::Daemon, "thread of the link", costs.link.at(unseen), 1.0),
+        threads(Side::Daemon, "connection thread", costs.link.at(unseen), 1.0),
         flow(Side::Daemon, "network in", sent),
         flow(Side::Daemon, "network out", sent * unseen),
         held(Side::Redis, queued, (Growth::ItemsWaiting, waiting)),

@@ -160,7 +160,7 @@ struct Replay<'a> {
 }
 
 impl Replay<'_> {
-    /// Adds the fingerprints that count as seen from the start to all filters.
+    /// Adds to all filters the fingerprints that count as seen from the start.
     fn given(
         &mut self,
         seen: Vec<Seen>,
@@ -210,7 +210,7 @@ impl Replay<'_> {
     }
 }
 
-/// Cuts a feed into pages of at most `batch` items, and ends it after `most` items.
+/// Cuts a feed into pages of at most `batch` items, and ends the feed after `most` items.
 fn cut(Feed { expected, mut pages }: Feed, batch: usize, most: Option<u64>) -> Feed {
     let mut left = most.map_or(usize::MAX, |most| usize::try_from(most).unwrap_or(usize::MAX));
     let pages = std::iter::from_fn(move || {

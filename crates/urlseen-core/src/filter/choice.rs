@@ -185,9 +185,9 @@ choices! {
         DropOldest = "drop-oldest",
     } later []
 
-    /// Rule for the sync of the storage folder's log to the disk. The daemon always writes the log
-    /// to the operating system before it commits a batch. So the choice matters only if the whole
-    /// machine crashes.
+    /// Times at which the storage folder's log is synced to the disk. Before each commit, the
+    /// daemon always passes the log to the operating system, which keeps it if only the daemon is
+    /// killed. So the choice matters only if the whole machine crashes.
     Fsync {
         /// Before each commit of a batch.
         Always = "always",

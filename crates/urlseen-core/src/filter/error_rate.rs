@@ -18,8 +18,8 @@ pub enum ErrorRateError {
 }
 
 impl ErrorRate {
-    /// Smallest error rate of a filter. At a lower rate, a filter would take hardly less memory
-    /// than a set of the fingerprints themselves.
+    /// Smallest error rate of a filter. At a lower rate, a filter would take almost as much memory
+    /// as a set of the fingerprints themselves.
     pub const MIN: f64 = 1e-12;
     /// Largest error rate of a filter.
     pub(crate) const MAX: f64 = 0.1;
@@ -38,8 +38,8 @@ impl ErrorRate {
         self.0
     }
 
-    /// Returns the minimum number of bits for each key of a plain Bloom filter with this error rate
-    /// p: log2(1/p) / ln 2.
+    /// Returns the smallest number of bits per key with which a plain Bloom filter can have this
+    /// error rate. For an error rate p, it is log2(1/p) / ln 2.
     ///
     /// See Bloom 1970, and Broder and Mitzenmacher, "Network applications of Bloom filters", 2004.
     pub fn optimal_bits_per_key(self) -> f64 {

@@ -27,8 +27,8 @@ pub enum AllocationError {
     },
     /// The system refused the memory.
     #[error(
-        "the system gave no {bytes} bytes of memory for the filter ({source}); free memory, lower \
-         the capacity or raise the error rate"
+        "the system refused {bytes} bytes of memory for the filter ({source}); free some memory, \
+         lower the capacity or raise the error rate"
     )]
     Refused {
         /// Bytes that this part of the filter needs.

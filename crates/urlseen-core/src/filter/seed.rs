@@ -5,8 +5,8 @@ use super::id;
 /// Seed of a filter's hash: 32 bits, as in MurmurHash3.
 ///
 /// The seed is drawn at random once, and stored with the filter. An attacker who knows the seed can
-/// craft links after which the filter reports other links as seen. Filters with different seeds
-/// report different unseen keys as seen.
+/// craft links that make the filter report certain unseen links as seen. Filters with different
+/// seeds report different unseen keys as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Seed(u32);
 

@@ -81,7 +81,7 @@ impl StringBits {
         region[(bit / WORD) as usize] |= 1 << (bit % WORD);
     }
 
-    /// Returns the number of words of a region that has a bit.
+    /// Returns the number of words that a region takes after its first bit is set.
     pub fn words(&self) -> usize {
         self.region.div_ceil(WORD) as usize
     }

@@ -51,7 +51,8 @@ pub fn position(bytes: &[u8], is: impl Fn(Lanes) -> Lanes) -> Option<usize> {
         }
     }
     match bytes.last_chunk() {
-        // The last chunk overlaps the chunks before it, in which the predicate marks no byte.
+        // The last chunk overlaps the chunk before it. This does no harm, because the predicate
+        // marks no byte of that chunk.
         Some(&last) => first(last).map(|marks| place(bytes.len() - LANES, marks)),
         None => first(filled(rest)).map(|marks| place(0, marks)).filter(|&at| at < rest.len()),
     }

@@ -52,8 +52,9 @@ impl Text {
         }
     }
 
-    /// Makes room for this number of additional bytes. Hashes the pending bytes if both together
-    /// would be longer than one part. Bytes after the last whole block stay pending.
+    /// Makes room for this number of additional bytes. Hashes the pending bytes if the pending and
+    /// the additional bytes together would be longer than one part. Bytes after the last whole
+    /// block stay pending.
     fn make_room(&mut self, more: usize) {
         if self.pending.len() + more > Self::PART {
             let (blocks, rest) = self.pending.as_chunks::<BLOCK>();
@@ -136,7 +137,8 @@ mod tests {
 
     use super::*;
 
-    /// Returns the appended text, which must be short enough not to be hashed yet.
+    /// Returns the text that `write` appends. The text must be shorter than one part, because a
+    /// part is hashed as soon as it is full.
     fn written(write: impl Fn(&mut Text)) -> String {
         let mut text = Text::default();
         write(&mut text);

@@ -155,7 +155,7 @@ fn of_wrapped(error: &str) -> LinkError {
     if is_code { of_reply(code, rest) } else { of_words(error) }
 }
 
-/// Classifies an error without a code of its own by its text.
+/// Classifies an error by its text, because the error has no code of its own.
 fn of_words(reply: &str) -> LinkError {
     let script_user = "The user executing the script can't ";
     if let Some(what) = reply.strip_prefix(script_user) {

@@ -59,7 +59,7 @@ pub enum LinkError {
          wait for the end of the failover"
     )]
     NotPrimary { name: String, address: String },
-    /// Failure of all nodes of a cluster to lead to the node that serves the keys.
+    /// Failure to find the node that serves the keys, although all nodes of the cluster were asked.
     #[error(
         "no node of the Redis Cluster in redis.url led to the node that serves the keys: {causes}; \
          check that the nodes run"
@@ -130,10 +130,10 @@ pub enum LinkError {
          (disk full? no permission?): Redis accepts writes again after a successful save"
     )]
     Misconf,
-    /// Reply `BUSY`: a script runs for too long.
+    /// Reply `BUSY`: a script has run for longer than `busy-reply-threshold`.
     #[error(
-        "Redis is busy with a script that has been running for too long and answers nothing else; \
-         wait until the script ends, or end it with SCRIPT KILL (or FUNCTION KILL)"
+        "Redis is busy with a script and answers nothing else; wait until the script ends, or end \
+         it with SCRIPT KILL (or FUNCTION KILL)"
     )]
     Busy,
     /// Reply `READONLY`: the server is a replica.

@@ -57,9 +57,9 @@ pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     (crc32c::crc32c(content) == u32::from_le_bytes(*crc)).then_some(content)
 }
 
-/// Size in bytes of the header of a file of the log or of the archive. The header has the magic (8
-/// bytes), the format (4), the id of the filter (8), the position before the first record, and a
-/// CRC-32C.
+/// Size in bytes of the header that files of the log and of the archive have. The header has the
+/// magic (8 bytes), the format (4), the id of the filter (8), the position of the last record
+/// before this file, and a CRC-32C.
 pub(super) const FILE_HEADER: usize = 20 + POSITION + 4;
 
 /// Makes the header of a file.

@@ -22,24 +22,24 @@ pub struct Head {
 /// Position of a record in a log, or of a shard that has all records up to that record.
 ///
 /// Records of every kind are numbered from 1; only batches change the head. So two positions may
-/// have the same head, but differ in the adds after it. Of two positions in one history, the higher
-/// number is the later.
+/// have the same head, but differ in the adds after it. Of two positions in one history, the one
+/// with the higher number is later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Position {
-    /// Number of the last record; 0 before the first record.
+    /// Number of the record; 0 if the log has no record yet.
     pub number: u64,
-    /// The last batch at or before that record.
+    /// Last batch that is logged in this record or in an earlier one.
     #[serde(flatten)]
     pub head: Head,
 }
 
 impl Position {
-    /// The position before the first record.
+    /// Position of a log that has no record yet.
     pub const START: Self = Self { number: 0, head: Head::START };
 }
 
 impl Head {
-    /// The head before the first batch.
+    /// Head of a crawl that has committed no batch yet.
     pub const START: Self = Self { seq: 0, commit_id: RandomId::new(0) };
 
     /// Returns the head of the next batch, with a fresh id.

@@ -3,7 +3,7 @@
 
 use toml::de::DeValue;
 
-/// Value as found. It may be a password, so only the rule of its key may show it.
+/// Value as found. It may be a password, so only the code that knows the key may show it.
 pub(super) enum Raw {
     /// Text from the environment or from `--set`. The rule of the key decides how to read the text.
     Text(String),

@@ -21,7 +21,7 @@ use urlseen_core::storage::{Copied, Position, Section};
 
 /// Number of items between two prefetches of filter blocks. The memory loads these blocks while the
 /// thread reads further items. A prefetch after each item would need a check that the key is in the
-/// thread's own shards. The processor would often mispredict that branch.
+/// thread's own shards. The processor would often mispredict the result.
 const FETCH: usize = 32;
 
 /// Part of a batch, to be read by any idle thread.

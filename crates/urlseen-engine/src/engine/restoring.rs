@@ -76,7 +76,7 @@ impl Restore for Handle {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Waits until the shard is loaded, because shards are large.
+    /// Waits until the shard is loaded. Shards are large, so the caller reads one at a time.
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
         let (reply, done) = bounded(1);
         let (feed, pieces) = pieces();

@@ -35,8 +35,8 @@ impl Worker {
         }
         let _obituary = Obituary(self.owner.tell.clone());
         loop {
-            // Judging has priority over reading, because items that were read already wait for
-            // their judgement.
+            // Judging has priority over reading. The items to judge have been read, so they have
+            // waited longer.
             select_biased! {
                 recv(self.todo) -> job => match job {
                     Ok(Job::End) | Err(_) => return,

@@ -18,7 +18,7 @@ use crate::filter::layout::native::Draw;
 pub(in crate::filter) struct Avx512(());
 
 impl Avx512 {
-    /// Returns the kernel if processor and system have the instructions of the functions below.
+    /// Returns the kernel if the processor and the system support its instructions.
     pub(in crate::filter) fn detect() -> Option<Self> {
         (is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vpopcntdq"))
             .then_some(Self(()))

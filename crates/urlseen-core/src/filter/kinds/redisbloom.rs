@@ -1,4 +1,4 @@
-//! RedisBloom's kind: layers that grow, in the memory of this process.
+//! RedisBloom's kind: a filter that grows by adding layers, in the memory of this process.
 
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, Values,
@@ -14,11 +14,11 @@ use crate::filter::{
 /// Entry of RedisBloom's kind.
 pub const REDISBLOOM: Kind = Kind(&Registered {
     name: "redisbloom",
-    summary: "RedisBloom's: layers that grow",
+    summary: "RedisBloom's: grows by adding layers",
     keys: &[CAPACITY, ERROR_RATE, EXPANSION],
     places: &[FilterPlace::Local],
     grows: true,
-    // The filter has one shard, so there is no rule of shards.
+    // All keys are in the only shard, so no rule chooses a shard for a key.
     rules: [POSITION_RULE, ""],
     shards: 1,
     read,
@@ -27,7 +27,7 @@ pub const REDISBLOOM: Kind = Kind(&Registered {
 
 const EXPANSION: &str = "filter.expansion";
 
-/// Name of the field that marks an imported filter in the header of a storage folder.
+/// Name of the field in a storage folder's header that marks the filter as imported.
 const IMPORTED: &str = "filter.imported";
 
 /// Parameters of a filter that urlseen reserves. `None` for an imported filter, because its
@@ -109,8 +109,8 @@ impl KindParameters for RedisBloomParameters {
         // replace.
         let reservation = self.0.unwrap_or_else(Reservation::least);
         let limit = memory::available().map_or(u64::MAX, |available| available.bytes);
-        // The filter may take half of the memory, because the newest layer is copied while a
-        // snapshot is taken.
+        // The filter may take only half of the memory. A copy of the newest layer takes memory,
+        // too, while a snapshot is taken.
         Ok(Box::new(RedisBloomFilter::reserve(reservation, limit / 2, owner)?))
     }
 }

@@ -1,4 +1,5 @@
-//! Native layout: a shard by the leading byte, and a few blocks of bits in the shard.
+//! Native layout: the leading byte of a key chooses a shard. The key's bits are in a few blocks of
+//! this shard.
 //!
 //! The seeded MurmurHash3 x64-128 of the fingerprint gives two words, h1 and h2. They start a
 //! generator that is similar to Wang Yi's wyrand. The state of the generator starts at h1. The
@@ -18,9 +19,9 @@
 //! coincide. To draw a new position in that case would save half a percent of memory, but cost a
 //! branch for each bit.
 //!
-//! The shard of a digest and its bit positions are independent, because only the positions come
-//! from a seeded hash. The shard of plain text is the top byte of h1. The generator mixes h1, so
-//! the positions show no dependence on that byte.
+//! The shard of a digest comes from its leading byte, but its bit positions come from a seeded
+//! hash. So the shard and the positions are independent. The shard of plain text is the top byte of
+//! h1. The generator mixes h1, so the positions show no dependence on that byte.
 
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
@@ -30,11 +31,11 @@ use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
 use crate::fingerprint::Fingerprint;
 
-/// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits of
-/// another rule have no meaning, so a reader compares the names first.
+/// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
+/// that were set by another rule cannot be tested, so a reader compares the names first.
 pub const POSITION_RULE: &str = "murmur3-x64-128/wyrand/block-64/bit-9";
 
-/// Bits of a position in a block.
+/// Width of a position, in bits. A position is the number of a bit in its block.
 const POSITION_BITS: u32 = BLOCK_BITS.ilog2();
 
 /// Positions taken from one word.
@@ -55,7 +56,7 @@ impl Native {
         Self { seed, geometry }
     }
 
-    /// Computes the key hash of a fingerprint, which all other methods take.
+    /// Computes the key hash of a fingerprint. All other methods take this key hash.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
         key_hash(self.seed, fingerprint)
@@ -73,8 +74,8 @@ impl Native {
         })
     }
 
-    /// Returns the index of a key's block in a part of its shard, counted from the shard's first
-    /// block.
+    /// Returns the index of the block that a key has in this part of its shard. The index counts
+    /// from the first block of the shard.
     #[inline(always)]
     pub(in crate::filter) fn block(&self, key_hash: KeyHash, part: usize) -> usize {
         let in_part = self.geometry.blocks_per_part() as usize;
@@ -86,7 +87,7 @@ impl Native {
         part * in_part + block
     }
 
-    /// Returns the draw of a key in its block of a part.
+    /// Returns the draw of a key in the block that the key has in this part.
     #[inline(always)]
     pub(in crate::filter) fn draw(&self, key_hash: KeyHash, part: usize) -> Draw {
         let bits = self.geometry.bits_per_block();
@@ -114,7 +115,7 @@ pub struct KeyHash {
 }
 
 impl KeyHash {
-    /// Returns the key hash with this shard and this id, a result of [`KeyHash::id`].
+    /// Returns the key hash with this shard and this id. The id is a result of [`KeyHash::id`].
     pub fn named(shard: ShardId, id: u128) -> Self {
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]

@@ -18,8 +18,8 @@ pub struct NativeFilter {
 }
 
 impl NativeFilter {
-    /// Maps the memory of the empty shards that belong to `owner`, the index of one of `owners`
-    /// owners.
+    /// Maps memory for the shards of one owner. The shards are empty. `owner` is the index of the
+    /// owner, and `owners` is the number of all owners.
     ///
     /// # Errors
     /// The system has too little memory.

@@ -7,10 +7,9 @@ use super::{Blob, FilterKind, Full, Gauge, Saved};
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 
-/// Cache of fingerprints that were set recently. If the cache reports a fingerprint as seen, the
-/// fingerprint was set. This report is wrong with a chance of 2^-64 for each test. If the cache
-/// reports a fingerprint as unseen, the fingerprint may have been evicted, so the caller asks
-/// Redis.
+/// Cache of fingerprints that were set recently. A fingerprint that the cache reports as seen was
+/// set, except with a chance of 2^-64 for each test. A fingerprint that the cache reports as unseen
+/// may have been set and evicted, so the caller asks Redis.
 ///
 /// The cache is a table. One half of a fingerprint's hash chooses its place in the table. The place
 /// holds the other half of the hash of the last fingerprint that was set there.
@@ -29,15 +28,15 @@ impl Recent {
     }
 
     fn place(&self, key_hash: KeyHash) -> usize {
-        // The number of places is a power of two, so this is a part of the hash.
+        // Only the lowest bits are used, because the number of places is a power of two.
         #[allow(clippy::cast_possible_truncation)]
         let hash = key_hash.id() as usize;
         hash & (self.places.len() - 1)
     }
 }
 
-/// The engine uses the cache in the place of a filter that is in Redis. The cache has no fill, and
-/// is never stored.
+/// If the filter is in Redis, the engine uses this cache in place of a filter in memory. The cache
+/// has no fill, and is never stored.
 impl FilterKind for Recent {
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
         let is_there = |&it: &KeyHash| self.places[self.place(it)] == name(it);

@@ -17,8 +17,8 @@ use crate::filter::{Bits, Reservation, SHARDS, ShardId, Verdict};
 pub struct RedisBloomFilter {
     reservation: Reservation,
     limit: u64,
-    /// The filter. `None` while the filter is empty, so that it takes no memory while another
-    /// filter replaces it.
+    /// The filter; `None` if it is empty. It is emptied before another filter is loaded, so that
+    /// the two never take memory at the same time.
     filter: Option<Filter>,
     gauge: Arc<Shown>,
 }
@@ -116,8 +116,8 @@ impl FilterKind for RedisBloomFilter {
         Arc::clone(&self.gauge) as Arc<dyn Gauge>
     }
 
-    /// Saves the shard without copying it. When the filter gets new keys, it copies the newest
-    /// layer.
+    /// Saves the shard without copying it. If keys are added before the save ends, the filter first
+    /// copies its newest layer.
     fn save(&self, shard: ShardId, _: Vec<u8>) -> Box<dyn Blob> {
         assert_eq!(shard, ShardId::WHOLE, "the filter has one shard");
         match &self.filter {

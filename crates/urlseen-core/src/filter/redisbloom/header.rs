@@ -26,7 +26,8 @@ use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::layer::{self, Layer};
 
-/// Numbers before the records of the layers. Memory is little endian, as the header is.
+/// Numbers before the records of the layers. The header is little endian, and urlseen is built only
+/// for little-endian machines. So the bytes need no conversion.
 #[derive(Clone, Copy, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, packed)]
 struct Head {
@@ -52,7 +53,7 @@ struct LayerRecord {
 
 const HEAD: usize = size_of::<Head>();
 const LAYER: usize = size_of::<LayerRecord>();
-/// Number of bytes that a server with its own hash seed adds.
+/// Number of bytes that a server with its own hash seed adds after the records of the layers.
 const SEED: usize = 16;
 
 /// The options of a filter.
@@ -77,8 +78,8 @@ impl Options {
         if expansion == 0 { Self::NONSCALING } else { Self::SCALING }
     }
 
-    /// Returns true if the numbers of bits of new layers are rounded up to powers of two, as in
-    /// early versions.
+    /// Returns true if each new layer rounds its number of bits up to a power of two, as in early
+    /// versions.
     pub(super) fn is_rounded(self) -> bool {
         self.0 & Self::EXACT == 0
     }
@@ -195,7 +196,7 @@ fn read_layer(record: LayerRecord) -> Result<Layer, (usize, FormatError)> {
     let rate = error_rate > 0.0 && error_rate < 1.0;
     let found = format_args!("{error_rate:e}");
     check(rate, 24, "error rate", &found, "it lies between 0 and 1")?;
-    // The logarithm of the server's machine may differ in the last digit.
+    // The server's machine may compute a logarithm that differs in the last digit.
     let near = (bits_per_item / layer::bits_per_item(error_rate) - 1.0).abs() < 1e-9;
     let found = format_args!("{bits_per_item:e}");
     check(near, 32, "bits an item", &found, "they are -ln(error rate) / ln(2)^2")?;

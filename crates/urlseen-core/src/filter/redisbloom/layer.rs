@@ -165,7 +165,7 @@ impl Layer {
         self.shape.bits()
     }
 
-    /// Returns the number of bits at the start of the layer that can be set.
+    /// Returns the number of bits that can be set. These bits are the first ones of the layer.
     pub fn reach(&self) -> u64 {
         self.shape.modulus()
     }

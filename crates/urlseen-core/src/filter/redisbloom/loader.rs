@@ -6,8 +6,8 @@ use super::error::{ChunkError, FormatError};
 use super::filter::Filter;
 use super::layer::Layer;
 
-/// Iterator of the header. The iterator of each later chunk is 1 plus the number of bytes of layers
-/// up to the end of that chunk.
+/// Iterator of the header. An iterator is the number that `BF.SCANDUMP` returns with a chunk. For a
+/// later chunk, it is 1 plus the number of layer bytes in the dump up to the end of that chunk.
 pub(super) const FIRST: i64 = 1;
 
 /// Loader of a filter. It reads chunk by chunk, in the order in which `BF.SCANDUMP` returns them.

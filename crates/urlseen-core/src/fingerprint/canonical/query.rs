@@ -17,7 +17,7 @@ pub(super) struct Field {
 /// bytes (key, then value), and escaped again. Empty fields are removed. If no field is left,
 /// nothing is appended.
 ///
-/// Each field is first appended in canonical form, and compared with the field before. If the
+/// Each field is first appended in canonical form, and compared with the field before it. If the
 /// fields are not in order, they are sorted at the end. `fields` and `spare` are working memory.
 pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out: &mut String) {
     fields.clear();
@@ -40,8 +40,8 @@ pub(super) fn push(query: &str, fields: &mut Vec<Field>, spare: &mut String, out
     }
 }
 
-/// Appends the canonical form of the first field of `text`, which ends at an `&` or at the end.
-/// Returns the field, and its length in `text`.
+/// Appends the canonical form of the first field of `text`. The field ends before the first `&`, or
+/// at the end of `text`. Returns the field, and its length in `text`.
 fn push_field(text: &str, out: &mut String) -> (Field, usize) {
     let bytes = text.as_bytes();
     let start = out.len();

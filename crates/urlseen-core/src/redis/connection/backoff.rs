@@ -15,7 +15,7 @@ const LONGEST: Duration = Duration::from_secs(5);
 /// Each wait is a random time, evenly distributed between 10 ms and the bound ("full jitter"). So
 /// if many processes lose one server, they do not all return at the same time.
 ///
-/// The caller sleeps and draws the numbers, so that tests can check the waits.
+/// The caller sleeps and draws the random numbers, so that tests can check the waits.
 #[derive(Debug, Clone)]
 pub struct Backoff {
     /// Upper bound of the next wait.

@@ -1,8 +1,8 @@
 //! Limits on the bytes that a server accepts at once.
 //!
 //! `proto-max-bulk-len` limits one argument of a command. `client-query-buffer-limit` limits the
-//! received commands of a connection that Redis has not run yet. Since Redis 7.0, this includes all
-//! commands of a transaction. A server that receives more closes the connection.
+//! commands that Redis has received on a connection and has not run yet. Since Redis 7.0, these
+//! include all commands of a transaction. A server that receives more closes the connection.
 
 use redis::cmd;
 

@@ -247,7 +247,7 @@ impl Link {
         }
     }
 
-    /// Becomes ready once the server has been silent for too long.
+    /// Becomes ready once the server has sent nothing for the time `silence`.
     fn poll_silence(&mut self, context: &mut Context<'_>) -> Poll<RedisError> {
         loop {
             ready!(self.alarm.as_mut().poll(context));
@@ -272,7 +272,7 @@ impl Reply {
         self.bytes.starts_with(b"-")
     }
 
-    /// Converts the reply to a value. An error in the reply becomes an error.
+    /// Converts the reply to a value. Returns an error if the reply is an error or contains one.
     pub fn into_value(self) -> Result<Value, LinkError> {
         Ok(redis::parse_redis_value(&self.bytes)?.extract_error()?)
     }
@@ -336,7 +336,8 @@ impl ConnectionLike for Link {
             let (mut values, mut refusal) = (Vec::with_capacity(count), None);
             for number in 0..offset + count {
                 match redis::parse_redis_value(&self.next().await?.bytes)? {
-                    // Only a transaction has an offset. Redis refused it, or one of its commands.
+                    // Only a transaction has an offset. Redis refused the transaction, or one of
+                    // its commands.
                     Value::ServerError(error) if offset > 0 => refusal = refusal.or(Some(error)),
                     value if number >= offset => values.push(value),
                     _ => {}

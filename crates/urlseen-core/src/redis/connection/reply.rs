@@ -41,7 +41,7 @@ pub(super) struct ReplyScan {
     missing: Vec<usize>,
     /// Positions of the strings and arrays so far. Used only while `is_mixed` is false.
     places: Places,
-    /// True once the reply holds anything except an array of strings and arrays.
+    /// True if the bytes read so far show that the reply is not an array of strings and arrays.
     is_mixed: bool,
 }
 
@@ -111,7 +111,7 @@ impl ReplyScan {
                 },
                 b'*' => match self.length(rest, ARRAY_MAX)? {
                     Some(1..) if self.missing.len() == DEPTH_MAX => {
-                        return Err(self.malformed("too deep an array"));
+                        return Err(self.malformed("an array nested too deeply"));
                     }
                     Some(len) => {
                         self.at = self.array(len, behind);
@@ -123,7 +123,7 @@ impl ReplyScan {
                     None => self.other(behind),
                 },
                 b'+' | b'-' | b':' => self.other(behind),
-                _ => return Err(self.malformed("no kind of reply")),
+                _ => return Err(self.malformed("an unknown type of element")),
             };
             if let Some(frame) = self.frame() {
                 return Ok(Some(frame));

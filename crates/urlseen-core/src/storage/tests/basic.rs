@@ -179,7 +179,7 @@ fn batches_are_logged_while_a_snapshot_is_written() {
     assert_eq!((recovered.snapshot, recovered.records), (finished.name.clone(), 2));
     // The older snapshot still leads to heads from before the new snapshot.
     assert_eq!(recover(&mut folder, Target::At(Head::START)).1, BTreeSet::new());
-    assert!(!disk.files().contains_key(&finished.name), "it is beyond");
+    assert!(!disk.files().contains_key(&finished.name), "a snapshot after the target is removed");
 }
 
 #[test]

@@ -90,7 +90,10 @@ fn after_a_failed_snapshot_the_log_continues() {
         let is_written = write().is_ok();
         let steps = disk.steps() - before;
         disk.mend();
-        assert!(disk.files().keys().all(|name| !name.contains(".tmp")), "room was given back");
+        assert!(
+            disk.files().keys().all(|name| !name.contains(".tmp")),
+            "the unfinished file was removed"
+        );
         let last = append(&mut journal, &[(2, 2)]);
         assert!(journal.snapshot_writer().is_ok(), "another may be tried");
         drop((journal, folder));
@@ -101,7 +104,7 @@ fn after_a_failed_snapshot_the_log_continues() {
     let (is_written, steps) = count(None);
     assert!(is_written && steps > 3);
     let written: Vec<_> = (0..steps).map(|step| count(Some(step)).0).collect();
-    assert!(!written[0] && !written[1], "making it and writing it take room");
+    assert!(!written[0] && !written[1], "a full disk stops the first steps");
 }
 
 #[test]

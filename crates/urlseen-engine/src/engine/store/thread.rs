@@ -59,7 +59,7 @@ pub enum Stored {
 /// Oldest state to which a recovery must still be possible after a snapshot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Reach {
-    /// The state at this moment, which Redis reports; `None` keeps everything.
+    /// State at a moment that follows from reports of Redis. `None` keeps all earlier states.
     To(Option<Moment>),
     /// The state that a filter without a source needs.
     Alone,

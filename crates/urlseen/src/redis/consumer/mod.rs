@@ -187,8 +187,8 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.finish(name, delivery.id, links))
     }
 
-    /// Moves a request to the crawl's list of rejects, with a reason for people. `urlseen rejects`
-    /// shows the list. Returns false if the consumer no longer holds the request.
+    /// Moves a request to the crawl's list of rejects, with a reason for people. To see the list,
+    /// run `urlseen rejects list`. Returns false if the consumer no longer holds the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -197,9 +197,9 @@ impl Consumer {
         self.end(delivery, |calls, name| calls.reject(name, &id, &delivery.item, &reason))
     }
 
-    /// Requeues a request, so that a consumer can pop the request again.
-    /// [`Delivery::deliveries_before`] does not count this delivery later. Returns false if the
-    /// consumer no longer holds the request.
+    /// Requeues a request, so that a consumer can pop the request again. This delivery then does
+    /// not count in [`Delivery::deliveries_before`]. Returns false if the consumer no longer holds
+    /// the request.
     ///
     /// # Errors
     /// The delivery belongs to another consumer, or Redis is unreachable.
@@ -332,8 +332,8 @@ impl Consumer {
     fn too_large(&self, bytes: usize) -> Error {
         let text = format!(
             "a push of {bytes} bytes exceeds the maximum of {} bytes \
-             (ConsumerOptions::max_push_bytes), so nothing was pushed. Raise the maximum, or push \
-             some of the filtered links with Consumer::push first",
+             (ConsumerOptions::max_push_bytes), so nothing was pushed. Raise the maximum, or first \
+             push some of the links with Consumer::push (only links without dont_filter)",
             self.options.max_push_bytes
         );
         Error::new(ErrorKind::Limit, text)

@@ -41,8 +41,8 @@ pub struct ConsumerOptions {
     pub connect_timeout: Duration,
     /// Maximum time to wait for an answer. The default is 10 s.
     pub response_timeout: Duration,
-    /// Maximum time that the drop of a consumer takes to requeue the requests that the consumer
-    /// holds. Other consumers requeue the remaining requests after `held.timeout`, a setting of the
+    /// Maximum time for which a consumer requeues its held requests when the program drops it.
+    /// Other consumers requeue the remaining requests after `held.timeout`, a setting of the
     /// daemon. The default is 10 s.
     pub stop_timeout: Duration,
 }

@@ -20,10 +20,10 @@ enum Class {
 /// Maps, normalises and checks `label`, which has been through NFKC. Returns `None` if Python's
 /// `encodings.idna.nameprep` raises an exception.
 ///
-/// Nameprep requires the NFKC of Unicode 3.2, which does not decompose later code points. The label
-/// is already in the current NFKC, so only canonical composites can still be decomposed. The final
-/// NFKC composes them again, whatever letter follows. So the result is the same as with the NFKC of
-/// Unicode 3.2.
+/// Nameprep requires the NFKC of Unicode 3.2. That NFKC does not decompose code points that Unicode
+/// added later. The label is already in the current NFKC, so only canonical composites can still be
+/// decomposed. The final NFKC composes them again, whatever letter follows. So the result is the
+/// same as with the NFKC of Unicode 3.2.
 pub(super) fn prepare(label: &str) -> Option<String> {
     let mut mapped = String::with_capacity(label.len());
     for letter in label.chars().filter(|&letter| !is_mapped_to_nothing(letter)) {
