@@ -11,7 +11,7 @@ use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use crate::admin::printable::{json_text, printable, say};
 use urlseen_engine::config::{Level, LogFormat};
 
-/// Standard error, with a line of progress at its end if it is a terminal.
+/// Standard error. If it is a terminal, a line of progress follows the log lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Console {
     line: ProgressBar,

@@ -99,8 +99,8 @@ pub enum FilterAccess {
 }
 
 impl FilterAccess {
-    /// Returns the way to ask the filter at a place. For a folder, this is at first a daemon. If no
-    /// daemon runs, [`FilterAccess::check`] reads the folder itself.
+    /// Returns the way to ask the filter at a place. For a folder, this is through its daemon.
+    /// If no daemon runs, [`FilterAccess::check`] reads the folder itself.
     pub(super) fn of(config: &Config, place: &Place) -> anyhow::Result<Self> {
         Ok(match place {
             Place::Folder(folder) => Self::Running(Box::new(AdminClient::new(folder)?)),

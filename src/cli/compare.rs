@@ -54,7 +54,8 @@ pub(super) fn run(args: &CompareArgs) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
-/// Returns the overlap of two filters, and their numbers of bits that are 1. A set has no bits.
+/// Returns the overlap of two filters, and for each filter the number of bits that are 1. A set has
+/// no bits.
 fn count(a: &mut Operand, b: &mut Operand) -> anyhow::Result<(Overlap, Option<Ones>)> {
     let Counted { totals, ones } = match (&mut a.source, &mut b.source) {
         (Source::Shards(a), Source::Shards(b)) => Pair::walk(a, b, |_| Ok(()))?,
@@ -75,8 +76,8 @@ pub(super) fn caveats(a: &Operand, overlap: &Overlap) -> Vec<&'static str> {
     }
     if matches!(&a.source, Source::Redis(redis) if redis.is_uneven()) {
         caveats.push(
-            "the hashes of this kind are not evenly spread: sizes can differ from the bounds by \
-             another 1 %",
+            "the hashes of this kind are not evenly spread: a true size can be up to 1 % outside \
+             its bounds",
         );
     }
     if a.layers().len() > 1 {

@@ -16,8 +16,9 @@ use urlseen_core::storage::{Request, Requests};
 use urlseen_engine::engine::store::Storage;
 
 /// Maximum time for the answer to a request. If the disk takes longer, the lease is not renewed.
-/// The bound is one interval between renewals. The lease lapses 13 s after its last renewal, so the
-/// daemon loses the lease if the disk is silent for 13 to 18 s.
+/// The bound is one interval between renewals (5 s). The last renewal comes at most 5 s after the
+/// disk became silent, and the lease lapses 13 s later. So the daemon loses the lease after 13 to
+/// 18 s of silence.
 const BOUND: Duration = RENEWAL;
 
 /// Time between two checks of the disk.

@@ -121,7 +121,8 @@ impl fmt::Display for Phase {
                 f.write_str("backpressure: the sink has reached sink.max_len")
             }
             Self::Backpressure { by: Backpressure::Rejects } => f.write_str(
-                "backpressure: the rejects list has reached rejects.max_len; see urlseen rejects",
+                "backpressure: the rejects list has reached rejects.max_len; run urlseen rejects \
+                 list",
             ),
             Self::Backpressure { by: Backpressure::Replicas } => f.write_str(
                 "backpressure: too few replicas have the last commits; see redis.wait_replicas",

@@ -94,9 +94,9 @@ impl Suspicion {
         self.condemned == Some(head)
     }
 
-    /// Decides if the queued batches must be tested again. They must if one of them exceeds a limit
-    /// of the server, or if the oldest one breaks connections. The caller must first remove the
-    /// committed batches from the queue.
+    /// Decides whether the queued batches must be tested again. This is necessary if one of them
+    /// exceeds a limit of the server, or if the oldest one breaks connections. The caller must
+    /// first remove the committed batches from the queue.
     pub(super) fn judges_again(&mut self, queue: &Queue, limits: Limits) -> bool {
         let exceeds = |prepared: &Prepared| prepared.lengths().any(|length| length > limits.word);
         // Only a batch that was made for higher limits can exceed the present limits.
@@ -121,9 +121,9 @@ impl Suspicion {
         if items == 1 {
             warn!(
                 "the commit of one item ({bytes} bytes) has broken {most} connections: the item \
-                 is set aside (urlseen rejects shows it). If this Redis has lower limits than \
-                 the defaults, allow urlseen's Redis user to run CONFIG GET, so that urlseen can \
-                 read the limits"
+                 is set aside (to see it, run urlseen rejects list). If this Redis has lower \
+                 limits than the defaults, allow urlseen's Redis user to run CONFIG GET, so that \
+                 urlseen can read the limits"
             );
             self.condemned = Some(queue.head());
         } else {

@@ -265,8 +265,8 @@ async fn all_problems_are_found_even_if_commands_of_the_checks_are_denied() {
         "the Redis user ann may not run INFO, TYPE, LTRIM, RPUSH, HSET, SCRIPT LOAD and EVALSHA; \
          an administrator grants that with: ACL SETUSER ann +info +type +ltrim +rpush +hset \
          +script|load +evalsha (whether the user may touch demo:out, urlseen:{demo:in}:state and \
-         urlseen:{demo:in}:lease shows only then; if not, ~demo:out ~urlseen:{demo:in}:state \
-         ~urlseen:{demo:in}:lease is needed, too)",
+         urlseen:{demo:in}:lease cannot be checked before that; if not, ~demo:out \
+         ~urlseen:{demo:in}:state ~urlseen:{demo:in}:lease is needed, too)",
     ];
     let found = sentences(&server, ANN).await;
     assert_eq!(found, expected);

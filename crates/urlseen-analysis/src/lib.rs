@@ -1,4 +1,5 @@
-//! Analysis of filters and crawls without the daemon: plan, replay, compare, explain and plots.
+//! Analyses of filters and crawls that need no daemon: `plan`, `replay`, `compare`, `explain`,
+//! plots.
 
 #![warn(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,4 +1,4 @@
-//! Slot of a Redis Cluster, which must have all keys of a crawl.
+//! Checks that all keys of a crawl are in one slot of a Redis Cluster.
 
 use urlseen_core::redis::hash_tag::hashed;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};

@@ -57,8 +57,8 @@ pub struct Protocol {
     claim_max: usize,
     /// Scripts by the names of their files.
     scripts: BTreeMap<&'static str, Script>,
-    /// True if a script can check the permissions of its user. Then a small batch needs no plain
-    /// push with probes before it.
+    /// True if a script can check the permissions of its user. Then a small batch needs neither a
+    /// plain push nor the probes that precede such a push.
     has_acl_check: bool,
     /// Filter in Redis; `None` if the daemon has the filter.
     filter: Option<Arc<RedisFilterKeys>>,

@@ -53,8 +53,9 @@ impl Connected {
         Ok(Self { link, waiter })
     }
 
-    /// Takes the lease under a new token, and then reads the position of the crawl. Then waits for
-    /// the replicas: they also have all commits of earlier connections after that.
+    /// Takes the lease under a new token, and then reads the position of the crawl. Then waits
+    /// until the replicas have the lease. After that, they also have all commits of earlier
+    /// connections.
     pub(super) async fn own(self, pipeline: &mut Pipeline) -> Result<Owned, RunError> {
         let Self { mut link, waiter } = self;
         // All batches of the last session must be queued before the queue is compared with Redis.
@@ -85,7 +86,8 @@ impl Owned {
         let rejected_length =
             protocol.length(self.link.call(&protocol.rejected_length()).await?)?;
         pipeline.go_on_from(&mut self).await?;
-        // A new crawl has written its first position.
+        // If the crawl is new, the step above has written its first position, which the replicas
+        // need.
         pipeline.wait_for_replicas(&mut self.link).await?;
         let Self { link, waiter, lease, .. } = self;
         Ok(Recovered { link, waiter, lease, sink_length, rejected_length })

@@ -91,14 +91,14 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// If a snapshot is due, asks Redis for the oldest state to which it may return.
+    /// If a snapshot is due, asks Redis for the oldest state to which Redis may return.
     pub(super) fn ask_for_snapshot(&mut self) {
         if self.pipeline.filter.snapshots.is_due {
             self.ask_for_persistence();
         }
     }
 
-    /// Asks Redis for the oldest state to which it may return, if there is a storage folder.
+    /// Asks Redis for the oldest state to which Redis may return, if there is a storage folder.
     pub(super) fn ask_for_persistence(&mut self) {
         let pending = Pending::Persistence { asked: Moment::now() };
         if self.pipeline.filter.works.storage.is_some()

@@ -35,7 +35,7 @@ pub(super) enum Kind {
     Kill,
     /// The threads of the daemon are slow.
     Lag,
-    /// Items are put on the list to forget.
+    /// Items are put on the list of items to forget.
     Forget,
     /// A request to the disk fails, or the disk is full.
     FailDisk,
@@ -144,12 +144,12 @@ impl World {
         }
     }
 
-    /// Feeds some items, lets the daemon forget half of them, and feeds them again. Checks that the
-    /// forgotten items pass once more, and that no other items do. Returns false if the server
-    /// returned with other data meanwhile.
+    /// Feeds some items, lets the daemon forget half of them, and feeds all of them again. Checks
+    /// that the forgotten items pass once more, and that no other items do. Returns false if the
+    /// server returned with other data meanwhile.
     async fn ask_again(&self) -> bool {
-        // Waits until the list to forget is empty, so that no item of it is forgotten during the
-        // check.
+        // Waits until the list of items to forget is empty, so that the daemon forgets none of them
+        // during the check.
         self.all_done().await;
         let loads = self.data().loads;
         let start = self.any_item();

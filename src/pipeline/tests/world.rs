@@ -268,7 +268,8 @@ impl World {
         (!data.may(Kind::Lag, 4)).then(|| data.random.bool())
     }
 
-    /// Draws the version of the server. Before 7.0, all commits to a list are transactions.
+    /// Draws the version of the server. On versions before 7.0, all commits to a list are
+    /// transactions.
     pub(super) fn version(&self) -> ServerVersion {
         if self.draw(2) == 0 { ServerVersion(6, 2, 0) } else { ServerVersion(7, 0, 0) }
     }

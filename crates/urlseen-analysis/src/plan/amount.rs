@@ -1,4 +1,4 @@
-//! Numbers in the questions of a plan.
+//! Numbers that a user gives to `urlseen plan`.
 
 use std::fmt;
 use std::str::FromStr;

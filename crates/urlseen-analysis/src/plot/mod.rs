@@ -24,7 +24,7 @@ pub struct Plot {
     pub x: Axis,
     /// Vertical axis, from bottom to top.
     pub y: Axis,
-    /// Lines of the plot, in the order of the legend. If the axes can show no point of a line, the
+    /// Lines of the plot, in the order of the legend. If no point of a line fits on the axes, the
     /// line appears only in the legend, with a note.
     pub series: Vec<Series>,
 }

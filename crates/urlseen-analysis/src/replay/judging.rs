@@ -95,9 +95,9 @@ impl Running {
     }
 }
 
-/// Audience of one feed of the replay. For a feed of fingerprints that count as seen, `Part`
-/// forwards malformed fingerprints to `audience`, but no progress. For a feed of items, `Part`
-/// forwards progress, but no malformed items, because the report lists them.
+/// Audience of one feed of the replay. `Part` forwards all messages to `audience`. For a feed of
+/// fingerprints that count as seen, it also forwards malformed fingerprints. For a feed of items,
+/// it also forwards progress. The report lists malformed items, so `Part` drops them.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,

@@ -15,7 +15,7 @@ use urlseen_engine::item::{Form, Unreadable};
 /// Maximum number of different reasons that are counted separately.
 const REASONS: usize = 50;
 
-/// Maximum number of bytes of an item that are kept, enough to recognize the item.
+/// Maximum number of bytes that the report keeps of an item, so that a user can recognize it.
 const SHOWN: usize = 1 << 10;
 
 /// Results of a whole replay.

@@ -19,15 +19,14 @@ pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capac
 pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
      with urlseen storage reset: all that was seen is emitted again";
 
-/// Mark that a filter has crossed now, and the numbers of its warning.
+/// Mark that a filter has just crossed, and the numbers for the warning.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Crossing {
     /// The fullest shard, if it has crossed the mark and the filter as a whole has not. In that
     /// case, the leading bytes of the fingerprints are not evenly spread. `None` if the filter as a
     /// whole has crossed the mark.
     pub(crate) shard: Option<ShardId>,
-    /// Current number of keys in the filter or the shard, in percent of the number that it is made
-    /// for.
+    /// Current number of keys in the filter or the shard, in percent of its capacity.
     pub(crate) percent: u64,
     /// Number of keys in the whole filter.
     pub(crate) keys: u64,
@@ -60,12 +59,12 @@ impl std::fmt::Display for Crossing {
 ///
 /// The whole filter crosses a mark if its total number of keys is that percentage of the capacity
 /// or more. The capacity of a shard is 1/256 of the total. A shard crosses a mark if it has more
-/// keys than that percentage of its own capacity, and also more than chance explains. With evenly
-/// spread keys, a shard whose mean is m keys has m + t or more keys with a chance of at most
-/// exp(−t² / 2(m + t/3)), by Bernstein's inequality. Counts only grow, so frequent observations do
-/// not increase the chance. The chosen t makes the chance 1e-12 for each shard. In a small filter,
-/// large differences between the shards are normal. In a large filter, ten percent more than the
-/// mean is worth a warning.
+/// keys than that percentage of its own capacity, and also more than chance explains. Suppose
+/// that keys are evenly spread, and that the mean of a shard is m keys. By Bernstein's inequality,
+/// a shard then has m + t keys or more with a chance of at most exp(−t² / 2(m + t/3)). Counts only
+/// grow, so frequent observations do not increase the chance. The chosen t makes the chance 1e-12
+/// for each shard. In a small filter, large differences between the shards are normal. In a large
+/// filter, ten percent more than the mean is worth a warning.
 #[derive(Debug, Clone)]
 pub struct FillWatch {
     capacity: u64,
@@ -128,8 +127,8 @@ impl FillWatch {
     }
 }
 
-/// Returns the deviation that a count with this mean exceeds with a chance of at most 1e-12: the t
-/// of t² = 2 ln(1e12) (mean + t/3).
+/// Returns t such that a count exceeds its mean by t or more with a chance of at most 1e-12. The t
+/// solves t² = 2 ln(1e12) (mean + t/3).
 fn chance(mean: f64) -> f64 {
     let x = 1e12_f64.ln();
     x / 3.0 + ((x / 3.0).powi(2) + 2.0 * x * mean).sqrt()

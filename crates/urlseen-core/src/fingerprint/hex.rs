@@ -42,7 +42,8 @@ fn joined(digits: Lanes) -> i16x8 {
     // needs 9 more.
     let nine_for_letters = within(digits, b'A', b'f') & Lanes::splat(9);
     let values = (digits & Lanes::splat(0x0f)) + nine_for_letters;
-    // The low byte of each pair holds the first digit, which is the high half of the result.
+    // The low byte of each pair holds the first digit, whose value becomes the high half of the
+    // result.
     let pairs = i16x8::new(bytemuck::cast::<_, [i16; 8]>(values).map(i16::from_le));
     (pairs << 4 | pairs >> 8) & i16x8::splat(0xff)
 }

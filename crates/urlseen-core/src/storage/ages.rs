@@ -10,9 +10,9 @@
 //! time, in milliseconds since the boot, the filter had reached the record. The last line is the
 //! CRC-32C of all before it.
 //!
-//! The file has no time of day, because that clock can be set. A snapshot may be missing from the
-//! file, or have a time of another boot. Then the snapshot counts as made now, seems younger than
-//! it is, and stays for longer.
+//! The file does not use the time of day, because a user can change the clock for it. A snapshot
+//! may be missing from the file, or have a time of another boot. Then the snapshot counts as made
+//! now, seems younger than it is, and stays for longer.
 
 use std::time::Duration;
 

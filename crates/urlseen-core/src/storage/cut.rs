@@ -1,6 +1,7 @@
 //! Deletes all batches after a head, so that the log can continue there.
 //!
-//! The folder leads to the same head if the process is killed or the power fails at any point:
+//! If the process is killed or the power fails during these steps, the next start still finds the
+//! head:
 //!
 //! 1. Adds and forgets after the head stay. If there are any, a new file replaces the file of the
 //!    first dropped batch. The new file has the records before that batch, and then these adds and
@@ -27,7 +28,8 @@ const COPY: usize = 1 << 20;
 /// Files and records to drop.
 #[derive(Debug)]
 pub(super) struct Plan {
-    /// Positions before the first and at the last of the records that do not change.
+    /// Two positions: of the record before the first unchanged record, and of the last unchanged
+    /// record.
     pub(super) from: Position,
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.

@@ -15,7 +15,7 @@ use crate::storage::head::Position;
 /// Minimum number of snapshots to keep.
 const SNAPSHOTS: usize = 3;
 
-/// Limits of the past states that a folder must be able to recover to.
+/// Limits on how far back in time a folder must be able to recover.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Retention {
     /// The folder must be able to recover to every state since this moment. So it keeps the newest

@@ -81,8 +81,8 @@ impl<'a> Rebase<'a> {
     }
 }
 
-/// Returns a number above the numbers of all records and snapshots. The size of a file limits the
-/// number of its records, because each has a head.
+/// Returns a number above the numbers of all records and snapshots. Each record has a head, so the
+/// size of a file gives the maximum number of its records. The records themselves are not read.
 fn unused(begun: &Begun) -> io::Result<u64> {
     let segments = Segments::list(begun)?;
     let records =

@@ -11,8 +11,8 @@
 //! 37      4  length of what follows the head
 //! 41      4  CRC-32C of what follows the head
 //! 45      4  CRC-32C of bytes 0 to 44
-//! 49         fingerprints, one after the other: a byte 16, 20 or 32 and as many raw bytes, or
-//!            a byte 255, 4 bytes length, and as many bytes of text
+//! 49         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
+//!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
 //! ```
 //!
 //! The head has a CRC of its own, so that a reader can trust the length before it reads the body.

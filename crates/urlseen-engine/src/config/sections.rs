@@ -157,13 +157,14 @@ sections! {
 
     /// Filter that holds the fingerprints seen before.
     filter: Filter {
-        /// Kind of the filter, which maps fingerprints to bit positions.
+        /// Kind of the filter. The kind maps fingerprints to bit positions.
         kind: Kind = Word, |_| NATIVE;
         /// Place of the filter: memory of the daemon, or Redis.
         place: FilterPlace = Word, |_| FilterPlace::Local;
         /// Number of fingerprints that the filter holds at its error rate.
         capacity: u64 = WholeNumber(CAPACITY, ""), |_| 10_000_000;
-        /// Probability that an unseen fingerprint is reported as seen when `capacity` are stored.
+        /// Probability that the filter reports an unseen fingerprint as seen when it holds
+        /// `capacity` fingerprints.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.

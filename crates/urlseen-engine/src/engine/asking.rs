@@ -125,8 +125,8 @@ impl Engine {
 
 impl Owner {
     /// Answers the questions in order, so a fingerprint that a group adds twice is unseen only
-    /// once. Added fingerprints count as seen at once. They are set in the filter after the log has
-    /// them.
+    /// once. Added fingerprints count as seen immediately. They are set in the filter after the log
+    /// has them.
     pub(super) fn answer(&mut self, group: u64, asked: &Asked) {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();

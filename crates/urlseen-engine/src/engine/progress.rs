@@ -68,7 +68,7 @@ impl Progress {
     }
 
     /// Merges the findings of all threads.
-    #[allow(clippy::stable_sort_primitive)] // the stable sort merges runs, the other one sorts them
+    #[allow(clippy::stable_sort_primitive)] // the stable sort is fast on sorted runs
     fn finish(&self, all: Vec<Found>) -> Batch<Findings> {
         let mut unseen = Vec::new();
         let mut readings = Vec::with_capacity(self.parts);

@@ -1,4 +1,4 @@
-//! Feeds: the input of a flow, in pages. Each page has the cursor at its end.
+//! Feeds: the input of a flow, in pages. Each page contains the cursor that marks its end.
 
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ pub struct Feed {
     pub pages: Box<dyn Iterator<Item = Result<Page, FeedError>> + Send>,
 }
 
-/// Receiving end of a feed. A thread reads the feed ahead.
+/// Receiving end of a feed that a thread reads ahead of the receiver.
 pub struct Pages {
     /// Amount of the whole input, as in [`Feed::expected`].
     pub expected: u64,
@@ -47,7 +47,7 @@ pub struct Page {
     pub bad_count: u64,
     /// Amount of the input up to the end of this page, in the unit of [`Feed::expected`].
     pub read: u64,
-    /// Cursor at the end of this page, if a later run can continue there.
+    /// Cursor that marks the end of this page, if a later run can continue there.
     pub cursor: Option<Checkpoint>,
     /// Description of the part that an earlier import has read. Only the first page after that part
     /// has a description.
@@ -122,7 +122,7 @@ impl Page {
         Place { name: Arc::clone(name), unit, number: number + index as u64 }
     }
 
-    /// Drops all items after the first `most`.
+    /// Keeps the first `most` items, and drops the others.
     #[must_use]
     pub fn truncated(self, most: usize) -> Self {
         let items = self.items.slice(0..self.items.len().min(most));

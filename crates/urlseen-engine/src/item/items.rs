@@ -25,7 +25,8 @@ pub struct Items {
 impl Items {
     /// Makes items of the bytes at `places`, in that order.
     ///
-    /// # Panics A later access to an item panics if the item's place is not within `bytes`.
+    /// # Panics
+    /// A later access to an item panics if the item's place is not within `bytes`.
     pub fn new(bytes: Bytes, places: Vec<Range<usize>>) -> Self {
         let (mut len, mut largest) = (0, 0);
         for place in &places {

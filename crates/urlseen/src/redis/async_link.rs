@@ -1,4 +1,4 @@
-//! Connection to Redis, for tasks.
+//! Connection to Redis that all async tasks share.
 
 use std::future::Future;
 

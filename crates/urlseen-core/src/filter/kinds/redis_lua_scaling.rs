@@ -1,7 +1,7 @@
 //! Kind of redis-lua-scaling-bloom-filter in its plain variant. A filter grows by layers.
 //!
 //! ```text
-//! s = 2^(i-1) n                         items that layer i, from 1, is made for
+//! s = 2^(i-1) n                         capacity of layer i in items; i = 1, 2, …
 //! m = floor(-s ln(p 0.5^i) / 0.4804530139182)   its bits
 //! k = floor(0.69314718055995 m / s)     its hashes
 //! h0 to h3: SHA-1 (text), its first four words of 32 bits
@@ -64,8 +64,8 @@ impl Scaling {
     /// the capacity the initial size, and the error rate the precision.
     ///
     /// # Errors
-    /// The capacity is 0, or the error rate is not between 0 and 1. The first layer may also have
-    /// no bit, or more bits than a Redis string.
+    /// The capacity is 0, or the error rate is not between 0 and 1. Or the first layer would have
+    /// no bit, or more bits than fit into a Redis string.
     pub fn new(capacity: u64, error_rate: f64) -> Result<Self, SizeError> {
         SizeError::check(NAME, capacity, error_rate)?;
         let layers: Vec<_> = (1..=32).map_while(|i| Layer::of(i, capacity, error_rate)).collect();

@@ -16,9 +16,9 @@ pub(super) const KIND: Kind = Kind(&Registered {
     ..IN_REDIS
 });
 
-/// Minimum and maximum number of bytes of a member of 40 hex digits in Redis. The number depends on
-/// the fill of the set's hash table. Row of `docs/benchmarks.md`: peers, memory: SADD, 40 hex
-/// digits, hash table full and doubling.
+/// Minimum and maximum number of bytes that Redis takes for a member of 40 hex digits. The number
+/// depends on the fill of the set's hash table. The measured row of `docs/benchmarks.md` is (peers,
+/// memory: SADD, 40 hex digits, hash table full and doubling).
 const MEMBER_BYTES: [u64; 2] = [88, 104];
 
 /// Time that Redis takes for a member of a set, in nanoseconds.

@@ -1,4 +1,4 @@
-//! Compares the layouts of other projects with the projects' own code.
+//! Compares this crate's layouts with the code of the projects that use these layouts.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +11,7 @@ use super::imooc::SEEDS;
 use super::*;
 use crate::filter::layout::{BitPosition, BitStrings, PlacementError};
 
-/// A filter of the file that `scripts/vectors-layouts` writes.
+/// Filter in the file that `scripts/vectors-layouts` writes.
 #[derive(Deserialize)]
 struct Vector {
     layout: String,
@@ -106,7 +106,7 @@ fn bits_are_those_of_the_other_projects() {
     }
 }
 
-/// Compares positions with those of the class in Redis, in the order of its hashes.
+/// Compares positions with those that the class uses in Redis, in the order of its hashes.
 #[test]
 fn imooc_positions_are_those_of_its_class() {
     let file = include_str!("../../../../../tests/vectors/imooc.json");
@@ -131,7 +131,7 @@ fn imooc_positions_are_those_of_its_class() {
     }
 }
 
-/// Compares positions with those of the C code in Redis, in the order of its hashes.
+/// Compares positions with those that the C code uses in Redis, in the order of its hashes.
 #[test]
 fn pyrebloom_positions_are_those_of_its_code() {
     let file = include_str!("../../../../../tests/vectors/pyrebloom.jsonl");
@@ -172,8 +172,8 @@ fn strings_have_their_keys_and_lengths() {
     assert_eq!(cluster.max_bytes(0), 1);
 }
 
-/// Checks that the list of used strings has exactly the strings that some key leads to. The keys
-/// begin with all possible groups of three hex digits.
+/// Checks that the list of used strings has exactly the strings that at least one key uses. The
+/// keys begin with all possible groups of three hex digits.
 #[test]
 fn the_strings_that_get_bits_are_listed() {
     let imooc = |capacity| Imooc::new(capacity, 1e-7).unwrap();
@@ -279,8 +279,9 @@ fn wrong_verdicts(layout: &dyn BitStrings, keys: u64, unseen: u64) -> f64 {
     wrong
 }
 
-/// Checks that the computed rate is within four standard deviations of the measured one, plus the
-/// share `inexact` that the formula leaves out. The filters must be so large that all fill equally.
+/// Checks that the computed and the measured rate differ by at most four standard deviations, plus
+/// the share `inexact`. The formula leaves out this share. The filters must be large, so that all
+/// of them fill equally.
 #[track_caller]
 fn check_rate(layout: &dyn BitStrings, keys: u64, unseen: u64, inexact: f64) {
     let rate = layout.error_rate(keys);
@@ -302,8 +303,9 @@ fn pyrebloom_has_the_computed_error_rate() {
     assert!((layout.error_rate(10_000) / 0.01 - 1.0).abs() < 0.01);
 }
 
-/// Sixteen blocks: the ten digits lead to blocks 0 to 9, the six letters to 1 to 6. So some blocks
-/// get no key, and blocks 1 to 6 get twice as many keys as block 0.
+/// Tests a filter of sixteen blocks. The digits 0 to 9 lead to blocks 0 to 9, and the letters a to
+/// f lead to blocks 1 to 6. So some blocks get no key, and blocks 1 to 6 get twice as many keys as
+/// block 0.
 #[test]
 fn imooc_has_the_computed_error_rate() {
     let layout = Imooc::new(300_000_000_000, 0.9).unwrap();
@@ -347,7 +349,7 @@ fn scrapy_redis_bloomfilter_has_the_computed_error_rate() {
         let layout = ScrapyRedisBloomFilter::new(bit, hashes).unwrap();
         check_rate(&layout, keys, unseen, 0.03);
     }
-    // The k hashes of the textbook are far better than this.
+    // With k independent hashes, as in textbooks, the error rate would be far lower.
     let layout = ScrapyRedisBloomFilter::new(30, 6).unwrap();
     let textbook = (1.0 - (-6e7 / 2.0_f64.powi(30)).exp()).powi(6);
     assert!(layout.error_rate(10_000_000) > 5.0 * textbook);

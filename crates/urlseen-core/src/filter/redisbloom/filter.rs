@@ -38,8 +38,8 @@ pub struct Filter {
 /// Part of a dump: an answer of `BF.SCANDUMP`, and the arguments of `BF.LOADCHUNK`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Chunk<'a> {
-    /// Iterator: 1 for the header, otherwise 1 plus the number of bytes of layers up to the end of
-    /// this chunk.
+    /// Iterator: 1 for the header. For a chunk of a layer, 1 plus the number of bytes of all layers
+    /// up to the end of the chunk.
     pub iterator: i64,
     /// Bytes of the header, or of one layer.
     pub data: Cow<'a, [u8]>,
@@ -73,8 +73,8 @@ impl Filter {
         Ok(Self { size: 0, options, growth, layers, spare, limit })
     }
 
-    /// Iterates over the chunks that a [`Loader`](super::Loader) reads and `BF.LOADCHUNK` takes, in
-    /// order.
+    /// Iterates over the chunks of the dump, in order. A [`Loader`](super::Loader) and
+    /// `BF.LOADCHUNK` can read these chunks.
     pub fn chunks(&self) -> impl Iterator<Item = Chunk<'_>> {
         let header = Chunk { iterator: FIRST, data: self.header().into() };
         let bits = self.layers.iter().flat_map(|layer| layer.bits.chunks(MAX_CHUNK));
@@ -216,7 +216,7 @@ impl Filter {
 
     /// Tests an item with the given hashes: see [`Filter::contains`].
     pub fn has(&self, key_hash: KeyHash) -> bool {
-        // Newer layers hold more items.
+        // Tests newer layers first, because they hold more items.
         self.layers.iter().rev().any(|layer| layer.contains(key_hash))
     }
 

@@ -1,8 +1,8 @@
-//! Error rate of a layer: by its bits, and by its hashes.
+//! Error rate of a layer: the part from its bits, and the part from its hashes.
 //!
 //! An item's k positions are a progression, (a + i b mod 2^64) mod m. Random positions would all
-//! be 1 with the chance f^k, where f is the share of bits that are 1. A progression has exceptions
-//! that do not depend on k. With m = 2^v o, o odd, and c = 2^64 mod m:
+//! be 1 with the chance f^k, where f is the share of bits that are 1. For some progressions the
+//! chance is higher, for any k. With m = 2^v o, o odd, and c = 2^64 mod m:
 //!
 //! ```text
 //! a wrap of a + i b at 2^64 moves all later positions by -c, which has the order o mod m
@@ -19,9 +19,9 @@
 //!
 //! The filter reports an unseen item with d different positions as seen with the chance f^d instead
 //! of f^k. In a full layer, f is about 1/2. Then "short" adds about 4 / (k m) to the error rate,
-//! and for o = 1 "closed" adds 0.9 / m. The case of two items in one closed set for o > 1 is left
-//! out. So the true rate of a layer of less than 2,000 bits can be twice the computed rate. Larger
-//! layers are within a quarter.
+//! and for o = 1 "closed" adds 0.9 / m. The computation leaves out one case: two items in one
+//! closed set, for o > 1. So the true rate of a layer of less than 2,000 bits can be twice the
+//! computed rate. For larger layers, the two rates differ by less than 25 %.
 
 use super::header::Shape;
 
@@ -85,7 +85,7 @@ struct Progression {
     hashes: u32,
     fill: f64,
     modulus: f64,
-    /// Odd factor of the modulus, and the exponent of its factor 2.
+    /// Largest odd factor of the modulus, and the exponent of 2 in the modulus.
     odd: u64,
     twos: u32,
 }
@@ -156,8 +156,8 @@ mod tests {
     use crate::filter::ShardId;
     use crate::filter::layout::native::KeyHash;
 
-    /// Fills layers with random items and tests other items. Returns the number of these that are
-    /// reported as seen, and the computed mean rate.
+    /// Fills layers with random items, and tests other items. Returns the number of other items
+    /// that are reported as seen, and the computed mean rate.
     fn counted(shape: Shape, items: u64, filters: u64, unseen: u64) -> (u64, Rate) {
         let mut random = fastrand::Rng::with_seed(7);
         let mut item = || KeyHash::named(ShardId::WHOLE, random.u128(..));
@@ -210,7 +210,7 @@ mod tests {
         }
     }
 
-    /// Uses the hashes of real items, as `BF.RESERVE` makes the filter.
+    /// Tests the hashes of real items, in a filter with the parameters of `BF.RESERVE`.
     #[test]
     fn a_small_filter_with_a_low_rate_warns_about_its_hashes() {
         let mut filter = Filter::reserve(1e-10, 30, DEFAULT_EXPANSION, 1 << 20).unwrap();

@@ -1,4 +1,4 @@
-//! Compares with the dumps and answers of a real RedisBloom.
+//! Compares filters with the dumps and answers of a real RedisBloom.
 
 use std::collections::HashSet;
 use std::fmt::Write;
@@ -188,9 +188,9 @@ fn a_filter_does_not_outgrow_its_limit() {
     }
 }
 
-/// Tests filters without the option that versions since 2.2 set. The number of bits is then rounded
-/// up to a power of two, and the capacity is increased accordingly. Computed by hand: 100 items at
-/// half of 0.01 take 1102.8 bits; the 945 other bits of 2048 are enough for 85 items.
+/// Tests filters without the option that RedisBloom sets since 2.2. The number of bits is then a
+/// power of two, and the capacity is increased accordingly. Computed by hand: 100 items at an error
+/// rate of 0.005 take 1102.8 bits. The 945 other bits of 2048 are enough for 85 items.
 #[test]
 fn layers_of_early_versions_are_powers_of_two() {
     let mut filter = Filter::empty(0.01, 100, Options(Options::WIDE), 2, LIMIT).unwrap();
@@ -250,7 +250,8 @@ fn missing_doubled_and_misplaced_chunks_are_named() {
     );
 }
 
-/// Writes `bytes` over the header at `at`. Returns the byte, the name and the value of the problem.
+/// Overwrites the header with `bytes`, from the offset `at` on. Returns the offset, the name and
+/// the value of the problem.
 fn header_problem(at: usize, bytes: &[u8]) -> (u64, &'static str, String) {
     let found = problem(|chunks| chunks[0].1[at..at + bytes.len()].copy_from_slice(bytes));
     assert_eq!(found.chunk, 0);
@@ -349,8 +350,8 @@ fn a_refused_chunk_changes_nothing() {
 }
 
 proptest! {
-    /// Any chunk is either read or refused. A filter that was read can be tested and filled, and is
-    /// written with the same bytes.
+    /// Any chunk is either read or refused. A filter that was read can be tested and filled, and
+    /// its dump has the bytes that were read.
     #[test]
     fn changed_chunks_never_panic(
         which in 0..6_usize,

@@ -1,5 +1,5 @@
-//! Sets of bytes that w3lib does not escape in each part of a URL, and functions for
-//! percent-escapes.
+//! Sets of bytes, one for each part of a URL, that w3lib does not escape in this part. Functions
+//! for percent-escapes.
 
 use crate::fingerprint::lanes::{Lanes, one_of, within};
 

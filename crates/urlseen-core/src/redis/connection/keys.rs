@@ -13,8 +13,7 @@ pub struct Keys {
     pub state: String,
     /// List: claimed items that are not committed yet.
     pub processing: String,
-    /// List: claimed items that are not committed yet, under the name of this list in earlier
-    /// versions.
+    /// List: the name of `processing` in earlier versions.
     pub earlier_processing: String,
     /// List: rejects that a running `urlseen rejects` has moved here to sort them.
     pub rejects_aside: String,

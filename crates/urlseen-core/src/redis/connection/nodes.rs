@@ -1,4 +1,5 @@
-//! Nodes in a `redis.url` with several hosts. At each connection, they tell which server to use.
+//! Nodes in a `redis.url` with several hosts. Before each connection, urlseen asks the nodes which
+//! server to use.
 
 use std::fmt;
 
@@ -13,7 +14,7 @@ use crate::redis::error::{LinkError, Retry};
 /// Maximum number of nodes in a URL.
 const MOST: usize = 32;
 
-/// Nodes of a URL, and the way in which they tell which server to use.
+/// Nodes of a URL, and the way to ask them which server to use.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) enum Lookup {
     Sentinels(Sentinels),
@@ -40,13 +41,13 @@ pub(super) struct NodesUrl<'a> {
     settings: &'a str,
 }
 
-/// Nodes that did not tell which server to use, each with its error. Without an error, the node did
-/// not answer in time.
+/// Nodes that did not tell which server to use, each with its error. `None` stands for a node that
+/// did not answer in time.
 pub(super) struct Failures(Vec<(Node, Option<LinkError>)>);
 
 impl Lookup {
     /// Parses the URL of Sentinels or of a cluster. Returns `None` for a URL of another scheme. The
-    /// address is that of the server without its host, and has the host of the first node.
+    /// host of the server is not known yet, so the returned address has the host of the first node.
     pub(super) fn parse(url: &str) -> Result<Option<(RedisAddress, Self)>, RedisAddressError> {
         if let Some((address, sentinels)) = Sentinels::parse(url)? {
             return Ok(Some((address, Self::Sentinels(sentinels))));
@@ -80,8 +81,8 @@ impl<'a> NodesUrl<'a> {
         Some(Self { scheme: scheme.to_owned(), login, hosts, path, settings })
     }
 
-    /// Parses the nodes. A host without a port has `port`. Returns the address of the first node
-    /// with the database `db`, and all nodes.
+    /// Parses the nodes. A host without a port gets the port `port`. Returns all nodes, and the
+    /// address of the first node, with the database `db`.
     pub(super) fn nodes(
         &self,
         port: &str,
@@ -114,7 +115,7 @@ pub(super) async fn first_answer<T, Asked: Future<Output = Result<T, LinkError>>
 ) -> Result<T, Failures> {
     let mut failures = Failures(Vec::new());
     for node in nodes {
-        // One node that does not answer must not take the time of the others.
+        // One node that does not answer must not use up the time for the other nodes.
         let failure = match timeout(timeouts.connect / 5, ask(node.clone())).await {
             Ok(Ok(answer)) => return Ok(answer),
             Ok(Err(failure)) => Some(failure),
@@ -127,7 +128,8 @@ pub(super) async fn first_answer<T, Asked: Future<Output = Result<T, LinkError>>
 
 impl Failures {
     /// Returns the error of the first node if no node can answer before an operator changes
-    /// something. Otherwise makes the error from the text with all causes.
+    /// something. Otherwise joins the errors of all nodes into one text, and returns `other` of
+    /// this text.
     pub(super) fn into_error(self, other: impl FnOnce(String) -> LinkError) -> LinkError {
         let is_lasting = |failure: &LinkError| failure.retry() == Retry::Never;
         if self.0.iter().all(|(_, failure)| failure.as_ref().is_some_and(is_lasting))

@@ -1,4 +1,4 @@
-//! Tests of fingerprints by a filter in Redis. The tests change nothing.
+//! Verdicts of a filter in Redis on fingerprints. To ask for verdicts changes nothing in Redis.
 
 use redis::{Pipeline, RedisResult, Value};
 

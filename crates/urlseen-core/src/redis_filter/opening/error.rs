@@ -64,7 +64,7 @@ pub enum RedisOpenError {
     /// Redis lacks memory for the full size of the filter.
     #[error(
         "the filter's strings grow by {} more, and the server has no room for that: it uses {} of \
-         {} ({what}). Give it more memory, or the filter a smaller size",
+         {} ({what}). Give the server more memory, or give the filter a smaller size",
         shown(*needed), shown(*used), shown(*room)
     )]
     NoRoom {

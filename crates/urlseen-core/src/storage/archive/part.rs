@@ -5,7 +5,7 @@
 //!  0      8  "urlseenA"
 //!  8      4  format, 1
 //! 12      8  id of the filter
-//! 20     24  position before the first record of its file of the log: number, seq, commit_id
+//! 20     24  position of the record before the log file's first record: number, seq, commit_id
 //! 44      4  CRC-32C of bytes 0 to 43
 //! 48         runs
 //!
@@ -16,17 +16,17 @@
 //!  6      4  length of the body
 //! 10      4  CRC-32C of the body
 //! 14      4  CRC-32C of bytes 0 to 13
-//! 18         body: fingerprints, one after the other; text is 4 bytes of length and the text
+//! 18         body: fingerprints, one after the other; before a text, its length (4 bytes)
 //!
 //! after the runs
-//!  0     24  the last record of its file of the log: number, seq, commit_id
+//!  0     24  position of the log file's last record: number, seq, commit_id
 //! 24      8  fingerprints that were let through
 //! 32      1  1 if the filter was empty before the first record, else 0
 //! 33      4  CRC-32C of bytes 0 to 32
 //! ```
 //!
-//! Its name is `archive-` and the number of its first record in 20 digits. The name of the log's
-//! file has the same number. Numbers are little endian.
+//! The name of a part is `archive-` and the number of the log file's first record in 20 digits. The
+//! name of the log file has the same number. Numbers are little endian.
 
 use std::io;
 

@@ -28,10 +28,10 @@ pub struct Standing {
     pub lacks_before: Option<Position>,
 }
 
-/// Checks that each part or file of the log follows the one before.
+/// Checks that the parts of the archive and the files of the log form a chain without a gap.
 #[derive(Debug, Default)]
 pub(super) struct Chain {
-    /// End of the file before.
+    /// End of the previous part or file.
     pub(super) end: Option<Position>,
     /// Position after which the chain has no gap; `None` if the whole chain has no gap.
     pub(super) lacks_before: Option<Position>,

@@ -71,9 +71,9 @@ pub struct FilterStorage<F> {
     /// Bytes written to logs that were closed since the start.
     logged: u64,
     last_snapshot: Option<SystemTime>,
-    /// Bytes of the open log at which the next snapshot is due.
+    /// Size of the open log, in bytes, at which the next snapshot is due.
     snapshot_at: u64,
-    /// Earliest time of the next snapshot, if the last one found no file descriptors.
+    /// Earliest time of the next snapshot, if the last one failed for lack of file descriptors.
     not_before: Option<Instant>,
     /// Growing pauses between failed attempts since the last finished snapshot.
     waits: Waits,
@@ -281,9 +281,9 @@ impl<F: LiveFilter> FilterStorage<F> {
         self.begin_snapshot(self.horizon()).err()
     }
 
-    /// Returns the moment to which the folder must be able to go back, for a crawl whose Redis
-    /// names none. Returns `None` if the folder has committed batches: the oldest snapshot then
-    /// stays.
+    /// Returns the moment since which every state must stay recoverable. This method is for a crawl
+    /// whose Redis does not name such a moment. Returns `None` if the folder has committed batches.
+    /// Then the oldest snapshot stays.
     pub fn horizon(&self) -> Option<Moment> {
         let is_of = |journal: &Journal| journal.position().head != Head::START;
         let has_batches = self.journal.as_ref().is_some_and(is_of);

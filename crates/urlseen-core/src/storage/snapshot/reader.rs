@@ -1,4 +1,4 @@
-//! Reader of snapshots' files.
+//! Reader of the files of snapshots.
 
 use std::cmp::Reverse;
 use std::io::{self, Read};
@@ -123,7 +123,7 @@ impl Summary {
         if !self.is_origin || EMPTY.contains(&self.bytes) {
             return Ok(self.is_origin);
         }
-        // An imported filter has layers from the start.
+        // An imported filter has layers even if it is empty, so its size is not in `EMPTY`.
         let mut keys = 0;
         let read = self.sections(begun, |section, _| {
             keys += section.keys;

@@ -20,8 +20,8 @@ impl LineCutter {
     }
 
     /// Cuts the complete lines off the front of `bytes`, and returns the number of bytes that are
-    /// used up. All bytes are used up if `is_end`, or if at least [`BLOCK`] bytes follow the last
-    /// line feed.
+    /// used up. All bytes are used up if `is_end` is true, or if at least [`BLOCK`] bytes follow
+    /// the last line feed.
     pub(super) fn cut(&mut self, bytes: &[u8], is_end: bool, cut: &mut Cut<'_>) -> usize {
         let mut begin = 0;
         for end in memchr::memchr_iter(b'\n', bytes) {
@@ -62,7 +62,7 @@ impl LineCutter {
 /// Returns true if an input that begins with `bytes` consists of lines of hex digits. Returns
 /// `None` if more bytes are needed to know.
 pub(super) fn begins(bytes: &[u8], is_end: bool) -> Option<bool> {
-    /// Number of bytes that is more than the longest line with a fingerprint has.
+    /// Number of bytes that is greater than the length of every line with a fingerprint.
     const ENOUGH: usize = 80;
     let text = bytes.trim_ascii_start();
     let end = memchr::memchr(b'\n', text);

@@ -1,7 +1,7 @@
 //! Import of fingerprints from a crawl by another program. The import is a feed of raw digests.
 //!
-//! The digests stay raw bytes on their way to the filter. Each page has the cursor at its end, so
-//! that the next import of the same input can continue there.
+//! The digests stay raw bytes on their way to the filter. Each page contains the cursor that marks
+//! its end, so that the next import of the same input can continue there.
 
 mod cut;
 mod files;

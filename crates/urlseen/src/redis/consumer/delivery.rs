@@ -10,7 +10,7 @@ use super::crawl::Crawl;
 ///
 /// If the program drops a delivery before that, the next heartbeat requeues the request. The
 /// delivery then counts as not finished. A request with too many such deliveries is moved to the
-/// rejects, because its page may be what makes programs fail.
+/// rejects, because its page may be the reason why the programs fail.
 ///
 /// ```no_run
 /// use urlseen::Consumer;

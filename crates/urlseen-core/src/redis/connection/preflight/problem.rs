@@ -30,13 +30,13 @@ pub enum PreflightError {
          volatile- one, with CONFIG SET and in redis.conf"
     )]
     Eviction { policy: String },
-    /// Node of a Redis Cluster, and the address of a single server.
+    /// Node of a Redis Cluster, although the address is that of a single server.
     #[error(
         "this Redis is a node of a Redis Cluster, where other nodes may serve the keys of the \
          crawl; write redis+cluster:// (with TLS: rediss+cluster://) in redis.url"
     )]
     Cluster,
-    /// Single server, and the address of a cluster.
+    /// Single server, although the address is that of a cluster.
     #[error(
         "this Redis is a single server (cluster-enabled no), and not a node of a Redis Cluster; \
          write redis:// (with TLS: rediss://) in redis.url"
@@ -108,7 +108,8 @@ impl fmt::Display for MissingPermissions {
         if !unproven.is_empty() {
             write!(
                 f,
-                " (whether the user may touch {} shows only then; if not, {} is needed, too)",
+                " (whether the user may touch {} cannot be checked before that; if not, {} is \
+                 needed, too)",
                 listed(&unproven.iter().map(|key| shown(key)).collect::<Vec<_>>()),
                 unproven.iter().map(|key| key_rule(key)).collect::<Vec<_>>().join(" "),
             )?;
