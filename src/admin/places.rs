@@ -1,4 +1,4 @@
-//! Limit on the number of connections that one address serves at the same time.
+//! Limit on the number of connections that the endpoint serves at one listen address.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -9,8 +9,8 @@ use tokio::task::AbortHandle;
 /// Lock that is held while the daemon works on the request of a connection.
 pub(super) type Busy = Arc<Mutex<()>>;
 
-/// Connections of one address, in the order in which they were accepted. If no place is free, a new
-/// connection takes the place of an idle one.
+/// Connections to one listen address, in the order in which they were accepted. If no place is
+/// free, a new connection takes the place of an idle one.
 pub(super) struct Places {
     most: usize,
     taken: VecDeque<(AbortHandle, Busy)>,
@@ -22,7 +22,7 @@ impl Places {
     }
 
     /// Takes a place for a connection. If no place is free, ends the oldest idle connection. Only
-    /// one check runs at a time, so at most one connection is busy.
+    /// one check of items runs at a time, so at most one connection is busy.
     pub(super) fn take(&mut self, task: AbortHandle, busy: Busy) {
         self.taken.retain(|(task, _)| !task.is_finished());
         if self.taken.len() >= self.most {

@@ -39,8 +39,8 @@ pub(super) struct Plan {
     /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M. Default: 10M
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
-    /// Share of unseen URLs that a filter filled to its capacity may report as seen, from 1e-12 to
-    /// 0.1. Default: 1e-6
+    /// Share of unseen URLs that a filter at its capacity may report as seen, from 1e-12 to 0.1.
+    /// Default: 1e-6
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
     /// Memory for the filter, such as 8GiB, 512MiB or 2GB. With --capacity, the command prints the

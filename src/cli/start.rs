@@ -158,8 +158,8 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
     Ok(match (config.storage.archive, archive.lacks_before) {
         (true, Some(from)) => Some(format!(
             "the archive in {dir} lacks fingerprints from before {from}: they left the log while \
-             storage.archive was false, or were never in its log. urlseen export --archive then \
-             needs --partial"
+             storage.archive was false, or were never in the log. To export the archive anyway, \
+             use urlseen export --archive with --partial"
         )),
         (false, _) if archive.parts > 0 => Some(format!(
             "storage.archive is false, and {dir} has an archive: it will lack the fingerprints \

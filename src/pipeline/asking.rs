@@ -45,7 +45,7 @@ impl Pipeline {
         Ok(self.filter.works.do_extras().await?)
     }
 
-    /// Waits until all batches in the engine and the log are queued.
+    /// Waits until the queue has all batches that are now in the engine or on their way to the log.
     pub(super) async fn gather(&mut self) -> Result<(), RunError> {
         while self.filter.works.in_progress() > 0 {
             let event = self.filter.works.next(false).await?;

@@ -37,8 +37,8 @@ impl Pipeline {
     /// the queue, recovers the filter to that batch.
     pub(super) async fn go_on_from(&mut self, owned: &mut Owned) -> Result<(), RunError> {
         let is_recovered = std::mem::take(&mut self.is_recovered);
-        // Answers all queries first. The log is cut below. A failure of that cut must not leave a
-        // query half answered.
+        // Answers all queries first. The code below may cut the log. If the cut fails, no query may
+        // be half answered.
         self.answer_all().await?;
         let settled = is_recovered.then(|| self.queue.settle(owned.standing));
         match settled {

@@ -41,7 +41,7 @@ pub struct Client {
 
 /// Reply that the client waits for.
 enum Due {
-    /// Finished reply, and its number of bytes. These bytes come next in `said` of the batch.
+    /// Finished reply, and its number of bytes. These bytes come next in the batch's `said`.
     Said(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
     /// `passing` lists the positions of members that count as unseen without a question, because
@@ -64,7 +64,8 @@ enum Due {
 struct Batch {
     due: Vec<Due>,
     questions: Vec<Question>,
-    /// Encoded replies that do not depend on an answer. Encoded replies take less memory.
+    /// Replies that do not depend on an answer. They are stored in encoded form, which takes less
+    /// memory.
     said: BytesMut,
 }
 

@@ -1,4 +1,5 @@
-//! Trait of all filters and the methods of filters, for asynchronous tasks.
+//! Traits for asynchronous tasks: the trait that all filters implement, and a trait with methods
+//! for keys of any type.
 
 use std::future::{Future, ready};
 use std::pin::Pin;

@@ -134,7 +134,8 @@ impl Protocol {
         Commit::Transaction { push, script }
     }
 
-    /// Builds the commit of a batch by one script. It gets the items as arguments and pushes them.
+    /// Builds the commit of a batch by one script. The script gets the items as arguments, and
+    /// pushes them.
     fn commit_pushing(&self, order: Order<'_>) -> Cmd {
         let Order { token, batch, rejects, rejects_max, .. } = order;
         let mut command = self.call("commit_pushing", &self.own_keys(&[]), token);

@@ -34,7 +34,7 @@ pub(super) struct Intake {
     /// the session is ending.
     waiter: Option<Link>,
     supply: Supply,
-    /// Short wait before a claim, in which items arrive.
+    /// Short wait before a claim, so that more items arrive.
     linger: Linger,
     window: Window,
     /// Cursor after the requested items. `None` if this cursor is unknown until the reply, as for a
@@ -100,8 +100,8 @@ impl Intake {
         self.read_to = read_to;
     }
 
-    /// Processes the items of a window that ends at `end`. Splits them into batches. In these
-    /// batches, Redis accepts at most `most` bytes of one item.
+    /// Splits the items of a window that ends at `end` into batches. `most` is the maximum size in
+    /// bytes of an item that Redis accepts.
     pub(super) fn read(&mut self, items: Items, end: Cursor, most: usize) {
         self.windows -= 1;
         self.read_to.get_or_insert(end);
@@ -116,9 +116,9 @@ impl Intake {
         self.backlog.pop_front()
     }
 
-    /// Decides if the session claims the items of the source now. May be called only when the
+    /// Decides whether the session claims the items of the source now. May be called only when the
     /// commits of all claimed items are sent. If the result is true, the caller must send the
-    /// claim. If the run `drains`, the session claims again even if no item has arrived.
+    /// claim. If `drains` is true, the session claims again even if no item has arrived.
     pub(super) fn claims(&mut self, drains: bool) -> bool {
         if self.read_to.is_none_or(|cursor| cursor.left > 0) {
             return false;
@@ -151,7 +151,7 @@ impl Intake {
         }
     }
 
-    /// Processes the reply to a wait, which may mean that an item has arrived.
+    /// Processes the reply to a wait for items. The reply shows whether an item has arrived.
     pub(super) fn woken(&mut self, protocol: &Protocol, found: &Value) {
         if self.supply == Supply::Empty && protocol.source().wakes(found) {
             self.supply = Supply::Unknown;
@@ -159,8 +159,8 @@ impl Intake {
         }
     }
 
-    /// Waits for the reply of Redis to the wait for items, and returns this reply. Returns `None`
-    /// if the linger before a claim ends first.
+    /// Waits until Redis replies to the wait for items, and returns the reply. Returns `None` if
+    /// the linger before a claim ends first.
     pub(super) async fn wake(&mut self) -> Result<Option<Reply>, LinkError> {
         let Self { waiter, linger, .. } = self;
         let reply = async {

@@ -62,10 +62,10 @@ struct Session<'a> {
     intake: Intake,
     /// Number of queued batches that were sent to be committed.
     sent: usize,
-    /// Those of the sent batches that Redis has committed, and too few replicas have.
+    /// Sent batches that Redis has committed, but that too few replicas have received.
     replicas: Replicas,
-    /// Time until which the new connection is observed before the next commit is sent, because
-    /// that commit may have broken earlier connections.
+    /// Time before which the session sends no commit, but only observes the new connection. The
+    /// commit that is next may have broken earlier connections.
     control: Option<Instant>,
     pressure: Pressure,
     /// State of the work on the list of keys to forget.
@@ -179,7 +179,7 @@ impl<'a> Session<'a> {
             let control = self.control;
             let Self { pipeline, line, intake, forgetting, saves, .. } = self;
             tokio::select! {
-                // Timers and requests to stop have priority, because under load work never ends.
+                // Timers and requests to stop have priority: under load, there is always more work.
                 biased;
                 _ = stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
                 () = sleep_until(self.lease.until) => return Err(self.lapsed()),

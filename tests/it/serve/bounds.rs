@@ -178,7 +178,7 @@ fn a_full_filter_is_reported_and_still_answers() {
 fn impossible_serve_settings_are_refused_before_anything_starts() {
     for (settings, said) in [
         (&["source.kind=none"][..], "nothing to do unless clients may ask"),
-        (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask that Redis itself"),
+        (&["serve.listen=127.0.0.1:0", "filter.place=redis"], "ask Redis directly"),
         (
             &["serve.listen=127.0.0.1:0", "serve.allow_delete=true"],
             "cannot be emptied; set source.kind",

@@ -152,7 +152,7 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
 }
 
 impl Explained {
-    /// Adds to the explanation: the request, the steps to its canonical URL, and its fingerprints.
+    /// Adds the request, the steps to its canonical URL, and its fingerprints to the explanation.
     fn follow(&mut self, request: &OwnedRequest, options: Options) {
         let OwnedRequest { method, url, body, verbatim_url } = request;
         self.request = Some(RequestShown {

@@ -270,5 +270,5 @@ impl Key {
 }
 
 fn garbled() -> LinkError {
-    LinkError::Garbled { cause: "a command that reads a key was answered by something else".into() }
+    LinkError::Garbled { cause: "the reply to a command that reads a key is invalid".into() }
 }

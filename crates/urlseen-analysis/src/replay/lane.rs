@@ -11,7 +11,7 @@ use super::curve::{Curve, Point};
 use super::error::ReplayError;
 use super::report::LaneReport;
 
-/// Spec of a lane's filter, which is not created yet.
+/// Spec of a lane whose filter is not created yet.
 #[derive(Debug)]
 pub struct LaneSpec {
     parameters: Parameters,
@@ -49,7 +49,8 @@ pub(super) struct Judgable {
     pub(super) again: u64,
     /// Fingerprints that were seen before, if a lane needs them.
     pub(super) seen: Vec<Fingerprint>,
-    /// True if the fingerprints count as seen from the start.
+    /// True if the batch only tells the lanes which fingerprints count as seen before the first
+    /// item.
     pub(super) is_given: bool,
 }
 

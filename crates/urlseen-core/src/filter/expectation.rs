@@ -7,12 +7,14 @@ use super::number::whole;
 /// by less than one part in a thousand.
 const NORMAL_FROM: f64 = 1e5;
 
-/// Returns the mean of `f(count)`. `count` is the number of `trials` that fall into one of `parts`
-/// equal parts. `f` must be smooth, with values from 0 to 1.
+/// Returns the mean of `f(count)`. Each of `trials` trials falls into one of `parts` equal parts,
+/// and `count` is the number of trials in the first part. `f` must be smooth, with values from 0 to
+/// 1.
 ///
 /// The weights of the terms are computed by recurrence from the mode outwards, and divided by their
-/// sum. So no number overflows, and no factorial is needed. Only every σ/3-th term is summed. For a
-/// bell curve, this changes the sum by less than a rounding error.
+/// sum. So no number overflows, and no factorial is needed. Only terms with a distance
+/// of σ/3 between them are summed. For a bell curve, this changes the result by less than a rounding
+/// error.
 pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> f64 {
     if parts == 1 {
         return f(trials);
@@ -24,7 +26,7 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
         return over_normal(mean, sigma, f);
     }
     let (mode, stride) = (whole(mean), whole(sigma / 3.0).max(1));
-    // Terms with a smaller weight, relative to that of the mode, do not matter for error rates of
+    // Terms whose weight is below this share of the mode's weight do not matter for error rates of
     // 1e-12 and more.
     let negligible = 1e-20;
     let odds = 1.0 / (parts - 1) as f64;
@@ -51,14 +53,14 @@ pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> 
     sum / weights
 }
 
-/// Returns the mean of `f(count)` for a count with a large mean, which is nearly normally
-/// distributed.
+/// Returns the mean of `f(count)`. The mean of the count itself is large, so the count has nearly a
+/// normal distribution.
 fn over_normal(mean: f64, sigma: f64, f: impl Fn(u64) -> f64) -> f64 {
     let (mut sum, mut weights) = (0.0, 0.0);
     for step in -30..=30 {
         let z = f64::from(step) / 3.0;
         let weight = (-0.5 * z * z).exp();
-        // Positive: ten sigma are far below a mean of this size.
+        // The count is positive, because the mean is far more than ten sigma.
         sum += weight * f(whole((mean + z * sigma).round()));
         weights += weight;
     }

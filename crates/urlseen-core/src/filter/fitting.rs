@@ -26,9 +26,9 @@ impl Geometry {
         best
     }
 
-    /// Finds the number of bits for each block with the lowest error rate. The error rate has one
-    /// minimum. The minimum is at or a little below the k of a plain Bloom filter, because blocks
-    /// with many keys fill up sooner.
+    /// Finds the number of bits per block that gives the lowest error rate. The error rate has only
+    /// one minimum. The minimum is at or a little below the k of a plain Bloom filter, because
+    /// blocks with many keys fill up sooner.
     fn best_k(bytes: u64, keys: u64, blocks: Blocks) -> Option<(Self, f64)> {
         let part = u64::from(blocks.get() * BLOCK_BITS) * SHARDS as u64 / 8;
         let blocks_per_part = u32::try_from(bytes / part).unwrap_or(u32::MAX);

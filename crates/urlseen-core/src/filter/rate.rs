@@ -3,11 +3,13 @@
 //! The textbook formula, (1 − e^(−kn/m))^k, assumes that all bits are equally likely to be set. In
 //! fact, keys are spread unevenly over shards and blocks. A block with too many keys errs far more
 //! often, and blocks with few keys do not make up for that (Putze, Sanders and Singler, "Cache-,
-//! hash- and space-efficient Bloom filters", 2007). So the rate follows the way in which bits are
-//! drawn:
+//! hash- and space-efficient Bloom filters", 2007). So this module computes the rate from the steps
+//! by which keys choose their bits:
 //!
-//! 1. The n keys fall on shards: Binomial(n, 1/256), the same for all parts of a shard.
-//! 2. The N keys of a shard fall on the B blocks of a part: Binomial(N, 1/B), for each part alone.
+//! 1. The number of keys in a shard is Binomial(n, 1/256), for n keys in the filter. All parts of a
+//!    shard have the same keys.
+//! 2. The number of keys in a block is Binomial(N, 1/B), for N keys in the shard and B blocks in a
+//!    part. Keys choose their blocks independently in each part.
 //! 3. An unseen key draws g bits of a block, with replacement. The j keys of the block have drawn
 //!    j·g bits in the same way, and set them. The chance that all bits of the unseen key are set
 //!    comes from a Markov chain. Its state is the number of distinct bits of the unseen key that
@@ -38,7 +40,7 @@ impl BlockRate {
     }
 
     fn computed(bits: usize) -> Self {
-        // `missing[s]`: the chance that s distinct bits are asked for and not set.
+        // `missing[s]`: the chance that s distinct bits of the unseen key are not set yet.
         let mut missing = vec![0.0; bits + 1];
         missing[0] = 1.0;
         for _ in 0..bits {
@@ -81,7 +83,7 @@ impl BlockRate {
     }
 }
 
-/// Returns `bits` bits as a share of a block.
+/// Returns a number of bits as a share of all bits in a block.
 fn share(bits: usize) -> f64 {
     bits as f64 / f64::from(BLOCK_BITS)
 }
@@ -131,7 +133,8 @@ mod tests {
 
     #[test]
     fn two_bits_after_one_key_have_a_closed_form() {
-        // The key set one bit (chance 1/512) or two; two draws hit them with (1/512)² or (2/512)².
+        // The one key drew the same bit twice with chance 1/512, or else two bits. The chance that
+        // two draws of an unseen key hit only these bits is (1/512)² or (2/512)².
         let one: f64 = 1.0 / 512.0;
         let want = one * one.powi(2) + (1.0 - one) * (2.0 * one).powi(2);
         assert!((BlockRate::of(2).of_part(1, 1) / want - 1.0).abs() < 1e-12);

@@ -5,8 +5,8 @@ use crate::fingerprint::Fingerprint;
 /// Number of shards of a filter: one for each leading byte.
 pub const SHARDS: usize = 256;
 
-/// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits of
-/// another rule have no meaning, so a reader compares the names first.
+/// Name of the rule from fingerprints to shards. Every stored filter records the name. Bits that
+/// were set by another rule have no meaning here, so a reader compares the names first.
 pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
 
 /// Id of a shard: the part of a filter that holds all fingerprints with one leading byte. Layouts

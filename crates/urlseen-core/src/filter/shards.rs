@@ -79,8 +79,8 @@ impl Shards {
         self.places.has(shard)
     }
 
-    /// Begins to fetch the blocks of a key from memory, if the owner has its shard. This makes a
-    /// test of the key faster if it follows soon.
+    /// Begins to fetch the blocks of a key from memory, if the owner has the key's shard. If a test
+    /// of the key follows soon, the test is then faster.
     #[inline]
     pub fn fetch(&self, key_hash: KeyHash) {
         if self.has(key_hash.shard()) {

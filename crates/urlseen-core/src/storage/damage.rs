@@ -46,12 +46,13 @@ impl ReadError {
     }
 }
 
-/// Converts the error of damage to `None`.
+/// Returns `None` in place of an error that reports damage. Returns all other errors unchanged.
 pub(super) fn sound<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     read.map_or_else(|error| error.damage().map(|_| None), |read| Ok(Some(read)))
 }
 
-/// Converts two errors to `None`: damage, and a missing file, which the daemon may have pruned.
+/// Returns `None` in place of two errors: damage, and a missing file, which the daemon may have
+/// pruned.
 pub(super) fn sound_if_there<T>(read: Result<T, ReadError>) -> io::Result<Option<T>> {
     match sound(read) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),

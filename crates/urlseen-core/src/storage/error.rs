@@ -63,22 +63,25 @@ pub enum RecoveryError {
     /// The folder's log ends, or is damaged, before the target.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further than {end}: it lacks the \
-         fingerprints of {missing} batches{why}. urlseen storage show has details; urlseen storage \
-         adopt continues without them: their URLs are emitted again", why = because(damage.as_ref())
+         fingerprints of {missing} batches{why}. For details, run urlseen storage show. To \
+         continue without these batches, run urlseen storage adopt: their URLs are emitted again",
+        why = because(damage.as_ref())
     )]
     Behind { target: Head, end: Head, missing: u64, damage: Option<Damage>, best: Option<Head> },
     /// The target is older than every state in the folder.
     #[error(
         "Redis stands at {target}, and the storage folder goes no further back than {oldest}{why}. \
-         urlseen storage show has details; urlseen storage adopt or reset continues from here",
+         For details, run urlseen storage show. To continue from here, run urlseen storage adopt \
+         or urlseen storage reset",
         why = because(damage.as_ref())
     )]
     Beyond { target: Head, oldest: Head, damage: Option<Damage> },
     /// The folder and Redis have different ids for the same batch number.
     #[error(
         "Redis stands at {target}, and the storage folder knows {ours} instead: these are two \
-         histories. Is this another crawl's folder, or an old copy of it? urlseen storage show \
-         has details; urlseen storage adopt or reset continues from here"
+         histories. Is this another crawl's folder, or an old copy of it? For details, run \
+         urlseen storage show. To continue from here, run urlseen storage adopt or urlseen storage \
+         reset"
     )]
     OtherHistory { target: Head, ours: Head },
     /// No snapshot can be read.

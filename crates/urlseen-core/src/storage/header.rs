@@ -26,8 +26,8 @@
 //! ```
 //!
 //! The lines from `kind` to `algorithm` are the spec of the filter. For a filter of RedisBloom,
-//! these lines have its reservation. For an imported filter, this is the reservation of its first
-//! layer:
+//! these lines have the parameters of its `BF.RESERVE`. For an imported filter, they are the
+//! parameters of its first layer:
 //!
 //! ```text
 //! kind = "redisbloom"

@@ -31,12 +31,12 @@ pub(super) struct Walk {
     /// Position of the last record to which the log leads without a gap; the start itself if there
     /// is none.
     pub(super) end: Position,
-    /// Place of `end` in the files; `None` if no file reaches the start.
+    /// Place of `end` in the files; `None` if the log does not lead to the start.
     pub(super) place: Option<Place>,
-    /// Head of the record that has the number of the start in the log, if this head is not the
-    /// start's own. The log then belongs to another history.
+    /// Head that the log has at the record number of the start, if it differs from the head of the
+    /// start. The log then belongs to another history.
     pub(super) other: Option<Head>,
-    /// Damage at the end, if the log does not simply end.
+    /// Damage that ended the walk, if there was any.
     pub(super) damage: Option<Damage>,
 }
 

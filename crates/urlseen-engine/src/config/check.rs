@@ -84,7 +84,7 @@ impl Taker {
     pub(super) fn log_in(&mut self, url: RedisAddress) -> RedisAddress {
         let url = url.with_password(self.layers.password.take());
         if url.lacks_password() {
-            // The user in the URL may be a password in the wrong place.
+            // Masks the user in the URL, too: it may be a password in the wrong place.
             let found = masked(&url.to_string());
             let reason = RedisAddressError::NoPassword;
             self.refuse(&["redis.url"], format!("redis.url is {found:?}: {reason}"));
@@ -278,7 +278,7 @@ impl Taker {
         if let (Some(listen), FilterPlace::Redis) = (&serve.listen, filter.place) {
             let fault = format!(
                 "serve.listen is {:?}: the daemon answers clients from its memory, and \
-                 filter.place is \"redis\"; ask that Redis itself, or set filter.place = \"local\"",
+                 filter.place is \"redis\"; ask Redis directly, or set filter.place = \"local\"",
                 listen.to_string()
             );
             refuse("serve.listen", fault);

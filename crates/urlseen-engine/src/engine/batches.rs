@@ -37,7 +37,7 @@ impl Batches {
         }
     }
 
-    /// Drops the batch with this number, which was not judged, and all later batches.
+    /// Drops the unjudged batch with this number, and all later batches.
     pub(super) fn drop_from(&mut self, number: u64) {
         self.judging.truncate(usize::try_from(number - self.front).unwrap_or(0));
     }

@@ -103,7 +103,8 @@ impl Findings {
     }
 }
 
-/// Removes and returns the entries at the start of a list for which `is_before` is true.
+/// Removes entries from the start of a list as long as `is_before` is true for them, and returns
+/// these entries.
 fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
     let rest = list.split_off(list.partition_point(is_before));
     std::mem::replace(list, rest)

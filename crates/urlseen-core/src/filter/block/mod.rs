@@ -82,15 +82,15 @@ pub(super) fn bytes(blocks: &[Block]) -> &[u8] {
     bytemuck::cast_slice(blocks)
 }
 
-/// Returns the bytes of blocks, to be written to.
+/// Returns the bytes of blocks, so that the caller can overwrite them.
 pub(super) fn bytes_mut(blocks: &mut [Block]) -> &mut [u8] {
     bytemuck::cast_slice_mut(blocks)
 }
 
-/// On a big-endian machine, kept filters would have other bits.
+/// On a big-endian machine, the same stored bytes would be other bits.
 #[cfg(not(target_endian = "little"))]
 compile_error!(
-    "filters are stored with the bytes that they have in memory: build for little endian"
+    "a filter is stored byte for byte as it is in memory: build for a little-endian machine"
 );
 
 #[cfg(test)]
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
     use crate::fingerprint::Fingerprint;
 
-    /// Returns the draw of a key in its first block.
+    /// Returns the bits that a key draws in its first block.
     fn draw(key: [u8; 20], bits_per_block: u8) -> Draw {
         let geometry = Geometry::new(Blocks::One, bits_per_block, 1).unwrap();
         let native = Native::new(Seed::new(3), geometry);

@@ -1,7 +1,8 @@
 //! Registry of the kinds of filters: one file for each kind, and one line in `ALL`.
 //!
-//! A [`Kind`] has a word in the configuration. [`Kind::read`] reads the parameters of a filter
-//! from the names of the configuration. All other code asks these [`Parameters`] about the filter.
+//! A word in the configuration names a [`Kind`]. [`Kind::read`] reads the parameters of a filter
+//! from the configuration's values. All other code learns the filter's properties from these
+//! [`Parameters`].
 
 mod block_cluster;
 mod exact;
@@ -51,7 +52,7 @@ macro_rules! kinds {
     };
 }
 
-// In the order of messages and tables.
+// Messages and tables list the kinds in this order.
 kinds! {
     /// urlseen's own kind: shards by leading byte, the bits of a key in few cache lines, a seed.
     NATIVE = native::NATIVE,
@@ -91,7 +92,7 @@ struct Registered {
     name: &'static str,
     /// A shorter word for tables; empty if the name is short enough.
     short: &'static str,
-    /// Description of the kind, in a line.
+    /// Description of the kind in one line.
     summary: &'static str,
     /// Keys of the section `filter` from which the parameters of a filter are read.
     keys: &'static [&'static str],
@@ -112,7 +113,8 @@ struct Registered {
     read: fn(&Values<'_>) -> Result<Parameters, SpecError>,
 }
 
-/// Defaults of an entry: a kind that exists only in Redis, with a capacity and an error rate.
+/// Default values for the entry of a kind that exists only in Redis. Its filters have a capacity
+/// and an error rate.
 const IN_REDIS: Registered = Registered {
     name: "",
     short: "",
@@ -148,7 +150,7 @@ impl Kind {
         if self.0.short.is_empty() { self.0.name } else { self.0.short }
     }
 
-    /// Returns a description of the kind, in a line.
+    /// Returns a description of the kind in one line.
     pub fn summary(self) -> &'static str {
         self.0.summary
     }
@@ -169,8 +171,8 @@ impl Kind {
         self.0.places.contains(&place)
     }
 
-    /// Reads the parameters of a filter. `value` returns the text under a name of the
-    /// configuration.
+    /// Reads the parameters of a filter. `value` returns the text that the configuration has for a
+    /// key.
     ///
     /// # Errors
     /// A parameter is missing or invalid, or no filter can have these parameters.
@@ -221,7 +223,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Values for a filter of a kind, under names of the configuration.
+/// Values that the configuration has for a filter of one kind.
 struct Values<'a> {
     kind: Kind,
     value: &'a dyn Fn(&'static str) -> Option<String>,
@@ -304,7 +306,8 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         None
     }
 
-    /// Describes the division of the bits, if the configuration alone does not determine it.
+    /// Describes the division of the bits into blocks, if the configuration alone does not
+    /// determine this division.
     fn division(&self) -> Option<String> {
         None
     }
@@ -317,8 +320,8 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         Ok(self.in_redis()?.outlook(keys))
     }
 
-    /// Returns the name of the kind's variant. Variants divide the bits differently. `None` if the
-    /// kind has only one variant.
+    /// Returns the name of the kind's variant. Each variant divides the bits into blocks in its own
+    /// way. `None` if the kind has only one variant.
     fn variant(&self) -> Option<String> {
         None
     }
@@ -329,8 +332,8 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Returns the hasher from fingerprints to the key hashes of a filter in memory. A seed that is
-    /// not set yet counts as 0.
+    /// Returns the hasher that computes key hashes from fingerprints, for a filter in memory. A
+    /// seed that is not set yet counts as 0.
     fn hasher(&self) -> KeyHasher {
         KeyHasher::of_seed(self.seed().unwrap_or(Seed::new(0)))
     }

@@ -12,9 +12,9 @@
 //! pyreBloom rounds `p` to a C float. A string has 2^32 - 1 bits, not 2^32.
 //!
 //! The Python package `bloomfilter` of luw2007 uses pyreBloom. Later versions of that package use a
-//! port that does not round `p`. For many large capacities, the rounding changes `m`. Then neither
-//! of the two programs finds the bits that the other one has set. [`PyreBloom::unrounded`] is the
-//! layout of the port.
+//! port that does not round `p`. For many large capacities, the rounding changes `m`. pyreBloom and
+//! the port then set different bits for the same key. [`PyreBloom::unrounded`] is the layout of the
+//! port.
 //!
 //! pyreBloom counts its strings in C floats. If the last string has only very few bits, pyreBloom
 //! does not count that string. pyreBloom then reads the string's name from memory after the end of
@@ -130,7 +130,7 @@ impl BitStrings for PyreBloom {
     ) -> Result<(), PlacementError> {
         positions.extend(self.seeds.iter().map(|&seed| {
             let position = murmur64a(text, seed.into()) % self.m;
-            // Below 1550, and below 2^32 - 1.
+            // The string's number is below 1550, and the bit's number below 2^32 - 1.
             #[allow(clippy::cast_possible_truncation)]
             let place = ((position / STRING) as u32, (position % STRING) as u32);
             BitPosition { string: place.0, bit: place.1 }

@@ -72,7 +72,7 @@ impl BitStrings for Redisson {
                 ("size", self.m.to_string()),
                 ("hashIterations", self.k.to_string()),
                 ("expectedInsertions", self.capacity.to_string()),
-                // Without an exponent.
+                // `to_string` writes no exponent.
                 ("falseProbability", self.error_rate.to_string()),
             ],
             fixed: &["size", "hashIterations"],

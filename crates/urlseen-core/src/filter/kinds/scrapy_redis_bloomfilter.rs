@@ -30,8 +30,8 @@ pub(super) const KIND: Kind = Kind(&Registered {
 
 const NAME: &str = "scrapy-redis-bloomfilter";
 
-/// Maximum number of hashes. Each hash makes a test slower, and far fewer hashes give the best
-/// error rate.
+/// Maximum number of hashes. The best error rate needs far fewer hashes, and each hash makes a test
+/// slower.
 const MOST_HASHES: u32 = 1000;
 
 /// Number of characters of a fingerprint.
@@ -83,8 +83,8 @@ impl ScrapyRedisBloomFilter {
     }
 }
 
-/// Returns the number of bits that a sum of characters can choose; 0 if that is half of all bits or
-/// more.
+/// Returns the number of bits that a sum of characters can choose. Returns 0 if the sum can choose
+/// at least half of all bits.
 fn crowded(bits: u64) -> u64 {
     const SUMS: u64 = 1 << 12;
     if bits > 2 * SUMS { SUMS } else { 0 }
@@ -104,7 +104,8 @@ impl BitStrings for ScrapyRedisBloomFilter {
         f64::from(self.hashes.max(2) - 1)
     }
 
-    /// Returns the bits up to the largest sum of 40 characters, which is 4080.
+    /// Returns the length of the start of the string that sums of 40 characters fill. The largest
+    /// sum is 4080.
     fn crowded_bits(&self, _string: u32) -> u64 {
         crowded(self.m())
     }
@@ -135,9 +136,9 @@ impl BitStrings for ScrapyRedisBloomFilter {
     /// - f = 1 - (1 - g)(1 - the bits that the first hash has set, divided by m) is the share of
     ///   all bits that are set.
     ///
-    /// The formula assumes that all other hashes are evenly spread and independent. If the factor
-    /// of a hash, seed + 1, is divisible by 4, the hash depends only on the last characters and is
-    /// a little uneven. So the true rate is up to some percent higher.
+    /// The formula assumes that all hashes but the first are evenly spread and independent. If the
+    /// factor of a hash, seed + 1, is divisible by 4, the hash depends only on the last characters
+    /// and is a little uneven. So the true rate is up to some percent higher.
     fn error_rate(&self, keys: u64) -> f64 {
         let (bits, keys) = (self.m() as f64, keys as f64);
         let others = f64::from(self.hashes - 1);

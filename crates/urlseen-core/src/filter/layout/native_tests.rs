@@ -90,8 +90,8 @@ fn the_error_rate_at_capacity_is_the_computed_one() {
     }
 }
 
-/// Tests more blocks, and filters beyond their capacity. In these cases, a mistake in the model has
-/// the largest effect, and the rates are large enough for an exact measurement.
+/// Tests all numbers of blocks for each key, also in filters beyond their capacity. In these cases,
+/// a mistake in the model has the largest effect, and the rates can be measured exactly.
 #[test]
 fn the_error_rate_is_the_computed_one_for_all_numbers_of_blocks_and_fills() {
     for blocks in Blocks::ALL {

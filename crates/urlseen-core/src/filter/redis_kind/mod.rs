@@ -27,10 +27,10 @@ pub type Command = Vec<Vec<u8>>;
 
 /// A filter in Redis, of one kind and with its parameters.
 ///
-/// Each kind has two functions in Lua under the same names: `filter_refusal(keys)` and `judge(keys,
-/// places, first, last, first_extra)`. `judge` returns the items to emit, the number of unseen
-/// items among them, and a function that adds the unseen items to the filter. In a script, the
-/// functions come after `COMMON`. Every check that can fail runs before items are added.
+/// Each kind has two functions in Lua: `filter_refusal(keys)` and `judge(keys, places, first, last,
+/// first_extra)`. All kinds use these two names. `judge` returns the items to emit, the number of
+/// unseen items among them, and a function that adds the unseen items to the filter. In a script,
+/// the functions come after `COMMON`. Every check that can fail runs before items are added.
 pub trait RedisKind: fmt::Debug + Send + Sync {
     /// Returns the numbers of the Redis keys that can have content, in order.
     fn used(&self) -> Vec<u32>;

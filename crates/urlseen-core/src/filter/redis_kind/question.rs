@@ -44,8 +44,8 @@ impl<K: Fn(u32) -> String> Asked<K> {
         Self { key, numbers: BTreeMap::new(), question: Question::default() }
     }
 
-    /// Adds an item that passes unchecked: `places` zero bytes to the places, and `extras` empty
-    /// arguments to the extras.
+    /// Adds an item that passes unchecked. Appends `places` zero bytes to the question's places,
+    /// and `extras` empty arguments to its extras.
     pub(in crate::filter) fn skip(&mut self, places: usize, extras: usize) {
         let Question { places: all, extras: more, .. } = &mut self.question;
         all.resize(all.len() + places, 0);

@@ -110,14 +110,14 @@ pub enum ReserveError {
         limit: u64,
     },
     /// The system gave no memory.
-    #[error("the system gave no {bytes} bytes of memory for a RedisBloom layer")]
+    #[error("the system did not give {bytes} bytes of memory for a RedisBloom layer")]
     Memory {
         /// Bytes that were requested.
         bytes: u64,
     },
 }
 
-/// Refuses items for a filter that needs another layer, because no further layer is possible.
+/// Refuses items: the filter is full, and another layer is not possible.
 impl From<ReserveError> for Full {
     fn from(error: ReserveError) -> Self {
         Self(format!("the RedisBloom filter is full and cannot grow: {error}"))

@@ -44,7 +44,8 @@ pub use loader::Loader;
 pub use places::LayerBits;
 pub use rate::Rate;
 
-/// Name of RedisBloom's rule from keys to bit positions. Bits of another rule have no meaning.
+/// Name of RedisBloom's rule from keys to bit positions. Bits that were set by another rule have no
+/// meaning here.
 pub(super) const POSITION_RULE: &str = "redisbloom/hex-digits/murmur64a-chained";
 
 /// Factor by which the error rate changes from one layer to the next.

@@ -1,10 +1,10 @@
 //! Canonical form of a URL, byte for byte the same as in w3lib 2.5 and Scrapy 2.19.
 //!
-//! Scrapy converts a URL twice. A `Request` makes the URL *safe* with `w3lib.url.safe_url_string`:
-//! a form that both browsers and servers accept. A fingerprint then makes the safe URL *canonical*
-//! with `w3lib.url.canonicalize_url`: a form that equivalent URLs share. Neither function follows
-//! the WHATWG parser: default ports stay, hosts are not validated, and queries are sorted.
-//! [`push_request_url`] does both conversions.
+//! Scrapy converts a URL twice. First, a `Request` makes the URL *safe* with
+//! `w3lib.url.safe_url_string`. Both browsers and servers accept a safe URL. Then the fingerprinter
+//! makes the safe URL *canonical* with `w3lib.url.canonicalize_url`. Equivalent URLs have the same
+//! canonical form. Neither function follows the WHATWG parser: default ports stay, hosts are not
+//! validated, and queries are sorted. [`push_request_url`] does both conversions.
 //!
 //! All functions append to the caller's `String` and use the caller's [`Buffers`]. A thread that
 //! reuses the string and the buffers allocates nothing for ordinary links. w3lib also has an
@@ -12,12 +12,12 @@
 //!
 //! # Unicode versions
 //!
-//! Outside ASCII, hosts depend on Unicode's tables. The reference is Python 3.11 with Unicode 14.0,
-//! and with Unicode 3.2 for nameprep, as IDNA 2003 requires. Rust's tables are newer. Unicode never
-//! changes the lower case or the normalisation of an assigned code point. The results are therefore
-//! the same for all code points assigned in Unicode 14.0. They may differ in hosts with later code
-//! points, as they do between versions of Python. Upper case of methods depends on Unicode in the
-//! same way.
+//! The canonical form of a host that is not ASCII depends on Unicode's tables. The reference is
+//! Python 3.11, which uses Unicode 14.0, and Unicode 3.2 for nameprep, as IDNA 2003 requires.
+//! Rust's tables are newer. Unicode never changes the lower case or the normalisation of an
+//! assigned code point. The results are therefore the same for all code points that Unicode 14.0
+//! has. They may differ in hosts with later code points, as they do between versions of Python.
+//! The upper case of a method depends on Unicode in the same way.
 
 mod authority;
 mod bytes;

@@ -4,8 +4,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns the canonical forms of a URL by the fast code: as the URL of a request, and as a
-/// verbatim URL.
+/// Returns the two canonical forms that the fast code computes for a URL: as the URL of a request,
+/// and as a verbatim URL.
 fn fast(url: &str, fragments: Fragments) -> [Result<String, CanonicalizeError>; 2] {
     let (mut request, mut canonical) = (String::new(), String::new());
     let buffers = &mut Buffers::default();

@@ -16,7 +16,7 @@ pub const ALLOWED: &str = "redis://[[user]:password@]host[:port][/database], the
     rediss:// for TLS, redis+sentinel://host[:port],…/name[/database] for a primary that Sentinels \
     know, redis+cluster://host[:port],… for a Redis Cluster, or unix:///path/to/socket[?db=0]";
 
-/// Address of a Redis server with database and login: everything that opens a connection.
+/// Address of a Redis server with database and login: everything that a connection needs.
 ///
 /// `Display` and `Debug` show `***` for the password. Only `RedisAddress::password` returns it.
 #[derive(Clone, PartialEq, Eq)]
@@ -30,7 +30,8 @@ pub struct RedisAddress {
     user: Option<String>,
     password: Option<String>,
     tls: Arc<TlsFiles>,
-    /// Nodes that know the server. Then `place` is the first of them.
+    /// Sentinels or cluster nodes that know the server's address. If they are set, `place` is the
+    /// first of them.
     lookup: Option<Arc<Lookup>>,
 }
 
@@ -59,7 +60,7 @@ pub enum RedisAddressError {
     )]
     NoName,
     /// URL with too many hosts.
-    #[error("there are more than {most} hosts; some of them are enough")]
+    #[error("there are more than {most} hosts; leave some of them out")]
     ManyNodes { most: usize },
     /// Database of a cluster that is not 0.
     #[error(
@@ -222,13 +223,13 @@ impl RedisAddress {
         self.password.as_deref()
     }
 
-    /// Returns true if the server is a node of a Redis Cluster, which its other nodes know.
+    /// Returns true if the server is a node of a Redis Cluster.
     pub fn is_cluster(&self) -> bool {
         matches!(self.lookup(), Some(Lookup::Cluster(_)))
     }
 
-    /// Returns the address for commands on `key`, and on all keys in its slot. Only in a cluster,
-    /// the server depends on the key.
+    /// Returns the address for commands on `key`, and on all keys in its slot. The server depends
+    /// on the key only in a cluster.
     #[must_use]
     pub fn for_key(&self, key: &str) -> Self {
         let Some(Lookup::Cluster(cluster)) = self.lookup() else { return self.clone() };
@@ -328,7 +329,8 @@ impl fmt::Display for RedisAddress {
                     None => write!(f, "{host}:{port}/{db}"),
                 }
             }
-            // The crate may add kinds of addresses, but no scheme of SCHEMES leads to one.
+            // The crate `redis` may add kinds of addresses, but no scheme of SCHEMES leads to a new
+            // kind.
             other => write!(f, "{other}/{db}"),
         }
     }

@@ -13,7 +13,7 @@ use tokio_rustls::rustls::{Error, InconsistentKeys, RootCertStore};
 
 use crate::storage::descriptors;
 
-/// Maximum number of bytes that are read of a file. Longer files are invalid.
+/// Maximum number of bytes that are read from a file. Longer files are invalid.
 const LONGEST: u64 = 4 << 20;
 
 /// Configuration key of the authorities' file.
@@ -115,8 +115,8 @@ impl TlsFiles {
 }
 
 impl TlsFileError {
-    /// Converts the error for a connection. A process without file descriptors gets the error of
-    /// the operating system.
+    /// Converts this error to the error of a connection. If the process has no free file
+    /// descriptor, returns the operating system's error unchanged.
     fn into_io(self) -> io::Error {
         match self.cause {
             Cause::Unreadable(error) if descriptors::are_exhausted(&error) => error,

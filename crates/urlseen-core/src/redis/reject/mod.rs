@@ -13,7 +13,7 @@ use sha1::{Digest, Sha1};
 
 use crate::redis::reject::bounded::Bounded;
 
-/// Number of bytes at the start of an oversize item that its reject shows.
+/// Number of bytes that a reject shows from the start of an oversize item.
 const BEGINNING: usize = 512;
 
 /// Maximum size of a reason in bytes, because some reasons repeat parts of the item.

@@ -36,8 +36,8 @@ pub struct Wanted {
 /// A filter in Redis that is ready for use.
 #[derive(Debug, Clone)]
 pub struct Opened {
-    /// Definition of the filter. For a filter of another project, which may have no definition in
-    /// Redis, a definition with the configured parameters.
+    /// Definition of the filter. A filter of another project may have no definition in Redis. Then
+    /// this definition has the configured parameters.
     pub definition: Definition,
     /// Redis keys of the filter.
     pub filter: Arc<RedisFilterKeys>,
@@ -54,7 +54,7 @@ impl Opened {
         KeyHasher::of_seed(self.seed)
     }
 
-    /// Returns the maximum number of bytes of all strings of the filter. Returns 0 for a set.
+    /// Returns the maximum total size of the filter's strings, in bytes. Returns 0 for a set.
     pub fn bytes(&self) -> u64 {
         let kind = self.filter.kind();
         kind.used().into_iter().filter_map(|number| kind.content(number).max_bytes()).sum()
@@ -65,7 +65,7 @@ impl Wanted {
     /// Describes the filter with this `filter.key` and this spec.
     ///
     /// # Errors
-    /// Filters of the kind cannot be that large, or Redis cannot hold the kind.
+    /// Filters of the kind cannot be that large, or cannot be in Redis.
     pub fn new(key: impl Into<String>, spec: FilterSpec) -> Result<Self, RedisOpenError> {
         let wanted = Self { key: key.into(), spec };
         // Refuses a size that the kind does not permit, before any command to Redis.
@@ -76,7 +76,7 @@ impl Wanted {
     /// Returns the keys of the filter. Only the kind `native` uses the seed.
     ///
     /// # Errors
-    /// Filters of the kind cannot be that large or small, or Redis cannot hold the kind.
+    /// Filters of the kind cannot be that large or small, or cannot be in Redis.
     pub fn filter(&self, seed: Seed) -> Result<RedisFilterKeys, RedisOpenError> {
         self.filter_of(&self.seeded(seed))
     }

@@ -54,7 +54,7 @@ impl Members {
     pub async fn next(&mut self, link: &mut Link) -> Result<Option<Vec<Vec<u8>>>, SetError> {
         let Some(cursor) = self.cursor else {
             // Notices members that another program added, and members that Redis returned twice.
-            // The server does not move members while programs only read.
+            // Redis returns a member twice only if a write has moved members in the set's table.
             if self.count != self.size || size(link, &self.key).await? != self.size {
                 return Err(SetError::Changed { key: self.key.clone() });
             }
@@ -69,7 +69,7 @@ impl Members {
     }
 }
 
-/// Returns the number of `members` that are in a set.
+/// Returns the number of those `members` that a set contains.
 ///
 /// # Errors
 /// Redis fails.

@@ -4,9 +4,10 @@
 //! A file of the log holds the fingerprints of its records. The daemon removes the file when
 //! snapshots cover its records. With an archive, the daemon first writes the fingerprints of the
 //! file to a [part](part::Part). So the archive costs no write before a commit, and records that a
-//! recovery cuts off never get into the archive. A part replaces its file of the log under the same
-//! number. If the process is killed before it removes the file of the log, the folder has the file
-//! and the part. Then only the file of the log counts. The newest fingerprints are only in the log.
+//! recovery cuts off never get into the archive. A part has the number of the log file that it
+//! replaces. If the process is killed before it removes the file of the log, the folder has the
+//! file and the part. Then only the file of the log counts. The newest fingerprints are only in the
+//! log.
 //!
 //! The empty file `archive` marks a folder with an archive. A folder without that file loses the
 //! fingerprints of pruned files. The loss later shows as a gap: a part or a file of the log does

@@ -50,8 +50,8 @@ impl AtRest {
 }
 
 impl Archive<'_> {
-    /// Returns the position after which archive and log are complete. Returns `None` if nothing is
-    /// missing: they have all fingerprints of the filter.
+    /// Returns the position after which archive and log are complete. Returns `None` if archive and
+    /// log have all fingerprints of the filter.
     pub fn lacks_before(&self) -> Option<Position> {
         self.lacks_before
     }
@@ -74,7 +74,7 @@ impl Archive<'_> {
             if change == Change::Forget || flow.is_break() {
                 return;
             }
-            // A fingerprint that passed more than once is visited the first time.
+            // A fingerprint that passed more than once is visited only the first time.
             let counts = tombstones.get_mut(&fingerprint);
             if counts.is_none_or(std::mem::take) {
                 flow = visit(&fingerprint);

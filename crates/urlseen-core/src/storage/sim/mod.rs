@@ -3,8 +3,8 @@
 //! The disk separates written data from data on the platter. A write is on the platter once its
 //! file was synced. A name is on the platter once its directory was synced. After a loss of power,
 //! the disk may have or lack any other data. Each change of a name is kept or lost independently of
-//! the others. The unsynced end of a file may have any length up to the written one. Any block of
-//! that end may be lost: the file has zeros there.
+//! the others. The unsynced end of a file may have any length up to the written length. Any block
+//! of that end may be lost: the file has zeros there.
 
 mod file;
 

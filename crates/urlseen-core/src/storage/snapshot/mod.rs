@@ -28,7 +28,7 @@
 //!  0     24  first: the lowest position of any shard; replay starts after it
 //! 24     24  last: the highest
 //! 48      8  time at which it was finished, in milliseconds since 1970
-//! 56      1  1 if a history begins with it: nothing older counts; else 0
+//! 56      1  1 if a history begins with it, and nothing older counts; else 0
 //! 57      4  CRC-32C of bytes 0 to 56
 //! ```
 //!
@@ -40,8 +40,8 @@
 //! redisbloom   all of the filter, as `redisbloom::dump` writes it
 //! ```
 //!
-//! Its name is `snapshot-` and the seq of its last position in 20 digits. The file has another name
-//! until it is complete. So a file with this name is complete, unless it was damaged.
+//! The name of the file is `snapshot-` and the seq of the last position in 20 digits. The file has
+//! another name until it is complete. So a file with this name is complete, unless it was damaged.
 
 mod reader;
 mod sections;
@@ -59,13 +59,15 @@ const PREFIX: &str = "snapshot-";
 
 /// Bytes before the sections.
 const HEADER: usize = 40;
-/// Bytes of a section before its body, and bytes after its body.
+/// Number of bytes of a section before its body.
 const SECTION: usize = 21 + POSITION;
+/// Number of bytes of a section after its body.
 const SECTION_END: usize = 4;
 /// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
-/// Bytes of a tombstone, and bytes after the last tombstone.
+/// Number of bytes of a tombstone.
 const TOMBSTONE: usize = 17;
+/// Number of bytes after the last tombstone.
 const TOMBSTONES_END: usize = 12;
 /// Bytes of a snapshot of an empty filter, with many shards and with one.
 pub(super) const EMPTY: [u64; 2] = [empty_size(crate::filter::SHARDS), empty_size(1)];

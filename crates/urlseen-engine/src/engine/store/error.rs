@@ -14,8 +14,8 @@ pub enum MismatchError {
     #[error(
         "Redis stands at {theirs}, and the storage folder {dir} is new: it holds no fingerprints. \
          If the crawl has another folder, set storage.dir to that folder. If the folder is lost, \
-         urlseen storage adopt continues with an empty filter (URLs that were seen are emitted \
-         again)",
+         run urlseen storage adopt to continue with an empty filter (URLs that were seen are \
+         emitted again)",
         dir = dir.display()
     )]
     New {
@@ -27,9 +27,10 @@ pub enum MismatchError {
     /// Redis has no state of the crawl, but the folder has.
     #[error(
         "Redis knows nothing of this crawl, and the storage folder {dir} stands at {ours}: Redis \
-         lost its data, or this is another server or source than before. urlseen storage adopt \
-         keeps the filter: URLs that were seen are not emitted again, and lists that Redis lost \
-         stay lost. urlseen storage reset empties the filter: all URLs are emitted again",
+         lost its data, or this is another server or source than before. To keep the filter, \
+         run urlseen storage adopt: URLs that were seen are not emitted again, and lists that \
+         Redis lost stay lost. To empty the filter, run urlseen storage reset: all URLs are \
+         emitted again",
         dir = dir.display()
     )]
     NoState {

@@ -115,9 +115,9 @@ impl Store {
         self.kept.folder.record_checkpoints(checkpoints)
     }
 
-    /// Ends a flow whose keys are all logged, and records these checkpoints. Takes a snapshot that
-    /// is due, because a short flow ends before the driver can begin one. Returns the result of the
-    /// last snapshot as the first value.
+    /// Ends a flow whose keys are all logged, and records these checkpoints. If a snapshot is due,
+    /// takes it, because a short flow ends before the driver can begin one. Returns the result of
+    /// the last snapshot as the first value.
     pub(crate) fn end_flow(
         &mut self,
         checkpoints: &[Checkpoint],

@@ -245,8 +245,9 @@ impl Machine {
         self.stack.push(value);
     }
 
-    /// Stores the top of the stack in the memo. Pickles number their memo entries one by one, so a
-    /// valid index is smaller than the position of the opcode. Larger indexes are refused.
+    /// Stores the top of the stack in the memo. A pickle numbers its memo entries one by one, and
+    /// stores each with an opcode. So a valid index is smaller than the position of the opcode.
+    /// Larger indexes are refused.
     fn put(&mut self, index: usize, at: usize) -> Option<()> {
         let top = self.top()?;
         if index >= at.min(MOST_OPCODES) {

@@ -48,8 +48,8 @@ pub(crate) struct KeyNeed {
     pub(super) kind: KeyKind,
 }
 
-/// Command in the form that the crawl sends. Redis checks permissions by the kinds of the
-/// arguments.
+/// Command in the form that the crawl sends. The form states which arguments are keys, because
+/// Redis has permissions for keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CommandNeed {
     words: &'static str,
@@ -138,8 +138,8 @@ impl Needs {
         self
     }
 
-    /// Adds commands on a key. Each is the command and its arguments after the key, with blanks
-    /// between: `LTRIM 0 -1`.
+    /// Adds commands on a key. Each text has the name of a command, and the arguments that follow
+    /// the key, separated by blanks: `LTRIM 0 -1`.
     pub fn commands(&mut self, key: &str, commands: &[&'static str]) {
         for command in commands {
             let mut words = command.split(' ');
