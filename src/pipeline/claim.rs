@@ -33,8 +33,8 @@ impl Claim {
 
     /// Records the run in the folder, once, and returns the earlier runs that the folder lists. All
     /// earlier runs have ended, because this process holds the lock of the folder. If Redis came
-    /// back with older data, any of them may hold the lease there. The folder lists this run before
-    /// Redis does. So a later run with the lock can prove that this run has ended.
+    /// back with older data, any of these runs may hold the lease in that data. The folder lists
+    /// this run before Redis does. So a later run with the lock can prove that this run has ended.
     pub(super) async fn announce(
         &mut self,
         storage: Option<&Storage>,

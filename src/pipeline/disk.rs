@@ -57,7 +57,7 @@ impl Disk {
         self.hung(request, waited)
     }
 
-    /// Returns the last slow request, if it waited for longer than the bound and the disk answered
+    /// Returns the last slow request, if the disk took longer than the bound for it and answered it
     /// after `time`.
     pub(super) fn hang_until(&self, time: Instant) -> Option<Hang> {
         let (request, took) =

@@ -33,8 +33,8 @@ pub(super) trait Disk: Debug + Send + Sync {
     fn append(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
     /// Makes a file to append to, for this user alone; empties an existing file.
     fn create(&self, name: &str) -> io::Result<Box<dyn DiskFile>>;
-    /// Opens a file and locks it until it is closed, without waiting. Makes a missing file for an
-    /// exclusive lock. Returns `Ok(Err(Busy))` if another process has locked the file.
+    /// Opens a file and locks it until it is closed. Does not wait for a lock. Makes a missing file
+    /// for an exclusive lock. Returns `Ok(Err(Busy))` if another process has locked the file.
     fn lock(&self, name: &str, lock: Lock) -> io::Result<Result<Box<dyn DiskFile>, Busy>>;
     /// Renames a file. If another file has the new name, that file is replaced.
     fn rename(&self, from: &str, to: &str) -> io::Result<()>;

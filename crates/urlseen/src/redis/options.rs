@@ -13,9 +13,9 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RedisOptions {
-    /// Maximum number of repetitions of a failed call, each on a new connection. The wait before a
-    /// repetition is at most 50 ms at first, and doubles each time up to 2 s. If the first try
-    /// added a key, the repeated call still reports the key as new. The default is 6.
+    /// Maximum number of repetitions of a failed call, each on a new connection. The maximum wait
+    /// before the first repetition is 50 ms. It doubles with each repetition, up to 2 s. If the
+    /// first try added a key, the repeated call still reports the key as new. The default is 6.
     pub retries: u32,
     /// Maximum time to wait for a connection. The default is 2 s.
     pub connect_timeout: Duration,

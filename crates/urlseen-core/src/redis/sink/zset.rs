@@ -14,8 +14,8 @@ use crate::redis::preflight::{KeyKind, KeyOwner, Needs};
 pub struct Zset;
 
 impl Sink for Zset {
-    /// Returns `None`: an item may have been a member before, with another score, so a push cannot
-    /// be undone.
+    /// Returns `None`. A push can overwrite the score that an item had before, so no script can
+    /// undo the push.
     fn plain(&self) -> Option<&dyn PlainSink> {
         None
     }

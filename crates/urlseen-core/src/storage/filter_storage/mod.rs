@@ -35,7 +35,7 @@ const SHARE: u64 = 8;
 /// Usual number of bytes of a fingerprint in the log.
 const LOGGED: u64 = 21;
 
-/// Syncs, snapshots and archive of a filter's storage.
+/// Policy for the syncs, the snapshots and the archive of a filter's storage.
 #[derive(Debug, Clone, Copy)]
 pub struct StoragePolicy {
     /// Setting for the syncs of the log.

@@ -74,7 +74,7 @@ fn no_flipped_bit_is_loaded() {
                         end, missing, damage: Some(damage), best, ..
                     }) => {
                         let needed = if target == last { [7].as_slice() } else { &[4, 5] };
-                        assert!(needed.contains(&follows.expect("a snapshot can be done without")));
+                        assert!(needed.contains(&follows.expect("a snapshot is not needed")));
                         assert_eq!(damage.file, name);
                         assert!(damage.offset <= bit as u64 / 8);
                         assert_eq!((best, end.seq + missing), (Some(end), target.seq));
