@@ -58,7 +58,8 @@ fn open(folder: &Path) -> rustix::io::Result<OwnedFd> {
     rustix::fs::open(folder, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
-/// Returns a path to `name` in the folder that is short enough for a socket's address.
+/// Returns a path to the file `name` in the folder. The path is short enough for a socket's
+/// address.
 fn reach(descriptor: &OwnedFd, folder: &Path, name: &str) -> PathBuf {
     let path = folder.join(name);
     if path.as_os_str().as_bytes().len() <= PATH_MAX {

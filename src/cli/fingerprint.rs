@@ -90,8 +90,8 @@ impl FingerprintRows {
         Ok(&self.row)
     }
 
-    /// Formats the row for `ready`, the fingerprint that the line contains. If there is none,
-    /// computes the fingerprint of the request.
+    /// Formats the row for a line. `ready` is the fingerprint that the line contains. If the line
+    /// contains none, computes the fingerprint of the request.
     fn make_for(
         &mut self,
         ready: Option<Fingerprint>,

@@ -8,7 +8,8 @@ use urlseen_engine::flow::feed::Bad;
 
 use super::bar::Bar;
 
-/// Maximum number of malformed entries that the command prints. It only counts all further ones.
+/// Maximum number of malformed entries that the command prints. It only counts the entries after
+/// these.
 const NAMED: usize = 10;
 
 /// Shows the progress of a flow as a bar. Above the bar, it prints the first malformed entries.
@@ -27,8 +28,9 @@ impl Teller {
         Self { bar, draw, read: 0, named: Vec::new() }
     }
 
-    /// Clears the bar, and prints the number of malformed entries that it has not printed. Returns
-    /// the entries that it has printed.
+    /// Clears the bar. Of the `bad` malformed entries, only the first ones were printed: prints the
+    /// number of the others, and returns the printed ones. `are` describes the entries in the
+    /// message.
     pub(super) fn end(self, bad: u64, are: &str) -> Vec<Bad> {
         drop(self.bar);
         let named = self.named.len() as u64;

@@ -58,9 +58,9 @@ pub(crate) struct Settled {
 /// Error: the last batch that Redis records is neither the last known commit nor a queued batch.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "Redis {}, this run last committed {ours}: either Redis came back with older data, or another \
-     program changed the crawl's state. The filter is recovered to the last batch that Redis \
-     records",
+    "Redis {}, but this run last committed {ours}: either Redis came back with older data, or \
+     another program changed the crawl's state. The filter is recovered to the last batch that \
+     Redis records",
     theirs.as_ref().map_or_else(
         || "knows nothing of the crawl any more".to_owned(), |head| format!("is at {head}")))]
 pub(crate) struct Diverged {

@@ -9,7 +9,7 @@ use super::bloom::{self, Field};
 use super::reply::Reply;
 use urlseen_engine::engine::Wanted;
 
-/// Facts about a command, as the reply to `COMMAND` has them.
+/// Facts about a command, in the form of the reply to `COMMAND`.
 pub(super) struct Spec {
     pub(super) name: &'static str,
     /// Number of words of the command, including its name. A negative number stands for a minimum:
@@ -220,7 +220,7 @@ pub(super) fn wrong_arity(name: &str) -> Reply {
 
 /// Builds the error that Redis sends for an unknown command.
 fn unknown(words: &[&[u8]]) -> Reply {
-    /// Approximate maximum number of bytes that the error shows of the arguments.
+    /// Approximate maximum number of bytes of arguments in the error.
     const SHOWN: usize = 128;
     let mut arguments = String::new();
     for word in &words[1..] {

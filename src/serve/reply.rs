@@ -82,7 +82,7 @@ impl Reply {
     }
 }
 
-/// Appends a line of the protocol. `kind` is the character that begins it.
+/// Appends a line of the protocol. The line begins with the character `kind`.
 pub(super) fn line(out: &mut BytesMut, kind: char, content: impl Display) {
     write!(out, "{kind}{content}\r\n").expect("the buffer grows");
 }

@@ -131,7 +131,10 @@ fn an_explanation_asks_the_daemon_or_its_folder() {
         let explained = of(&crawl, URL);
         assert_eq!(answer_of(&explained), ("seen", true), "{explained}");
         let how_sure = explained["answer"]["how_sure"].as_str().unwrap();
-        assert!(how_sure.contains("the log names it, as unseen (record 1, batch 1 "), "{how_sure}");
+        assert!(
+            how_sure.contains("the log recorded it as unseen (record 1, batch 1 "),
+            "{how_sure}"
+        );
         assert!(explained["answer"]["says"].as_str().unwrap().contains(says), "{explained}");
         let native = place(&explained, "native");
         assert_eq!(native["is_used"], true);

@@ -128,7 +128,8 @@ impl AnswerShown {
         let is_seen = match checked {
             Some(Checked::Seen { .. }) => true,
             Some(Checked::Unseen { .. }) => false,
-            // This command could read the item. So the verdict was made with another configuration.
+            // This command can read the item, and its configuration says that the filter judges the
+            // item. So the process that answered has another configuration.
             Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
                 let says = format!(
                     "{says} reads the item differently: its configuration differs from that of \
@@ -142,8 +143,8 @@ impl AnswerShown {
             Place::Redis => None,
         };
         let certain = match (is_seen, logged) {
-            (true, Some(Named::Batch(at))) => Some(format!("the log names it, as unseen ({at})")),
-            (true, Some(Named::Added(at))) => Some(format!("the log names it, as added ({at})")),
+            (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),
+            (true, Some(Named::Added(at))) => Some(format!("the log recorded it as added ({at})")),
             (false, Some(Named::Forgotten(at))) => {
                 Some(format!("it was forgotten ({at}) and passes again"))
             }

@@ -124,7 +124,7 @@ fn opened(config: &Config) -> anyhow::Result<Opened> {
 fn redisbloom(place: &mut PlaceShown, key: &Fingerprint, subject: &Subject) {
     let made = subject.header.as_ref().map(|header| &header.spec().filter.parameters);
     if made.is_some_and(|made| made.is_imported()) {
-        let words = "the filter was imported: its layers tell the positions of the bits";
+        let words = "the filter was imported: the positions of the bits depend on its layers";
         place.note = Some(words.to_owned());
         return;
     }

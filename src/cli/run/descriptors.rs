@@ -49,7 +49,8 @@ fn open() -> u64 {
     std::fs::read_dir("/proc/self/fd").map_or(3, |all| all.count() as u64)
 }
 
-/// If the hard limit is too low for the configuration, returns the key to report, with the message.
+/// Returns a message if the hard limit is too low for the configuration. The message comes with the
+/// configuration key that the user can change.
 pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     let limit = getrlimit(Resource::Nofile).maximum?;
     let needs = needs(config, open());
@@ -63,8 +64,8 @@ pub(super) fn lacking(config: &Config) -> Option<(&'static str, String)> {
     };
     let uses = needs.map(|(count, what)| format!("{count} {what}")).join(", ");
     let fault = format!(
-        "{} file descriptors are needed ({uses}), and the hard limit is {limit}; raise it \
-         (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}",
+        "{} file descriptors are needed ({uses}), and the hard limit is {limit}; raise the \
+         limit (LimitNOFILE= in a systemd unit, ulimit -Hn in a shell){fewer}",
         total(&needs)
     );
     Some((key, fault))

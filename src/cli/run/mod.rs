@@ -296,7 +296,7 @@ fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
         let may_not_grow = parameters.field("filter.expansion") == Some(0);
         let more = if may_not_grow {
             ". filter.expansion is 0, so the filter does not grow: set filter.expansion = 2, and \
-             empty the filter with urlseen storage reset. All seen items are emitted again"
+             empty the filter: urlseen storage reset. All seen items are emitted again"
         } else {
             ""
         };

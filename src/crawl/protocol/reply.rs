@@ -48,7 +48,7 @@ pub(crate) struct GivenBack {
     pub(crate) source: u64,
 }
 
-/// Reason why a script changed nothing. After any of these reasons, a new session can continue.
+/// Reason why a script changed nothing. In each of these cases, a new session can continue.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[allow(missing_docs)] // the messages explain the fields
 pub enum ScriptError {
@@ -58,8 +58,8 @@ pub enum ScriptError {
     Lease { holder: Option<LeaseHolder> },
     /// The head in Redis is not the head that the batch follows.
     #[error(
-        "the last committed batch in Redis is number {seq:?} ({commit_id:?}), and not the last one \
-         of this daemon"
+        "the last committed batch in Redis is number {seq:?} ({commit_id:?}), and not the last \
+         batch that this daemon committed"
     )]
     Head { seq: String, commit_id: String },
     /// Another program changed the source after the batch was read.

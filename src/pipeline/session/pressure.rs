@@ -16,7 +16,7 @@ pub(super) const POLL: Duration = Duration::from_millis(50);
 /// Time during which no further message about waiting is logged.
 const QUIET: Duration = Duration::from_secs(10);
 
-/// Lists from which other programs pop, and the wait for them.
+/// Lengths of the sink and the rejects list, and the list that commits wait for.
 #[derive(Debug)]
 pub(super) struct Pressure {
     /// Number of items in the sink, as Redis last reported it.
@@ -28,7 +28,7 @@ pub(super) struct Pressure {
     /// List that the last log line named. `None` at the start, and if the last line said that the
     /// work continues.
     told: Option<Backpressure>,
-    /// Time of the last log line that commits wait.
+    /// Time of the last log line which says that commits wait.
     told_at: Option<Instant>,
 }
 
@@ -53,11 +53,11 @@ impl Pressure {
         let keys = protocol.keys();
         match self.by {
             Some(Backpressure::Sink) => info!(
-                "waiting: {} holds {} items, sink.max_len is {}",
+                "waiting: {} holds {} items, and sink.max_len is {}",
                 keys.sink, self.sink, config.sink.max_len
             ),
             Some(Backpressure::Rejects) => warn!(
-                "waiting: {} holds {} items that could not be read, rejects.max_len is {}. \
+                "waiting: {} holds {} items that could not be read, and rejects.max_len is {}. \
                  Inspect and delete these items (urlseen rejects), or set rejects.when_full = \
                  \"drop-oldest\"",
                 keys.rejected, self.rejected, config.rejects.max_len

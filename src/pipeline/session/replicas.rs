@@ -58,7 +58,8 @@ impl Replicas {
         std::mem::take(&mut self.executed)
     }
 
-    /// Logs once that commits have waited for a long time. `have` replicas have them.
+    /// Logs once that commits have waited for a long time. `have` is the number of replicas that
+    /// have the commits.
     fn tell(&mut self, have: u64) {
         if !self.are_late() || std::mem::replace(&mut self.is_told, true) {
             return;
@@ -107,8 +108,9 @@ impl Session<'_> {
         }
     }
 
-    /// Processes the number of replicas that have the commits. The commits whose replies came
-    /// before were sent before the question, so the number holds for each of them.
+    /// Processes the number of replicas that have the commits. All commits whose replies came
+    /// before this number were sent before the question. So the number holds for each of these
+    /// commits.
     pub(super) fn replicas_answered(&mut self, have: u64) {
         if have < self.replicas.wanted {
             return self.replicas.tell(have);
@@ -118,7 +120,8 @@ impl Session<'_> {
     }
 
     /// Waits for the replies to all requests. Then waits once more for the replicas, if they do not
-    /// have all commits. The commits count even if the replicas stay away, as the run ends.
+    /// have all commits. The run ends, so it settles the commits even if some replicas still lack
+    /// them.
     pub(super) async fn finish_requests(&mut self) -> Result<(), RunError> {
         for _ in 0..2 {
             self.ask_replicas();

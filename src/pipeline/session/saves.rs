@@ -6,7 +6,7 @@ use crate::crawl::protocol::{ReplicaInfo, replicas};
 use crate::pipeline::server::{Awaited, Infos};
 use urlseen_core::storage::Moment;
 
-/// Question to the replicas that waits for their answers.
+/// Question to the replicas about their saves, until all of them have answered.
 pub(super) struct SavesAsked {
     /// Answer of the primary to `INFO`.
     info: String,

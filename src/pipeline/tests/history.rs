@@ -3,13 +3,14 @@
 use super::state::Head;
 
 /// Commits to which the folder leads, oldest first. The folder leads to a commit if the daemon can
-/// recover the filter to it. Only the first `certain` commits are sure, because the log may be cut.
+/// recover the filter to that commit. Only the first `certain` commits are sure, because the log
+/// may be cut.
 #[derive(Debug, Default)]
 pub(super) struct History {
     heads: Vec<Head>,
     certain: usize,
-    /// True if the daemon could recover its filter from the folder to the last head that it read
-    /// while it had the lease.
+    /// True if the folder certainly leads to the last head that the daemon read while it had the
+    /// lease.
     pub(super) is_led: bool,
 }
 
@@ -23,8 +24,8 @@ impl History {
         self.heads.iter().position(|other| other == head)
     }
 
-    /// Notes that the daemon has read a head with the lease. If the folder leads to this head, the
-    /// log may be cut back to this head from now on.
+    /// Notes that the daemon has read a head while it had the lease. If the folder leads to this
+    /// head, the log may be cut back to this head from now on.
     pub(super) fn owned(&mut self, head: &Head) {
         self.is_led = self.has(head);
         self.certain = self.place(head).map_or(self.certain, |it| self.certain.min(it + 1));

@@ -25,8 +25,8 @@ const IN_FLIGHT: u64 = 3;
 /// Replicas of the server. All of them have the same data.
 #[derive(Debug, Default)]
 pub(super) struct Replicas {
-    /// Data that the replicas had when they last acknowledged it, unless the server came back with
-    /// other data since.
+    /// Data that the replicas last acknowledged. `None` if the server has come back with other data
+    /// since.
     pub(super) state: Option<State>,
     /// Number of replicas that acknowledge nothing.
     missing: usize,

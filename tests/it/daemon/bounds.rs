@@ -14,7 +14,7 @@ fn a_full_sink_makes_the_daemon_wait_and_is_never_overfilled() {
     let items = urls(0, 1000);
     crawl.push(&items);
     let mut daemon = crawl.start();
-    daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
+    daemon.wait_for_line("waiting: demo:unseen holds 21 items, and sink.max_len is 20", SOON);
     let mut connection = crawl.connection();
     let mut processing: Vec<String> = Vec::new();
     wait_until(SOON, "all items", || {

@@ -101,7 +101,7 @@ fn a_full_sorted_set_makes_the_daemon_wait() {
         let crawl = crawl.set("source.batch=7").set("sink.max_len=20");
         crawl.push(&urls(0, 500));
         let mut daemon = crawl.start();
-        daemon.wait_for_line("waiting: demo:unseen holds 21 items, sink.max_len is 20", SOON);
+        daemon.wait_for_line("waiting: demo:unseen holds 21 items, and sink.max_len is 20", SOON);
         let mut connection = crawl.connection();
         let mut processing = 0;
         wait_until(SOON, "all items", || {

@@ -1,12 +1,11 @@
-//! Computation of sizes, shares and their bounds from counted bits.
+//! Sizes and overlap of two filters, computed with bounds from the counts of their bits.
 
 use serde::Serialize;
 
 use super::Ones;
 use urlseen_core::filter::Cells;
 
-/// Number of standard deviations. 95 % of a normal distribution lie within this distance of the
-/// mean.
+/// Distance from the mean, in standard deviations, within which 95 % of a normal distribution lie.
 const WITHIN_95: f64 = 1.959_964;
 
 /// Estimate, with bounds that contain the true value in 95 of 100 cases.
@@ -33,7 +32,7 @@ impl Interval {
     }
 }
 
-/// Keys of two filters A and B, and their common keys: numbers and shares.
+/// Estimated numbers of keys in two filters A and B, and estimated shares of common keys.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct Overlap {
     /// Estimated number of keys in A.
@@ -68,7 +67,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Adds a part of both filters. `cells` is the distribution of the bits that keys choose.
+    /// Adds the counts for one part of both filters. `cells` is the distribution of the bits that
+    /// keys choose.
     pub fn add(&mut self, cells: &Cells, ones: Ones) {
         let [a, b, union] = [ones.a, ones.b, ones.union].map(|ones| cells.keys(ones));
         for (sum, keys) in self.keys.iter_mut().zip([a, b, union]) {
@@ -123,9 +123,10 @@ impl Totals {
         }
     }
 
-    /// Returns the variance of a value that is computed from the estimates of A, of B and of their
-    /// union. The arguments are the derivatives of the value by these estimates. The covariance of
-    /// A and the union is the variance of A, because the union contains all keys of A.
+    /// Returns the variance of a value that is computed from three estimates: the keys in A, in B
+    /// and in their union. The arguments are the derivatives of the value with respect to these
+    /// estimates. The covariance of A and the union is the variance of A, because the union
+    /// contains all keys of A.
     fn variance(&self, [by_a, by_b, by_union]: [f64; 3]) -> f64 {
         let [a, b, union] = self.variances;
         by_a * by_a * a

@@ -188,8 +188,8 @@ fn check(name: &str, filled: &Filled, size: u64) {
                  {deviation:.2}, within {within:.2}"
             );
             assert!(within >= 0.85, "{said}");
-            // If there are no common keys, no estimate can be too low, so the estimates have a
-            // bias.
+            // If there are no common keys, the true number is 0, and estimates are never below 0.
+            // So their mean is too high.
             if share == 0 && *what == "A and B" {
                 continue;
             }
@@ -386,7 +386,7 @@ proptest::proptest! {
             Some((capacity, rate)) => Cells::shard(sizing(capacity, 10_f64.powi(-rate)).geometry),
             None => Cells::string(1 << power, draws.into()),
         };
-        // The result is not negative, and at most `of`.
+        // The result lies between 0 and the argument `of`.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let part = |share: f64, of: u64| (share * of as f64) as u64;
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]

@@ -9,7 +9,7 @@ use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 /// Another item, and its difference from the explained item.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Spelling {
-    /// Item as it would be discovered.
+    /// Item in a form that a crawler may push.
     pub item: String,
     /// Difference from the explained item.
     pub differs: &'static str,

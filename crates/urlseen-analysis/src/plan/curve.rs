@@ -12,7 +12,7 @@ const FROM: u64 = 10;
 const TO: u64 = 300;
 const STEP: usize = 5;
 
-/// Largest error rate that is too small to be drawn.
+/// Limit up to which error rates are too small to be drawn.
 const LEAST: f64 = 1e-16;
 
 /// Makes the plot of error rates by fill, with a line for each kind or for each variant of a kind.

@@ -177,8 +177,8 @@ fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) ->
     None
 }
 
-/// Returns the first number from `from` on for which `holds` is true, or `to` if there is none
-/// before `to`. If `holds` is true for a number, it must also be true for all larger numbers up to
+/// Returns the smallest number in `from..to` for which `holds` is true. Returns `to` if there is no
+/// such number. If `holds` is true for a number, it must also be true for all larger numbers up to
 /// `to`.
 fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < to {
@@ -192,7 +192,7 @@ fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     to
 }
 
-/// Returns the error rate with this number in the list of tried rates.
+/// Returns the error rate at this index in the list of tried rates.
 fn rate(number: u64) -> f64 {
     let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
     let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
@@ -210,8 +210,8 @@ mod tests {
         Kind::all().find(|kind| kind.short() == name).unwrap()
     }
 
-    /// Checks that each answer fits into the memory, and that a capacity larger by 1 or the next
-    /// smaller error rate would not fit.
+    /// Checks that each answer fits into the memory. Also checks that one more key would not fit,
+    /// or that the next smaller error rate would not fit.
     fn check(bytes: u64, question: FitQuestion) {
         for FitRow { kind: name, answer } in Fits::of(bytes, question).rows {
             let Some(answer) = answer else {

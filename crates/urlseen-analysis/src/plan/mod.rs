@@ -21,9 +21,9 @@ pub use fits::{FitQuestion, Fits};
 pub use needs::{Machine, Needs, Traffic, TrafficItem};
 pub use text::{grouped, size};
 
-/// Returns the parameters of a filter of this kind. A parameter that is not an argument has the
-/// default of the project that the kind comes from. If that project has no default, the parameter
-/// has the default of urlseen's configuration.
+/// Returns the parameters of a filter of this kind. All parameters that are not arguments have
+/// default values. The default is that of the project from which the kind comes, or that of
+/// urlseen's configuration if the project has none.
 fn parameters(
     kind: Kind,
     capacity: u64,

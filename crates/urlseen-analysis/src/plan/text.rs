@@ -10,8 +10,8 @@ pub fn grouped(number: u64) -> String {
     number::grouped(number).replace('_', ",")
 }
 
-/// Returns an amount of memory in the largest binary unit that leaves a number of 1 or more, such
-/// as `1.5 GiB`.
+/// Returns an amount of memory as text, such as `1.5 GiB`. The unit is the largest binary unit in
+/// which the number is at least 1.
 pub fn size(bytes: f64) -> String {
     let mut units = ["B", "KiB", "MiB", "GiB", "TiB"].into_iter();
     let (mut number, mut unit) = (bytes, units.next().unwrap_or_default());

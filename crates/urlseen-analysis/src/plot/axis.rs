@@ -27,8 +27,8 @@ pub enum Scale {
     },
 }
 
-/// Axis with a range that fits the shown values. A place on the axis is a value, or its decimal
-/// logarithm if the scale is logarithmic.
+/// Axis with a range that fits the shown values. On a linear scale, the place of a value on the
+/// axis is the value itself. On a logarithmic scale, it is the decimal logarithm of the value.
 #[derive(Debug, PartialEq)]
 pub(super) struct Ruler {
     /// Range of places on the axis.
@@ -66,7 +66,7 @@ impl Ruler {
             }
             Scale::Log { .. } => {
                 let first = least.floor();
-                // At least one power of ten, so that there are two ticks.
+                // The range covers at least one power of ten, so the axis has at least two ticks.
                 let last = most.ceil().max(first + 1.0);
                 let each = ((last - first) / (2.0 * TICKS)).ceil();
                 Self::of(scale, ticks(first, last, each).collect())
@@ -91,7 +91,7 @@ impl Ruler {
                 let step = self.ticks[1] - self.ticks[0];
                 let rounded = (place / step).round() * step;
                 let decimals = (-step.log10()).ceil().clamp(0.0, 12.0);
-                // A whole number from 0 to 12.
+                // `decimals` is a whole number from 0 to 12.
                 #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
                 let decimals = decimals as usize;
                 for (unit, name) in [(1e9, "G"), (1e6, "M"), (1e3, "k")] {
@@ -105,8 +105,8 @@ impl Ruler {
     }
 }
 
-/// Returns numbers at the distance `each`, from `first` up to the first number that is at least
-/// `last`.
+/// Returns `first`, and further numbers in steps of `each`. The result ends with the first number
+/// that is at least `last`.
 fn ticks(first: f64, last: f64, each: f64) -> impl Iterator<Item = f64> {
     let all = ((last - first) / each).ceil();
     // The number of ticks is small, so it fits into 32 bits.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::PlotError;
 
-/// Checks that a file can be written to this path.
+/// Checks that a file can be written at this path.
 pub(super) fn check(path: &Path) -> Result<(), PlotError> {
     let beside = place(path)?;
     let failed = |reason| PlotError::Write { path: path.to_owned(), reason };

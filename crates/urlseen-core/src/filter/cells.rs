@@ -11,15 +11,15 @@
 //! ```
 //!
 //! The chance that a key sets neither of two bits is f2 = 1 - (1 - (1 - 2/w)^g) / B if the bits
-//! share a block, and 1 - 2 (1 - f1) otherwise. So of m bits, m f1^n are 0 on average after n keys.
-//! The estimate is the n at which this mean equals the counted number. The formula of Swamidass and
-//! Baldi, n = -(m/k) ln(1 - X/m), uses e^(-k/m) in place of f1. Without blocks, that formula is
-//! just as good. With blocks, its estimate is too low by a share of (g - 1) / 2w, nearly one
-//! percent.
+//! share a block, and 1 - 2 (1 - f1) otherwise. After n keys, a bit is 0 with the chance f1^n. So
+//! of m bits, m f1^n are 0 on average. The estimate is the n at which this mean equals the counted
+//! number of 0 bits. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m), uses e^(-k/m) in
+//! place of f1. Without blocks, that formula is just as good. With blocks, its estimate is too low
+//! by a share of (g - 1) / 2w, nearly one percent.
 //!
 //! The variances and the covariance of the estimates of two sets follow from the same chances. The
-//! covariance of the two counts of bits is a sum over all pairs of bits. By the delta method, this
-//! sum is divided by the slopes of both counts. The result is
+//! covariance of the two counts of bits is a sum over all pairs of bits. By the delta method, the
+//! covariance of the two estimates is this sum divided by the slopes of both counts:
 //!
 //! ```text
 //! cov(n_S, n_T) = g(|S and T|), where
@@ -66,8 +66,8 @@ impl Cells {
         Self { parts: 1.0, block_bits: bits as f64, blocks: 1.0, draws, crowded: 0 }
     }
 
-    /// Returns the distribution of the chosen bits in a string whose first `crowded` bits, a
-    /// multiple of 8, are not used to estimate the number of keys.
+    /// Returns the distribution of the chosen bits in a string. The first `crowded` bits are not
+    /// used to estimate the number of keys. `crowded` is a multiple of 8.
     pub fn crowded_string(bits: u64, crowded: u64, draws: f64) -> Self {
         let counted = bits - crowded;
         Self { crowded, ..Self::string(counted, draws * counted as f64 / bits as f64) }

@@ -19,7 +19,8 @@ pub enum Blocks {
     Two = 2,
     /// Four blocks, for lower error rates.
     Four = 4,
-    /// Eight blocks: at 1e-12 as good as a filter without blocks.
+    /// Eight blocks. Even at an error rate of 1e-12, a key needs hardly more bits than in a filter
+    /// without blocks.
     Eight = 8,
 }
 

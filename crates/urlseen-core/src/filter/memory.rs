@@ -127,7 +127,7 @@ struct CgroupVersion {
     limits: &'static [&'static str],
     usage: &'static str,
     /// Field of `memory.stat` with the memory of rarely used file pages. The kernel drops these
-    /// before it refuses memory.
+    /// pages before it refuses memory.
     reclaimable: &'static str,
 }
 
@@ -143,8 +143,8 @@ const V2: CgroupVersion = CgroupVersion {
     reclaimable: "inactive_file ",
 };
 
-/// Control group that counts memory. The tree of all groups is mounted at `mount`. The group is the
-/// folder `folder`, which is `mount` or below it.
+/// Control group that counts memory. The tree of all groups is mounted at `mount`. The folder of
+/// the group is `folder`: either `mount` itself, or a folder below `mount`.
 #[derive(Debug)]
 struct Group {
     version: &'static CgroupVersion,
@@ -153,8 +153,8 @@ struct Group {
 }
 
 impl Group {
-    /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`. Returns `None` unless the group
-    /// counts memory and its tree is mounted.
+    /// Reads a line of `/proc/self/cgroup`, `id:controllers:path`. Returns `None` if the group does
+    /// not count memory, or if its tree is not mounted.
     fn of(line: &str, mounts: &str) -> Option<Self> {
         let mut parts = line.splitn(3, ':').skip(1);
         let (controllers, path) = (parts.next()?, parts.next()?);

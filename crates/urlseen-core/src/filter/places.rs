@@ -27,13 +27,14 @@ pub struct Places {
 }
 
 impl Places {
-    /// Computes the positions of the shards that belong to `owner`, the index of one of `owners`
-    /// owners. Also returns the number of these shards.
+    /// Computes the positions of the shards that belong to the owner with the index `owner`. There
+    /// are `owners` owners. Also returns the number of these shards.
     pub(super) fn new(native: Native, owner: usize, owners: usize) -> (Self, usize) {
         let mut slots = [FOREIGN; SHARDS];
         let mine = ShardId::all().filter(|shard| shard.owner(owners) == owner);
         let held = mine.zip(0..).map(|(shard, slot)| slots[shard.index()] = slot).count();
-        // If the number does not fit, the allocation of the region fails.
+        // If the number of blocks does not fit into a `usize`, the later allocation of the region
+        // fails.
         let shard_blocks = usize::try_from(native.geometry.shard_blocks()).unwrap_or(usize::MAX);
         (Self { native, slots, shard_blocks }, held)
     }

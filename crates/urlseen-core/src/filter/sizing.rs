@@ -4,8 +4,8 @@ use super::geometry::BLOCK_BITS;
 use super::rate::BlockRate;
 use super::{Blocks, Capacity, ErrorRate, Geometry, SHARDS};
 
-/// Maximum ratio between a filter's number of bits and the optimal number. With a higher ratio, a
-/// key gets more blocks instead.
+/// Maximum ratio between a filter's number of bits and the optimal number. If the ratio would be
+/// higher, a key gets more blocks instead.
 pub(super) const WORTH: f64 = 1.16;
 
 /// Number of blocks in each part of the filters that [`Sizing::new`] compares. The filters have
@@ -35,7 +35,7 @@ impl Sizing {
     /// as the true error rate allows. Takes some milliseconds.
     ///
     /// A filter for less than about a million keys needs more bits for each key: its parts have
-    /// only few blocks, and its shards differ more.
+    /// only few blocks, and the numbers of keys in its shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();
         let [fewer @ .., most] = Blocks::ALL;
@@ -53,9 +53,9 @@ impl Sizing {
         Self::packed(capacity, error_rate, packing)
     }
 
-    /// Finds the smallest number of blocks in a part that keeps the error rate. The search starts
-    /// near the number that the packing gives. It relies on an error rate that falls with each
-    /// further block.
+    /// Finds the smallest number of blocks for each part with which the filter keeps the error
+    /// rate. The search starts near the number that the packing gives. The search relies on the
+    /// fact that each further block lowers the error rate.
     fn packed(
         capacity: Capacity,
         error_rate: ErrorRate,
@@ -68,7 +68,7 @@ impl Sizing {
         let keeps = |blocks_per_part| {
             block.of_filter(geometry(blocks_per_part), capacity.get()) <= error_rate.get()
         };
-        // At most 1.2e9, as `Capacity::MAX` says.
+        // The result is at most 1.2e9: see `Capacity::MAX`.
         #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
         let near = (capacity.get() as f64 / SHARDS as f64 / keys_per_block) as u32;
         // Invariant: `too_few` blocks (unless 0) do not keep the error rate, `enough` blocks do.
@@ -154,10 +154,10 @@ mod tests {
         Sizing::new(Capacity::new(capacity).unwrap(), ErrorRate::new(rate).unwrap())
     }
 
-    /// Compares with the table of the design, which was computed for bits drawn without
-    /// replacement. The code draws bits with replacement, so the same blocks take up to 0.8 % more
-    /// bits. At a rate far below its range, a single block takes up to 2.3 % more bits, and its
-    /// best k is higher by one.
+    /// Compares the bits of each key with a table that was computed for bits drawn without
+    /// replacement. The code draws bits with replacement, so it needs up to 0.8 % more bits. One
+    /// block for each key is meant for error rates down to 1e-4. At far lower rates, it needs up to
+    /// 2.3 % more bits, and the best k is higher by one.
     #[test]
     fn bits_per_key_match_the_table_of_the_design() {
         use Blocks::{Eight, Four, One, Two};

@@ -1,7 +1,7 @@
 //! Filter spec: the parameters of a filter in any place.
 //!
-//! The parts of a spec have the names of the configuration. So the configuration, a storage folder,
-//! Redis and the commands describe a filter in the same way.
+//! The names of a spec's parts are the names of the configuration keys. So the configuration, a
+//! storage folder, Redis and the commands describe a filter in the same way.
 
 use std::fmt;
 use std::str::FromStr;
@@ -84,7 +84,7 @@ impl fmt::Display for SpecDifference {
     }
 }
 
-/// Name of the division of a native filter's bits, which no key of the configuration sets.
+/// Name for the division of a native filter's bits. No configuration key sets this division.
 pub const DIVISION: &str = "the division of the filter's bits";
 
 impl FilterSpec {

@@ -3,8 +3,8 @@
 //! The hash of a key determines its home slot. The key is stored in its home slot, or in a slot
 //! after it. A run is a sequence of slots with keys, up to the next empty slot. The keys of a run
 //! are in the order of their home slots (Robin Hood hashing). So a search ends at the first key
-//! whose home slot is later. When a key is removed, the keys after it move back by one slot each,
-//! until a slot is empty or has a key in its home slot.
+//! whose home slot comes after that of the searched key. When a key is removed, the keys after it
+//! move back by one slot each, until a slot is empty or has a key in its home slot.
 
 use super::block::Block;
 use super::prefetch::prefetch;
@@ -106,8 +106,8 @@ impl Table {
     }
 }
 
-/// Returns the maximum number of keys in a table with this number of slots: 7 in 8 slots, or 18.3
-/// bytes for each key. With more keys, runs would grow long.
+/// Returns the maximum number of keys in a table with this number of slots: seven eighths of the
+/// slots. A full table takes 18.3 bytes for each key. With more keys, runs would grow long.
 pub(super) fn most_keys(slots: u64) -> u64 {
     slots / 8 * 7
 }

@@ -48,10 +48,10 @@ impl fmt::Display for Difference {
         f.write_str(match *what {
             CRAWL => "give this crawl a storage.dir of its own, or set the name back",
             ALGORITHM_VERSION | POSITIONS | SHARDS | DIVISION => {
-                "run the version of urlseen that made it, or forget what was seen with urlseen \
+                "run the version of urlseen that made the folder, or empty the filter: urlseen \
                  storage reset"
             }
-            _ => "set it back, or forget what was seen with urlseen storage reset",
+            _ => "set it back, or empty the filter: urlseen storage reset",
         })
     }
 }

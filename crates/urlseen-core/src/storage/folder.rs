@@ -144,7 +144,7 @@ impl Folder {
     /// still awaits the import.
     ///
     /// # Panics
-    /// If the folder does not await an import, or `spec` is of another filter.
+    /// If the folder does not await an import, or `spec` belongs to another filter.
     pub fn import(&mut self, spec: &StorageSpec, id: u64, filter: &dyn Blob) -> io::Result<()> {
         assert!(
             spec.filter.parameters.is_imported() && self.awaits_import()?,
@@ -223,12 +223,13 @@ impl Folder {
         imports::clear(&self.dir)
     }
 
-    /// Recovers the filter to `target`, from the newest snapshot that leads there and from the log.
-    /// Then deletes all records and snapshots after the target, so that the log can continue there.
+    /// Recovers the filter to `target`: loads the newest snapshot from which `target` can be
+    /// reached, and replays the log after it. Then deletes all records and snapshots after the
+    /// target, so that the log can continue there.
     ///
-    /// After a failure, the filter may have a part of its content. The folder still leads to the
-    /// same heads as before, unless the failure came during the deletion. Earlier journals and
-    /// snapshot writers fail from now on.
+    /// After a failure, the filter may have a part of its content. The folder can still be
+    /// recovered to the same heads as before, unless the failure came during the deletion. Earlier
+    /// journals and snapshot writers fail from now on.
     pub fn recover(
         &mut self,
         target: Target,
@@ -277,8 +278,8 @@ impl Folder {
         self.begun.as_ref().expect("the folder was begun")
     }
 
-    /// Opens the log to continue at `position`. A position can be used only once. It comes from
-    /// [`Folder::begin`], [`Recovered::position`] or [`Rebase::finish`].
+    /// Opens the log to continue at `position`. Each position can be used only once. `position`
+    /// comes from [`Folder::begin`], [`Recovered::position`] or [`Rebase::finish`].
     ///
     /// # Errors
     /// If the disk fails, or the log does not end at `position`.

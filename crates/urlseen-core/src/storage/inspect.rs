@@ -64,7 +64,7 @@ pub struct SegmentLook {
     pub name: String,
     /// Bytes of the log's file.
     pub bytes: u64,
-    /// Position before its first record.
+    /// Position of the last record before the file.
     pub follows: Position,
     /// Position of its last record that can be read.
     pub last: Position,
@@ -183,9 +183,9 @@ impl Look {
 pub enum Named {
     /// Batch in which the fingerprint was unseen. It is seen since that batch.
     Batch(Position),
-    /// Record of adds of a client or of an import.
+    /// Record that a client or an import added the fingerprint.
     Added(Position),
-    /// Record of forgets: the fingerprint passes once more.
+    /// Record that the fingerprint was forgotten: it passes once more.
     Forgotten(Position),
 }
 
@@ -193,8 +193,8 @@ pub enum Named {
 /// daemon may write to the folder.
 ///
 /// # Errors
-/// If the disk fails, or the header cannot be read. Damage only ends the search in one file of the
-/// log.
+/// If the disk fails, or the header cannot be read. Damage in a file of the log is no error: it
+/// only ends the search in that file.
 pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };

@@ -24,7 +24,7 @@ pub(super) fn write(dir: &Dir, name: &str, note: &impl Serialize) -> io::Result<
     bytes.push(b'\n');
     bytes.extend(crc_line(&bytes).into_bytes());
     dir.write_aside(name, &bytes).and_then(|()| dir.replace(name)).inspect_err(|_| {
-        // If the disk is full, the half-written file must not take its last space.
+        // If the disk is full, the half-written file must not occupy the last free space.
         let _ = dir.remove(&aside(name));
     })
 }

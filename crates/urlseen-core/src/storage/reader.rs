@@ -27,7 +27,7 @@ pub struct AtRest {
     _lock: Option<Box<dyn DiskFile>>,
 }
 
-/// Fact that another process writes to the folder that is being read.
+/// Note that another process writes to the folder while this process reads it.
 #[derive(Debug, Clone)]
 pub struct Beside {
     /// Process that writes to the folder, if it is known.
@@ -95,8 +95,9 @@ impl AtRest {
     /// Returns the verdicts of the filter at `target`. Reads only the shards of the fingerprints,
     /// and the log. Damage in other shards does not matter.
     ///
-    /// A killed process may leave batches in the log that Redis does not know. [`Target::Last`]
-    /// counts these batches as seen; only Redis knows the right head.
+    /// A killed process may leave batches in the log that Redis does not know. With
+    /// [`Target::Last`], these batches count as seen. To leave them out, pass the head that Redis
+    /// records.
     ///
     /// # Errors
     /// The errors of [`Folder::recover`](super::Folder::recover).

@@ -2,7 +2,7 @@
 //!
 //! 1. A snapshot is usable if its `last` is not after the target, and the log leads from `first`
 //!    through `last` to the target. Every record must be whole and follow the one before. The
-//!    newest usable snapshot is taken; if it turns out to be damaged, the next one.
+//!    newest usable snapshot is loaded. If it is damaged, the next older one is loaded.
 //! 2. The log after `first` is replayed: the batches up to the target, and all adds and forgets.
 //! 3. Then [`cut`] drops all batches and all snapshots after the target. Before that, nothing is
 //!    written.
@@ -91,7 +91,7 @@ impl Way {
 /// Findings about snapshots that do not lead to the target, for the error.
 #[derive(Debug, Default)]
 struct Obstacles {
-    /// Last head before the target that any snapshot leads to.
+    /// Last head before the target that the folder has, in the log or in a snapshot.
     end: Option<Head>,
     other: Option<Head>,
     damage: Option<Damage>,

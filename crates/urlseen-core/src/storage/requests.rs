@@ -42,7 +42,7 @@ impl Requests {
         self.waiting().slow
     }
 
-    /// Records a request, which waits until the guard is dropped.
+    /// Records a request. The request counts as waiting until the returned guard is dropped.
     pub(super) fn begin(&self, what: &'static str) -> Answer<'_> {
         Answer { requests: self, number: self.note(Request { what, since: Instant::now() }) }
     }

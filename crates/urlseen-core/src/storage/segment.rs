@@ -59,7 +59,7 @@ pub(super) struct Segment {
     name: String,
     file: Box<dyn ReadFile>,
     pub(super) len: u64,
-    /// Position before the file's first record.
+    /// Position of the last record before the file.
     pub(super) follows: Position,
     /// Offset of the next record.
     pub(super) offset: u64,

@@ -64,7 +64,7 @@ impl ShardReader {
     }
 
     /// Reads the filter as it was at `target`. Chooses a snapshot in which all shards that `wanted`
-    /// accepts are sound. Its other shards may be damaged.
+    /// accepts are sound. The other shards of this snapshot may be damaged.
     pub(super) fn open(
         folder: &AtRest,
         target: Target,
@@ -154,7 +154,7 @@ impl ShardReader {
         &self.tombstones
     }
 
-    /// Returns the filter with this shard in it. Shards are requested in order.
+    /// Returns a filter that contains this shard. The caller must request the shards in order.
     ///
     /// # Errors
     /// If the disk fails, the snapshot is damaged there, or memory is lacking. Also if another

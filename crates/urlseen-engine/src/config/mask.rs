@@ -19,8 +19,8 @@ pub(super) fn masked(text: &str) -> String {
         _ => (String::new(), text),
     };
     let (user, server) = match rest.rsplit_once('@') {
-        // An `@` after a `?` may be part of a password in the query, or the end of user and
-        // password.
+        // An `@` after a `?` may be part of a password in the query. It may also end the user and
+        // the password before the host.
         Some((before, _)) if before.contains('?') => return format!("{scheme}***"),
         Some((_, server)) => ("***@", server),
         None => ("", rest),

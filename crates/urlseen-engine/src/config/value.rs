@@ -27,7 +27,8 @@ pub(super) trait Rule<T> {
     }
 }
 
-/// Integer in a range. In messages, the text follows "a whole number", for example " of bytes".
+/// Integer in a range. The text says in messages what is counted, for example " of bytes" in "a
+/// whole number of bytes".
 pub struct WholeNumber(pub(super) RangeInclusive<u64>, pub(super) &'static str);
 
 impl<T: TryFrom<u64>> Rule<T> for WholeNumber {

@@ -75,8 +75,8 @@ pub trait Audience {
     /// Receives a message about a problem that does not end the flow.
     fn say(&mut self, words: &str);
 
-    /// Receives a malformed entry. If a page has many malformed entries, only the first ones are
-    /// passed.
+    /// Receives a malformed entry. If a page has many malformed entries, the observer receives only
+    /// the first ones.
     fn bad(&mut self, bad: &Bad);
 
     /// Receives the progress since the start.

@@ -32,8 +32,8 @@ impl Kernel for Scalar {
     }
 }
 
-/// Returns the word that a bit is in. `bit` is below 512, and masked so that the compiler checks no
-/// bounds.
+/// Returns the index of the word that contains a bit. `bit` is below 512. The `% 8` lets the
+/// compiler omit the bounds check.
 #[inline]
 fn word(bit: u32) -> usize {
     (bit / u64::BITS % 8) as usize

@@ -42,7 +42,7 @@ impl Values<'_> {
         Ok(self.in_redis(fields, make(capacity, error_rate)))
     }
 
-    /// Reads a whole number for each of the kind's keys.
+    /// Reads a whole number for each configuration key of the kind.
     pub(super) fn by_numbers<F: RedisKind + 'static, const KEYS: usize>(
         &self,
         make: impl FnOnce([u32; KEYS]) -> Result<F, SpecError>,

@@ -17,7 +17,7 @@ impl Parameters {
         Self(Arc::new(parameters))
     }
 
-    /// Returns true if the filter, once full, takes more memory and keeps its error rate.
+    /// Returns true if a full filter grows: it takes more memory and keeps its error rate.
     pub fn grows(&self) -> bool {
         self.kind().0.grows
     }

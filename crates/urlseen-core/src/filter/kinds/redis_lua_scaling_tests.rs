@@ -39,7 +39,8 @@ fn new_items_go_to_the_next_layer_once_a_layer_is_full() {
     assert!(Scaling::new(1_000_000_000, 1e-6).is_err(), "no string has so many bits");
 }
 
-/// Compares the filter in memory with sets of positions, and its errors with the computed rate.
+/// Compares the verdicts of the filter in memory with those of sets of positions. Also compares the
+/// number of wrong verdicts with the computed error rate.
 #[test]
 fn a_growing_filter_keeps_its_error_rate() {
     let layout = Scaling::new(500, 0.05).unwrap();

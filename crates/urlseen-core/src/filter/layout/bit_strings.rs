@@ -15,16 +15,16 @@ pub trait BitStrings: fmt::Debug {
         1
     }
 
-    /// Returns the numbers that choose the string of a key. They are equally likely if the keys are
-    /// hex digits of digests. The number `code` chooses the string `code % strings`. For example,
-    /// if the first hex digit chooses the string, these numbers are the codes of the sixteen hex
-    /// digits.
+    /// Returns all codes that a key can have. A key with the code `code` has its bits in the string
+    /// `code % strings`. All codes are equally likely if the keys are hex digits of digests. For
+    /// example, if the first hex digit chooses the string, the result is the character codes of the
+    /// sixteen hex digits.
     fn codes(&self) -> Vec<u32> {
         (0..self.strings()).collect()
     }
 
-    /// Returns the numbers of the strings that any of the codes chooses, in order. No other string
-    /// gets a bit.
+    /// Returns the numbers of the strings that at least one code chooses, in order. The other
+    /// strings never get a bit.
     fn used_strings(&self) -> Vec<u32> {
         let mut used = leads_to(self);
         used.dedup();
@@ -58,9 +58,9 @@ pub trait BitStrings: fmt::Debug {
         self.hashes().into()
     }
 
-    /// Returns the length in bits of the start of a string. Uneven hashes fill this start sooner
-    /// than the rest of the string. The estimate of the number of keys leaves these bits out. The
-    /// length is a multiple of 8.
+    /// Returns the number of crowded bits at the start of a string: uneven hashes set these bits
+    /// sooner than the rest. The estimate of the number of keys leaves these bits out. The result
+    /// is a multiple of 8.
     fn crowded_bits(&self, _string: u32) -> u64 {
         0
     }
@@ -96,7 +96,8 @@ pub trait BitStrings: fmt::Debug {
     }
 }
 
-/// Returns the numbers of the strings that the codes lead to, in order, one for each code.
+/// Returns one string number for each code, in order: the number of the string that the code
+/// chooses.
 fn leads_to(layout: &(impl BitStrings + ?Sized)) -> Vec<u32> {
     let mut strings: Vec<u32> =
         layout.codes().into_iter().map(|code| code % layout.strings()).collect();
@@ -174,7 +175,7 @@ impl SizeError {
     }
 }
 
-/// Returns a mask of this number of low bits, at most 32.
+/// Returns a mask in which the lowest `bits` bits are 1. `bits` is at most 32.
 pub(in crate::filter) fn low_bits(bits: u32) -> u32 {
     u32::MAX.checked_shr(u32::BITS - bits).unwrap_or(0)
 }

@@ -44,7 +44,8 @@ pub trait FilterKind: Any + Debug + Send {
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
 
-    /// Makes room for more keys. `keys` is their number in each shard, by [`ShardId::index`].
+    /// Makes room for more keys. `keys` has the number of these keys for each shard, at the shard's
+    /// [`ShardId::index`].
     ///
     /// # Errors
     /// The filter is full and cannot grow.
@@ -74,9 +75,9 @@ pub trait FilterKind: Any + Debug + Send {
     /// Replaces the contents of a shard by `len` bytes that [`FilterKind::save`] produced.
     ///
     /// # Errors
-    /// Reading fails; [`io::ErrorKind::InvalidData`] if these bytes are not a saved shard of this
-    /// kind; [`io::ErrorKind::OutOfMemory`] if there is not enough memory. After an error the shard
-    /// is empty.
+    /// Reading fails. The error is [`io::ErrorKind::InvalidData`] if these bytes are not a saved
+    /// shard of this kind, and [`io::ErrorKind::OutOfMemory`] if there is not enough memory. After
+    /// an error the shard is empty.
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()>;
 
     /// Removes all keys from the shards of the owner.
@@ -109,7 +110,7 @@ pub trait FilterKind: Any + Debug + Send {
     }
 }
 
-/// Counts keys by shard, as [`FilterKind::reserve`] takes them.
+/// Counts keys by shard. The result has the form of the argument of [`FilterKind::reserve`].
 pub fn count_by_shard(key_hashes: &[KeyHash]) -> [u64; SHARDS] {
     let mut keys = [0; SHARDS];
     for key_hash in key_hashes {
@@ -183,8 +184,8 @@ pub trait Gauge: Debug + Send + Sync {
         0.0
     }
 
-    /// Writes the number of keys that were new in each of these shards to `keys`, at the shard's
-    /// [`ShardId::index`].
+    /// Counts the keys that were new in each of these shards. Writes the count of a shard to
+    /// `keys`, at the shard's [`ShardId::index`].
     fn keys(&self, _keys: &mut [u64; SHARDS]) {}
 }
 

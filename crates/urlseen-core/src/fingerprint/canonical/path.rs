@@ -18,7 +18,7 @@ pub(super) fn split_parameters(path: &str) -> (&str, &str) {
     }
 }
 
-/// Appends the form that w3lib's `safe_url_string` gives to parameters. Percent-escapes in the
+/// Appends parameters in the form that w3lib's `safe_url_string` gives them. Percent-escapes in the
 /// parameters are not decoded.
 pub(super) fn push_parameters(parameters: &str, out: &mut String) {
     if !parameters.is_empty() {
@@ -56,8 +56,8 @@ pub(super) fn push(path: &str, spare: &mut String, out: &mut String) {
     }
 }
 
-/// Appends the canonical form of the byte or the percent-escape at `at`, which is not plain.
-/// Returns the number of bytes that were read.
+/// Appends the canonical form of the percent-escape at `at`, or of the byte at `at` if that byte is
+/// not plain. Returns the number of bytes that were read.
 fn push_special(bytes: &[u8], at: usize, out: &mut String) -> usize {
     match (bytes[at], escape_at(bytes, at)) {
         // These delimiters stay escaped: a decoded delimiter would have another meaning.

@@ -47,7 +47,8 @@ fn removes_characters_that_browsers_ignore() {
         ("\u{0}\u{1f} http://h/a \n", "http://h/a"),
         ("ht\ttp:/\n/h\r/a\tb", "http://h/ab"),
         ("http://h/\u{a0}", "http://h/%C2%A0"),
-        // The space at the end appears once the colon is removed, and the second pass removes it.
+        // The first pass removes the colon, so the host ends with a space. The second pass removes
+        // this space.
         ("http://h :?", "http://h/"),
     ]);
     check_refused(&[

@@ -58,8 +58,8 @@ impl Cluster {
         })
     }
 
-    /// Follows the answers of nodes, beginning at `node`. The inner error is that of the node that
-    /// serves the key.
+    /// Follows the answers of nodes, beginning at `node`. The inner result is that of the node that
+    /// serves the key. The outer error says that no such node was found.
     async fn follow(
         &self,
         address: &RedisAddress,
@@ -83,8 +83,8 @@ impl Cluster {
     }
 }
 
-/// Reads the address in a `MOVED` answer of `node`. A node that does not know its own address
-/// leaves out the host, which then is the same.
+/// Reads the address in a `MOVED` answer of `node`. If the answer has no host, the host is that of
+/// `node`: a node that does not know its own address leaves out the host.
 fn redirected(node: &Node, to: &str) -> Result<Node, LinkError> {
     let parts = to.rsplit_once(':').and_then(|(host, port)| Some((host, port.parse().ok()?)));
     let Some((host, port)) = parts else {

@@ -20,7 +20,7 @@ pub(super) const KIND: &str = "sentinel";
 /// Port of a Sentinel whose port is not in the URL.
 const PORT: &str = "26379";
 
-/// Pause between two questions of the watch.
+/// Pause between two rounds of questions to the Sentinels during the watch.
 const PAUSE: Duration = Duration::from_secs(1);
 
 /// Sentinels, and the name by which they know the primary.
@@ -44,8 +44,8 @@ impl Sentinels {
         Ok(Some((address, Self { nodes, name: name.to_owned() })))
     }
 
-    /// Connects to the primary that the Sentinels name. The connection ends if they name another
-    /// one later.
+    /// Connects to the primary that the Sentinels name. The connection ends if the Sentinels later
+    /// name another primary.
     pub(super) async fn connect(
         &self,
         address: &RedisAddress,

@@ -85,7 +85,8 @@ impl Samples {
     }
 
     /// Records an answer that is a number, and ignores any other answer. Returns true if the size
-    /// of the key has decreased since the last answer, because its content was lost.
+    /// of the key has decreased since the last answer. In that case, Redis has lost content of the
+    /// key.
     pub fn note(&mut self, sample: Sample, answer: Value) -> bool {
         let Ok(count) = redis::from_redis_value::<Option<u64>>(answer) else { return false };
         let (count, look) = (count.unwrap_or(0), &mut self.looks[sample.place]);

@@ -147,7 +147,7 @@ fn a_gap_in_the_archive_is_noticed() {
     assert_eq!(lacks, crawl.standing().lacks_before.map(|from| from.number));
 }
 
-/// An empty filter has let no fingerprint through, so its archive is complete again.
+/// Emptying the filter starts a new history without fingerprints, so the archive is complete again.
 #[test]
 fn emptying_the_filter_empties_the_archive() {
     let mut crawl = Crawl::new();

@@ -136,8 +136,8 @@ impl World {
         self.folder = None;
     }
 
-    /// Continues with `disk`, as the next process finds it. `is_lossy` is true if unsynced data may
-    /// be gone.
+    /// Continues with `disk`: the state in which the next process finds the disk. `is_lossy` is
+    /// true if unsynced data may be gone.
     pub(super) fn put_disk(&mut self, disk: SimDisk, is_lossy: bool) {
         self.stop();
         self.disk = disk;
@@ -262,7 +262,7 @@ impl World {
         let at = Head { seq, ..head.next() };
         if self.is_archived {
             // A rebase moves the whole log to the archive. So the batches that are not committed
-            // are cut off first, as the commands that rebase also do.
+            // are cut off first. The commands that rebase a folder do the same.
             self.chain.truncate(self.committed);
             self.journal_mut().cut(head)?;
         }

@@ -19,7 +19,8 @@ fn the_documented_file_is_the_default() {
     assert_eq!(load("", &[], &[]), Ok(Config::default()));
 }
 
-/// Commented-out lines show the values derived from the default name.
+/// The commented-out lines of `config.toml` show the values that are derived from the default name
+/// of the crawl.
 #[test]
 fn the_documented_file_with_derived_names_is_the_default_too() {
     let whole: String = documented()

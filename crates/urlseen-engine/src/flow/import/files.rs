@@ -30,7 +30,7 @@ struct Digests {
     cutter: Option<FormatCutter>,
     /// Checkpoint at the start of the input; `None` if the input can be read only once.
     start: Option<Checkpoint>,
-    /// Checkpoint of an earlier import, until the reading has continued there.
+    /// Checkpoint of an earlier import; `None` after the reading has continued from there.
     resumed: Option<Checkpoint>,
 }
 

@@ -6,7 +6,7 @@ use super::cut::Cut;
 /// Size in bytes of the length at the start of a frame.
 const LENGTH: usize = 2;
 
-/// Size in bytes of the longest frame and of the next frame's length.
+/// Number of bytes that the longest frame and the length after it take together.
 const LOOK: usize = LENGTH + 32 + LENGTH;
 
 /// Cuts frames off the front of an input.
@@ -25,7 +25,7 @@ impl Frames {
     }
 
     /// Cuts the complete frames off the front of `bytes`. Returns the number of bytes that are used
-    /// up: all of them if `is_end`.
+    /// up. If `is_end` is true, all bytes are used up.
     ///
     /// A crawl that is killed leaves an incomplete frame, and its next run appends complete frames.
     /// So if no valid length follows a frame, the bytes of this frame may be an incomplete frame

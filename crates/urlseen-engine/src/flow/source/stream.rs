@@ -41,8 +41,7 @@ impl Stream {
     }
 }
 
-/// Returns the Lua text of the definitions of `FIELD` and `AFTER`, and then of `parts`, which use
-/// them.
+/// Returns a Lua text: definitions of `FIELD` and `AFTER`, and then `parts`, which use both.
 fn lua(field: &str, after_commit: AfterCommit, parts: &[&str]) -> String {
     let mut bytes = String::new();
     for byte in field.bytes() {

@@ -39,8 +39,8 @@ pub struct ServerFacts {
     pub user: Option<String>,
     /// Eviction policy of the server: `maxmemory-policy`.
     pub eviction: Option<String>,
-    /// True if every write goes to an append-only file. Without one, a crash loses all writes after
-    /// the last snapshot.
+    /// True if every write goes to an append-only file. Without such a file, a crash loses all
+    /// writes after the last snapshot.
     pub appends: Option<bool>,
 }
 

@@ -1,9 +1,10 @@
 //! Permissions of the ACL user, found without running any command.
 //!
 //! Between `MULTI` and `DISCARD` Redis only queues commands, but checks each command on arrival:
-//! its existence, and the user's permissions for the command and its keys. Redis also refuses
-//! commands for lack of memory, or on a replica. So each command is sent in the form that the crawl
-//! will use. Redis runs none of these commands.
+//! its existence, and the user's permissions for the command and its keys. It also refuses commands
+//! that the crawl could not run because memory is lacking, or because the server is a replica. So
+//! the check sends each command in the form that the crawl will use. Redis runs none of these
+//! commands.
 
 use redis::{Pipeline, RedisResult, Value};
 
