@@ -20,7 +20,7 @@ use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 pub struct Explained {
     /// Form of the item: `url`, `json`, `fingerprint`, `tab` or `pickle`.
     pub form: Option<&'static str>,
-    /// Request that the item stands for, if it contains one.
+    /// Request that the item describes, if it describes one.
     pub request: Option<RequestShown>,
     /// Reason why the daemon would reject the item.
     pub unreadable: Option<String>,
@@ -32,7 +32,7 @@ pub struct Explained {
     pub canonical: Option<String>,
     /// Fingerprint that the item itself contains.
     pub given: Option<String>,
-    /// Fingerprints of the request by all algorithms.
+    /// Fingerprints of the request, one by each algorithm.
     pub fingerprints: Vec<Computed>,
     /// Fingerprint that the filter tests for the item.
     pub fingerprint: Option<String>,

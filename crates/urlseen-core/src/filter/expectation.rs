@@ -13,8 +13,8 @@ const NORMAL_FROM: f64 = 1e5;
 ///
 /// The weights of the terms are computed by recurrence from the mode outwards, and divided by their
 /// sum. So no number overflows, and no factorial is needed. Only terms with a distance
-/// of σ/3 between them are summed. For a bell curve, this changes the result by less than a rounding
-/// error.
+/// of σ/3 between them are summed. For a bell curve, this changes the result by less than a
+/// rounding error.
 pub(super) fn over_binomial(trials: u64, parts: u64, f: impl Fn(u64) -> f64) -> f64 {
     if parts == 1 {
         return f(trials);

@@ -74,9 +74,9 @@ mod tests {
         }
     }
 
-    /// Compares the chosen geometry with other geometries of the same number of blocks. With very
-    /// few or very many bits, every number of blocks needs more than 1.16 times the bits of a plain
-    /// Bloom filter. Then the test compares with the geometries of all numbers of blocks.
+    /// Compares the chosen geometry with other geometries of the same number of blocks. If a key
+    /// has very few or very many bits of memory, every number of blocks needs more than 1.16 times
+    /// the bits of a plain Bloom filter. Then the test compares with all numbers of blocks.
     #[test]
     fn no_other_geometry_has_a_lower_error_rate() {
         for (bytes, keys, of_any) in [

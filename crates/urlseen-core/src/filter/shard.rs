@@ -9,8 +9,8 @@ pub const SHARDS: usize = 256;
 /// were set by another rule have no meaning here, so a reader compares the names first.
 pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
 
-/// Id of a shard: the part of a filter that holds all fingerprints with one leading byte. Layouts
-/// compute it from a fingerprint by [`SHARD_RULE`].
+/// Id of a shard. A shard is the part of a filter that holds all fingerprints with one leading
+/// byte. Layouts compute the id from a fingerprint by [`SHARD_RULE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(u8);
 

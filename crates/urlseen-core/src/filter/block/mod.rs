@@ -14,7 +14,7 @@ pub(super) use scalar::Scalar;
 use super::Blocks;
 use super::layout::native::Draw;
 
-/// Block of 512 bits, which a processor fetches from memory at once. Bit `b` is bit `b % 64` of
+/// Block of 512 bits, which a processor fetches from memory in one step. Bit `b` is bit `b % 64` of
 /// word `b / 64`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, bytemuck::Pod, bytemuck::Zeroable)]
 #[repr(C, align(64))]

@@ -153,7 +153,7 @@ impl KindParameters for NativeParameters {
     }
 }
 
-/// Blocks of bits in a string for each shard, with the same bytes as
+/// Filter with one string of blocks for each shard. The string has the same bytes as
 /// [`Shards::bytes`](crate::filter::Shards::bytes).
 impl RedisKind for Native {
     fn used(&self) -> Vec<u32> {

@@ -93,8 +93,9 @@ impl Sections {
         ShardId::all().take(self.shards)
     }
 
-    /// Writes the content of a shard at the position `at`. The caller writes the shards in order.
-    /// Calls `pause` after each mebibyte of the body. An error of `pause` ends the writing.
+    /// Writes the content that a shard has at the position `at` of the log. The caller writes the
+    /// shards in order. Calls `pause` after each mebibyte of the body. An error of `pause` ends the
+    /// writing.
     ///
     /// # Panics
     /// If the shard is not the next one.
