@@ -79,9 +79,9 @@ pub enum RecoveryError {
     /// The folder and Redis have different ids for the same batch number.
     #[error(
         "Redis stands at {target}, and the storage folder has {ours} in its place: these are two \
-         histories of a crawl. Is this another crawl's folder, or an old copy of the right one? For \
-         details, run urlseen storage show. To continue from here, run urlseen storage adopt or \
-         urlseen storage reset"
+         histories. Is this another crawl's folder, or an old copy of the right one? For details, \
+         run urlseen storage show. To continue from here, run urlseen storage adopt or urlseen \
+         storage reset"
     )]
     OtherHistory { target: Head, ours: Head },
     /// No snapshot can be read.
