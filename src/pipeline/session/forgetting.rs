@@ -51,11 +51,7 @@ impl Session<'_> {
     pub(super) fn look_for_forgets(&mut self) {
         if matches!(self.forgetting, Forgetting::Full { .. }) {
             self.ask_for_forgets();
-        } else if !self.forgetting.is_under_way()
-            && self.pipeline.filter.shared.is_none()
-            && !self.line.is_asking(&Pending::ForgetLength)
-            && self.line.has_room()
-        {
+        } else if !self.forgetting.is_under_way() && self.pipeline.filter.shared.is_none() {
             let length = self.pipeline.parts.protocol.forget_length();
             self.line.ask(Pending::ForgetLength, &length);
         }
@@ -70,7 +66,7 @@ impl Session<'_> {
         // A session that is ending starts no new work.
         let is_ending = self.intake.is_ending();
         let is_here = self.pipeline.filter.shared.is_none();
-        if is_free && is_here && !is_ending && self.line.has_room() {
+        if is_free && is_here && !is_ending {
             let forgets = self.pipeline.parts.protocol.forgets(&self.lease.token, AT_ONCE);
             self.line.ask(Pending::Forgets, &forgets);
             self.forgetting = Forgetting::Pending;

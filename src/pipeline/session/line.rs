@@ -5,9 +5,14 @@ use std::collections::VecDeque;
 use redis::{Cmd, Value};
 
 use super::Pending;
+use super::pending::SINGLES;
 use urlseen_core::redis::error::LinkError;
-use urlseen_core::redis::link::{Link, Reply};
+use urlseen_core::redis::link::{Link, Reply, WAITING_MAX};
 use urlseen_core::redis::packed::Packed;
+
+/// Maximum number of waiting requests of the kinds of which several may wait. The connection keeps
+/// its other places for the other kinds, so that a renewal of the lease always has a place.
+const SEVERAL_MAX: usize = WAITING_MAX - SINGLES;
 
 /// A connection for requests.
 pub(super) struct Line {
@@ -21,9 +26,9 @@ impl Line {
         Self { link, pending: VecDeque::new() }
     }
 
-    /// Returns true if another request may be sent now.
+    /// Returns true if a request may be sent now whose kind is not [single](Pending::is_single).
     pub(super) fn has_room(&self) -> bool {
-        self.link.has_room()
+        self.pending.iter().filter(|pending| !pending.is_single()).count() < SEVERAL_MAX
     }
 
     /// Returns true if all requests are answered.
@@ -31,8 +36,7 @@ impl Line {
         self.pending.is_empty()
     }
 
-    /// Returns true if a request of this kind waits for its reply. Then a periodic request is not
-    /// repeated, so that requests to a slow server do not pile up.
+    /// Returns true if a request of this kind waits for its reply.
     pub(super) fn is_asking(&self, kind: &Pending) -> bool {
         self.pending
             .iter()
@@ -44,7 +48,13 @@ impl Line {
         self.pending.iter().any(|pending| matches!(pending, Pending::Fill(_)))
     }
 
+    /// Sends a request. Does nothing if the kind is [single](Pending::is_single) and such a request
+    /// waits, so that requests to a slow server do not pile up. Other kinds need
+    /// [room](Line::has_room).
     pub(super) fn ask(&mut self, pending: Pending, command: &Cmd) {
+        if pending.is_single() && self.is_asking(&pending) {
+            return;
+        }
         self.pending.push_back(pending);
         self.link.send(command);
     }
@@ -74,5 +84,44 @@ impl Line {
     /// Returns the connection. No request may be pending.
     pub(super) fn link(&mut self) -> &mut Link {
         &mut self.link
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use urlseen_core::storage::Moment;
+
+    /// Fails if requests such as requeues of stopped consumers take the places of renewals.
+    #[tokio::test]
+    async fn a_full_line_has_a_place_for_each_single_request() {
+        let (ours, _theirs) = tokio::io::duplex(64);
+        let mut line = Line::new(Link::over(ours, Duration::from_secs(1)));
+        let ping = redis::cmd("PING");
+        while line.has_room() {
+            line.ask(Pending::HeldRejected, &ping);
+        }
+        for _ in 0..2 {
+            let single = [
+                Pending::Claim,
+                Pending::Renewal,
+                Pending::SourceLength,
+                Pending::SinkLength,
+                Pending::RejectedLength,
+                Pending::Persistence { asked: Moment::now() },
+                Pending::ForgetLength,
+                Pending::Forgets,
+                Pending::Forgotten,
+                Pending::Consumers,
+                Pending::Replicas,
+            ];
+            assert_eq!(single.len(), SINGLES);
+            for pending in single {
+                line.ask(pending, &ping);
+            }
+        }
+        assert_eq!(line.pending.len(), WAITING_MAX);
     }
 }

@@ -261,11 +261,9 @@ impl<'a> Session<'a> {
 
     /// Asks for the lengths of the lists that other programs also use: source, sink and rejects.
     fn ask_lengths(&mut self) {
-        if !self.line.is_asking(&Pending::SourceLength) {
-            let protocol = &self.pipeline.parts.protocol;
-            let length = protocol.source().waiting(protocol.keys());
-            self.line.ask(Pending::SourceLength, &length);
-        }
+        let protocol = &self.pipeline.parts.protocol;
+        let length = protocol.source().waiting(protocol.keys());
+        self.line.ask(Pending::SourceLength, &length);
         self.look_again();
     }
 
@@ -276,6 +274,9 @@ impl<'a> Session<'a> {
             return;
         }
         for _ in 0..FILLS {
+            if !self.line.has_room() {
+                return;
+            }
             let Some(shared) = &mut self.pipeline.filter.shared else { return };
             let (sample, ask) = shared.ask();
             self.line.ask(Pending::Fill(sample), &ask);

@@ -28,6 +28,33 @@ pub enum Pending {
     Replicas,
 }
 
+/// Number of the kinds of requests of which at most one waits: see [`Pending::is_single`].
+pub(super) const SINGLES: usize = 11;
+
+impl Pending {
+    /// Returns true if at most one request of this kind waits for its reply.
+    pub(super) fn is_single(&self) -> bool {
+        match self {
+            Self::Claim
+            | Self::Renewal
+            | Self::SourceLength
+            | Self::SinkLength
+            | Self::RejectedLength
+            | Self::Persistence { .. }
+            | Self::ForgetLength
+            | Self::Forgets
+            | Self::Forgotten
+            | Self::Consumers
+            | Self::Replicas => true,
+            Self::Window { .. }
+            | Self::Commit { .. }
+            | Self::Fill(_)
+            | Self::Requeued(_)
+            | Self::HeldRejected => false,
+        }
+    }
+}
+
 impl Session<'_> {
     /// Processes the reply to a request.
     pub(super) fn take_note(&mut self, (pending, reply): (Pending, Reply)) -> Result<(), RunError> {
@@ -104,7 +131,6 @@ impl Session<'_> {
         if self.pipeline.filter.works.storage.is_some()
             && self.saves.is_none()
             && !self.line.is_asking(&pending)
-            && self.line.has_room()
         {
             let persistence = self.pipeline.parts.protocol.persistence();
             self.line.ask(pending, &persistence);

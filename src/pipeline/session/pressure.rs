@@ -104,9 +104,6 @@ impl Session<'_> {
 
     /// Asks for the lengths of the lists that commits wait for.
     pub(super) fn look_again(&mut self) {
-        if self.line.is_asking(&Pending::RejectedLength) {
-            return;
-        }
         let protocol = &self.pipeline.parts.protocol;
         let (sink, rejected) = (protocol.sink_length(), protocol.rejected_length());
         self.line.ask(Pending::SinkLength, &sink);

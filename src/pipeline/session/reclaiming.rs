@@ -10,12 +10,10 @@ use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::held::{Calls, Requeued, Stopped};
 
 impl Session<'_> {
-    /// Asks for the heartbeats of all consumers, unless such a request is pending.
+    /// Asks for the heartbeats of all consumers.
     pub(super) fn look_for_stopped_consumers(&mut self) {
-        if self.line.has_room() && !self.line.is_asking(&Pending::Consumers) {
-            let consumers = self.pipeline.parts.protocol.held().consumers();
-            self.line.ask(Pending::Consumers, &consumers);
-        }
+        let consumers = self.pipeline.parts.protocol.held().consumers();
+        self.line.ask(Pending::Consumers, &consumers);
     }
 
     /// Requeues the held requests of stopped consumers, as long as the connection has room for

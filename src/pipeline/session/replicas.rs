@@ -98,11 +98,7 @@ impl Pipeline {
 impl Session<'_> {
     /// Asks how many replicas have the commits, unless this is asked already.
     pub(super) fn ask_replicas(&mut self) {
-        if self.replicas.wanted > 0
-            && self.sent > 0
-            && self.line.has_room()
-            && !self.line.is_asking(&Pending::Replicas)
-        {
+        if self.replicas.wanted > 0 && self.sent > 0 && !self.line.is_asking(&Pending::Replicas) {
             let wait = self.pipeline.parts.protocol.wait();
             self.line.ask(Pending::Replicas, &wait);
         }

@@ -25,7 +25,7 @@ use super::stream::Stream;
 use crate::redis::error::LinkError;
 
 /// Maximum number of commands that wait for replies.
-pub(crate) const WAITING_MAX: usize = 32;
+pub const WAITING_MAX: usize = 32;
 
 /// Maximum number of bytes of one read, unless replies are larger.
 const READ: usize = 256 << 10;
