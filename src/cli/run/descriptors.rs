@@ -10,9 +10,9 @@ use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 /// for the check of the server or the release of the lease.
 const REDIS: u64 = 4;
 
-/// Maximum number of files and directories of the storage folder that are open at the same time:
-/// the lock, the log, earlier logs until their sync, a snapshot, the file `imports`, and files that
-/// a recovery reads.
+/// Maximum number of files and directories of the storage folder that are open at the same time.
+/// They are the lock, the log, earlier logs until their sync, a snapshot, the file `imports`, and
+/// files that a recovery reads.
 const FILES: u64 = 16;
 
 /// Reserve for short uses (name servers, certificates, `/proc`) and for the async runtimes.

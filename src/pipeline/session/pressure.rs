@@ -73,7 +73,8 @@ impl Session<'_> {
     /// Returns true if the next batch must wait for a list.
     pub(super) fn is_held_up(&mut self) -> bool {
         self.pressure.by = self.backpressure();
-        // While commits are under way, the final lengths of the lists are not known.
+        // While commits are under way, the final lengths of the lists are not known, so a wait is
+        // not logged yet.
         if self.pressure.by.is_none() || self.sent == self.replicas.waiting() {
             self.pressure.tell(&self.pipeline.parts);
         }

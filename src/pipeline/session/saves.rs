@@ -1,5 +1,7 @@
-//! Saves of the replicas. A replica that takes over may restart, and comes back with its own last
-//! save. So before a snapshot, the session asks the replicas for their saves.
+//! Saves of the replicas. A replica that takes over may restart, and then comes back with its own
+//! last save. urlseen must keep the files with which it can recover the filter to that save. So the
+//! session asks the replicas for their saves before a snapshot, because old files are deleted after
+//! the snapshot.
 
 use super::Session;
 use crate::crawl::protocol::{ReplicaInfo, replicas};

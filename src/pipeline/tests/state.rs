@@ -13,13 +13,13 @@ pub(super) type Head = (String, String);
 /// Everything that Redis holds, and the items that were fed to it. A rollback resets both.
 #[derive(Debug, Clone, Default)]
 pub(super) struct State {
-    /// Items that were fed until this state.
+    /// Items that were fed up to this state.
     pub(super) fed: Vec<Word>,
-    /// Items that were put on the list to forget until this state.
+    /// Items that were put on the list of items to forget, up to this state.
     pub(super) told: Vec<Word>,
     pub(super) source: VecDeque<Word>,
     pub(super) processing: VecDeque<Word>,
-    /// Items that were pushed to the sink until this state. No consumer pops an item.
+    /// Items that were pushed to the sink up to this state. No consumer pops an item.
     pub(super) sink: Vec<Word>,
     /// True if the sink is a sorted set. Then `scores` has its members.
     pub(super) is_scored: bool,

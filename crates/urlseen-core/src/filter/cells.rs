@@ -10,9 +10,9 @@
 //! f1 = 1 - (1 - (1 - 1/w)^g) / B
 //! ```
 //!
-//! The chance that a key sets neither of two bits is f2 = 1 - (1 - (1 - 2/w)^g) / B if the bits
-//! share a block, and 1 - 2 (1 - f1) otherwise. After n keys, a bit is 0 with the chance f1^n. So
-//! of m bits, m f1^n are 0 on average. The estimate is the n at which this mean equals the counted
+//! If two bits share a block, the chance that a key sets neither is f2 = 1 - (1 - (1 - 2/w)^g) / B.
+//! Otherwise, this chance is 1 - 2 (1 - f1). After n keys, a bit is 0 with the chance f1^n. So of m
+//! bits, m f1^n are 0 on average. The estimate is the n at which this mean equals the counted
 //! number of 0 bits. The formula of Swamidass and Baldi, n = -(m/k) ln(1 - X/m), uses e^(-k/m) in
 //! place of f1. Without blocks, that formula is just as good. With blocks, its estimate is too low
 //! by a share of (g - 1) / 2w, nearly one percent.

@@ -34,7 +34,7 @@ impl Sizing {
     /// most 1.16 times the bits of [`ErrorRate::optimal_bits_per_key`]. The parts get as few blocks
     /// as the true error rate allows. Takes some milliseconds.
     ///
-    /// A filter for less than about a million keys needs more bits for each key: its parts have
+    /// A filter for less than about a million keys needs more bits for each key. Its parts have
     /// only few blocks, and the numbers of keys in its shards differ more.
     pub fn new(capacity: Capacity, error_rate: ErrorRate) -> Self {
         let allowed = WORTH * error_rate.optimal_bits_per_key();

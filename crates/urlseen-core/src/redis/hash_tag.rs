@@ -1,7 +1,8 @@
 //! Hash tags, which put keys into one slot of a Redis Cluster.
 
-/// Returns the part of a key that determines its slot: the text between the first `{` and the next
-/// `}`, if there is any, or else the whole key (Redis Cluster specification, "Hash tags").
+/// Returns the part of a key that determines its slot (Redis Cluster specification, "Hash tags").
+/// This part is the text between the first `{` and the next `}`. If there is no such text, the part
+/// is the whole key.
 pub fn hashed(key: &str) -> &str {
     let tag = key.split_once('{').and_then(|(_, rest)| rest.split_once('}'));
     tag.map(|(tag, _)| tag).filter(|tag| !tag.is_empty()).unwrap_or(key)

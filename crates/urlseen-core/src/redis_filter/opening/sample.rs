@@ -15,8 +15,8 @@ pub struct Sample {
     /// Index in `Samples::used`.
     place: usize,
     /// Length in bits of a part of the string. The question counts the bits that are 1 in this
-    /// part. `None` if the question asks for the size of the key: the number of bytes of a string,
-    /// the number of members of a set, or the value of a counter.
+    /// part. `None` if the question asks for the size of the key. The size is the number of bytes
+    /// of a string, the number of members of a set, or the value of a counter.
     bits: Option<u64>,
 }
 
