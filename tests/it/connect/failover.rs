@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use redis::Commands;
+use redis::{Commands, Connection, RedisResult};
 use rustix::process::Signal;
 
 use super::sentinels::{Sentinel, url};
@@ -65,23 +65,30 @@ impl Group {
         &self.servers[self.primary()].0
     }
 
-    /// Pushes items to the primary, and waits until `replicas` have them.
+    /// Asks the primary until the answer is true. If a busy server answers too late, the Sentinels
+    /// start a failover, and the demoted primary closes its connections. So each question has its
+    /// own connection, and its error counts as no.
+    fn ask(&self, what: &str, question: impl Fn(&mut Connection) -> RedisResult<bool>) {
+        wait_until(FAILOVER, what, || question(&mut self.server().connection()).unwrap_or(false));
+    }
+
+    /// Pushes items to the primary, and waits until `replicas` have them. May push items twice.
     fn push(&self, items: &[String], replicas: usize) {
-        let mut connection = self.server().connection();
-        for items in items.chunks(10_000) {
-            connection.rpush::<_, _, ()>(SOURCE, items).unwrap();
-        }
-        let reached: usize =
-            redis::cmd("WAIT").arg(replicas).arg(20_000).query(&mut connection).unwrap();
-        assert!(reached >= replicas);
+        self.ask("pushed items", |connection| {
+            for items in items.chunks(10_000) {
+                connection.rpush::<_, _, ()>(SOURCE, items)?;
+            }
+            let wait = redis::cmd("WAIT").arg(replicas).arg(20_000).query::<usize>(connection);
+            Ok(wait? >= replicas)
+        });
     }
 
     /// Waits until the sink of the primary has this many items.
     fn wait_for_sink(&self, length: usize) {
-        let mut connection = self.server().connection();
-        wait_until(FAILOVER, "items in the sink", || {
-            connection.llen::<_, usize>(SINK).unwrap() >= length
-        });
+        self.ask(
+            "items in the sink",
+            |connection| Ok(connection.llen::<_, usize>(SINK)? >= length),
+        );
     }
 
     fn wait_for_other_primary(&self, old: usize) {
@@ -122,14 +129,15 @@ fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_the_primary() {
 
     let wanted: BTreeSet<String> = items(0..2 * HALF).into_iter().collect();
     group.wait_for_sink(wanted.len());
-    let mut connection = group.server().connection();
-    wait_until(SOON, "empty lists", || {
-        [SOURCE, PROCESSING].iter().all(|list| connection.llen::<_, usize>(list).unwrap() == 0)
+    group.ask("empty lists", |connection| {
+        let lengths: (usize, usize) =
+            redis::pipe().llen(SOURCE).llen(PROCESSING).query(connection)?;
+        Ok(lengths == (0, 0))
     });
     daemon.signal(Signal::TERM);
     let ended = daemon.output(SOON);
     assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
-    let mut found: Vec<String> = connection.lrange(SINK, 0, -1).unwrap();
+    let mut found: Vec<String> = group.server().connection().lrange(SINK, 0, -1).unwrap();
     found.sort();
     assert!(found.iter().eq(&wanted), "{} of {}: {}", found.len(), wanted.len(), ended.stderr);
 }
