@@ -217,8 +217,9 @@ impl Snapshots {
         if !std::mem::replace(&mut self.told_unknown_save, true) {
             warn!(
                 "the replica {replica} did not report when it last saved: {trouble}. If it takes \
-                 over and restarts, Redis returns to that save. So urlseen now keeps all snapshots, \
-                 up to storage.horizon_bytes. Let this process reach and log in to each replica"
+                 over and restarts, Redis returns to that save. So urlseen now keeps all \
+                 snapshots, up to storage.horizon_bytes. Let this process reach and log in to each \
+                 replica"
             );
         }
     }
