@@ -289,9 +289,8 @@ impl Pipeline {
                 info!("{back} unread items are back in the source. The lease is released");
             }
             GivenBack { left, .. } => info!(
-                "{left} unread items stay claimed: both these items and the items in the source \
-                 are too many to move. The next start reads the claimed items first. The lease is \
-                 released"
+                "{left} unread items stay claimed, because this list and the source are both too \
+                 long to join. The next start reads the claimed items first. The lease is released"
             ),
         }
     }

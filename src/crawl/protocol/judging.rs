@@ -4,7 +4,7 @@ use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::redis_kind::Content;
 use urlseen_core::redis::preflight::{CommandNeed, KeyKind, KeyOwner, Needs};
 
-/// Adds to `needs` the keys and commands of a filter in Redis, which the server must permit.
+/// Adds the keys and commands of a filter in Redis to `needs`. The server must permit them.
 pub(super) fn add(filter: &RedisFilterKeys, needs: &mut Needs) {
     let used = filter.kind().used();
     for &number in &used {

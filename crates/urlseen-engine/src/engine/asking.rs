@@ -36,7 +36,7 @@ pub enum Answer {
     Seen,
     /// The fingerprint was unseen. A [`Wanted::Add`] has added the fingerprint.
     Unseen,
-    /// There is no room to add or to forget the fingerprint.
+    /// The filter has no room for the fingerprint, or there are too many tombstones to forget it.
     Full,
 }
 
