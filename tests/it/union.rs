@@ -151,7 +151,7 @@ fn filters_with_different_parameters_are_shown_side_by_side() {
     }
     let missing = run("compare", &[&folders.name("a"), "redis://127.0.0.1:1/0"]);
     assert_eq!(missing.code(), Some(2), "{missing:?}");
-    assert!(missing.stderr.contains("by its URL, # and its key"), "{missing:?}");
+    assert!(missing.stderr.contains("as the URL of Redis, # and the key"), "{missing:?}");
 }
 
 #[test]

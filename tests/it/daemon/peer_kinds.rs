@@ -136,7 +136,7 @@ fn a_record_that_changes_in_the_middle_ends_the_run() {
 fn the_layered_variant_of_redis_lua_scaling_is_refused() {
     let crawl = peer("redis-lua-scaling", 200);
     let () = crawl.connection().set("demo:filter:1:count", 5).unwrap();
-    refused(&crawl, &["demo:filter:1:count is there", "the plain one alone"]);
+    refused(&crawl, &["demo:filter:1:count is there", "only the plain variant"]);
     let () = crawl.connection().del("demo:filter:1:count").unwrap();
     let () = crawl.connection().set("demo:filter:count", "many").unwrap();
     refused(&crawl, &["demo:filter:count holds \"many\"", "has a counter there"]);
