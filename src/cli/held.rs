@@ -17,8 +17,8 @@ use super::settings::Settings;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
-/// A consumer holds a request from the time it pops it until it acknowledges it. The commands need Redis, but no
-/// running daemon.
+/// A consumer holds a request from the time it pops it until it acknowledges it. The commands
+/// need Redis, but no running daemon.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

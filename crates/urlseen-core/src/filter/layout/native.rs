@@ -16,8 +16,8 @@
 //! its part is the word times the number of blocks in a part, divided by 2^64. The later words
 //! choose the bits, for one part after the other. Each word gives seven positions in the block. A
 //! position is 9 bits of the word, and the first position has the lowest bits. Each part begins
-//! with a new word. Two positions may coincide. To draw a new position in that case would save half a percent of memory, but cost a
-//! branch for each bit.
+//! with a new word. Two positions may coincide. To draw a new position in that case would save half
+//! a percent of memory, but cost a branch for each bit.
 //!
 //! The shard of a digest comes from its leading byte, but its bit positions come from a seeded
 //! hash. So the shard and the positions are independent. The shard of plain text is the top byte of
