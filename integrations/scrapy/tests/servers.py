@@ -18,6 +18,7 @@ import redis
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
+from urlseen_scrapy.keys import CrawlKeys
 from urlseen_scrapy.record import FINGERPRINTERS, PROBE
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -53,8 +54,8 @@ def free_port() -> int:
 class RedisServer:
     """Redis server of one test, which listens at `port`."""
 
-    def __init__(self, folder: Path, *arguments: str) -> None:
-        self.port = free_port()
+    def __init__(self, folder: Path, *arguments: str, port: int | None = None) -> None:
+        self.port = free_port() if port is None else port
         self.url = f"redis://127.0.0.1:{self.port}"
         self._folder = folder
         self._arguments = arguments
@@ -64,7 +65,7 @@ class RedisServer:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            ["redis-server", "--port", str(self.port), "--appendonly", "yes", *self._arguments],
+            ["redis-server", *self._arguments, "--port", str(self.port), "--appendonly", "yes"],
             cwd=self._folder,
             stdout=subprocess.DEVNULL,
         )
@@ -118,7 +119,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
     }
     fingerprinter = load_object(FINGERPRINTERS[record["algorithm"]])()
     record.setdefault("probe", fingerprinter.fingerprint(Request(PROBE)).hex())
-    tagged = f"urlseen:{{{record['source']}}}"
+    tagged = CrawlKeys.of_source(record["source"]).crawl.removesuffix(":crawl")
     record.setdefault("processing", f"{tagged}:processing")
     with client.pipeline(transaction=True) as pipe:
         pipe.delete(f"{tagged}:crawl")

@@ -39,7 +39,7 @@ def lossy(redis_server, proxy):
 def test_h1_a_connection_repeats_no_command(redis_server, proxy, what):
     """If a connection repeated a pop, it would pop a second request, and lose the first one."""
     # scrapy-redis makes its own clients, which repeat commands by default.
-    wire = Wire.of_client(redis.Redis(port=proxy.port))
+    wire = Wire.of_client(redis.Redis(port=proxy.port), "calls")
     proxy.lose(b"INCR", what)
     with pytest.raises(Away) as raised:
         wire.ask("INCR", "calls")

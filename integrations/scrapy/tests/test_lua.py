@@ -23,7 +23,7 @@ def test_each_script_is_a_copy_of_the_daemons():
 def test_a_server_without_a_script_gets_its_text(redis_server):
     from urlseen_scrapy.wire import Wire
 
-    wire = Wire.of_client(redis_server.client)
+    wire = Wire.of_client(redis_server.client, "")
     for _ in range(2):
         redis_server.client.script_flush()
         assert scripts.BEAT.run(wire, ["consumers", "held"], "me#1") == []

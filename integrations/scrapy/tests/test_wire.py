@@ -13,4 +13,4 @@ def test_a_connection_works_without_hiredis(redis_server: RedisServer) -> None:
     """Without hiredis, redis-py refuses maintenance notifications on a RESP2 connection."""
     client = Redis(port=redis_server.port)
     client.connection_pool.connection_kwargs["parser_class"] = _RESP2Parser
-    assert Wire.of_client(client).ask("PING") == b"PONG"
+    assert Wire.of_client(client, "").ask("PING") == b"PONG"

@@ -7,6 +7,7 @@ A project uses them through its settings:
     SPIDER_MIDDLEWARES           SendDiscovered does the same for a RedisSpider
     DOWNLOADER_MIDDLEWARES       ForgetFailed lets failed requests pass again
     REQUEST_FINGERPRINTER_CLASS  ScrapyRedisFingerprinter computes scrapy-redis's fingerprints
+    REDIS_PARAMS                 {"redis_cls": Redis} connects scrapy-redis to Sentinels or a cluster
 
 For example, these settings of scrapy-redis send requests through urlseen:
 
@@ -22,6 +23,7 @@ from urlseen_scrapy.discovered import SendDiscovered
 from urlseen_scrapy.dupefilter import DupeFilter, NoDupeFilter
 from urlseen_scrapy.fingerprinter import ScrapyRedisFingerprinter
 from urlseen_scrapy.forget import ForgetFailed, forget
+from urlseen_scrapy.nodes import Redis
 from urlseen_scrapy.queue import FifoQueue, PriorityQueue
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "ForgetFailed",
     "NoDupeFilter",
     "PriorityQueue",
+    "Redis",
     "ScrapyRedisFingerprinter",
     "SendDiscovered",
     "forget",

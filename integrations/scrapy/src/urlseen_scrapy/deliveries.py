@@ -17,6 +17,7 @@ from urlseen_scrapy.ending import close_spider
 from urlseen_scrapy.engine import check_engine, is_in_progress, watch_engine
 from urlseen_scrapy.heartbeat import Heartbeat
 from urlseen_scrapy.keys import CrawlKeys, source_key
+from urlseen_scrapy.nodes import check_slots
 from urlseen_scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
 from urlseen_scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from urlseen_scrapy.poke import Poke
@@ -72,8 +73,9 @@ class Deliveries:
         self._crawler = crawler
         self._fit = fit
         self._keeps_children = keeps_children
-        self._wire = Wire.of_client(server)
-        self._beat_wire = Wire.of_client(server)
+        self._server = server
+        self._wire = Wire.of_client(server, self.source)
+        self._beat_wire = Wire.of_client(server, self.source)
         self._keys = CrawlKeys.of_source(self.source)
         self._name = consumer_name(settings)
         self._held_max = whole(settings, "URLSEEN_HELD_MAX", 1000, 1, 2000)
@@ -95,6 +97,7 @@ class Deliveries:
         self._has_said: set[str] = set()
         self._is_watching = self._is_ended = self._has_given_up = False
         check_names(settings)
+        check_slots(server, {"URLSEEN_SOURCE_KEY": self.source, fit.sink_setting: fit.sink})
         check_engine()
         self._open_record()
         crawler.signals.connect(self.close, signals.spider_closed)
@@ -250,6 +253,7 @@ class Deliveries:
         if record is None or (self._consumer is not None and self._consumer.record == record):
             return
         record.check(self._crawler, self._fit)
+        check_slots(self._server, record.keys)
         if self._consumer is not None:
             self._consumer.record = record
             return

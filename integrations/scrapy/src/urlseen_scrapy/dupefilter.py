@@ -9,6 +9,7 @@ from scrapy.dupefilters import BaseDupeFilter
 from scrapy.utils.request import referer_str
 
 from urlseen_scrapy.client import Client, client_of
+from urlseen_scrapy.nodes import check_client
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -116,7 +117,11 @@ class NoDupeFilter(BaseDupeFilter):
 
     @classmethod
     def from_settings(cls, settings: BaseSettings) -> Self:
-        """Makes the filter. The scheduler of scrapy-redis calls this method."""
+        """Makes the filter. The scheduler of scrapy-redis calls this method, before it connects.
+
+        Raises `ValueError` if scrapy-redis's own client cannot use `REDIS_URL`.
+        """
+        check_client(settings)
         return cls()
 
     def clear(self) -> None:

@@ -94,6 +94,17 @@ class Record:
         """Number of seconds without a heartbeat after which a consumer counts as stopped."""
         return int(self.held_timeout_ms) / 1000
 
+    @property
+    def keys(self) -> dict[str, str]:
+        """Keys of the crawl, by their names in urlseen's config."""
+        forget = {"forget.key": self.forget} if self.forget else {}
+        return {
+            "source.key": self.source,
+            "sink.key": self.sink,
+            "rejects.key": self.rejects,
+            **forget,
+        }
+
     def check(self, crawler: Crawler, fit: Fit) -> None:
         """Compares the settings of the spider with the daemon's config.
 

@@ -11,16 +11,11 @@ from redis.retry import Retry
 if TYPE_CHECKING:
     from redis import Redis
 
-#: Temporary errors. The server did nothing, so the same command may be sent again.
-PASSING = (
-    exceptions.ClusterDownError,
-    exceptions.MasterDownError,
-    exceptions.OutOfMemoryError,
-    exceptions.ReadOnlyError,
-    exceptions.TryAgainError,
-)
-#: Temporary errors for which redis-py has no class.
-PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ", "TRYAGAIN ")
+#: Temporary errors. The server did nothing, so the same command may be sent again, on a new
+#: connection: it may reach another server. MASTERDOWN is a kind of CLUSTERDOWN.
+ELSEWHERE = (exceptions.ClusterDownError, exceptions.ReadOnlyError, exceptions.TryAgainError)
+#: Temporary errors for which redis-py has no class. The same command may be sent again.
+PASSING_WORDS = ("BUSY ", "MISCONF ", "NOREPLICAS ")
 #: Permanent errors. They are subclasses of redis-py's `ConnectionError`, so they are caught first.
 REFUSING = (exceptions.AuthenticationError, exceptions.AuthorizationError)
 
@@ -31,7 +26,7 @@ class Away(Exception):
     If `sent` is true, the server may have executed the command nevertheless.
     """
 
-    def __init__(self, reason: BaseException, *, sent: bool) -> None:
+    def __init__(self, reason: BaseException | str, *, sent: bool) -> None:
         super().__init__(str(reason))
         self.sent = sent
 
@@ -50,15 +45,20 @@ class Wire:
     All commands raise `Away` or `Refused` if they fail.
     """
 
-    def __init__(self, connection: Any) -> None:
+    def __init__(self, connection: Any, *, finds_node: bool = False) -> None:
         self._connection = connection
+        # True if the connection finds the node of a cluster that serves its commands.
+        self._finds_node = finds_node
         self._is_connected = False
         #: Number of connections that were opened so far.
         self.connects = 0
 
     @classmethod
-    def of_client(cls, server: Redis) -> Wire:
-        """Makes a new connection to the server of the client `server`, with its options."""
+    def of_client(cls, server: Redis, key: str) -> Wire:
+        """Makes a new connection to the server of the client `server`, with its options.
+
+        In a Redis Cluster, the connection is to the node that serves `key`.
+        """
         pool = server.connection_pool
         options = {
             name: value
@@ -67,7 +67,10 @@ class Wire:
             if not name.startswith("maint_notifications_")
         }
         options |= without_retries()
-        return cls(pool.connection_class(**options))
+        finds_node = "nodes" in options
+        if finds_node:
+            options["nodes"] = options["nodes"].for_key(key)
+        return cls(pool.connection_class(**options), finds_node=finds_node)
 
     def ask(self, *words: bytes | str | int) -> Any:
         """Sends a command and returns the answer. Strings of the answer are bytes."""
@@ -92,11 +95,13 @@ class Wire:
         except REFUSING as error:
             self.close()
             raise Refused(str(error)) from error
-        except exceptions.ReadOnlyError as error:
-            # A new connection may reach the new primary under the same name.
+        except exceptions.AskError as error:
+            self.close()
+            raise self._redirected(error) from error
+        except ELSEWHERE as error:
             self.close()
             raise Away(error, sent=False) from error
-        except PASSING as error:
+        except exceptions.OutOfMemoryError as error:
             raise Away(error, sent=False) from error
         except exceptions.ResponseError as error:
             if str(error).startswith(PASSING_WORDS):
@@ -107,6 +112,18 @@ class Wire:
             # have added the fingerprint.
             self.close()
             raise Away(error, sent=True) from error
+
+    def _redirected(self, error: exceptions.AskError) -> Away | Refused:
+        """Returns the error for an answer with another node. MOVED is a kind of ASK."""
+        verb = "at" if isinstance(error, exceptions.MovedError) else "being moved to"
+        node = f"{error.host}:{error.port}"
+        text = f"slot {error.slot_id} of the Redis Cluster is {verb} {node}"
+        if self._finds_node:
+            return Away(text, sent=False)
+        return Refused(
+            f'{text}, and REDIS_URL has a single server. Set REDIS_URL = "redis+cluster://{node}"'
+            ' and REDIS_PARAMS = {"redis_cls": "urlseen_scrapy.Redis"}'
+        )
 
     def _connect(self) -> None:
         try:

@@ -1,0 +1,160 @@
+"""Real clusters and Sentinels for the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from redis import Redis
+
+from servers import RedisServer, free_port, until
+
+#: Settings of a spider, and of urlseen, for a crawl whose keys are in one slot.
+SPIDER_KEYS = {
+    "URLSEEN_SOURCE_KEY": "{%(spider)s}:discovered",
+    "URLSEEN_SINK_KEY": "{%(spider)s}:unseen",
+}
+DAEMON_KEYS = {
+    "source.key": "{demo}:discovered",
+    "sink.key": "{demo}:unseen",
+    "rejects.key": "{demo}:rejected",
+    "forget.key": "{demo}:forget",
+}
+#: Slot of these keys.
+SLOT = 903
+
+
+class ClusterServers:
+    """Cluster of three primaries. One of the first two has the slot of the crawl."""
+
+    def __init__(self, folder: Path) -> None:
+        self.nodes = []
+        for number in range(3):
+            (folder / f"node-{number}").mkdir()
+            bus = str(free_port())
+            options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"]
+            node = RedisServer(folder / f"node-{number}", *options, "--cluster-port", bus)
+            self.nodes.append(node)
+            node.client.cluster("ADDSLOTSRANGE", 5462 * number, min(5462 * number + 5461, 16383))
+            first = self.nodes[0]
+            if node is not first:
+                first.client.execute_command("CLUSTER MEET", "127.0.0.1", node.port, bus)
+        until(self._is_complete, "a complete cluster")
+        # The first of these nodes does not answer, and the others do not have the slot.
+        ports = [free_port(), self.nodes[2].port, self.nodes[1].port]
+        self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
+        self._source, self._target, _ = self.nodes
+
+    @property
+    def client(self) -> Redis:
+        """Client of the node that has the slot."""
+        return self._source.client
+
+    def _is_complete(self) -> bool:
+        infos = [node.client.execute_command("CLUSTER INFO") for node in self.nodes]
+        texts = [info if isinstance(info, dict) else _fields(info) for info in infos]
+        return all(
+            each["cluster_state"] == "ok" and each["cluster_known_nodes"] == "3" for each in texts
+        )
+
+    def begin_move(self) -> None:
+        """Begins to move the slot of the crawl to another node."""
+        _set_slot(self._target, "IMPORTING", _id(self._source))
+        _set_slot(self._source, "MIGRATING", _id(self._target))
+
+    def move_keys(self, most: int) -> int:
+        """Moves some keys of the slot. Returns their number."""
+        client = self._source.client
+        keys = client.execute_command("CLUSTER GETKEYSINSLOT", SLOT, most)
+        if keys:
+            port = self._target.port
+            client.execute_command("MIGRATE", "127.0.0.1", port, "", 0, 5000, "KEYS", *keys)
+        return len(keys)
+
+    def end_move(self) -> None:
+        """Moves the remaining keys, and ends the move."""
+        while self.move_keys(10):
+            pass
+        self._source, self._target = self._target, self._source
+        for node in (self._source, self._target, self.nodes[2]):
+            _set_slot(node, "NODE", _id(self._source))
+
+    def clear(self) -> None:
+        for node in self.nodes:
+            node.client.flushall()
+
+    def close(self) -> None:
+        for node in self.nodes:
+            node.close()
+
+
+class SentinelServers:
+    """Primary with a replica, and three Sentinels that know each other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.servers = []
+        for number in range(2):
+            (folder / f"server-{number}").mkdir()
+            options = ["--repl-diskless-sync-delay", "0"]
+            if number:
+                options += ["--replicaof", "127.0.0.1", str(self.servers[0].port)]
+            self.servers.append(RedisServer(folder / f"server-{number}", *options))
+        primary, replica = self.servers
+        self.client = primary.client
+        until(lambda: primary.client.info("replication").get("connected_slaves"), "the replica")
+        until(
+            lambda: replica.client.info("replication")["master_link_status"] == "up", "replication"
+        )
+        ports = [free_port() for _ in range(3)]
+        self.sentinels = [
+            _Sentinel(folder, number, ports, primary.port, replica.port) for number in range(3)
+        ]
+        nodes = ",".join(f"127.0.0.1:{port}" for port in [free_port(), *ports])
+        self.url = f"redis+sentinel://{nodes}/mymaster"
+
+    def fail_over(self, meanwhile: Callable[[], object]) -> None:
+        """Kills the primary after the replica has all its writes. Waits for the new primary."""
+        primary, replica = self.servers
+        assert primary.client.execute_command("WAIT", 1, 10_000) == 1
+        primary.stop(9)
+        meanwhile()
+        self.client = replica.client
+        until(lambda: self.client.role()[0] in (b"master", "master"), "the new primary")
+
+    def close(self) -> None:
+        for server in [*self.sentinels, *self.servers]:
+            server.close()
+
+
+class _Sentinel(RedisServer):
+    def __init__(
+        self, folder: Path, number: int, ports: list[int], primary: int, replica: int
+    ) -> None:
+        config = folder / f"sentinel-{number}.conf"
+        others = "".join(
+            f"sentinel known-sentinel mymaster 127.0.0.1 {port} {str(other) * 40}\n"
+            for other, port in enumerate(ports)
+            if other != number
+        )
+        config.write_text(
+            f"sentinel myid {str(number) * 40}\n"
+            f"sentinel monitor mymaster 127.0.0.1 {primary} 2\n"
+            "sentinel down-after-milliseconds mymaster 300\n"
+            "sentinel failover-timeout mymaster 10000\n"
+            f"sentinel known-replica mymaster 127.0.0.1 {replica}\n"
+            f"{others}"
+        )
+        super().__init__(folder, str(config), "--sentinel", port=ports[number])
+
+
+def _set_slot(node: RedisServer, state: str, other: str) -> None:
+    node.client.execute_command("CLUSTER SETSLOT", SLOT, state, other)
+
+
+def _id(node: RedisServer) -> str:
+    found = node.client.execute_command("CLUSTER MYID")
+    return found.decode() if isinstance(found, bytes) else found
+
+
+def _fields(info: bytes) -> dict[str, str]:
+    return dict(line.split(":") for line in info.decode().split())

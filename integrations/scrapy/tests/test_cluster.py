@@ -1,0 +1,172 @@
+"""Crawls in a Redis Cluster."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+import redis
+
+from clusters import DAEMON_KEYS, SPIDER_KEYS, ClusterServers
+from conftest import make_crawler
+from queues import held, moved, to
+from servers import Daemon, until, write_record
+from test_queue import EVERY_PAGE_ONCE
+from urlseen_scrapy import PriorityQueue, Redis, SendDiscovered, forget
+from urlseen_scrapy.scripts import POP
+from urlseen_scrapy.wire import Away, Refused, Wire
+
+CLIENT = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis"}}
+
+
+@pytest.fixture(scope="module")
+def servers(tmp_path_factory):
+    servers = ClusterServers(tmp_path_factory.mktemp("cluster"))
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def cluster(servers):
+    yield servers
+    servers.clear()
+
+
+@pytest.fixture
+def daemon(tmp_path, cluster):
+    daemon = Daemon.of_settings(tmp_path, cluster, {"sink.kind": "zset", **DAEMON_KEYS})
+    yield daemon
+    daemon.close()
+
+
+def test_a_crawl_continues_while_its_slot_is_moved(cluster, daemon, site, start_crawl):
+    settings = {**moved(cluster.url, "PriorityQueue"), **SPIDER_KEYS, **CLIENT}
+    crawl = start_crawl("Unfiltered", settings, url=site.url)
+    until(lambda: len(site.page_hits()) > 30, "some pages")
+    cluster.begin_move()
+    for _ in range(3):
+        time.sleep(0.1)
+        cluster.move_keys(1)
+    hits = sum(site.page_hits().values())
+    time.sleep(0.3)
+    cluster.end_move()
+    assert hits < len(EVERY_PAGE_ONCE), "the crawl was too fast for this test"
+    stats = crawl.wait()
+    assert site.page_hits() == EVERY_PAGE_ONCE, crawl.log
+    more = {path: n for path, n in site.hits.items() if path.startswith("/more/")}
+    assert len(more) == len(EVERY_PAGE_ONCE) and set(more.values()) == {1}
+    assert stats["finish_reason"] == "finished" and "ERROR" not in crawl.log
+    assert "Redis is away" in crawl.log and "Redis is back" in crawl.log
+    assert not held(cluster)
+
+
+def queue_of(cluster):
+    settings = {**moved(cluster.url, "PriorityQueue"), **SPIDER_KEYS, **CLIENT}
+    crawler = make_crawler(settings)
+    return PriorityQueue(Redis.from_url(cluster.url), crawler.spider, "demo:requests")
+
+
+def test_a_moving_slot_repeats_no_push_and_no_pop(cluster, daemon):
+    queue = queue_of(cluster)
+    engine = queue.spider.crawler.engine
+    found = []
+
+    def pop(count):
+        for _ in range(count):
+            found.append(until(queue.pop, "a request"))
+
+    for n in range(20):
+        queue.push(to(str(n)))
+    pop(10)
+    cluster.begin_move()
+    queue.push(to("20"))
+    for request in found[:5]:
+        engine.finish(request)
+    assert cluster.move_keys(1) == 1
+    for request in found[5:]:
+        engine.finish(request)
+    # The lists are on two nodes now.
+    assert not queue.deliveries.flush()
+    assert queue.pop() is None and len(queue) == 1
+    queue.push(to("21"))
+    forget(to("0"), queue.spider.crawler)
+    cluster.end_move()
+    pop(12)
+    for request in found[10:]:
+        engine.finish(request)
+    until(lambda: queue.deliveries.flush() and len(queue) == 0, "an idle crawl")
+    assert not held(cluster)
+    assert sorted(int(each.url.rpartition("/")[2]) for each in found) == list(range(22))
+    lists = ("{demo}:forget", "urlseen:{demo}:discovered:forgetting")
+    until(lambda: not cluster.client.exists(*lists), "urlseen to forget")
+    queue.push(to("0"))
+    assert until(queue.pop, "the forgotten request").url.endswith("/0")
+    queue.deliveries.close()
+
+
+def test_a_command_on_a_moved_slot_is_sent_on_a_new_connection(cluster):
+    wires = [Wire.of_client(Redis.from_url(cluster.url), "{demo}:discovered") for _ in range(2)]
+    wire, idle = wires
+    assert wire.ask("RPUSH", "{demo}:discovered", "a") == 1
+    assert idle.ask("LLEN", "{demo}:discovered") == 1
+    cluster.begin_move()
+    with pytest.raises(Away, match="slot 903 .* is being moved to 127.0.0.1") as raised:
+        wire.ask("RPUSH", "{demo}:unseen", "a")
+    assert not raised.value.sent
+    with pytest.raises(Away, match="Multiple keys request") as raised:
+        POP.run(wire, ["{demo}:discovered", "{demo}:a", "{demo}:b", "{demo}:c"], "list", "LEFT", 1)
+    assert not raised.value.sent
+    cluster.end_move()
+    with pytest.raises(Away, match="slot 903 of the Redis Cluster is at 127.0.0.1") as raised:
+        idle.ask("RPUSH", "{demo}:discovered", "b")
+    assert not raised.value.sent
+    for each, length, connects in ((wire, 2, 3), (idle, 3, 2)):
+        assert each.ask("RPUSH", "{demo}:discovered", "b") == length
+        assert each.connects == connects
+        each.close()
+
+
+def test_other_parts_of_scrapy_redis_find_their_nodes(cluster):
+    client = Redis.from_url(cluster.url)
+    assert client.ping()
+    for key in ("{a}:items", "{b}:items", "{c}:items", "{demo}:items"):
+        assert client.rpush(key, "item") == 1
+    assert sum(node.client.dbsize() for node in cluster.nodes) == 4
+    assert all(node.client.dbsize() for node in cluster.nodes)
+
+
+def test_keys_in_different_slots_are_refused_with_the_remedy():
+    url = "redis+cluster://127.0.0.1"
+    crawler = make_crawler(moved(url, "PriorityQueue") | CLIENT)
+    with pytest.raises(ValueError) as raised:
+        PriorityQueue(Redis.from_url(url), crawler.spider, "demo:requests")
+    assert (
+        'different slots there: URLSEEN_SOURCE_KEY = "demo:discovered", URLSEEN_SINK_KEY ='
+        ' "demo:unseen". Give all of them the same text in braces' in str(raised.value)
+    )
+
+
+def test_a_key_of_urlseen_in_another_slot_is_refused(cluster):
+    one_slot = {
+        "source": "{demo}:discovered",
+        "sink": "{demo}:unseen",
+        "rejects": "{demo}:rejected",
+    }
+    write_record(cluster.client, sink_kind="zset", **one_slot)
+    with pytest.raises(ValueError, match='different slots there: .*, forget.key = "demo:forget"'):
+        queue_of(cluster)
+
+
+def test_a_node_as_a_single_server_is_refused_with_the_remedy(cluster):
+    wire = Wire.of_client(redis.Redis(port=cluster.nodes[2].port), "")
+    with pytest.raises(Refused, match=r'Set REDIS_URL = "redis\+cluster://127.0.0.1:'):
+        wire.ask("RPUSH", "{demo}:discovered", "a")
+
+
+def test_send_discovered_connects_to_a_cluster(cluster):
+    settings = {"REDIS_URL": cluster.url, **SPIDER_KEYS, **CLIENT}
+    middleware = SendDiscovered.from_crawler(make_crawler(settings))
+    middleware.deliveries.collect(to("a"), middleware.item(to("a")))
+    assert middleware.deliveries.flush()
+    assert cluster.client.llen("{demo}:discovered") == 1
+    middleware.deliveries.close()
