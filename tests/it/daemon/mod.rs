@@ -191,9 +191,12 @@ impl Crawl {
     fn wait_until_idle(&self) {
         let mut connection = self.connection();
         wait_until(SOON, "idle daemon", || {
-            let clients: String = redis::cmd("INFO").arg("clients").query(&mut connection).unwrap();
+            let clients: String = redis::cmd("CLIENT").arg("LIST").query(&mut connection).unwrap();
+            // A client that waits for replicas is blocked as well.
+            let waits =
+                |client: &&str| client.contains(" flags=b") && !client.contains(" cmd=wait ");
             connection.exists::<_, usize>(&[SOURCE, PROCESSING]).unwrap() == 0
-                && clients.contains("blocked_clients:1")
+                && clients.lines().filter(waits).count() == 1
         });
     }
 
