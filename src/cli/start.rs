@@ -106,9 +106,9 @@ pub(super) async fn lease(config: &Config, folder: Option<&mut Folder>) -> anyho
         folder.record_runs(&runs)?;
     }
     let dead: Vec<RandomId> = dead.into_iter().map(RandomId::new).collect();
-    let Config { crawl, redis, .. } = config;
+    let Config { redis, .. } = config;
     let protocol = Protocol::new(config);
-    let holder = LeaseHolder::this(&crawl.name);
+    let holder = LeaseHolder::this(&config.crawl_name());
     Ok(Upkeep::begin(&redis.url, protocol, &holder, run, &dead).await?)
 }
 
@@ -172,9 +172,9 @@ pub(super) fn archive_warning(config: &Config, folder: &Folder) -> io::Result<Op
 
 /// Returns the configured storage settings of a crawl's filter.
 pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
-    let Config { crawl, storage, .. } = config;
+    let Config { storage, .. } = config;
     Ok(Keeping {
-        spec: StorageSpec { crawl: crawl.name.clone(), filter: config.filter_spec()? },
+        spec: StorageSpec { crawl: config.crawl_name(), filter: config.filter_spec()? },
         policy: StoragePolicy {
             fsync: storage.fsync,
             snapshot_bytes: storage.snapshot_bytes,
@@ -192,14 +192,15 @@ pub(super) fn items(config: &Config) -> Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
         pass: config.pass,
+        partition: config.partition,
         ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }
 }
 
 /// Returns the options for reading items to forget.
 pub(super) fn forgets(config: &Config) -> Options {
-    let Options { algorithm, keep_fragments, .. } = items(config);
-    Options::new(lenient_form(config), algorithm, keep_fragments)
+    let Options { algorithm, keep_fragments, partition, .. } = items(config);
+    Options { partition, ..Options::new(lenient_form(config), algorithm, keep_fragments) }
 }
 
 /// Returns the form for reading items that a user gives: the form of the source. If that form is

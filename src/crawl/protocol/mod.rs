@@ -9,6 +9,7 @@ mod record;
 mod replicas;
 mod reply;
 mod source;
+pub(crate) mod table;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -10,8 +10,6 @@ use urlseen_engine::flow::source;
 /// Builds the crawl record from the configuration.
 pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
     let Config { source, sink, fingerprint, held, filter, .. } = config;
-    let (algorithm, fragments) = (fingerprint.algorithm, fingerprint.keep_fragments);
-    let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
     // Consumers pop the oldest item first.
     let pop = match sink.push_to {
         End::Right => "LEFT",
@@ -30,11 +28,19 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
         sink_kind: sink.kind.name().to_owned(),
         pop: pop.to_owned(),
         emit: sink.emit.name().to_owned(),
-        algorithm: algorithm.to_string(),
-        probe: probe.expect("the URL is absolute").to_string(),
+        algorithm: fingerprint.algorithm.to_string(),
+        probe: probe(config),
         rejects: keys.rejected.clone(),
         forget,
         deliveries: held.deliveries,
         timeout: held.timeout,
+        partitions: config.partition.count(),
     }
+}
+
+/// Returns the configured fingerprint of [`PROBE`].
+pub(super) fn probe(config: &Config) -> String {
+    let (algorithm, fragments) = (config.fingerprint.algorithm, config.fingerprint.keep_fragments);
+    let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
+    probe.expect("the URL is absolute").to_string()
 }

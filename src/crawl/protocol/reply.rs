@@ -110,6 +110,14 @@ pub enum ProtocolError {
          drop\" of version {urlseen:?}"
     )]
     Record { protocol: String, urlseen: String },
+    /// The crawl in Redis has other partitions, or another filter.
+    #[error(
+        "the crawl in Redis has {field} {found}, and this configuration has {wanted}: the filters \
+         would not fit, and all URLs would be emitted again. Set the configuration back (for \
+         partitions: partitions.count). To change it, end the crawl with \"urlseen storage drop\" \
+         and the earlier configuration"
+    )]
+    OtherTable { field: String, found: String, wanted: String },
     /// Redis gave an unexpected reply.
     #[error("the reply of Redis to {what} is invalid: {reply}; is this server really Redis?")]
     Nonsense { what: &'static str, reply: String },
@@ -153,6 +161,16 @@ pub(super) fn values<T: FromRedisValue>(
         ("record", &[protocol, urlseen]) => {
             ProtocolError::Record { protocol: protocol.to_owned(), urlseen: urlseen.to_owned() }
         }
+        ("partitions", &[found]) => ProtocolError::OtherTable {
+            field: "partitions".to_owned(),
+            found: found.to_owned(),
+            wanted: "1".to_owned(),
+        },
+        ("table", &[field, found]) => ProtocolError::OtherTable {
+            field: field.to_owned(),
+            found: found.to_owned(),
+            wanted: String::new(),
+        },
         ("earlier", &[key]) => ProtocolError::Earlier { key: key.to_owned() },
         ("refused", &[what]) => ProtocolError::Never { what: what.to_owned() },
         _ => nonsense(what, &(status, details)),

@@ -61,7 +61,7 @@ impl Connected {
         // All batches of the last session must be queued before the queue is compared with Redis.
         pipeline.gather().await?;
         let Pipeline { parts, claim, filter, .. } = pipeline;
-        let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl.name));
+        let (token, holder) = (claim.token(), LeaseHolder::this(&parts.config.crawl_name()));
         for command in parts.protocol.load() {
             link.call(&command).await?;
         }

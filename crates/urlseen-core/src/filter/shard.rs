@@ -1,6 +1,6 @@
 //! Ids of the shards of a filter, and the owners of the shards.
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, PartitionCount};
 
 /// Number of shards of a filter: one for each leading byte.
 pub const SHARDS: usize = 256;
@@ -10,20 +10,22 @@ pub const SHARDS: usize = 256;
 pub const SHARD_RULE: &str = "digest-leading-byte/text-murmur3-x64-128-top-byte";
 
 /// Id of a shard. A shard is the part of a filter that holds all fingerprints with one leading
-/// byte. Layouts compute the id from a fingerprint by [`SHARD_RULE`].
+/// byte. All fingerprints of a partition begin with the same bits, so the filter of a partition
+/// takes the eight bits that follow. Layouts compute the id from a fingerprint by [`SHARD_RULE`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ShardId(u8);
 
 impl ShardId {
-    /// Returns the shard of a fingerprint by [`SHARD_RULE`]. The shard of a digest is its leading
-    /// byte. The first byte of plain text is not evenly spread, because all URLs begin with `h`. So
-    /// the shard of plain text is the top byte of `hash`, the first word of its seeded MurmurHash3
-    /// x64-128.
-    pub(super) fn of(fingerprint: &Fingerprint, hash: u64) -> Self {
+    /// Returns the shard of a fingerprint by [`SHARD_RULE`], in the filter of one of these
+    /// partitions. The shard of a digest is its leading byte. The first byte of plain text is not
+    /// evenly spread, because all URLs begin with `h`. So the shard of plain text is the top byte of
+    /// `hash`, the first word of its seeded MurmurHash3 x64-128.
+    #[inline]
+    pub(super) fn of(fingerprint: &Fingerprint, partitions: PartitionCount, hash: u64) -> Self {
         match fingerprint {
-            Fingerprint::Raw16(raw) => Self(raw[0]),
-            Fingerprint::Raw20(raw) => Self(raw[0]),
-            Fingerprint::Raw32(raw) => Self(raw[0]),
+            Fingerprint::Raw16(raw) => Self(partitions.next_byte(raw[0], raw[1])),
+            Fingerprint::Raw20(raw) => Self(partitions.next_byte(raw[0], raw[1])),
+            Fingerprint::Raw32(raw) => Self(partitions.next_byte(raw[0], raw[1])),
             Fingerprint::Text(_) => Self(hash.to_be_bytes()[0]),
         }
     }

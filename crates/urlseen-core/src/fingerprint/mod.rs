@@ -8,11 +8,13 @@ mod fingerprinter;
 mod hex;
 mod key;
 pub mod lanes;
+mod partition;
 pub mod request;
 mod text;
 
 pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
+pub use partition::{Partition, PartitionCount, PartitionCountError};
 
 use text::{RequestParts, Text};
 

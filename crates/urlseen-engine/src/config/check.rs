@@ -3,6 +3,7 @@
 
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
+use super::partitions::has_tag;
 use super::pass::PassRule;
 use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
@@ -12,6 +13,7 @@ use super::value::{CRAWL, Rule};
 use std::collections::{BTreeMap, BTreeSet};
 use urlseen_core::filter::Kind;
 use urlseen_core::filter::choice::{Emit, End, FilterPlace, ItemForm, SourceKind};
+use urlseen_core::fingerprint::PartitionCount;
 use urlseen_core::redis::{RedisAddress, RedisAddressError};
 
 /// Source of typed values by key.
@@ -111,6 +113,7 @@ impl Taker {
         if !self.layers.incomplete {
             self.check_tls(config);
             self.check_redis_keys(config);
+            self.check_partitions(config);
             self.check_emit(config);
             self.check_push_to(config);
             self.check_take_from(config);
@@ -146,13 +149,7 @@ impl Taker {
 
     /// Checks that each Redis key has only one use.
     fn check_redis_keys(&mut self, config: &Config) {
-        let keys = [
-            ("source.key", &config.source.key),
-            ("filter.key", &config.filter.key),
-            ("sink.key", &config.sink.key),
-            ("rejects.key", &config.rejects.key),
-            ("forget.key", &config.forget.key),
-        ];
+        let keys = named_keys(config);
         for (index, (key, name)) in keys.iter().enumerate() {
             if is_own(name) {
                 let fault = format!(
@@ -175,6 +172,43 @@ impl Taker {
                 );
                 self.refuse(&[key, other, "crawl.name"], fault);
             }
+        }
+    }
+
+    /// Checks that a crawl with several partitions can have them.
+    fn check_partitions(&mut self, config: &Config) {
+        let (count, run) = (config.partitions.count, &config.partitions.run);
+        if run.largest() >= count.get() {
+            let fault = format!(
+                "partitions.run names {}, and partitions.count is {count} ({}); allowed: the \
+                 numbers 0 to {}, and at most {count} processes",
+                run.largest(),
+                self.origin("partitions.count"),
+                count.get() - 1
+            );
+            self.refuse(&["partitions.run", "partitions.count"], fault);
+        }
+        if count == PartitionCount::ONE {
+            return;
+        }
+        for (key, name) in named_keys(config) {
+            if has_tag(name) {
+                let fault = format!(
+                    "{key} is {name:?}, and partitions.count is {count} ({}): urlseen adds a text \
+                     in braces for each partition; leave out the braces",
+                    self.origin("partitions.count")
+                );
+                self.refuse(&[key, "crawl.name", "partitions.count"], fault);
+            }
+        }
+        if let Some(listen) = &config.serve.listen {
+            let fault = format!(
+                "serve.listen is {:?}, and partitions.count is {count} ({}): clients would ask for \
+                 URLs of all partitions, and each has a filter of its own; leave out one of them",
+                listen.to_string(),
+                self.origin("partitions.count")
+            );
+            self.refuse(&["serve.listen", "partitions.count"], fault);
         }
     }
 
@@ -300,6 +334,17 @@ impl Taker {
             self.layers.refuse(self.origin(keys[0]), fault);
         }
     }
+}
+
+/// Returns the Redis keys that the configuration names, each after its own key.
+fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
+    [
+        ("source.key", &config.source.key),
+        ("filter.key", &config.filter.key),
+        ("sink.key", &config.sink.key),
+        ("rejects.key", &config.rejects.key),
+        ("forget.key", &config.forget.key),
+    ]
 }
 
 /// Returns true if urlseen itself uses Redis keys with this name.

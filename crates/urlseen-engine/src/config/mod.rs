@@ -19,6 +19,7 @@ mod host_port;
 mod layers;
 mod mask;
 mod nearest;
+mod partitions;
 mod pass;
 mod problem;
 mod raw;
@@ -29,6 +30,7 @@ mod span;
 mod value;
 
 pub use host_port::HostPort;
+pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use pass::PassRule;
 pub(crate) use pass::host_and_path;
 pub use problem::{FilePlace, Problems};
@@ -112,6 +114,7 @@ impl Config {
         FilterSpec::read(|name| match name {
             "fingerprint.algorithm" => Some(self.fingerprint.algorithm.name().to_owned()),
             "fingerprint.keep_fragments" => Some(self.fingerprint.keep_fragments.to_string()),
+            "partitions.count" => Some(self.partition.count().to_string()),
             _ => self.filter.part(name),
         })
     }
@@ -139,6 +142,7 @@ impl Config {
     pub fn made_for(&mut self, spec: &FilterSpec) {
         self.fingerprint.algorithm = spec.algorithm;
         self.fingerprint.keep_fragments = spec.keep_fragments;
+        self.partition = spec.parameters.partitions().partitions().next().unwrap_or_default();
         self.filter.kind = spec.kind();
         self.filter.set_parts(&spec.parameters);
     }
@@ -152,13 +156,19 @@ impl Config {
         config.redis.url = taker.log_in(config.redis.url);
         let (ca, cert) = (config.redis.tls_ca.clone(), config.redis.tls_cert.clone());
         let files = TlsFiles { ca, cert, key: config.redis.tls_key.clone() };
-        // In a cluster, this key finds the node. While a slot is being moved, Redis names the new
-        // node only in reply to a command about a missing key. This key is always missing, because
-        // a crawl does not start if the key exists.
-        let key = config.keys().earlier_processing;
-        config.redis.url = config.redis.url.with_tls(files).for_key(&key);
+        config.redis.url = config.redis.url.with_tls(files);
+        config.find_node();
         taker.finish(&config, machine(&config))?;
         Ok(config)
+    }
+
+    /// Sets the key that finds the node of a cluster.
+    fn find_node(&mut self) {
+        // While a slot is being moved, Redis names the new node only in reply to a command about a
+        // missing key. This key is always missing, because a crawl does not start if the key
+        // exists.
+        let key = self.keys().earlier_processing;
+        self.redis.url = self.redis.url.for_key(&key);
     }
 }
 

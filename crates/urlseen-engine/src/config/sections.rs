@@ -5,6 +5,7 @@ use super::check::Taker;
 use super::host_names::HOST_NAMES;
 use super::host_port::HostPort;
 use super::layers::Layers;
+use super::partitions::{Choice, Count, PartitionChoice};
 use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
@@ -22,7 +23,7 @@ use urlseen_core::filter::choice::{
     SourceKind, WhenFull,
 };
 use urlseen_core::filter::kinds::NATIVE;
-use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
 
@@ -69,6 +70,9 @@ macro_rules! sections {
             /// Rules that let items pass unchecked. The rules live as long as the process, because
             /// each thread reads them.
             pub pass: &'static [PassRule],
+            /// Partition that this configuration is for: [`Partition::WHOLE`] in a configuration
+            /// that was read. See [`Config::of_partition`].
+            pub partition: Partition,
         }
 
         impl Config {
@@ -78,6 +82,7 @@ macro_rules! sections {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
                     pass: taker.take_pass(),
+                    partition: Partition::WHOLE,
                 }
             }
         }
@@ -121,6 +126,14 @@ sections! {
         tls_key: Option<PathBuf> = PemFile, |_| None;
         /// Number of replicas that must have a commit before it counts as acknowledged.
         wait_replicas: u64 = WholeNumber(0..=10, ""), |_| 0;
+    }
+
+    /// Equal parts of the crawl, each with its own keys and its own filter.
+    partitions: Partitions {
+        /// Number of partitions of the crawl.
+        count: PartitionCount = Count, |_| PartitionCount::ONE;
+        /// Partitions that this process runs.
+        run: PartitionChoice = Choice, |_| PartitionChoice::All;
     }
 
     /// Source of discovered items.

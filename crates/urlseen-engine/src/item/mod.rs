@@ -27,7 +27,7 @@ pub use said::Said;
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use urlseen_core::filter::PlacementError;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, lanes};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, Partition, lanes};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// Item as read from its bytes.
@@ -89,6 +89,8 @@ pub enum Unreadable {
          number"
     )]
     Priority { found: &'static str },
+    #[error("the fingerprint belongs to partition {owner}, and this is partition {}", .here.number())]
+    OtherPartition { owner: Partition, here: Partition },
     #[error("{length} bytes are not a digest; a digest has 16, 20 or 32 bytes")]
     NoDigest { length: usize },
     #[error("a filter of this kind cannot hold the fingerprint: {0}")]
@@ -132,12 +134,22 @@ pub struct Options {
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
     pub pass: &'static [PassRule],
+    /// Partition to which the items must belong.
+    pub partition: Partition,
 }
 
 impl Options {
     /// Makes options with which items are pushed as received and have no score.
     pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
-        Self { form, emit: Emit::Item, algorithm, keep_fragments, scored: false, pass: &[] }
+        Self {
+            form,
+            emit: Emit::Item,
+            algorithm,
+            keep_fragments,
+            scored: false,
+            pass: &[],
+            partition: Partition::WHOLE,
+        }
     }
 }
 
@@ -177,6 +189,18 @@ impl Reader {
 
     /// Reads one item in any form.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
+        let item = self.read_any(bytes)?;
+        match (&item.identity, self.options.partition) {
+            (Identity::Fingerprint(fingerprint), here) if !here.has(fingerprint) => {
+                let owner = here.count().of(fingerprint);
+                Err(Unreadable::OtherPartition { owner, here })
+            }
+            _ => Ok(item),
+        }
+    }
+
+    /// Reads one item of any partition.
+    fn read_any<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
         }

@@ -15,6 +15,11 @@ local theirs, ours = tonumber(found[1] or 0), tonumber(ARGV[7])
 if not theirs or theirs > ours then
     return {'record', found[1], found[2] or ''}
 end
+-- The key of the record may belong to a crawl with several partitions, which this crawl is not.
+local partitions = redis.call('HGET', record, 'tags') and redis.call('HGET', record, 'partitions')
+if partitions then
+    return {'partitions', partitions}
+end
 redis.call('HSETNX', state, 'seq', seq)
 redis.call('HSETNX', state, 'commit_id', commit_id)
 redis.call('HSET', state, 'filter', filter, 'format', format)

@@ -3,11 +3,15 @@
 //! A key hash has 128 bits. An unseen fingerprint counts as seen only if it has the same hash as a
 //! fingerprint in the filter. The chance is 2^-128 for each fingerprint in the filter.
 
-use super::{IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, seed_field};
+use super::{
+    IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values, partitions_field,
+    seed_field,
+};
 use crate::filter::choice::FilterPlace;
 use crate::filter::local::ExactShards;
 use crate::filter::spec::SpecError;
 use crate::filter::{BuildError, FilterKind, Outlook, SHARD_RULE, Seed};
+use crate::fingerprint::PartitionCount;
 
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "exact",
@@ -17,7 +21,7 @@ pub(super) const KIND: Kind = Kind(&Registered {
     grows: true,
     is_exact: true,
     rules: ["murmur3-x64-128", SHARD_RULE],
-    read: |values| Ok(Parameters::new(ExactParameters { seed: values.seed()? })),
+    read,
     ..IN_REDIS
 });
 
@@ -25,6 +29,12 @@ pub(super) const KIND: Kind = Kind(&Registered {
 struct ExactParameters {
     /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
+    partitions: PartitionCount,
+}
+
+fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
+    let (seed, partitions) = (values.seed()?, values.partitions()?);
+    Ok(Parameters::new(ExactParameters { seed, partitions }))
 }
 
 impl KindParameters for ExactParameters {
@@ -33,7 +43,7 @@ impl KindParameters for ExactParameters {
     }
 
     fn fields(&self) -> Vec<(&'static str, String)> {
-        seed_field(self.seed).into_iter().collect()
+        seed_field(self.seed).into_iter().chain(partitions_field(self.partitions)).collect()
     }
 
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
@@ -49,7 +59,11 @@ impl KindParameters for ExactParameters {
     }
 
     fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        Some(Parameters::new(Self { seed: Some(seed) }))
+        Some(Parameters::new(Self { seed: Some(seed), ..*self }))
+    }
+
+    fn partitions(&self) -> PartitionCount {
+        self.partitions
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {

@@ -29,6 +29,7 @@ use super::spec::SpecError;
 use super::{
     BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed,
 };
+use crate::fingerprint::PartitionCount;
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
 pub use native::NATIVE;
@@ -244,6 +245,10 @@ impl Values<'_> {
         Ok(self.open(SEED)?.map(Seed::new))
     }
 
+    fn partitions(&self) -> Result<PartitionCount, SpecError> {
+        Ok(self.open(PARTITIONS)?.unwrap_or_default())
+    }
+
     /// Reads a capacity and an error rate within urlseen's own limits.
     fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
         let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
@@ -258,12 +263,19 @@ const SEED: &str = "filter.seed";
 const BIT: &str = "filter.bit";
 const HASH_NUMBER: &str = "filter.hash_number";
 
+/// Name of a parameter of the kinds that have shards. It is left out in a crawl with one partition.
+const PARTITIONS: &str = "partitions.count";
+
 fn size_fields(capacity: u64, error_rate: f64) -> [(&'static str, String); 2] {
     [(CAPACITY, capacity.to_string()), (ERROR_RATE, format!("{error_rate:e}"))]
 }
 
 fn seed_field(seed: Option<Seed>) -> Option<(&'static str, String)> {
     seed.map(|seed| (SEED, seed.get().to_string()))
+}
+
+fn partitions_field(partitions: PartitionCount) -> Option<(&'static str, String)> {
+    (partitions != PartitionCount::ONE).then(|| (PARTITIONS, partitions.to_string()))
 }
 
 /// Parameters of a filter of one kind.
@@ -306,6 +318,12 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
         None
     }
 
+    /// Returns the number of partitions of the crawl. The shards of a filter with the keys of one
+    /// partition depend on it. A kind without shards returns [`PartitionCount::ONE`].
+    fn partitions(&self) -> PartitionCount {
+        PartitionCount::ONE
+    }
+
     /// Describes the division of the bits into blocks, if the configuration alone does not
     /// determine this division.
     fn division(&self) -> Option<String> {
@@ -335,7 +353,7 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns the hasher that computes key hashes from fingerprints, for a filter in memory. A
     /// seed that is not set yet counts as 0.
     fn hasher(&self) -> KeyHasher {
-        KeyHasher::of_seed(self.seed().unwrap_or(Seed::new(0)))
+        KeyHasher::new(self.seed().unwrap_or(Seed::new(0)), self.partitions())
     }
 
     /// Checks that a filter in memory fits into the memory available to this process.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{
     CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    seed_field, size_fields,
+    partitions_field, seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::layout::native::{Native, POSITION_RULE};
@@ -17,7 +17,7 @@ use crate::filter::{
     BLOCK_BITS, BLOCK_BYTES, Blocks, BuildError, Estimate, FilterKind, Geometry, Outlook,
     RedisKind, SHARD_RULE, SHARDS, Seed, ShardId, Sizing, memory,
 };
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, PartitionCount};
 
 /// Entry of the native kind.
 pub const NATIVE: Kind = Kind(&Registered {
@@ -38,6 +38,7 @@ struct NativeParameters {
     /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
     sizing: Sizing,
+    partitions: PartitionCount,
 }
 
 /// Names of the fields that record the geometry in the header of a storage folder.
@@ -52,7 +53,8 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
         Some(geometry) => Sizing { capacity, error_rate, geometry },
         None => Sizing::new(capacity, error_rate),
     };
-    Ok(Parameters::native(&sizing, seed))
+    let partitions = values.partitions()?;
+    Ok(Parameters::new(NativeParameters { seed, sizing, partitions }))
 }
 
 /// Reads the geometry, if it is recorded.
@@ -66,15 +68,22 @@ fn geometry(values: &Values<'_>) -> Result<Option<Geometry>, SpecError> {
 }
 
 impl Parameters {
-    /// Makes the parameters of a native filter with this sizing.
+    /// Makes the parameters of a native filter with this sizing, for a crawl with one partition.
     pub fn native(sizing: &Sizing, seed: Option<Seed>) -> Self {
-        Self::new(NativeParameters { seed, sizing: *sizing })
+        let partitions = PartitionCount::ONE;
+        Self::new(NativeParameters { seed, sizing: *sizing, partitions })
     }
 }
 
 impl NativeParameters {
-    fn size_fields(&self) -> [(&'static str, String); 2] {
-        size_fields(self.sizing.capacity.get(), self.sizing.error_rate.get())
+    fn size_fields(&self) -> impl Iterator<Item = (&'static str, String)> + use<> {
+        let fields = size_fields(self.sizing.capacity.get(), self.sizing.error_rate.get());
+        fields.into_iter().chain(partitions_field(self.partitions))
+    }
+
+    fn layout(&self) -> Native {
+        let Self { seed, sizing, partitions } = *self;
+        Native { seed: seed.unwrap_or(Seed::new(0)), geometry: sizing.geometry, partitions }
     }
 }
 
@@ -115,7 +124,11 @@ impl KindParameters for NativeParameters {
     }
 
     fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        Some(Parameters::native(&self.sizing, Some(seed)))
+        Some(Parameters::new(Self { seed: Some(seed), ..*self }))
+    }
+
+    fn partitions(&self) -> PartitionCount {
+        self.partitions
     }
 
     fn division(&self) -> Option<String> {
@@ -133,7 +146,7 @@ impl KindParameters for NativeParameters {
         let (capacity, error_rate) = (self.sizing.capacity, self.sizing.error_rate);
         let variant = |blocks| {
             let sizing = Sizing::with_blocks(capacity, error_rate, blocks);
-            Parameters::native(&sizing, self.seed)
+            Parameters::new(Self { sizing, ..*self })
         };
         Blocks::ALL.map(variant).into()
     }
@@ -143,13 +156,11 @@ impl KindParameters for NativeParameters {
     }
 
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        let native = Native::new(self.seed.unwrap_or(Seed::new(0)), self.sizing.geometry);
-        Ok(Box::new(NativeFilter::allocate(&self.sizing, native, owner, owners)?))
+        Ok(Box::new(NativeFilter::allocate(&self.sizing, self.layout(), owner, owners)?))
     }
 
     fn in_redis(&self) -> Result<Arc<dyn RedisKind>, SpecError> {
-        let seed = self.seed.unwrap_or(Seed::new(0));
-        Ok(Arc::new(Native::new(seed, self.sizing.geometry)))
+        Ok(Arc::new(self.layout()))
     }
 }
 

@@ -19,7 +19,7 @@
 //! with a new word. Two positions may coincide. To draw a new position in that case would save half
 //! a percent of memory, but cost a branch for each bit.
 //!
-//! The shard of a digest comes from its leading byte, but its bit positions come from a seeded
+//! The shard of a digest comes from its first bytes, but its bit positions come from a seeded
 //! hash. So the shard and the positions are independent. The shard of plain text is the top byte of
 //! h1. The generator mixes h1, so the positions show no dependence on that byte.
 
@@ -29,7 +29,7 @@
 use super::super::geometry::BLOCK_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, PartitionCount};
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
 /// that were set by another rule cannot be tested, so a reader compares the names first.
@@ -48,18 +48,20 @@ pub struct Native {
     pub seed: Seed,
     /// Division of the bits into shards and blocks.
     pub geometry: Geometry,
+    /// Number of partitions of the crawl. The filter holds the keys of one of them.
+    pub partitions: PartitionCount,
 }
 
 impl Native {
-    /// Builds the layout for a seed and a geometry.
+    /// Builds the layout for a seed and a geometry, for a crawl with one partition.
     pub fn new(seed: Seed, geometry: Geometry) -> Self {
-        Self { seed, geometry }
+        Self { seed, geometry, partitions: PartitionCount::ONE }
     }
 
     /// Computes the key hash of a fingerprint. All other methods take this key hash.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        key_hash(self.seed, fingerprint)
+        key_hash(self.seed, self.partitions, fingerprint)
     }
 
     /// Iterates over the bit positions of a key in its shard, in the order in which they are drawn.
@@ -98,11 +100,15 @@ impl Native {
     }
 }
 
-/// Computes the key hash of a fingerprint under a seed.
+/// Computes the key hash of a fingerprint under a seed, for the filter of one of these partitions.
 #[inline]
-pub(in crate::filter) fn key_hash(seed: Seed, fingerprint: &Fingerprint) -> KeyHash {
+pub(in crate::filter) fn key_hash(
+    seed: Seed,
+    partitions: PartitionCount,
+    fingerprint: &Fingerprint,
+) -> KeyHash {
     let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
-    KeyHash { h1, h2, shard: ShardId::of(fingerprint, h1) }
+    KeyHash { h1, h2, shard: ShardId::of(fingerprint, partitions, h1) }
 }
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash

@@ -22,7 +22,7 @@ use super::layout::native::{KeyHash, key_hash};
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
 use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, PartitionCount};
 
 pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
@@ -298,25 +298,27 @@ pub struct Full(pub(crate) String);
 #[derive(Debug, Clone, Copy)]
 pub struct KeyHasher {
     seed: Seed,
-    rule: fn(Seed, &Fingerprint) -> KeyHash,
+    partitions: PartitionCount,
+    rule: fn(Seed, PartitionCount, &Fingerprint) -> KeyHash,
 }
 
 impl KeyHasher {
-    /// Creates a hasher with the rule of urlseen's own kinds.
-    pub(crate) fn of_seed(seed: Seed) -> Self {
-        Self { seed, rule: key_hash }
+    /// Creates a hasher with the rule of urlseen's own kinds, for the filter of one of these
+    /// partitions.
+    pub(crate) fn new(seed: Seed, partitions: PartitionCount) -> Self {
+        Self { seed, partitions, rule: key_hash }
     }
 
     /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
     /// the text of a fingerprint.
     pub(super) fn of_redisbloom() -> Self {
-        let rule = |_, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
-        Self { seed: Seed::new(0), rule }
+        let rule = |_, _, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
+        Self { seed: Seed::new(0), partitions: PartitionCount::ONE, rule }
     }
 
     /// Computes the key hash of a fingerprint.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        (self.rule)(self.seed, fingerprint)
+        (self.rule)(self.seed, self.partitions, fingerprint)
     }
 }

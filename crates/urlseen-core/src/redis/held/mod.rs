@@ -10,9 +10,11 @@ mod keys;
 mod reclaimer;
 mod record;
 mod request;
+mod table;
 
 pub use calls::{Calls, Counted, Popped, Requeued};
 pub use keys::HeldKeys;
 pub use reclaimer::{Reclaimer, Stopped};
 pub use record::{HeldRecord, PROBE, RecordError};
 pub use request::HeldRequest;
+pub use table::PartitionTable;

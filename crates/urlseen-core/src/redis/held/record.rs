@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::fingerprint::PartitionCount;
+
 /// Version of the protocol between the daemon and its producers and consumers.
-const PROTOCOL: &str = "1";
+pub(super) const PROTOCOL: &str = "1";
 
 /// URL of a test request, deliberately not canonical. The fingerprint that a program computes for
 /// this URL shows the program's algorithm.
@@ -42,6 +44,8 @@ pub struct HeldRecord {
     pub deliveries: u64,
     /// Time without a heartbeat after which a consumer counts as stopped.
     pub timeout: Duration,
+    /// Number of partitions of the crawl.
+    pub partitions: PartitionCount,
 }
 
 /// Crawl record that cannot be used.
@@ -87,6 +91,7 @@ impl HeldRecord {
             ("forget", self.forget.clone()),
             ("deliveries", self.deliveries.to_string()),
             ("held_timeout_ms", self.timeout.as_millis().to_string()),
+            ("partitions", self.partitions.to_string()),
         ]
     }
 
@@ -123,6 +128,10 @@ impl HeldRecord {
             forget: text("forget")?,
             deliveries: number("deliveries")?,
             timeout: Duration::from_millis(number("held_timeout_ms")?),
+            partitions: {
+                let value = field("partitions")?;
+                value.parse().map_err(|_| odd("partitions", value))?
+            },
         })
     }
 }
@@ -151,6 +160,7 @@ mod tests {
             forget: String::new(),
             deliveries: 3,
             timeout: Duration::from_mins(1),
+            partitions: PartitionCount::ONE,
         }
     }
 

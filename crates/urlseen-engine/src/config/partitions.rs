@@ -1,0 +1,230 @@
+//! Partitions of a crawl: their configurations, and the choice of those that a process runs.
+
+use std::collections::BTreeSet;
+
+use urlseen_core::fingerprint::{Partition, PartitionCount};
+use urlseen_core::redis::hash_tag::{hashed, partition_key, partition_tag};
+
+use super::Config;
+use super::raw::{Raw, ValueError};
+use super::value::Rule;
+
+/// Partitions that a process runs, as configured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PartitionChoice {
+    /// All partitions of the crawl.
+    All,
+    /// Partitions with these numbers.
+    Numbers(BTreeSet<u16>),
+    /// The partitions of this process among `processes` processes with host names that end with
+    /// `-0`, `-1` and so on. If the number of processes is not set, there is one for each partition.
+    Ordinal {
+        /// Number of processes.
+        processes: Option<u16>,
+    },
+}
+
+/// Reason why the host name or the configured numbers choose no partitions.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PartitionChoiceError {
+    /// The host name does not end with a number.
+    #[error(
+        "partitions.run is \"ordinal\", and the host name {0:?} does not end with - and a number, \
+         like crawl-3 in a StatefulSet; name the partitions, as in \"0-3,8\""
+    )]
+    NoOrdinal(String),
+    /// There is no partition for the host's number.
+    #[error(
+        "partitions.run is \"ordinal\", and the host name {host:?} has the number of process \
+         {}: there are only {processes} processes, and the first one has the number 0; run fewer, \
+         or write their number, as in \"ordinal/4\"",
+        .ordinal + 1
+    )]
+    NoProcess {
+        /// Name of this host.
+        host: String,
+        /// Number at the end of the name.
+        ordinal: u64,
+        /// Number of processes.
+        processes: u16,
+    },
+}
+
+impl PartitionChoice {
+    /// Returns the chosen partitions, in order. `host` is the name of this host.
+    ///
+    /// # Errors
+    /// The host name has no number, or too large a number.
+    pub fn of(
+        &self,
+        count: PartitionCount,
+        host: &str,
+    ) -> Result<Vec<Partition>, PartitionChoiceError> {
+        let all = count.partitions();
+        Ok(match self {
+            Self::All => all.collect(),
+            Self::Numbers(numbers) => all.filter(|it| numbers.contains(&it.number())).collect(),
+            Self::Ordinal { processes } => {
+                let name = host.split('.').next().unwrap_or_default();
+                let ordinal = name.rsplit_once('-').and_then(|(_, number)| number.parse().ok());
+                let ordinal: u64 =
+                    ordinal.ok_or_else(|| PartitionChoiceError::NoOrdinal(host.to_owned()))?;
+                let processes = processes.unwrap_or(count.get());
+                if ordinal >= processes.into() {
+                    let host = host.to_owned();
+                    return Err(PartitionChoiceError::NoProcess { host, ordinal, processes });
+                }
+                all.filter(|it| u64::from(it.number() % processes) == ordinal).collect()
+            }
+        })
+    }
+
+    /// Returns the largest number of a partition or of processes that the choice names.
+    pub(super) fn largest(&self) -> u16 {
+        match self {
+            Self::All | Self::Ordinal { processes: None } => 0,
+            Self::Numbers(numbers) => numbers.last().copied().unwrap_or(0),
+            Self::Ordinal { processes: Some(processes) } => processes - 1,
+        }
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        if let Some(ordinal) = text.strip_prefix("ordinal") {
+            let Some(number) = ordinal.strip_prefix('/') else {
+                return ordinal.is_empty().then_some(Self::Ordinal { processes: None });
+            };
+            let processes = number.parse().ok().filter(|number| (1..=256).contains(number))?;
+            return Some(Self::Ordinal { processes: Some(processes) });
+        }
+        if text == "all" {
+            return Some(Self::All);
+        }
+        let number = |text: &str| text.parse().ok().filter(|&number: &u16| number < 256);
+        let mut numbers = BTreeSet::new();
+        for range in text.split(',').map(str::trim) {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            let (first, last) = (number(first)?, number(last)?);
+            numbers.extend((first <= last).then_some(first..=last)?);
+        }
+        Some(Self::Numbers(numbers))
+    }
+}
+
+/// Rule of the number of partitions.
+pub(super) struct Count;
+
+impl Rule<PartitionCount> for Count {
+    fn read(&self, raw: &Raw) -> Result<PartitionCount, ValueError> {
+        raw.number()?.parse().map_err(|_| ValueError::Value)
+    }
+
+    fn allowed(&self) -> String {
+        "a power of two from 1 to 256".to_owned()
+    }
+}
+
+/// Rule of the partitions that a process runs.
+pub(super) struct Choice;
+
+impl Rule<PartitionChoice> for Choice {
+    fn read(&self, raw: &Raw) -> Result<PartitionChoice, ValueError> {
+        PartitionChoice::parse(raw.text()?).ok_or(ValueError::Value)
+    }
+
+    fn allowed(&self) -> String {
+        "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the number of \
+         processes"
+            .to_owned()
+    }
+}
+
+impl Config {
+    /// Returns the name of the crawl, with the number of the partition if there are others.
+    pub fn crawl_name(&self) -> String {
+        if self.partition.has_others() {
+            format!("{}, partition {}", self.crawl.name, self.partition)
+        } else {
+            self.crawl.name.clone()
+        }
+    }
+
+    /// Returns the configurations of all partitions, in order.
+    pub fn all_partitions(&self) -> impl ExactSizeIterator<Item = Self> {
+        self.partitions.count.partitions().map(|partition| self.of_partition(partition))
+    }
+
+    /// Returns the configuration of a partition. It is that of a crawl with its own keys, its own
+    /// folder, and an equal part of the capacity. A crawl with one partition keeps its names.
+    #[must_use]
+    pub fn of_partition(&self, partition: Partition) -> Self {
+        let mut config = self.clone();
+        if !partition.has_others() {
+            return config;
+        }
+        let tag = partition_tag(partition);
+        let Self { source, sink, rejects, forget, filter, storage, .. } = &mut config;
+        for key in
+            [&mut source.key, &mut sink.key, &mut rejects.key, &mut forget.key, &mut filter.key]
+        {
+            *key = partition_key(key, &tag);
+        }
+        storage.dir.push(partition.number().to_string());
+        filter.capacity = filter.capacity.div_ceil(partition.count().get().into());
+        config.partition = partition;
+        config.find_node();
+        config
+    }
+}
+
+/// Returns true if a key already has a hash tag, so that it cannot get the tag of a partition.
+pub(super) fn has_tag(key: &str) -> bool {
+    hashed(key).len() < key.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn chosen(text: &str, count: u64, host: &str) -> Result<Vec<u16>, PartitionChoiceError> {
+        let choice = PartitionChoice::parse(text).unwrap();
+        let partitions = choice.of(PartitionCount::new(count).unwrap(), host)?;
+        Ok(partitions.into_iter().map(Partition::number).collect())
+    }
+
+    #[test]
+    fn a_process_runs_all_the_named_or_its_share_of_the_partitions() {
+        let host = "crawl-2.crawls.default.svc";
+        assert_eq!(chosen("all", 4, host), Ok(vec![0, 1, 2, 3]));
+        assert_eq!(chosen("0-1, 3,1", 4, host), Ok(vec![0, 1, 3]));
+        assert_eq!(chosen("ordinal", 4, host), Ok(vec![2]));
+        assert_eq!(chosen("ordinal/3", 8, host), Ok(vec![2, 5]));
+        for (text, host) in [("ordinal", "crawl"), ("ordinal", "crawl-x"), ("ordinal/2", host)] {
+            let error = chosen(text, 4, host).unwrap_err().to_string();
+            assert!(error.contains(host), "{error}");
+        }
+    }
+
+    #[test]
+    fn other_words_and_ranges_are_refused() {
+        for text in
+            ["", "none", "1-", "-1", "3-1", "256", "0;1", "ordinal/", "ordinal/0", "ordinal3"]
+        {
+            assert_eq!(PartitionChoice::parse(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn partitions_share_no_key_and_no_folder() {
+        let config = Config::default();
+        assert_eq!(config.all_partitions().collect::<Vec<_>>(), [config.clone()]);
+        let mut config = config;
+        config.partitions.count = PartitionCount::new(16).unwrap();
+        let parts: Vec<_> = config.all_partitions().collect();
+        assert_eq!(parts[3].source.key, "demo:discovered:{3.0}");
+        assert_eq!(parts[3].crawl_name(), "demo, partition 3 of 16");
+        assert_eq!(parts[3].storage.dir, std::path::Path::new("storage/demo/3"));
+        assert_eq!(parts[3].filter.capacity, 625_000);
+        let sources: BTreeSet<_> = parts.iter().map(|it| it.keys().state).collect();
+        assert_eq!(sources.len(), 16);
+    }
+}

@@ -1,0 +1,27 @@
+-- Publishes the partition table, unless Redis has another one or a crawl with one partition.
+-- KEYS: crawl record, state of a crawl with one partition
+-- ARGV: number of fields that must not change, their names, then all fields and values.
+--       The first field is the protocol.
+local record, state = unpack(KEYS)
+local fixed = tonumber(ARGV[1])
+
+if redis.call('EXISTS', state) == 1 then
+    return {'table', 'partitions', '1'}
+end
+local found = redis.call('HMGET', record, 'protocol', 'urlseen')
+local theirs, ours = tonumber(found[1] or 0), tonumber(ARGV[fixed + 3])
+if not theirs or theirs > ours then
+    return {'record', found[1], found[2] or ''}
+end
+local wanted = {}
+for index = fixed + 2, #ARGV, 2 do
+    wanted[ARGV[index]] = ARGV[index + 1]
+end
+for index = 2, fixed + 1 do
+    local value = redis.call('HGET', record, ARGV[index])
+    if value and value ~= wanted[ARGV[index]] then
+        return {'table', ARGV[index], value}
+    end
+end
+redis.call('HSET', record, unpack(ARGV, fixed + 2))
+return {'ok'}
