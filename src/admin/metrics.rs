@@ -4,14 +4,13 @@ use std::fmt;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use prometheus_client::collector::Collector;
-use prometheus_client::encoding::{DescriptorEncoder, EncodeGaugeValue, EncodeMetric};
-use prometheus_client::metrics::TypedMetric;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, MetricEncoder};
+use prometheus_client::metrics::MetricType;
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
-use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 
-use super::{Asked, Counts, FilterStatus, Lists, Phase, Status, Storage};
+use super::{Asked, Counts, FilterStatus, Lists, Phase, Status, Statuses, Storage};
 
 /// Prefix of the names of all metrics.
 const PREFIX: &str = "urlseen";
@@ -19,30 +18,115 @@ const PREFIX: &str = "urlseen";
 /// Content type of [`text`], from the `OpenMetrics` specification 1.0.
 pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
-/// Writes the metrics for a status at the time `now`. Unknown values are left out.
-pub(super) fn text(status: Status, now: SystemTime) -> Result<String, fmt::Error> {
+/// Writes the metrics for the statuses of a daemon at the time `now`. Unknown values are left out.
+pub(super) fn text(statuses: &Statuses, now: SystemTime) -> Result<String, fmt::Error> {
+    let mut metrics = Metrics { now, families: Vec::new(), partition: None };
+    if let Some(status) = statuses.all().first() {
+        metrics.process(status);
+    }
+    for status in statuses.all() {
+        metrics.partition = status.partition;
+        metrics.status(status);
+    }
     let mut registry = Registry::with_prefix(PREFIX);
-    registry.register_collector(Box::new(Snapshot { status, now }));
+    registry.register_collector(Box::new(metrics));
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
     Ok(text)
 }
 
+/// Metrics of all partitions. In the text, the values of all partitions follow the description of
+/// their metric.
 #[derive(Debug)]
-struct Snapshot {
-    status: Status,
+struct Metrics {
     now: SystemTime,
+    families: Vec<Family>,
+    /// Partition whose values are added, if the crawl has several.
+    partition: Option<u16>,
 }
 
-impl Collector for Snapshot {
-    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
-        let mut metrics = Metrics { encoder };
+/// A metric, with its values and their labels.
+#[derive(Debug)]
+struct Family {
+    name: &'static str,
+    help: &'static str,
+    values: Vec<(Vec<Label>, Value)>,
+}
+
+/// Name and value of a label.
+type Label = (&'static str, String);
+
+/// Value of a metric of some type.
+#[derive(Debug, Clone, Copy)]
+enum Value {
+    Counter(u64),
+    Gauge(u64),
+    /// A gauge that is not a whole number.
+    Real(f64),
+    /// Metric whose labels are the information.
+    Info,
+}
+
+impl Value {
+    fn kind(self) -> MetricType {
+        match self {
+            Self::Counter(_) => MetricType::Counter,
+            Self::Gauge(_) | Self::Real(_) => MetricType::Gauge,
+            Self::Info => MetricType::Info,
+        }
+    }
+
+    fn encode(self, encoder: MetricEncoder<'_>) -> fmt::Result {
+        match self {
+            Self::Counter(value) => ConstCounter::new(value).encode(encoder),
+            Self::Gauge(value) => ConstGauge::new(value).encode(encoder),
+            Self::Real(value) => ConstGauge::new(value).encode(encoder),
+            Self::Info => Ok(()),
+        }
+    }
+}
+
+impl Collector for Metrics {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        for Family { name, help, values } in &self.families {
+            let kind = values.first().map_or(MetricType::Unknown, |(_, value)| value.kind());
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            if let [(labels, value)] = &values[..]
+                && labels.is_empty()
+            {
+                value.encode(family)?;
+                continue;
+            }
+            for (labels, value) in values {
+                match value {
+                    Value::Info => family.encode_info(labels)?,
+                    value => value.encode(family.encode_family(labels)?)?,
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Metrics {
+    /// Adds the metrics that are the same for all partitions of the process.
+    fn process(&mut self, status: &Status) {
+        let Status { crawl, version, since, .. } = status;
+        let labels = vec![("version", version.clone()), ("crawl", crawl.clone())];
+        self.add("build", "Version and crawl of the daemon", labels, Value::Info);
+        let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+        let help = "Time of the daemon's start, in seconds since 1970";
+        self.real("start_time_seconds", help, started);
+    }
+
+    fn status(&mut self, status: &Status) {
         // The pattern names all fields, so the compiler reports a new field without a metric.
         let Status {
-            crawl,
-            version,
+            crawl: _,
+            partition: _,
+            version: _,
             pid: _,
-            since,
+            since: _,
             phase,
             redis: _,
             head,
@@ -53,51 +137,37 @@ impl Collector for Snapshot {
             lists,
             filter,
             storage,
-        } = &self.status;
-        let build = Info::new(vec![("version", version.as_str()), ("crawl", crawl.as_str())]);
-        metrics.metric("build", "Version and crawl of the daemon", &build)?;
-        let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let help = "Time of the daemon's start, in seconds since 1970";
-        metrics.gauge("start_time_seconds", help, started)?;
-        metrics.gauge(
+        } = status;
+        self.gauge(
             "ready",
             "1 while the filter is recovered and the daemon is connected and holds the lease",
             u64::from(phase.is_ready()),
-        )?;
-        let phases =
-            Phase::NAMES.map(|name| (name, ConstGauge::new(u64::from(name == phase.name()))));
-        metrics.family("phase", "1 for the daemon's current phase", "phase", phases)?;
+        );
+        let phases = Phase::NAMES.map(|name| (name, Value::Gauge((name == phase.name()).into())));
+        self.family("phase", "1 for the daemon's current phase", "phase", phases);
         if let Some(head) = head {
-            metrics.gauge("seq", "Number of the last committed batch", head.seq)?;
+            self.gauge("seq", "Number of the last committed batch", head.seq);
         }
         if let Some(seconds) = *lease_seconds {
             let help = "Time until the lease ends, unless the daemon renews the lease";
-            metrics.gauge("lease_seconds", help, seconds)?;
+            self.real("lease_seconds", help, seconds);
         }
-        metrics.counts(counts)?;
+        self.counts(counts);
         if !passed.is_empty() {
             let passed = passed.iter().map(|it| counted((it.rule.as_str(), it.items)));
-            metrics.family("passed", "Items that a rule let pass unfiltered", "rule", passed)?;
+            self.family("passed", "Items that a rule let pass unfiltered", "rule", passed);
         }
-        metrics.asked(asked)?;
-        metrics.lists(lists)?;
+        self.asked(asked);
+        self.lists(lists);
         if let Some(filter) = filter {
-            metrics.filter(filter)?;
+            self.filter(filter);
         }
         if let Some(storage) = storage {
-            metrics.storage(storage, self.now)?;
+            self.storage(storage);
         }
-        Ok(())
     }
-}
 
-/// Writer that encodes one metric after the other.
-struct Metrics<'a> {
-    encoder: DescriptorEncoder<'a>,
-}
-
-impl Metrics<'_> {
-    fn counts(&mut self, counts: &Counts) -> fmt::Result {
+    fn counts(&mut self, counts: &Counts) {
         let Counts { unseen, seen, unfiltered, rejected, .. } = *counts;
         let fates = [
             ("unseen", unseen),
@@ -105,22 +175,21 @@ impl Metrics<'_> {
             ("unfiltered", unfiltered),
             ("rejected", rejected),
         ];
-        self.family("items", "Committed items, by fate", "fate", fates.map(counted))?;
+        self.family("items", "Committed items, by fate", "fate", fates.map(counted));
         for (name, help, value) in counts.metrics() {
-            self.counter(name, help, value)?;
+            self.counter(name, help, value);
         }
-        Ok(())
     }
 
-    fn asked(&mut self, asked: &Asked) -> fmt::Result {
+    fn asked(&mut self, asked: &Asked) {
         let Asked { seen, unseen, full, forgotten } = *asked;
         let answers =
             [("seen", seen), ("unseen", unseen), ("full", full), ("forgotten", forgotten)];
         let help = "Fingerprints that clients asked about, by answer";
-        self.family("queries", help, "answer", answers.map(counted))
+        self.family("queries", help, "answer", answers.map(counted));
     }
 
-    fn lists(&mut self, lists: &Lists) -> fmt::Result {
+    fn lists(&mut self, lists: &Lists) {
         let Lists { source, processing, sink, rejected } = *lists;
         let lists = [
             ("source", source),
@@ -129,74 +198,86 @@ impl Metrics<'_> {
             ("rejected", rejected),
         ];
         let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
-        let lengths = known.map(|(list, items)| (list, ConstGauge::new(items)));
-        self.family("list_items", "Length of a list when last read", "list", lengths)
+        let lengths = known.map(|(list, items)| (list, Value::Gauge(items)));
+        self.family("list_items", "Length of a list when last read", "list", lengths);
     }
 
-    fn filter(&mut self, filter: &FilterStatus) -> fmt::Result {
+    fn filter(&mut self, filter: &FilterStatus) {
         let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
-        self.gauge("filter_keys", "Fingerprints in the filter", keys)?;
-        self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity)?;
-        self.gauge(
+        self.gauge("filter_keys", "Fingerprints in the filter", keys);
+        self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity);
+        self.real(
             "filter_fill_ratio",
             "Fingerprints in the filter as a share of its capacity",
             fill,
-        )?;
+        );
         let help = "Share of unseen items that the filter reports as seen, computed from its fill";
-        self.gauge("filter_error_ratio", help, error_rate)?;
-        self.gauge("filter_bytes", "Memory of the filter in bytes", bytes)?;
+        self.real("filter_error_ratio", help, error_rate);
+        self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
         let help = "Fingerprints in the filter that were forgotten and pass once more";
-        self.gauge("filter_tombstones", help, forgotten)
+        self.gauge("filter_tombstones", help, forgotten);
     }
 
-    fn storage(&mut self, storage: &Storage, now: SystemTime) -> fmt::Result {
+    fn storage(&mut self, storage: &Storage) {
         let Storage { snapshots, last_snapshot, log_bytes, written_bytes, .. } = storage;
-        self.counter("log_written_bytes", "Bytes written to the log", *written_bytes)?;
-        self.gauge("storage_snapshots", "Snapshots in the storage folder", *snapshots)?;
+        self.counter("log_written_bytes", "Bytes written to the log", *written_bytes);
+        self.gauge("storage_snapshots", "Snapshots in the storage folder", *snapshots);
         // If the clock was set back after the snapshot, the age counts as 0.
         if let Some(finished) = *last_snapshot {
-            let age = now.duration_since(finished).unwrap_or_default().as_secs_f64();
-            self.gauge("snapshot_age_seconds", "Time since the last snapshot was finished", age)?;
+            let age = self.now.duration_since(finished).unwrap_or_default().as_secs_f64();
+            self.real("snapshot_age_seconds", "Time since the last snapshot was finished", age);
         }
         self.gauge(
             "storage_log_bytes",
             "Size of the log in the storage folder in bytes",
             *log_bytes,
-        )
+        );
     }
 
-    fn counter(&mut self, name: &str, help: &str, value: u64) -> fmt::Result {
-        self.metric(name, help, &ConstCounter::new(value))
+    fn counter(&mut self, name: &'static str, help: &'static str, value: u64) {
+        self.add(name, help, Vec::new(), Value::Counter(value));
     }
 
-    fn gauge(&mut self, name: &str, help: &str, value: impl EncodeGaugeValue) -> fmt::Result {
-        self.metric(name, help, &ConstGauge::new(value))
+    fn gauge(&mut self, name: &'static str, help: &'static str, value: u64) {
+        self.add(name, help, Vec::new(), Value::Gauge(value));
     }
 
-    fn metric<M>(&mut self, name: &str, help: &str, metric: &M) -> fmt::Result
-    where
-        M: EncodeMetric + TypedMetric,
-    {
-        metric.encode(self.encoder.encode_descriptor(name, help, None, M::TYPE)?)
+    /// Adds a gauge that is not a whole number.
+    fn real(&mut self, name: &'static str, help: &'static str, value: f64) {
+        self.add(name, help, Vec::new(), Value::Real(value));
     }
 
-    /// Writes one metric for each value of a label.
-    fn family<'a, M: EncodeMetric + TypedMetric>(
+    /// Adds one value for each value of a label.
+    fn family<'a>(
         &mut self,
-        name: &str,
-        help: &str,
-        label: &str,
-        metrics: impl IntoIterator<Item = (&'a str, M)>,
-    ) -> fmt::Result {
-        let mut family = self.encoder.encode_descriptor(name, help, None, M::TYPE)?;
-        for (value, metric) in metrics {
-            metric.encode(family.encode_family(&[(label, value)])?)?;
+        name: &'static str,
+        help: &'static str,
+        label: &'static str,
+        values: impl IntoIterator<Item = (&'a str, Value)>,
+    ) {
+        for (of, value) in values {
+            self.add(name, help, vec![(label, of.to_owned())], value);
         }
-        Ok(())
+    }
+
+    fn add(
+        &mut self,
+        name: &'static str,
+        help: &'static str,
+        mut labels: Vec<Label>,
+        value: Value,
+    ) {
+        labels.extend(self.partition.map(|number| ("partition", number.to_string())));
+        let known = self.families.iter().position(|family| family.name == name);
+        let known = known.unwrap_or_else(|| {
+            self.families.push(Family { name, help, values: Vec::new() });
+            self.families.len() - 1
+        });
+        self.families[known].values.push((labels, value));
     }
 }
 
 /// Makes the counter for a value of a label.
-fn counted((value, count): (&str, u64)) -> (&str, ConstCounter<u64>) {
-    (value, ConstCounter::new(count))
+fn counted((value, count): (&str, u64)) -> (&str, Value) {
+    (value, Value::Counter(count))
 }

@@ -5,7 +5,7 @@
 //! | `GET /` | a list of the requests |
 //! | `GET /healthz` | 200 while the daemon works; 503 with the reason after it has failed |
 //! | `GET /readyz` | 200 while the filter is recovered and the lease is held; else 503 |
-//! | `GET /status` | a [`Status`] as JSON |
+//! | `GET /status` | a [`Status`] as JSON, or one for each partition |
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //!
@@ -32,6 +32,8 @@ pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
     Archive, Asked, Counts, FilterStatus, Head, Lists, Passed, Status, Storage,
 };
+use serde::Serialize;
+
 pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
@@ -39,11 +41,34 @@ pub use limits::Limits;
 pub use server::{AdminServer, StartError};
 pub use socket::SOCKET;
 
+/// Status of a daemon, or of each partition that it runs.
+#[derive(Debug, Clone, Serialize)]
+#[serde(untagged)]
+pub enum Statuses {
+    /// Status of a crawl with one partition, or of one partition.
+    One(Box<Status>),
+    /// Statuses of the partitions of a crawl that has several.
+    Partitions {
+        /// Statuses in the order of the partitions.
+        partitions: Vec<Status>,
+    },
+}
+
+impl Statuses {
+    /// Returns the statuses of all partitions.
+    pub(crate) fn all(&self) -> &[Status] {
+        match self {
+            Self::One(status) => std::slice::from_ref(status),
+            Self::Partitions { partitions } => partitions,
+        }
+    }
+}
+
 /// Access of the endpoint to the daemon.
 pub trait View: Send + Sync + 'static {
     /// Returns the current status. The endpoint's only thread calls this method, so the method must
     /// not wait.
-    fn status(&self) -> Status;
+    fn status(&self) -> Statuses;
 
     /// Looks up items without adding them to the filter. Returns one verdict for each item, in
     /// order. This method may wait for the threads of the filter. The endpoint makes one call at a

@@ -14,7 +14,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::places::Busy;
-use super::{CheckQuery, Limits, Phase, Verdicts, View, metrics};
+use super::{CheckQuery, Limits, Phase, Statuses, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
 /// Text that answers `GET /`.
@@ -48,18 +48,24 @@ pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
 }
 
 async fn healthz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
-    let phase = desk.view.status().phase;
-    ok_or_phase(!phase.has_failed(), &phase)
+    ok_or_phase(&desk.view.status(), |phase| !phase.has_failed())
 }
 
 async fn readyz(State(desk): State<Arc<RouteState>>) -> Result<&'static str, Refusal> {
-    let phase = desk.view.status().phase;
-    ok_or_phase(phase.is_ready(), &phase)
+    ok_or_phase(&desk.view.status(), Phase::is_ready)
 }
 
-fn ok_or_phase(is_ok: bool, phase: &Phase) -> Result<&'static str, Refusal> {
-    let refusal = || Refusal(StatusCode::SERVICE_UNAVAILABLE, phase.to_string());
-    is_ok.then_some("ok\n").ok_or_else(refusal)
+/// Answers with "ok" if the phases of all partitions are good, else with the first one that is not.
+fn ok_or_phase(
+    statuses: &Statuses,
+    is_good: impl Fn(&Phase) -> bool,
+) -> Result<&'static str, Refusal> {
+    let Some(bad) = statuses.all().iter().find(|it| !is_good(&it.phase)) else { return Ok("ok\n") };
+    let phase = bad.partition.map_or_else(
+        || bad.phase.to_string(),
+        |number| format!("partition {number}: {}", bad.phase),
+    );
+    Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, phase))
 }
 
 async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {
@@ -67,7 +73,7 @@ async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal
 }
 
 async fn metrics(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {
-    let text = metrics::text(desk.view.status(), SystemTime::now()).map_err(Refusal::internal)?;
+    let text = metrics::text(&desk.view.status(), SystemTime::now()).map_err(Refusal::internal)?;
     Ok(([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text).into_response())
 }
 

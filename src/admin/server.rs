@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 
-use axum::{Router, middleware};
+use axum::middleware;
 use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
-use tokio::task::JoinSet;
+use tokio::sync::{oneshot, watch};
+use tokio::task::AbortHandle;
 
 use super::hosts::Hosts;
 use super::listener::serve;
@@ -46,19 +46,41 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct AdminServer {
     runtime: Handle,
-    router: Router,
     limits: Limits,
-    /// Tasks that accept connections.
-    listeners: JoinSet<()>,
+    /// True once a task that accepts connections has panicked.
+    ended: Arc<watch::Sender<bool>>,
     /// Sender whose drop ends the thread.
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
-    socket: Option<SocketFile>,
+}
+
+/// Reports the panic of a task.
+struct Obituary(Arc<watch::Sender<bool>>);
+
+impl Drop for Obituary {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.send_replace(true);
+        }
+    }
+}
+
+/// Socket in a storage folder, on which the endpoint listens until this value is dropped.
+#[derive(Debug)]
+pub struct ListeningSocket {
+    listener: AbortHandle,
+    _file: SocketFile,
+}
+
+impl Drop for ListeningSocket {
+    fn drop(&mut self) {
+        self.listener.abort();
+    }
 }
 
 impl AdminServer {
     /// Starts the thread of the endpoint.
-    pub fn start(view: Arc<dyn View>, limits: Limits) -> Result<Self, StartError> {
+    pub fn start(limits: Limits) -> Result<Self, StartError> {
         let runtime = Builder::new_current_thread()
             .enable_all()
             .thread_name("admin-check")
@@ -76,42 +98,57 @@ impl AdminServer {
         let thread = std::thread::Builder::new().name("admin".to_owned());
         Ok(Self {
             runtime: handle,
-            router: routes::router(view, limits),
             limits,
-            listeners: JoinSet::new(),
+            ended: Arc::new(watch::Sender::new(false)),
             stop: Some(stop),
             thread: Some(thread.spawn(life).map_err(StartError::Thread)?),
-            socket: None,
         })
     }
 
-    /// Waits until a task that accepts connections ends. Only a panic ends such a task.
-    pub(crate) async fn ended(&mut self) {
-        if self.listeners.join_next().await.is_none() {
-            std::future::pending::<()>().await;
+    /// Waits until a task that accepts connections ends by itself. Only a panic ends such a task.
+    pub(crate) fn ended(&self) -> impl Future<Output = ()> + use<> {
+        let mut ended = self.ended.subscribe();
+        async move {
+            if ended.wait_for(|ended| *ended).await.is_err() {
+                std::future::pending::<()>().await;
+            }
         }
     }
 
-    /// Listens on the socket [`SOCKET`] in the storage folder. A socket of an ended process is
-    /// replaced. The caller holds the folder's lock, and drops this value before it releases the
-    /// lock.
-    pub fn listen_in(&mut self, folder: &Path) -> Result<(), StartError> {
+    /// Accepts connections until the result is told to abort.
+    fn listen(&self, work: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+        let obituary = Obituary(Arc::clone(&self.ended));
+        let work = async move {
+            let _obituary = obituary;
+            work.await;
+        };
+        self.runtime.spawn(work).abort_handle()
+    }
+
+    /// Listens on the socket [`SOCKET`] in the storage folder, and answers from `view`. A socket of
+    /// an ended process is replaced. The caller holds the folder's lock, and drops the result before
+    /// it releases the lock.
+    pub fn listen_in(
+        &self,
+        folder: &Path,
+        view: Arc<dyn View>,
+    ) -> Result<ListeningSocket, StartError> {
         let failed = |error| StartError::Socket { path: folder.join(SOCKET), error };
         let _context = self.runtime.enter();
         let (listener, file) = socket::listen(folder).map_err(failed)?;
-        let work = serve(listener, self.router.clone(), self.limits);
-        self.listeners.spawn_on(work, &self.runtime);
-        self.socket = Some(file);
-        Ok(())
+        let work = serve(listener, routes::router(view, self.limits), self.limits);
+        let listener = self.listen(work);
+        Ok(ListeningSocket { listener, _file: file })
     }
 
-    /// Listens also at an address, and returns this address. If its port is 0, the system chooses a
+    /// Listens also at an address, answers from `view`, and returns the address. If its port is 0, the system chooses a
     /// port. Answers a request only if its host is an IP address, `localhost`, the host of
     /// `address`, or a name in `hosts`.
     pub fn listen_at(
-        &mut self,
+        &self,
         address: &HostPort,
         hosts: &[String],
+        view: Arc<dyn View>,
     ) -> Result<SocketAddr, StartError> {
         let failed = |error| StartError::Listen { address: address.clone(), error };
         let listener = TcpListener::bind((address.host.as_str(), address.port)).map_err(failed)?;
@@ -121,15 +158,14 @@ impl AdminServer {
         let guard = middleware::from_fn_with_state(Hosts::new(names), Hosts::guard);
         let _context = self.runtime.enter();
         let listener = tokio::net::TcpListener::from_std(listener).map_err(failed)?;
-        let work = serve(listener, self.router.clone().layer(guard), self.limits);
-        self.listeners.spawn_on(work, &self.runtime);
+        let work = serve(listener, routes::router(view, self.limits).layer(guard), self.limits);
+        self.listen(work);
         Ok(bound)
     }
 }
 
 impl Drop for AdminServer {
     fn drop(&mut self) {
-        self.socket = None;
         self.stop = None;
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was already reported on standard error.

@@ -39,7 +39,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         )));
     };
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
-    let mut store = start::configured(config, folder)?;
+    let mut store = start::configured(config, folder, start::threads(config))?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
+use super::start;
+
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
 pub(super) struct Settings {
@@ -13,12 +15,54 @@ pub(super) struct Settings {
     /// Set a key of the configuration, for example filter.capacity=1e9. The option can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Work only on this partition of a crawl with several partitions (partitions.count). The first
+    /// one has the number 0
+    #[arg(long, value_name = "NUMBER")]
+    partition: Option<u16>,
 }
 
 impl Settings {
-    /// Reads and checks the configuration.
-    pub(super) fn load(&self) -> Result<Config, Problems> {
+    /// Reads and checks the configuration, for a command that works on one partition: the one that
+    /// the user named, or the only one of the crawl.
+    pub(super) fn load(&self) -> anyhow::Result<Config> {
+        let mut partitions = self.load_all()?;
+        let config = partitions.pop().filter(|_| partitions.is_empty());
+        config.ok_or_else(|| {
+            start::usage(
+                "the crawl has several partitions (partitions.count): name one with --partition",
+            )
+        })
+    }
+
+    /// Reads and checks the configuration, for a command that works on all partitions, or on the one
+    /// that the user named. Returns their configurations in order.
+    pub(super) fn load_all(&self) -> anyhow::Result<Vec<Config>> {
+        self.partitions_of(&self.load_crawl()?)
+    }
+
+    /// Reads and checks the configuration of the whole crawl.
+    pub(super) fn load_crawl(&self) -> Result<Config, Problems> {
         self.load_for(&[], |_| None)
+    }
+
+    /// Returns the configurations of all partitions of `crawl`, or of the one that the user named.
+    pub(super) fn partitions_of(&self, crawl: &Config) -> anyhow::Result<Vec<Config>> {
+        let Some(number) = self.partition else { return Ok(crawl.all_partitions().collect()) };
+        let partition = crawl.partitions.count.partitions().nth(number.into());
+        let partition = partition.ok_or_else(|| {
+            let count = crawl.partitions.count;
+            start::usage(format!(
+                "--partition is {number}, and partitions.count is {count}: the partitions have the \
+                 numbers 0 to {}",
+                count.get() - 1
+            ))
+        })?;
+        Ok(vec![crawl.of_partition(partition)])
+    }
+
+    /// Returns true if the user named a partition.
+    pub(super) fn names_partition(&self) -> bool {
+        self.partition.is_some()
     }
 
     /// Reads the configuration with the additional settings `KEY=VALUE` in `more`, and checks it.
@@ -40,7 +84,7 @@ pub(super) struct Folder {
     #[command(flatten)]
     pub(super) settings: Settings,
     /// The storage folder. Default: storage.dir of the configuration
-    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set"])]
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["config", "set", "partition"])]
     storage: Option<PathBuf>,
 }
 
@@ -53,6 +97,16 @@ pub(super) enum Place {
     Redis,
 }
 
+impl Place {
+    /// Returns the configured place.
+    fn of(config: &Config) -> Self {
+        match config.filter.place {
+            FilterPlace::Local => Self::Folder(config.storage.dir.clone()),
+            FilterPlace::Redis => Self::Redis,
+        }
+    }
+}
+
 impl Folder {
     /// Returns true if the user named a folder in place of a configuration.
     pub(super) fn is_named(&self) -> bool {
@@ -61,15 +115,22 @@ impl Folder {
 
     /// Returns the configuration and the place of the filter. With `--storage`, returns the default
     /// configuration.
-    pub(super) fn locate(&self) -> Result<(Config, Place), Problems> {
+    pub(super) fn locate(&self) -> anyhow::Result<(Config, Place)> {
         if let Some(folder) = &self.storage {
             return Ok((Config::default(), Place::Folder(folder.clone())));
         }
         let config = self.settings.load()?;
-        let place = match config.filter.place {
-            FilterPlace::Local => Place::Folder(config.storage.dir.clone()),
-            FilterPlace::Redis => Place::Redis,
-        };
+        let place = Place::of(&config);
         Ok((config, place))
+    }
+
+    /// Returns the configuration and the place of each partition's filter, or of the only one that
+    /// the user named.
+    pub(super) fn locate_all(&self) -> anyhow::Result<Vec<(Config, Place)>> {
+        if self.storage.is_some() {
+            return Ok(vec![self.locate()?]);
+        }
+        let partitions = self.settings.load_all()?;
+        Ok(partitions.into_iter().map(|config| (config.clone(), Place::of(&config))).collect())
     }
 }

@@ -41,8 +41,11 @@ pub(super) fn engine(
 }
 
 /// Starts an engine for a filter that is in Redis.
-pub(super) fn shared_engine(config: &Config, opened: &Opened) -> anyhow::Result<Engine> {
-    let threads = threads(config);
+pub(super) fn shared_engine(
+    config: &Config,
+    opened: &Opened,
+    threads: usize,
+) -> anyhow::Result<Engine> {
     let (shared, hasher) = (Arc::clone(&opened.filter), opened.hasher());
     let recent = config.filter.recent;
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
@@ -61,10 +64,19 @@ pub(super) async fn shared(
     wanted: &Wanted,
     stop: &mut Stop,
 ) -> anyhow::Result<Option<Opened>> {
+    until(stop, || open(config, wanted)).await
+}
+
+/// Attempts a step of the start until it succeeds. Retries while Redis is unavailable. Returns
+/// `None` if the process was told to stop before that.
+pub(super) async fn until<T>(
+    stop: &mut Stop,
+    attempt: impl AsyncFn() -> Result<T, RunError>,
+) -> anyhow::Result<Option<T>> {
     let mut backoff = Backoff::default();
     loop {
-        let failure = match open(config, wanted).await {
-            Ok(opened) => return Ok(Some(opened)),
+        let failure = match attempt().await {
+            Ok(done) => return Ok(Some(done)),
             Err(failure) if failure.is_mendable() => failure,
             Err(RunError::Shared(error)) => return Err((*error).into()),
             Err(failure) => return Err(failure.into()),
@@ -123,8 +135,8 @@ pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
 }
 
 /// Opens the filter in `folder` with the configured settings.
-pub(super) fn configured(config: &Config, folder: Folder) -> anyhow::Result<Local> {
-    kept(folder, keeping(config)?, items(config), threads(config))
+pub(super) fn configured(config: &Config, folder: Folder, threads: usize) -> anyhow::Result<Local> {
+    kept(folder, keeping(config)?, items(config), threads)
 }
 
 /// Opens the filter in `folder` with the given settings. Fails if the spec of the folder differs

@@ -1,12 +1,14 @@
 //! Answers of a running daemon to its admin endpoint.
 
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use crate::admin::{CheckError, Checked, Status, View};
+use crate::admin::{CheckError, Checked, Status, Statuses, View};
 use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Options, Reader};
@@ -22,6 +24,82 @@ pub(super) struct Daemon {
     filter: Handle,
 }
 
+/// All partitions of a crawl that run in this process, as the admin endpoint sees them.
+pub(super) struct Partitions {
+    /// Options for reading items of all partitions.
+    items: Options,
+    count: PartitionCount,
+    /// Partitions that have begun to run.
+    daemons: Mutex<BTreeMap<Partition, Arc<Daemon>>>,
+}
+
+impl Partitions {
+    /// Returns the view of a process that runs partitions of `crawl`. None of them runs yet.
+    pub(super) fn new(crawl: &Config) -> Self {
+        let (items, count) = (start::items(crawl), crawl.partitions.count);
+        Self { items, count, daemons: Mutex::default() }
+    }
+
+    /// Adds a partition that begins to run.
+    pub(super) fn add(&self, partition: Partition, daemon: Arc<Daemon>) {
+        self.daemons.lock().expect("no holder panics").insert(partition, daemon);
+    }
+
+    /// Returns the partitions that have begun to run, in order.
+    fn running(&self) -> Vec<Arc<Daemon>> {
+        self.daemons.lock().expect("no holder panics").values().cloned().collect()
+    }
+}
+
+impl View for Partitions {
+    fn status(&self) -> Statuses {
+        let mut partitions: Vec<_> = self.running().iter().map(|it| it.status_now()).collect();
+        match (self.count, partitions.pop()) {
+            (PartitionCount::ONE, Some(status)) => Statuses::One(Box::new(status)),
+            (_, last) => {
+                partitions.extend(last);
+                Statuses::Partitions { partitions }
+            }
+        }
+    }
+
+    fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
+        by_partition(items, self.items, self.count, |partition, items| {
+            let daemon = self.daemons.lock().expect("no holder panics").get(&partition).cloned();
+            let absent = || CheckError(format!("this process does not run partition {partition}"));
+            daemon.ok_or_else(absent)?.check(items)
+        })
+    }
+}
+
+/// Divides items by their partitions, and checks the items of each partition with `check`. Items
+/// without a fingerprint go to the first partition.
+pub(super) fn by_partition<E>(
+    items: &[Vec<u8>],
+    options: Options,
+    count: PartitionCount,
+    mut check: impl FnMut(Partition, &[Vec<u8>]) -> Result<Vec<Checked>, E>,
+) -> Result<Vec<Checked>, E> {
+    let mut reader = Reader::new(options);
+    let mut parts: BTreeMap<Partition, Vec<usize>> = BTreeMap::new();
+    let first = count.partitions().next().unwrap_or_default();
+    for (index, item) in items.iter().enumerate() {
+        let partition = match reader.read(item).map(|item| item.identity) {
+            Ok(Identity::Fingerprint(fingerprint)) => count.of(&fingerprint),
+            Ok(Identity::Unfiltered) | Err(_) => first,
+        };
+        parts.entry(partition).or_default().push(index);
+    }
+    let mut checked: Vec<Option<Checked>> = vec![None; items.len()];
+    for (partition, indices) in parts {
+        let items: Vec<_> = indices.iter().map(|&index| items[index].clone()).collect();
+        for (index, found) in indices.into_iter().zip(check(partition, &items)?) {
+            checked[index] = Some(found);
+        }
+    }
+    Ok(checked.into_iter().map(|found| found.expect("each item has a partition")).collect())
+}
+
 impl Daemon {
     /// Returns the view of a daemon. `live` receives the status that the pipeline publishes.
     /// `filter` sends questions to the engine.
@@ -29,15 +107,19 @@ impl Daemon {
         let is_shared = config.filter.place == FilterPlace::Redis;
         Self { items: start::items(config), is_shared, live, filter }
     }
-}
 
-impl View for Daemon {
-    fn status(&self) -> Status {
+    fn status_now(&self) -> Status {
         let Live { mut status, lease_until } = self.live.borrow().clone();
         let lease = lease_until.filter(|_| status.phase.is_ready());
         let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
         status.lease_seconds = lease.map(left);
         status
+    }
+}
+
+impl View for Daemon {
+    fn status(&self) -> Statuses {
+        Statuses::One(Box::new(self.status_now()))
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {

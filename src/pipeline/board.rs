@@ -31,6 +31,25 @@ pub struct Report {
     pub(crate) filter: FilterStatus,
 }
 
+impl Report {
+    /// Adds the progress of another partition.
+    pub(crate) fn and(&self, other: &Self) -> Self {
+        Self {
+            counts: self.counts.and(other.counts),
+            asked: self.asked.and(other.asked),
+            seconds: self.seconds.max(other.seconds),
+            source: self.source + other.source,
+            processing: self.processing + other.processing,
+            filter: self.filter.and(&other.filter),
+        }
+    }
+
+    /// Notes that the run is over, so that its items no longer wait for this process.
+    pub(crate) fn is_over(&mut self) {
+        (self.source, self.processing) = (0, 0);
+    }
+}
+
 /// State of a run, as watchers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {

@@ -27,6 +27,18 @@ macro_rules! counters {
                 vec![$( ($metric, $help, self.$field) ),+]
             }
 
+            /// Adds the counts of another partition.
+            #[must_use]
+            pub(crate) fn and(self, other: Self) -> Self {
+                Self {
+                    unseen: self.unseen + other.unseen,
+                    seen: self.seen + other.seen,
+                    unfiltered: self.unfiltered + other.unfiltered,
+                    rejected: self.rejected + other.rejected,
+                    $( $field: self.$field + other.$field, )+
+                }
+            }
+
             /// Returns the count and the name of each unhealthy event that has happened. A healthy
             /// run has no such events.
             pub(crate) fn events(&self) -> impl Iterator<Item = (u64, &'static str)> {

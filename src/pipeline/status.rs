@@ -20,6 +20,9 @@ use urlseen_engine::engine::store::Footprint;
 pub struct Status {
     /// Name of the crawl, `crawl.name`.
     pub crawl: String,
+    /// Number of the partition, if the crawl has several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<u16>,
     /// The version of the program that runs.
     pub version: String,
     /// Process id of the daemon.
@@ -57,6 +60,7 @@ impl Status {
         let passed = config.pass.iter().map(|rule| Passed { rule: rule.name.clone(), items: 0 });
         Self {
             crawl: config.crawl.name.clone(),
+            partition: config.partition.has_others().then(|| config.partition.number()),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             pid: std::process::id(),
             since: SystemTime::now(),
@@ -139,6 +143,21 @@ impl FilterStatus {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
         Self { keys, capacity, fill, error_rate, bytes, forgotten }
+    }
+
+    /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
+    /// with the numbers of keys.
+    pub(super) fn and(&self, other: &Self) -> Self {
+        let (keys, capacity) = (self.keys + other.keys, self.capacity + other.capacity);
+        let weighted = |it: &Self| it.error_rate * it.keys as f64;
+        Self {
+            keys,
+            capacity,
+            fill: keys as f64 / capacity.max(1) as f64,
+            error_rate: (weighted(self) + weighted(other)) / keys.max(1) as f64,
+            bytes: self.bytes + other.bytes,
+            forgotten: self.forgotten + other.forgotten,
+        }
     }
 }
 

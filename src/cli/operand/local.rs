@@ -33,7 +33,11 @@ pub(super) fn open(path: &Path, settings: &Settings) -> anyhow::Result<Operand> 
         .map_err(|error| anyhow::anyhow!("{} cannot be read: {error}", path.display()))?;
     if file.read_exact(&mut begin).is_ok() && begin == *MAGIC {
         let filter = migrate::read(path, memory_limit(), &Bar::hidden())?;
-        return of_redisbloom(format!("the dump {}", path.display()), filter, settings.load()?);
+        return of_redisbloom(
+            format!("the dump {}", path.display()),
+            filter,
+            settings.load_crawl()?,
+        );
     }
     Err(usage(format!(
         "{} is neither a storage folder, nor a snapshot in one, nor a dump of RedisBloom",

@@ -130,7 +130,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
 
 /// Loads the configuration, with the form of items from the command line.
 fn configured(args: &ReplayArgs) -> anyhow::Result<Config> {
-    let mut config = args.settings.load()?;
+    let mut config = args.settings.load_crawl()?;
     if let Some(form) = args.item {
         config.source.item = form;
     }

@@ -1,38 +1,33 @@
 //! `urlseen run`: the daemon, which moves unseen items from the source to the sink.
 
 mod descriptors;
+mod process;
 mod slot;
 mod summary;
 
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::admin::Passed;
 use crate::admin::telemetry::Console;
-use crate::admin::{self, Limits, Passed};
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::{
-    Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status, shutdown,
-};
+use crate::pipeline::shutdown::Stop;
+use crate::pipeline::{Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status};
 use crate::serve::Server;
 use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
-use summary::RunProgress;
-
 use super::context::runtime;
 use super::settings::Settings;
 use super::view::Daemon;
 use super::{Outcome, shape, start};
-
-/// Time between two progress lines on a terminal.
-const REDRAW: Duration = Duration::from_millis(200);
 
 /// Move unseen items from the source in Redis to the sink.
 ///
@@ -65,7 +60,6 @@ pub(super) struct RunArgs {
 }
 
 pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
-    let machine = |config: &Config| slot::divided(config).or_else(|| descriptors::lacking(config));
     let config = args.settings.load_for(&[], machine)?;
     let console = Console::new();
     console.log(config.log.level, config.log.format);
@@ -74,9 +68,13 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
                       one of them";
         return Err(start::usage(reason));
     }
-    descriptors::raise(&config).context("cannot raise the limit on file descriptors")?;
+    let partitions = chosen(args, &config)?;
+    descriptors::raise(&config, partitions.len())
+        .context("cannot raise the limit on file descriptors")?;
     let runtime = runtime()?;
-    let Some((ending, report, passed)) = runtime.block_on(work(args, &config, &console))? else {
+    let Some(Ended { ending, report, passed }) =
+        runtime.block_on(process::run(args, &config, partitions, &console))?
+    else {
         info!("the process was told to stop during standby");
         return Ok(Outcome::Done);
     };
@@ -85,13 +83,46 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
+/// Reports a configuration that this machine or the cluster does not permit.
+fn machine(config: &Config) -> Option<(&'static str, String)> {
+    let host = host();
+    let partitions = match config.partitions.run.of(config.partitions.count, &host) {
+        Ok(partitions) => partitions,
+        Err(error) => return Some(("partitions.run", error.to_string())),
+    };
+    let first = partitions.first().map(|&partition| config.of_partition(partition));
+    let divided = first.as_ref().and_then(slot::divided);
+    divided.or_else(|| descriptors::lacking(config, partitions.len()))
+}
+
+/// Returns the configurations of the partitions that this process runs.
+fn chosen(args: &RunArgs, config: &Config) -> anyhow::Result<Vec<Config>> {
+    if args.settings.names_partition() {
+        return args.settings.partitions_of(config);
+    }
+    let partitions = config.partitions.run.of(config.partitions.count, &host())?;
+    Ok(partitions.into_iter().map(|partition| config.of_partition(partition)).collect())
+}
+
+/// Returns the name of this host.
+fn host() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
+/// Result of a run that ended without an error.
+struct Ended {
+    ending: Ending,
+    report: Report,
+    passed: Vec<Passed>,
+}
+
 /// Opens the filter in the configured storage folder.
-fn store(config: &Config, folder: Folder) -> anyhow::Result<(Parameters, Local)> {
+fn store(config: &Config, folder: Folder, threads: usize) -> anyhow::Result<(Parameters, Local)> {
     if let Some(warning) = start::archive_warning(config, &folder)? {
         warn!("{warning}");
     }
     let parameters = config.filter_spec()?.parameters;
-    let store = start::configured(config, folder)?;
+    let store = start::configured(config, folder, threads)?;
     let fill = store.engine.gauges().fill();
     if let Some(warning) = parameters.outlook(fill.capacity).ok().and_then(|it| it.warning) {
         warn!("{warning}");
@@ -114,19 +145,6 @@ fn parts(config: &Config, shared: Option<&Shared>, args: &RunArgs) -> Parts {
         drain: args.drain,
         standby: args.standby,
     }
-}
-
-/// Starts the admin endpoint. If the filter is in Redis, there is no folder for the socket.
-fn admin(config: &Config, view: Daemon) -> anyhow::Result<admin::AdminServer> {
-    let mut server = admin::AdminServer::start(Arc::new(view), Limits::default())?;
-    if config.filter.place == FilterPlace::Local {
-        server.listen_in(&config.storage.dir)?;
-    }
-    if let Some(address) = &config.admin.listen {
-        let bound = server.listen_at(address, &config.admin.hosts)?;
-        info!("the admin endpoint is at http://{bound}/");
-    }
-    Ok(server)
 }
 
 /// Work of a run, with its filter.
@@ -205,13 +223,21 @@ async fn serve(
     Ok(tasks)
 }
 
-/// Opens the filter. Returns the work of the run, the view for the admin endpoint, and the tasks
-/// that serve clients. Returns `None` if the process was told to stop during standby.
+/// A partition that is ready to run.
+struct Prepared {
+    work: Work,
+    view: Daemon,
+    /// Tasks that serve clients.
+    tasks: JoinSet<()>,
+}
+
+/// Opens the filter. Returns `None` if the process was told to stop during standby.
 async fn prepare(
     args: &RunArgs,
     config: &Config,
-) -> anyhow::Result<Option<(Work, Daemon, JoinSet<()>)>> {
-    let mut stop = shutdown::listen().context("cannot listen for signals")?;
+    threads: usize,
+    mut stop: Stop,
+) -> anyhow::Result<Option<Prepared>> {
     let (parameters, store, shared) = match config.filter.place {
         FilterPlace::Local => {
             start::refuse_earlier_folder(config)?;
@@ -223,7 +249,7 @@ async fn prepare(
             } else {
                 Folder::open(&config.storage.dir)?
             };
-            let (parameters, store) = store(config, folder)?;
+            let (parameters, store) = store(config, folder, threads)?;
             (parameters, store, None)
         }
         FilterPlace::Redis => {
@@ -231,7 +257,7 @@ async fn prepare(
             let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
                 return Ok(None);
             };
-            let engine = start::shared_engine(config, &opened)?;
+            let engine = start::shared_engine(config, &opened, threads)?;
             let parameters = config.filter_spec()?.parameters;
             (parameters, Local::volatile(engine), Some(Shared::new(wanted, opened)))
         }
@@ -249,44 +275,7 @@ async fn prepare(
         Work::Queue(Box::new(Pipeline::new(parts, works, limit, shared, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
-    Ok(Some((work, view, tasks)))
-}
-
-/// Runs the daemon. Returns `None` if the process was told to stop during standby.
-async fn work(
-    args: &RunArgs,
-    config: &Config,
-    console: &Console,
-) -> anyhow::Result<Option<(Ending, Report, Vec<Passed>)>> {
-    let Some((mut work, view, mut tasks)) = prepare(args, config).await? else { return Ok(None) };
-    // The endpoint is declared after `work`, so it is dropped before `work` releases the folder's
-    // lock.
-    let mut admin = admin(config, view)?;
-    let interval = if console.is_terminal() { Some(REDRAW) } else { config.log.progress };
-    let mut last = None;
-    let mut show = |report: &Report| {
-        let (source, before) = (config.source.kind, last.as_ref());
-        let progress = RunProgress { source, now: report, before };
-        if console.is_terminal() {
-            console.show(progress.to_string());
-        } else {
-            info!("{progress}");
-        }
-        last = Some(*report);
-    };
-    let ending = tokio::select! {
-        ending = work.run(interval, &mut show) => ending,
-        Some(_) = tasks.join_next() => Err(RunError::Ended("the server at serve.listen")),
-        () = admin.ended() => Err(RunError::Ended("the admin endpoint")),
-    };
-    if let Err(failure @ RunError::Ended(_)) = &ending {
-        work.give_up(failure).await;
-    }
-    let (ending, report) = (ending?, work.report());
-    if ending == Ending::Full {
-        error!("{}", full(config, report.filter.keys)?);
-    }
-    Ok(Some((ending, report, work.passed().to_vec())))
+    Ok(Some(Prepared { work, view, tasks }))
 }
 
 /// Returns the message for a run that a full filter has ended.

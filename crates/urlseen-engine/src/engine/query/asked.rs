@@ -23,6 +23,17 @@ impl Asked {
         self.seen + self.unseen + self.full + self.forgotten
     }
 
+    /// Adds the counts of another partition.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            seen: self.seen + other.seen,
+            unseen: self.unseen + other.unseen,
+            full: self.full + other.full,
+            forgotten: self.forgotten + other.forgotten,
+        }
+    }
+
     pub(super) fn count(&mut self, wanted: Wanted, answer: Answer) {
         *match (wanted, answer) {
             (Wanted::Forget, Answer::Seen) => &mut self.forgotten,

@@ -1,0 +1,207 @@
+//! Process that runs partitions of a crawl, each as a pipeline of its own.
+
+use std::cell::RefCell;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use tokio::sync::watch;
+use tracing::{Instrument, error, info, info_span};
+use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+
+use super::summary::RunProgress;
+use super::{Ended, Prepared, RunArgs, full, prepare};
+use crate::admin::telemetry::Console;
+use crate::admin::{AdminServer, Limits, Passed};
+use crate::cli::start;
+use crate::cli::view::Partitions;
+use crate::crawl::protocol::table;
+use crate::pipeline::shutdown::{self, Stop};
+use crate::pipeline::{Ending, Report, RunError};
+
+/// Time between two progress lines on a terminal.
+const REDRAW: Duration = Duration::from_millis(200);
+
+/// Everything that the partitions of a process share.
+struct Process<'a> {
+    args: &'a RunArgs,
+    stop: Stop,
+    admin: AdminServer,
+    view: Arc<Partitions>,
+    /// Time between two progress lines; `None` for no such lines.
+    interval: Option<Duration>,
+    progress: RefCell<Progress<'a>>,
+    /// Number of threads that judge the items of a partition.
+    threads: usize,
+    /// Set once the admin endpoint has ended by itself.
+    broken: watch::Sender<bool>,
+}
+
+/// Runs partitions of the crawl, until all of them have ended. If a partition fails, the others go
+/// on, and the first failure is the result. Returns `None` if the process was told to stop during
+/// standby.
+pub(super) async fn run(
+    args: &RunArgs,
+    crawl: &Config,
+    partitions: Vec<Config>,
+    console: &Console,
+) -> anyhow::Result<Option<Ended>> {
+    let mut stop = shutdown::listen()
+        .map_err(|error| anyhow::Error::new(error).context("cannot listen for signals"))?;
+    if crawl.partitions.count.get() > 1
+        && start::until(&mut stop, || publish(crawl)).await?.is_none()
+    {
+        return Ok(None);
+    }
+    let view = Arc::new(Partitions::new(crawl));
+    let admin = AdminServer::start(Limits::default())?;
+    if let Some(address) = &crawl.admin.listen {
+        let bound = admin.listen_at(address, &crawl.admin.hosts, view.clone())?;
+        info!("the admin endpoint is at http://{bound}/");
+    }
+    let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
+    let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));
+    let cores = start::threads(crawl);
+    let threads = NonZeroUsize::new(cores / partitions.len()).map_or(1, NonZeroUsize::get);
+    let process = Process {
+        args,
+        stop,
+        admin,
+        view,
+        interval,
+        progress,
+        threads,
+        broken: watch::Sender::new(false),
+    };
+    let all = join_all(partitions.iter().enumerate().map(|(index, config)| {
+        let partition = process.partition(index, config);
+        let span = config
+            .partition
+            .has_others()
+            .then(|| info_span!("partition", number = config.partition.number()));
+        partition.instrument(span.unwrap_or_else(tracing::Span::none))
+    }));
+    let watch_admin = async {
+        process.admin.ended().await;
+        process.broken.send_replace(true);
+        std::future::pending().await
+    };
+    let results = tokio::select! {
+        results = all => results,
+        never = watch_admin => never,
+    };
+    let mut ended: Option<Ended> = None;
+    for result in results {
+        let Some(one) = result? else { continue };
+        ended = Some(match ended {
+            Some(all) => all.and(one),
+            None => one,
+        });
+    }
+    Ok(ended)
+}
+
+async fn publish(crawl: &Config) -> Result<(), RunError> {
+    Ok(table::publish(crawl).await?)
+}
+
+impl Process<'_> {
+    /// Runs a partition, the one with this index in the process. Returns `None` if the process was
+    /// told to stop during standby.
+    async fn partition(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
+        let ended = self.work(index, config).await;
+        self.progress.borrow_mut().end(index);
+        if let Err(failure) = &ended
+            && config.partition.has_others()
+        {
+            error!("the partition has ended, and the others go on: {failure:#}");
+        }
+        ended
+    }
+
+    async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
+        let prepared = prepare(self.args, config, self.threads, self.stop.clone()).await?;
+        let Some(Prepared { mut work, view, mut tasks }) = prepared else { return Ok(None) };
+        let view = Arc::new(view);
+        self.view.add(config.partition, Arc::clone(&view));
+        // The socket is declared after `work`, so it is removed before `work` releases the folder's
+        // lock. If the filter is in Redis, there is no folder for a socket.
+        let _socket = match config.filter.place {
+            FilterPlace::Local => Some(self.admin.listen_in(&config.storage.dir, view)?),
+            FilterPlace::Redis => None,
+        };
+        let mut show =
+            |report: &Report| self.progress.borrow_mut().show(index, report, self.interval);
+        let mut broken = self.broken.subscribe();
+        let ending = tokio::select! {
+            ending = work.run(self.interval, &mut show) => ending,
+            Some(_) = tasks.join_next() => Err(RunError::Ended("the server at serve.listen")),
+            Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
+        };
+        if let Err(failure @ RunError::Ended(_)) = &ending {
+            work.give_up(failure).await;
+        }
+        let (ending, report) = (ending?, work.report());
+        if ending == Ending::Full {
+            error!("{}", full(config, report.filter.keys)?);
+        }
+        Ok(Some(Ended { ending, report, passed: work.passed().to_vec() }))
+    }
+}
+
+impl Ended {
+    /// Adds the result of another partition.
+    fn and(self, other: Self) -> Self {
+        let ending = match (self.ending, other.ending) {
+            (Ending::Full, _) | (_, Ending::Full) => Ending::Full,
+            (Ending::Stopped, _) | (_, Ending::Stopped) => Ending::Stopped,
+            (Ending::Drained, Ending::Drained) => Ending::Drained,
+        };
+        let passed = self.passed.into_iter().zip(other.passed);
+        let passed = passed.map(|(one, other)| Passed { items: one.items + other.items, ..one });
+        Self { ending, report: self.report.and(&other.report), passed: passed.collect() }
+    }
+}
+
+/// Progress of all partitions, as one line.
+struct Progress<'a> {
+    console: &'a Console,
+    source: SourceKind,
+    /// Last report of each partition.
+    reports: Vec<Option<Report>>,
+    /// Last line, with its time.
+    last: Option<(Instant, Report)>,
+}
+
+impl<'a> Progress<'a> {
+    fn new(console: &'a Console, source: SourceKind, partitions: usize) -> Self {
+        Self { console, source, reports: vec![None; partitions], last: None }
+    }
+
+    /// Notes the report of a partition. Shows the sum of all reports, once in each interval.
+    fn show(&mut self, index: usize, report: &Report, interval: Option<Duration>) {
+        self.reports[index] = Some(*report);
+        let wait = interval.unwrap_or_default().mul_f64(0.5);
+        if self.last.is_some_and(|(time, _)| time.elapsed() < wait) {
+            return;
+        }
+        let reports = self.reports.iter().flatten().copied();
+        let Some(now) = reports.reduce(|one, other| one.and(&other)) else { return };
+        let before = self.last.as_ref().map(|(_, report)| report);
+        let progress = RunProgress { source: self.source, now: &now, before };
+        if self.console.is_terminal() {
+            self.console.show(progress.to_string());
+        } else {
+            info!("{progress}");
+        }
+        self.last = Some((Instant::now(), now));
+    }
+
+    /// Notes that a partition has ended: nothing waits in it for this process.
+    fn end(&mut self, index: usize) {
+        if let Some(report) = &mut self.reports[index] {
+            report.is_over();
+        }
+    }
+}
