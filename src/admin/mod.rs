@@ -38,7 +38,7 @@ pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
-pub use server::{AdminServer, StartError};
+pub use server::{AdminServer, ListeningSocket, StartError};
 pub use socket::SOCKET;
 
 /// Status of a daemon, or of each partition that it runs.

@@ -126,8 +126,8 @@ impl AdminServer {
     }
 
     /// Listens on the socket [`SOCKET`] in the storage folder, and answers from `view`. A socket of
-    /// an ended process is replaced. The caller holds the folder's lock, and drops the result before
-    /// it releases the lock.
+    /// an ended process is replaced. The caller holds the folder's lock, and drops the result
+    /// before it releases the lock.
     pub fn listen_in(
         &self,
         folder: &Path,
@@ -141,9 +141,9 @@ impl AdminServer {
         Ok(ListeningSocket { listener, _file: file })
     }
 
-    /// Listens also at an address, answers from `view`, and returns the address. If its port is 0, the system chooses a
-    /// port. Answers a request only if its host is an IP address, `localhost`, the host of
-    /// `address`, or a name in `hosts`.
+    /// Listens also at an address, answers from `view`, and returns the address. If its port is 0,
+    /// the system chooses a port. Answers a request only if its host is an IP address, `localhost`,
+    /// the host of `address`, or a name in `hosts`.
     pub fn listen_at(
         &self,
         address: &HostPort,

@@ -15,8 +15,8 @@ pub(super) struct Settings {
     /// Set a key of the configuration, for example filter.capacity=1e9. The option can be repeated
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
-    /// Work only on this partition of a crawl with several partitions (partitions.count). The first
-    /// one has the number 0
+    /// Work only on this partition, if the crawl has several (partitions.count). The first one has
+    /// the number 0
     #[arg(long, value_name = "NUMBER")]
     partition: Option<u16>,
 }
@@ -34,8 +34,8 @@ impl Settings {
         })
     }
 
-    /// Reads and checks the configuration, for a command that works on all partitions, or on the one
-    /// that the user named. Returns their configurations in order.
+    /// Reads and checks the configuration, for a command that works on all partitions, or on the
+    /// one that the user named. Returns their configurations in order.
     pub(super) fn load_all(&self) -> anyhow::Result<Vec<Config>> {
         self.partitions_of(&self.load_crawl()?)
     }

@@ -1,10 +1,10 @@
 //! Answers of a running daemon to its admin endpoint.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::admin::{CheckError, Checked, Status, Statuses, View};
+use crate::admin::{CheckError, Checked, Phase, Status, Statuses, View};
 use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
@@ -29,45 +29,78 @@ pub(super) struct Partitions {
     /// Options for reading items of all partitions.
     items: Options,
     count: PartitionCount,
-    /// Partitions that have begun to run.
-    daemons: Mutex<BTreeMap<Partition, Arc<Daemon>>>,
+    /// All partitions of the process, in order.
+    views: Mutex<BTreeMap<Partition, PartitionView>>,
+}
+
+/// Partition of a process, as the admin endpoint sees it.
+enum PartitionView {
+    /// Partition that is being prepared, or whose preparation has failed.
+    Prepared(Box<Status>),
+    Running(Arc<Daemon>),
+}
+
+impl PartitionView {
+    fn status(&self) -> Status {
+        match self {
+            Self::Prepared(status) => (**status).clone(),
+            Self::Running(daemon) => daemon.status_now(),
+        }
+    }
 }
 
 impl Partitions {
-    /// Returns the view of a process that runs partitions of `crawl`. None of them runs yet.
-    pub(super) fn new(crawl: &Config) -> Self {
+    /// Returns the view of a process that begins to prepare these partitions of `crawl`.
+    pub(super) fn new(crawl: &Config, partitions: &[Config]) -> Self {
         let (items, count) = (start::items(crawl), crawl.partitions.count);
-        Self { items, count, daemons: Mutex::default() }
+        let starting = |config: &Config| {
+            let status = Box::new(Status::starting(config));
+            (config.partition, PartitionView::Prepared(status))
+        };
+        let views = partitions.iter().map(starting).collect();
+        Self { items, count, views: Mutex::new(views) }
     }
 
-    /// Adds a partition that begins to run.
-    pub(super) fn add(&self, partition: Partition, daemon: Arc<Daemon>) {
-        self.daemons.lock().expect("no holder panics").insert(partition, daemon);
+    /// Notes that a partition runs.
+    pub(super) fn run(&self, partition: Partition, daemon: Arc<Daemon>) {
+        self.views().insert(partition, PartitionView::Running(daemon));
     }
 
-    /// Returns the partitions that have begun to run, in order.
-    fn running(&self) -> Vec<Arc<Daemon>> {
-        self.daemons.lock().expect("no holder panics").values().cloned().collect()
+    /// Notes that a partition has failed. A partition that ran has published the reason.
+    pub(super) fn fail(&self, partition: Partition, reason: String) {
+        if let Some(PartitionView::Prepared(status)) = self.views().get_mut(&partition) {
+            status.phase = Phase::Failed { reason };
+        }
+    }
+
+    fn views(&self) -> MutexGuard<'_, BTreeMap<Partition, PartitionView>> {
+        self.views.lock().expect("no holder panics")
     }
 }
 
 impl View for Partitions {
     fn status(&self) -> Statuses {
-        let mut partitions: Vec<_> = self.running().iter().map(|it| it.status_now()).collect();
-        match (self.count, partitions.pop()) {
-            (PartitionCount::ONE, Some(status)) => Statuses::One(Box::new(status)),
-            (_, last) => {
-                partitions.extend(last);
-                Statuses::Partitions { partitions }
-            }
+        let mut partitions: Vec<_> = self.views().values().map(PartitionView::status).collect();
+        if self.count == PartitionCount::ONE {
+            Statuses::One(Box::new(partitions.remove(0)))
+        } else {
+            Statuses::Partitions { partitions }
         }
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
         by_partition(items, self.items, self.count, |partition, items| {
-            let daemon = self.daemons.lock().expect("no holder panics").get(&partition).cloned();
-            let absent = || CheckError(format!("this process does not run partition {partition}"));
-            daemon.ok_or_else(absent)?.check(items)
+            let daemon = match self.views().get(&partition) {
+                Some(PartitionView::Running(daemon)) => Arc::clone(daemon),
+                Some(PartitionView::Prepared(status)) => {
+                    return Err(CheckError(format!("the filter is not ready: {}", status.phase)));
+                }
+                None => {
+                    let words = format!("this process does not run partition {partition}");
+                    return Err(CheckError(words));
+                }
+            };
+            daemon.check(items)
         })
     }
 }

@@ -34,7 +34,7 @@ const MAY_USE: &[Rule] = &[
     // These rooms use files, with blocking calls.
     ("core::storage", &["core::fingerprint", "core::filter"]),
     // These rooms have scripts, and use the network with async calls.
-    ("core::redis", &["core::filter", "core::storage"]),
+    ("core::redis", &["core::fingerprint", "core::filter", "core::storage"]),
     ("core::redis_filter", &["core::fingerprint", "core::filter", "core::redis"]),
     // This room is for programs, with blocking and async calls.
     (

@@ -18,6 +18,7 @@ mod layouts;
 mod library;
 mod links;
 mod pages;
+mod partitions;
 mod pickles;
 mod pipe;
 mod preflight;

@@ -54,7 +54,7 @@ pub(super) async fn run(
     {
         return Ok(None);
     }
-    let view = Arc::new(Partitions::new(crawl));
+    let view = Arc::new(Partitions::new(crawl, &partitions));
     let admin = AdminServer::start(Limits::default())?;
     if let Some(address) = &crawl.admin.listen {
         let bound = admin.listen_at(address, &crawl.admin.hosts, view.clone())?;
@@ -112,10 +112,11 @@ impl Process<'_> {
     async fn partition(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
         let ended = self.work(index, config).await;
         self.progress.borrow_mut().end(index);
-        if let Err(failure) = &ended
-            && config.partition.has_others()
-        {
-            error!("the partition has ended, and the others go on: {failure:#}");
+        if let Err(failure) = &ended {
+            self.view.fail(config.partition, format!("{failure:#}"));
+            if config.partition.has_others() {
+                error!("the partition has ended, and the others go on: {failure:#}");
+            }
         }
         ended
     }
@@ -124,7 +125,7 @@ impl Process<'_> {
         let prepared = prepare(self.args, config, self.threads, self.stop.clone()).await?;
         let Some(Prepared { mut work, view, mut tasks }) = prepared else { return Ok(None) };
         let view = Arc::new(view);
-        self.view.add(config.partition, Arc::clone(&view));
+        self.view.run(config.partition, Arc::clone(&view));
         // The socket is declared after `work`, so it is removed before `work` releases the folder's
         // lock. If the filter is in Redis, there is no folder for a socket.
         let _socket = match config.filter.place {

@@ -17,8 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, Head, Limits, Lists,
-    Passed, Phase, SOCKET, Status, Storage, View,
+    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, Head, Limits,
+    ListeningSocket, Lists, Passed, Phase, SOCKET, Status, Statuses, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -36,8 +36,8 @@ struct Pretender {
 }
 
 impl View for Pretender {
-    fn status(&self) -> Status {
-        status(self.phase.lock().unwrap().clone())
+    fn status(&self) -> Statuses {
+        Statuses::One(Box::new(status(self.phase.lock().unwrap().clone())))
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
@@ -49,6 +49,7 @@ impl View for Pretender {
 fn status(phase: Phase) -> Status {
     Status {
         crawl: "a \"crawl\"".to_owned(),
+        partition: None,
         version: "1.2.3".to_owned(),
         pid: 4711,
         since: SystemTime::UNIX_EPOCH + Duration::from_secs(1000),
@@ -107,6 +108,7 @@ fn by_first_letter(items: &[Vec<u8>]) -> Vec<Checked> {
 /// Admin endpoint with its socket in its own folder.
 pub(crate) struct Endpoint {
     /// The server must be dropped before the folder.
+    socket_file: ListeningSocket,
     server: AdminServer,
     view: Arc<Pretender>,
     pub(crate) folder: TempDir,
@@ -124,9 +126,9 @@ impl Endpoint {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);
         let view = Arc::new(Pretender { phase, check: Box::new(check) });
-        let mut server = AdminServer::start(view.clone(), limits).unwrap();
-        server.listen_in(folder.path()).unwrap();
-        Self { server, view, folder }
+        let server = AdminServer::start(limits).unwrap();
+        let socket = server.listen_in(folder.path(), view.clone()).unwrap();
+        Self { socket_file: socket, server, view, folder }
     }
 
     fn set(&self, phase: Phase) {
@@ -149,7 +151,7 @@ impl Endpoint {
     /// Listens on loopback, and answers to requests for these host names.
     fn listen_for(&mut self, hosts: &[&str]) -> SocketAddr {
         let hosts: Vec<_> = hosts.iter().map(ToString::to_string).collect();
-        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts).unwrap()
+        self.server.listen_at(&host_port("127.0.0.1:0"), &hosts, self.view.clone()).unwrap()
     }
 
     fn get(&self, path: &str) -> Answer {

@@ -8,7 +8,8 @@ use std::sync::{Arc, Mutex};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminClient, AdminServer, ClientError, Limits, Phase, SOCKET, StartError, Status, View,
+    AdminClient, AdminServer, ClientError, Limits, ListeningSocket, Phase, SOCKET, StartError,
+    Status, View,
 };
 
 use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status};
@@ -18,10 +19,9 @@ fn pretender() -> Arc<dyn View> {
     Arc::new(Pretender { phase: Mutex::new(Phase::Working), check })
 }
 
-fn server_in(folder: &Path) -> AdminServer {
-    let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
-    server.listen_in(folder).unwrap();
-    server
+fn server_in(folder: &Path) -> (ListeningSocket, AdminServer) {
+    let server = AdminServer::start(Limits::default()).unwrap();
+    (server.listen_in(folder, pretender()).unwrap(), server)
 }
 
 fn asked_in(folder: &Path) -> Result<Status, ClientError> {
@@ -40,9 +40,9 @@ fn only_the_owner_can_use_the_socket_which_is_removed_at_the_end() {
     let found = fs::symlink_metadata(endpoint.socket()).unwrap();
     assert!(found.file_type().is_socket());
     assert_eq!(found.permissions().mode() & 0o777, 0o600);
-    let Endpoint { server, folder, .. } = endpoint;
+    let Endpoint { socket_file, folder, .. } = endpoint;
     assert_eq!(names_in(folder.path()), [SOCKET]);
-    drop(server);
+    drop(socket_file);
     assert_eq!(names_in(folder.path()), [""; 0]);
 }
 
@@ -91,15 +91,15 @@ fn server_and_client_support_a_folder_whose_path_is_too_long_for_a_socket() {
 #[test]
 fn an_endpoint_that_cannot_start_reports_the_reason() {
     let folder = TempDir::new().unwrap();
-    let mut server = AdminServer::start(pretender(), Limits::default()).unwrap();
+    let server = AdminServer::start(Limits::default()).unwrap();
     let absent = folder.path().join("absent");
-    let error = server.listen_in(&absent).unwrap_err();
+    let error = server.listen_in(&absent, pretender()).unwrap_err();
     assert!(matches!(error, StartError::Socket { .. }));
     let start = format!("cannot make the admin socket {}/admin.sock: ", absent.display());
     assert!(error.to_string().starts_with(&start), "{error}");
-    let address = server.listen_at(&host_port("127.0.0.1:0"), &[]).unwrap();
+    let address = server.listen_at(&host_port("127.0.0.1:0"), &[], pretender()).unwrap();
     drop(connect_tcp(address));
-    let error = server.listen_at(&host_port(&address.to_string()), &[]).unwrap_err();
+    let error = server.listen_at(&host_port(&address.to_string()), &[], pretender()).unwrap_err();
     let start = format!("cannot listen at admin.listen = \"{address}\": Address already in use");
     assert!(error.to_string().starts_with(&start), "{error}");
 }

@@ -18,8 +18,8 @@ pub struct ShardId(u8);
 impl ShardId {
     /// Returns the shard of a fingerprint by [`SHARD_RULE`], in the filter of one of these
     /// partitions. The shard of a digest is its leading byte. The first byte of plain text is not
-    /// evenly spread, because all URLs begin with `h`. So the shard of plain text is the top byte of
-    /// `hash`, the first word of its seeded MurmurHash3 x64-128.
+    /// evenly spread, because all URLs begin with `h`. So the shard of plain text is the top byte
+    /// of `hash`, the first word of its seeded MurmurHash3 x64-128.
     #[inline]
     pub(super) fn of(fingerprint: &Fingerprint, partitions: PartitionCount, hash: u64) -> Self {
         match fingerprint {

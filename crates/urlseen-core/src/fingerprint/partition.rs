@@ -37,8 +37,8 @@ impl PartitionCount {
     }
 
     /// Returns the partition of a fingerprint. Its number is the first bits of the leading byte. A
-    /// plain-text key has no evenly spread byte, so the leading byte of its SHA-1 is used. Producers
-    /// can compute it, because it has no seed.
+    /// plain-text key has no evenly spread byte, so the leading byte of its SHA-1 is used.
+    /// Producers can compute it, because it has no seed.
     #[inline]
     pub fn of(self, fingerprint: &Fingerprint) -> Partition {
         let leading = match fingerprint {

@@ -16,10 +16,10 @@ pub enum PartitionChoice {
     All,
     /// Partitions with these numbers.
     Numbers(BTreeSet<u16>),
-    /// The partitions of this process among `processes` processes with host names that end with
-    /// `-0`, `-1` and so on. If the number of processes is not set, there is one for each partition.
+    /// The share of a process whose host name ends with `-0`, `-1` and so on.
     Ordinal {
-        /// Number of processes.
+        /// Number of processes that share the partitions; `None` for one process for each
+        /// partition.
         processes: Option<u16>,
     },
 }
@@ -41,11 +41,11 @@ pub enum PartitionChoiceError {
         .ordinal + 1
     )]
     NoProcess {
-        /// Name of this host.
+        /// Name of the host, as the system reports it.
         host: String,
         /// Number at the end of the name.
         ordinal: u64,
-        /// Number of processes.
+        /// Number of processes that share the partitions.
         processes: u16,
     },
 }
@@ -132,8 +132,8 @@ impl Rule<PartitionChoice> for Choice {
     }
 
     fn allowed(&self) -> String {
-        "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the number of \
-         processes"
+        "\"all\", numbers and ranges like \"0-3,8\", \"ordinal\", or \"ordinal/\" and the number \
+         of processes"
             .to_owned()
     }
 }

@@ -89,7 +89,10 @@ pub enum Unreadable {
          number"
     )]
     Priority { found: &'static str },
-    #[error("the fingerprint belongs to partition {owner}, and this is partition {}", .here.number())]
+    #[error(
+        "the fingerprint belongs to partition {owner}, and this is partition {}",
+        .here.number()
+    )]
     OtherPartition { owner: Partition, here: Partition },
     #[error("{length} bytes are not a digest; a digest has 16, 20 or 32 bytes")]
     NoDigest { length: usize },

@@ -11,9 +11,9 @@ use super::record::PROTOCOL;
 pub struct PartitionTable {
     /// Version of the daemon.
     pub urlseen: String,
-    /// Number of partitions.
+    /// Number of partitions of the crawl.
     pub partitions: PartitionCount,
-    /// Kind of the filters.
+    /// Kind of the partitions' filters.
     pub kind: String,
     /// Algorithm of the fingerprints.
     pub algorithm: String,

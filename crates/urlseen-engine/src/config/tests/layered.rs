@@ -32,6 +32,8 @@ fn every_key_can_be_set_from_everywhere() {
         ("redis.tls_cert", pem.as_str()),
         ("redis.tls_key", key.as_str()),
         ("redis.wait_replicas", "2"),
+        ("partitions.count", "4"),
+        ("partitions.run", "0-2"),
         ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),
