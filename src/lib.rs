@@ -6,4 +6,5 @@ pub mod admin;
 pub mod cli;
 pub mod crawl;
 pub mod pipeline;
+mod route;
 pub(crate) mod serve;

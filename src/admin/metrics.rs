@@ -10,7 +10,10 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
-use super::{Asked, Counts, FilterStatus, Lists, Phase, Status, Statuses, Storage};
+use super::{
+    Asked, Counts, FilterStatus, Lists, PartitionStatus, Phase, RouteStatus, Status, Statuses,
+    Storage,
+};
 
 /// Prefix of the names of all metrics.
 const PREFIX: &str = "urlseen";
@@ -21,8 +24,11 @@ pub(super) const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0
 /// Writes the metrics for the statuses of a daemon at the time `now`. Unknown values are left out.
 pub(super) fn text(statuses: &Statuses, now: SystemTime) -> Result<String, fmt::Error> {
     let mut metrics = Metrics { now, families: Vec::new(), partition: None };
-    if let Some(status) = statuses.all().first() {
-        metrics.process(status);
+    if let Statuses::Route(status) = statuses {
+        metrics.route(status);
+    }
+    if let Some(Status { crawl, version, since, .. }) = statuses.all().first() {
+        metrics.process(crawl, version, *since);
     }
     for status in statuses.all() {
         metrics.partition = status.partition;
@@ -110,13 +116,40 @@ impl Collector for Metrics {
 
 impl Metrics {
     /// Adds the metrics that are the same for all partitions of the process.
-    fn process(&mut self, status: &Status) {
-        let Status { crawl, version, since, .. } = status;
-        let labels = vec![("version", version.clone()), ("crawl", crawl.clone())];
+    fn process(&mut self, crawl: &str, version: &str, since: SystemTime) {
+        let labels = vec![("version", version.to_owned()), ("crawl", crawl.to_owned())];
         self.add("build", "Version and crawl of the daemon", labels, Value::Info);
         let started = since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let help = "Time of the daemon's start, in seconds since 1970";
         self.real("start_time_seconds", help, started);
+    }
+
+    /// Adds the metrics of a router.
+    fn route(&mut self, status: &RouteStatus) {
+        let RouteStatus { crawl, version, pid: _, since, phase, source: _, routed, partitions } =
+            status;
+        self.process(crawl, version, *since);
+        self.phase(phase);
+        self.counter("routed_items", "Items that a router has moved to the partitions", *routed);
+        for PartitionStatus { partition, pushed, waiting, trouble } in partitions {
+            self.partition = Some(*partition);
+            let help = "Items that a router has pushed to a partition";
+            self.counter("route_pushed_items", help, *pushed);
+            let help = "Items of a router that a partition has not acknowledged";
+            self.gauge("route_waiting_items", help, *waiting);
+            let help = "1 while a partition takes the items of a router";
+            self.gauge("route_up", help, u64::from(trouble.is_none()));
+        }
+    }
+
+    fn phase(&mut self, phase: &Phase) {
+        self.gauge(
+            "ready",
+            "1 while the filter is recovered and the daemon is connected and holds the lease",
+            u64::from(phase.is_ready()),
+        );
+        let phases = Phase::NAMES.map(|name| (name, Value::Gauge((name == phase.name()).into())));
+        self.family("phase", "1 for the daemon's current phase", "phase", phases);
     }
 
     fn status(&mut self, status: &Status) {
@@ -138,13 +171,7 @@ impl Metrics {
             filter,
             storage,
         } = status;
-        self.gauge(
-            "ready",
-            "1 while the filter is recovered and the daemon is connected and holds the lease",
-            u64::from(phase.is_ready()),
-        );
-        let phases = Phase::NAMES.map(|name| (name, Value::Gauge((name == phase.name()).into())));
-        self.family("phase", "1 for the daemon's current phase", "phase", phases);
+        self.phase(phase);
         if let Some(head) = head {
             self.gauge("seq", "Number of the last committed batch", head.seq);
         }

@@ -34,6 +34,7 @@ pub use crate::pipeline::{
 };
 use serde::Serialize;
 
+pub use crate::route::{PartitionStatus, RouteStatus};
 pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
@@ -52,14 +53,25 @@ pub enum Statuses {
         /// Statuses in the order of the partitions.
         partitions: Vec<Status>,
     },
+    /// Status of a router.
+    Route(Box<RouteStatus>),
 }
 
 impl Statuses {
-    /// Returns the statuses of all partitions.
+    /// Returns the statuses of all partitions that the process runs.
     pub(crate) fn all(&self) -> &[Status] {
         match self {
             Self::One(status) => std::slice::from_ref(status),
             Self::Partitions { partitions } => partitions,
+            Self::Route(_) => &[],
+        }
+    }
+
+    /// Returns the phase of the process or of each partition, with the number of the partition.
+    pub(crate) fn phases(&self) -> Vec<(Option<u16>, &Phase)> {
+        match self {
+            Self::Route(status) => vec![(None, &status.phase)],
+            _ => self.all().iter().map(|it| (it.partition, &it.phase)).collect(),
         }
     }
 }

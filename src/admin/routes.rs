@@ -60,12 +60,10 @@ fn ok_or_phase(
     statuses: &Statuses,
     is_good: impl Fn(&Phase) -> bool,
 ) -> Result<&'static str, Refusal> {
-    let Some(bad) = statuses.all().iter().find(|it| !is_good(&it.phase)) else { return Ok("ok\n") };
-    let phase = bad.partition.map_or_else(
-        || bad.phase.to_string(),
-        |number| format!("partition {number}: {}", bad.phase),
-    );
-    Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, phase))
+    let bad = statuses.phases().into_iter().find(|(_, phase)| !is_good(phase));
+    let Some((partition, phase)) = bad else { return Ok("ok\n") };
+    let partition = partition.map(|number| format!("partition {number}: ")).unwrap_or_default();
+    Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, format!("{partition}{phase}")))
 }
 
 async fn status(State(desk): State<Arc<RouteState>>) -> Result<Response, Refusal> {

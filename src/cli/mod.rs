@@ -19,6 +19,7 @@ mod operand;
 mod plan;
 mod rejects;
 mod replay;
+mod route;
 mod rows;
 mod run;
 mod settings;
@@ -83,6 +84,7 @@ struct Cli {
 #[derive(Debug, Subcommand)]
 enum CliCommand {
     Run(run::RunArgs),
+    Route(route::RouteArgs),
     Filter(filter::FilterArgs),
     Fingerprint(fingerprint::FingerprintArgs),
     Plan(plan::Plan),
@@ -106,6 +108,7 @@ pub fn run() -> ExitCode {
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
         CliCommand::Run(args) => run::run(&args),
+        CliCommand::Route(args) => route::run(&args),
         CliCommand::Filter(args) => filter::run(&args),
         CliCommand::Fingerprint(args) => fingerprint::run(&args),
         CliCommand::Plan(plan) => plan::run(&plan),

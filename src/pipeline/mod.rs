@@ -12,7 +12,7 @@ mod counts;
 mod disk;
 mod error;
 mod filter;
-mod moment;
+pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
@@ -24,7 +24,7 @@ mod status;
 mod suspicion;
 #[cfg(test)]
 mod tests;
-mod window;
+pub(crate) mod window;
 
 use std::sync::Arc;
 use std::time::Duration;

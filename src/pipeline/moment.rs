@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Deserializer, Serializer};
 
-pub(super) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
+pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok, S::Error> {
     to.collect_str(&humantime::format_rfc3339_millis(*time))
 }
 

@@ -122,7 +122,20 @@ const MAY_USE: &[Rule] = &[
             "engine::engine",
         ],
     ),
-    ("cli::admin", &["core::storage", "engine::config", "cli::pipeline"]),
+    (
+        "cli::route",
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::redis",
+            "engine::config",
+            "engine::item",
+            "engine::flow",
+            "cli::crawl",
+            "cli::pipeline",
+        ],
+    ),
+    ("cli::admin", &["core::storage", "engine::config", "cli::pipeline", "cli::route"]),
     (
         "cli::cli",
         &[
@@ -138,6 +151,7 @@ const MAY_USE: &[Rule] = &[
             "analysis",
             "cli::crawl",
             "cli::pipeline",
+            "cli::route",
             "cli::serve",
             "cli::admin",
         ],

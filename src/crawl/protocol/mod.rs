@@ -8,6 +8,7 @@ mod reclaiming;
 mod record;
 mod replicas;
 mod reply;
+mod route;
 mod source;
 pub(crate) mod table;
 
@@ -21,6 +22,7 @@ pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
 use reply::{FORMAT, nonsense, value, values};
+pub(crate) use route::{Inbox, Position};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::held;
@@ -85,6 +87,8 @@ impl Protocol {
             ("drop", script(&[], include_str!("lua/drop.lua"))),
             ("forgets", script(&[], include_str!("lua/forgets.lua"))),
             ("forgotten", script(&forgotten, include_str!("lua/forgotten.lua"))),
+            ("history", script(&[], include_str!("lua/history.lua"))),
+            ("routed", script(&[&from], include_str!("lua/routed.lua"))),
             ("give_back", script(&[&around], include_str!("lua/give_back.lua"))),
             ("look", script(&[], include_str!("lua/look.lua"))),
             ("own", script(&[&around], include_str!("lua/own.lua"))),

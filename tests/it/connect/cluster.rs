@@ -27,13 +27,13 @@ const SINK: &str = "{demo}:unseen";
 pub(super) const SLOT: u16 = 903;
 
 /// Cluster of three primaries. The first one has the slot of the crawl.
-pub(super) struct Cluster {
-    pub(super) nodes: Vec<Node>,
+pub(crate) struct Cluster {
+    pub(crate) nodes: Vec<Node>,
 }
 
 /// Server of a cluster, with its ports.
-pub(super) struct Node {
-    pub(super) server: RedisServer,
+pub(crate) struct Node {
+    pub(crate) server: RedisServer,
     pub(super) port: String,
     bus: String,
 }
@@ -75,7 +75,7 @@ impl Node {
 }
 
 impl Cluster {
-    pub(super) fn start() -> Self {
+    pub(crate) fn start() -> Self {
         let nodes: Vec<_> = (0..3).map(|_| Node::start()).collect();
         for (node, slots) in nodes.iter().zip(["0 5460", "5461 10922", "10923 16383"]) {
             node.order(&format!("cluster addslotsrange {slots}"));
@@ -100,7 +100,7 @@ impl Cluster {
     }
 
     /// Returns the URL with some of the nodes.
-    pub(super) fn url(&self, nodes: &[usize]) -> String {
+    pub(crate) fn url(&self, nodes: &[usize]) -> String {
         let nodes: Vec<_> =
             nodes.iter().map(|&node| format!("127.0.0.1:{}", self.nodes[node].port)).collect();
         format!("redis+cluster://{}", nodes.join(","))

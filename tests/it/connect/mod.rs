@@ -1,7 +1,7 @@
 //! Connections to Redis, and the errors of failed connections.
 
 mod client_certificates;
-mod cluster;
+pub(crate) mod cluster;
 mod failover;
 mod sentinels;
 mod slot_moves;

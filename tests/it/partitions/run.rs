@@ -9,7 +9,7 @@ use crate::util::redis::free_port;
 use crate::util::wait::{SOON, wait_until};
 
 /// Gets a path of the admin endpoint at a port of loopback.
-fn get(port: &str, path: &str) -> String {
+pub(super) fn get(port: &str, path: &str) -> String {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     runtime.block_on(async {
         let answer = reqwest::get(format!("http://127.0.0.1:{port}{path}")).await.unwrap();

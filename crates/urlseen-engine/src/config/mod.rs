@@ -162,6 +162,15 @@ impl Config {
         Ok(config)
     }
 
+    /// Returns the same configuration with another source.
+    #[must_use]
+    pub fn with_source(&self, key: &str) -> Self {
+        let mut config = self.clone();
+        key.clone_into(&mut config.source.key);
+        config.find_node();
+        config
+    }
+
     /// Sets the key that finds the node of a cluster.
     fn find_node(&mut self) {
         // While a slot is being moved, Redis names the new node only in reply to a command about a

@@ -5,7 +5,8 @@
 local record, state = unpack(KEYS)
 local fixed = tonumber(ARGV[1])
 
-if redis.call('EXISTS', state) == 1 then
+-- A router keeps its history in the same hash.
+if redis.call('HEXISTS', state, 'seq') == 1 then
     return {'table', 'partitions', '1'}
 end
 local found = redis.call('HMGET', record, 'protocol', 'urlseen')

@@ -1,0 +1,121 @@
+//! `urlseen route`: moves the items of a list to the partitions.
+
+use std::io::Write;
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde_json::json;
+use tokio::sync::watch;
+use tracing::info;
+
+use super::context::runtime;
+use super::settings::Settings;
+use super::{Outcome, start};
+use crate::admin::printable::{json_text, stdout};
+use crate::admin::telemetry::Console;
+use crate::admin::{AdminServer, CheckError, Checked, Limits, RouteStatus, Statuses, View};
+use crate::crawl::protocol::table;
+use crate::pipeline::{RunError, shutdown};
+use crate::route::Router;
+use urlseen_engine::config::{Config, SourceKind};
+
+/// Move items from a list to the partitions of the crawl.
+///
+/// A crawl with several partitions (`partitions.count`) has a source for each of them. A producer
+/// that cannot compute the partition of an item pushes the item to the list `source.key`, and this
+/// command pushes it to the source of its partition. Several producers may use the same list. One
+/// process moves its items at a time.
+///
+/// If the command is killed, or a connection breaks, it pushes some items again. The partitions drop
+/// the repeats, also those of items without a fingerprint (`dont_filter`).
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  urlseen route                     # until Ctrl-C
+  urlseen route --list demo:queue   # moves another list of the same crawl")]
+pub(super) struct RouteArgs {
+    #[command(flatten)]
+    settings: Settings,
+    /// The list to move. Default: source.key of the configuration
+    #[arg(long, value_name = "KEY")]
+    list: Option<String>,
+    /// End when the list is empty
+    #[arg(long)]
+    drain: bool,
+    /// Wait while another process moves the list, and then take over
+    #[arg(long)]
+    standby: bool,
+    /// Print the summary at the end as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// Router, as the admin endpoint sees it.
+struct RouterView(watch::Receiver<RouteStatus>);
+
+impl View for RouterView {
+    fn status(&self) -> Statuses {
+        Statuses::Route(Box::new(self.0.borrow().clone()))
+    }
+
+    fn check(&self, _: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
+        Err(CheckError("a router has no filter: ask the daemon of the partition".to_owned()))
+    }
+}
+
+pub(super) fn run(args: &RouteArgs) -> anyhow::Result<Outcome> {
+    let config = args.settings.load_crawl()?;
+    if config.partitions.count.get() == 1 {
+        return Err(start::usage(
+            "the crawl has one partition (partitions.count), whose source producers can use \
+             directly: there is nothing to route",
+        ));
+    }
+    if config.source.kind != SourceKind::List {
+        return Err(start::usage("only a list can be routed: set source.kind = \"list\""));
+    }
+    let console = Console::new();
+    console.log(config.log.level, config.log.format);
+    let status = runtime()?.block_on(work(args, &config))?;
+    if let Some(status) = status {
+        summarize(&status, args.json)?;
+    }
+    Ok(Outcome::Done)
+}
+
+/// Routes until the end. Returns `None` if the process was told to stop before it began.
+async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteStatus>> {
+    let mut stop = shutdown::listen().context("cannot listen for signals")?;
+    let publish = async || table::publish(config).await.map_err(RunError::from);
+    if start::until(&mut stop, publish).await?.is_none() {
+        return Ok(None);
+    }
+    let list = args.list.as_ref().unwrap_or(&config.source.key);
+    let mut router = Router::new(config, list, start::items(config), stop)
+        .drain(args.drain)
+        .standby(args.standby);
+    let live = router.watch();
+    let admin = AdminServer::start(Limits::default())?;
+    if let Some(address) = &config.admin.listen {
+        let view = Arc::new(RouterView(live.clone()));
+        let bound = admin.listen_at(address, &config.admin.hosts, view)?;
+        info!("the admin endpoint is at http://{bound}/");
+    }
+    tokio::select! {
+        ended = router.run() => drop(ended?),
+        () = admin.ended() => return Err(RunError::Ended("the admin endpoint").into()),
+    }
+    let status = live.borrow().clone();
+    Ok(Some(status))
+}
+
+fn summarize(status: &RouteStatus, json: bool) -> anyhow::Result<()> {
+    if json {
+        let partitions: Vec<u64> = status.partitions.iter().map(|it| it.pushed).collect();
+        let summary = json!({ "routed": status.routed, "pushed": partitions });
+        writeln!(stdout(), "{}", json_text(&summary.to_string()))?;
+    } else {
+        writeln!(stdout(), "{} items moved to the partitions", status.routed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,198 @@
+//! Router: moves the items of a list to the partitions of a crawl.
+//!
+//! A router reads a batch of items, pushes each item to the source of its partition, waits until all
+//! partitions have acknowledged their items, and only then removes the batch from the list. If it is
+//! killed between these steps, it pushes the batch again. An item with a fingerprint may arrive
+//! twice, and the filter of the partition drops it then. Any other item has a mark, and the
+//! partition remembers the marks (`crawl/protocol/lua/inbox.lua`).
+//!
+//! A router has no filter and no folder, so any process can take over its list.
+
+mod batch;
+mod outbox;
+mod session;
+mod status;
+
+use std::time::{Duration, SystemTime};
+
+use tokio::sync::watch;
+use tracing::{info, warn};
+use urlseen_core::filter::id::{self, RandomId};
+use urlseen_core::redis::RedisAddress;
+use urlseen_core::redis::backoff::Backoff;
+use urlseen_core::redis::connect::{Timeouts, connect};
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::lease::{LeaseHolder, Token};
+use urlseen_core::redis::link::Link;
+use urlseen_engine::config::Config;
+use urlseen_engine::item::Options;
+
+use crate::crawl::protocol::{Protocol, ProtocolError};
+use crate::pipeline::phase::Phase;
+use crate::pipeline::shutdown::Stop;
+use crate::pipeline::{Ending, RunError};
+use session::Session;
+pub use status::{PartitionStatus, RouteStatus};
+
+/// Time between two attempts to take a lease that another process holds.
+const STANDBY: Duration = Duration::from_secs(1);
+
+/// Router of a list.
+pub(crate) struct Router {
+    /// Configuration of the whole crawl.
+    config: Config,
+    /// Address of the node that has the list.
+    address: RedisAddress,
+    protocol: Protocol,
+    /// Options for reading items of all partitions.
+    items: Options,
+    /// True to end the run once the list is empty.
+    drain: bool,
+    /// True to wait for a lease that another process holds.
+    standby: bool,
+    stop: Stop,
+    run: RandomId,
+    status: watch::Sender<RouteStatus>,
+}
+
+/// Reason why a router ended.
+#[derive(Debug, thiserror::Error)]
+pub enum RouteError {
+    /// The list cannot be read.
+    #[error(transparent)]
+    Source(#[from] RunError),
+    /// The items of a partition cannot be pushed.
+    #[error("partition {number} takes no items: {error}")]
+    Partition {
+        /// Number of the partition.
+        number: u16,
+        /// Error of the last push.
+        error: LinkError,
+    },
+}
+
+impl Router {
+    /// Makes the router of `list` for the crawl of `config`. Items are read with the options
+    /// `items`.
+    pub(crate) fn new(config: &Config, list: &str, items: Options, stop: Stop) -> Self {
+        let partitions = config.partitions.count.partitions();
+        let partitions = partitions
+            .map(|it| PartitionStatus { partition: it.number(), ..PartitionStatus::default() });
+        let status = RouteStatus {
+            crawl: config.crawl.name.clone(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            pid: std::process::id(),
+            since: SystemTime::now(),
+            phase: Phase::Starting,
+            source: list.to_owned(),
+            routed: 0,
+            partitions: partitions.collect(),
+        };
+        let of_list = config.with_source(list);
+        let (protocol, run) = (Protocol::new(&of_list), RandomId::random());
+        Self {
+            config: config.clone(),
+            address: of_list.redis.url,
+            protocol,
+            items,
+            drain: false,
+            standby: false,
+            stop,
+            run,
+            status: watch::Sender::new(status),
+        }
+    }
+
+    /// Returns the router, which ends once the list is empty if `drain` is true.
+    #[must_use]
+    pub(crate) fn drain(self, drain: bool) -> Self {
+        Self { drain, ..self }
+    }
+
+    /// Returns the router, which waits for a lease that another process holds if `standby` is true.
+    #[must_use]
+    pub(crate) fn standby(self, standby: bool) -> Self {
+        Self { standby, ..self }
+    }
+
+    /// Returns the state of the router, which watchers can follow.
+    pub(crate) fn watch(&self) -> watch::Receiver<RouteStatus> {
+        self.status.subscribe()
+    }
+
+    /// Runs until there is nothing more to do, or until an error that no retry can end.
+    pub(crate) async fn run(&mut self) -> Result<Ending, RouteError> {
+        let mut backoff = Backoff::default();
+        loop {
+            let ended = match Session::begin(self).await {
+                Ok(session) => {
+                    backoff.reset();
+                    session.work().await
+                }
+                Err(failure) => Err(failure),
+            };
+            let failure = match ended {
+                Err(RouteError::Source(failure)) => failure,
+                ended => return ended,
+            };
+            let wait = match &failure {
+                RunError::Redis(ProtocolError::Held { holder, .. }) if self.standby => {
+                    let holder = holder.as_ref().map_or_else(String::new, ToString::to_string);
+                    if self.enter(Phase::WaitingForLease { holder: holder.clone() }) {
+                        info!("standing by: waiting for the lease, which {holder} holds");
+                    }
+                    STANDBY
+                }
+                failure if failure.is_mendable() => {
+                    let wait = backoff.next_wait(id::random());
+                    warn!("{failure}. Trying again in {} ms", wait.as_millis());
+                    self.enter(Phase::RedisAway { trouble: failure.to_string() });
+                    wait
+                }
+                _ => {
+                    self.enter(Phase::Failed { reason: failure.to_string() });
+                    return Err(failure.into());
+                }
+            };
+            tokio::select! {
+                _ = self.stop.wait_for(|stop| *stop) => return Ok(Ending::Stopped),
+                () = tokio::time::sleep(wait) => {}
+            }
+        }
+    }
+
+    async fn connect(&self) -> Result<Link, RunError> {
+        Ok(connect(&self.address, Timeouts::default()).await?)
+    }
+
+    /// Makes a token for a connection.
+    fn token(&self) -> Token {
+        Token::new(self.run)
+    }
+
+    fn holder(&self) -> LeaseHolder {
+        LeaseHolder::this(&format!("{}, router", self.config.crawl.name))
+    }
+
+    /// Publishes that a session begins, with no items on their way.
+    fn begin_session(&self) {
+        self.status.send_modify(|status| {
+            status.phase = Phase::Working;
+            status.partitions.iter_mut().for_each(|partition| partition.waiting = 0);
+        });
+    }
+
+    /// Returns true if a partition takes no items at present.
+    fn has_trouble(&self) -> bool {
+        self.status.borrow().partitions.iter().any(|it| it.trouble.is_some())
+    }
+
+    /// Publishes the phase that the router enters. Returns true if it is another one than before.
+    fn enter(&self, phase: Phase) -> bool {
+        self.status.send_if_modified(|status| {
+            let is_new = status.phase != phase;
+            status.phase = phase;
+            is_new
+        })
+    }
+}

@@ -1,0 +1,252 @@
+//! Work of a router on one connection to the source.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep};
+use urlseen_core::redis::error::LinkError;
+use urlseen_core::redis::lease::{LEASE, MARGIN, RENEWAL, Token};
+use urlseen_core::redis::link::Link;
+use urlseen_engine::item::Reader;
+
+use super::batch::{RoutedBatch, Share};
+use super::outbox::Outbox;
+use super::{RouteError, Router};
+use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX, Position};
+use crate::pipeline::phase::Phase;
+use crate::pipeline::window::Window;
+use crate::pipeline::{Ending, RunError};
+
+/// Maximum number of batches that are read and not acknowledged by all partitions.
+const BATCHES: usize = 64;
+
+/// Maximum number of bytes of these batches.
+const BYTES: usize = 64 << 20;
+
+/// Maximum time without a look at the clock.
+const TICK: Duration = Duration::from_secs(1);
+
+/// Work on one connection, with the lease of the source.
+pub(super) struct Session<'a> {
+    router: &'a mut Router,
+    link: Link,
+    /// Second connection, on which the session waits for items while the source is empty.
+    waiter: Link,
+    token: Token,
+    /// Time of the last request for the lease.
+    renewed: Instant,
+    /// Cursor after the items that were read.
+    read_to: Cursor,
+    /// Position after the items that were read.
+    position: Position,
+    window: Window,
+    reader: Reader,
+    /// Batches that are read and still in the source, in order.
+    batches: VecDeque<Arc<RoutedBatch>>,
+    bytes: usize,
+    /// Told when all partitions have acknowledged a batch.
+    done: Arc<Notify>,
+    queues: Vec<mpsc::UnboundedSender<Share>>,
+    outboxes: JoinSet<(u16, LinkError)>,
+}
+
+impl<'a> Session<'a> {
+    /// Connects, takes the lease, and finds the position of the source.
+    pub(super) async fn begin(router: &'a mut Router) -> Result<Self, RouteError> {
+        let Router { config, protocol, .. } = &*router;
+        let mut link = router.connect().await?;
+        let waiter = router.connect().await?;
+        for command in protocol.load() {
+            link.call(&command).await.map_err(RunError::from)?;
+        }
+        let (token, renewed) = (router.token(), Instant::now());
+        let own = protocol.own(&token, &router.holder(), &[]);
+        let standing = protocol.owned(link.call(&own).await.map_err(RunError::from)?);
+        let read_to = standing.map_err(RunError::from)?.cursor;
+        let reply = link.call(&protocol.history(&token)).await.map_err(RunError::from)?;
+        let position = protocol.position(reply).map_err(RunError::from)?;
+        let window = Window::new(config.source.batch, config.source.batch_bytes);
+        let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
+        for config in config.all_partitions() {
+            let (queue, shares) = mpsc::unbounded_channel();
+            queues.push(queue);
+            outboxes.spawn(Outbox::new(config, shares, router.status.clone()).run());
+        }
+        router.begin_session();
+        let reader = Reader::new(router.items);
+        let (batches, done) = (VecDeque::new(), Arc::default());
+        Ok(Self {
+            router,
+            link,
+            waiter,
+            token,
+            renewed,
+            read_to,
+            position,
+            window,
+            reader,
+            batches,
+            bytes: 0,
+            done,
+            queues,
+            outboxes,
+        })
+    }
+
+    /// Moves items until the run ends.
+    pub(super) async fn work(mut self) -> Result<Ending, RouteError> {
+        loop {
+            self.renew_if_due().await?;
+            self.remove_routed().await?;
+            let is_stopping = *self.router.stop.borrow();
+            if is_stopping {
+                self.router.enter(Phase::Stopping);
+            }
+            let has_room = self.batches.len() < BATCHES && self.bytes < BYTES && !is_stopping;
+            if self.read_to.left > 0 && has_room {
+                self.read().await?;
+            } else if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
+                // The items stay claimed, and the next run pushes them again.
+                self.release().await?;
+                return Ok(Ending::Stopped);
+            } else if !self.batches.is_empty() {
+                self.wait_for_partitions().await?;
+            } else if is_stopping {
+                self.give_back().await?;
+                return Ok(Ending::Stopped);
+            } else if !self.claim().await? {
+                if self.router.drain {
+                    self.give_back().await?;
+                    return Ok(Ending::Drained);
+                }
+                self.wait_for_items().await?;
+            }
+        }
+    }
+
+    /// Renews the lease, if it is time.
+    async fn renew_if_due(&mut self) -> Result<(), RouteError> {
+        if self.renewed.elapsed() < RENEWAL {
+            return Ok(());
+        }
+        if self.renewed.elapsed() > LEASE - MARGIN {
+            return Err(RunError::Lapsed.into());
+        }
+        let asked = Instant::now();
+        let protocol = &self.router.protocol;
+        let reply = self.link.call(&protocol.renew(&self.token)).await.map_err(RunError::from)?;
+        protocol.done(reply).map_err(RunError::from)?;
+        self.renewed = asked;
+        Ok(())
+    }
+
+    /// Removes the oldest batches from the source, if all partitions have them.
+    async fn remove_routed(&mut self) -> Result<(), RouteError> {
+        while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
+            let protocol = &self.router.protocol;
+            let RoutedBatch { items, before, position, .. } = &*batch;
+            let routed = protocol.routed(&self.token, position, *before, items);
+            let reply = self.link.call(&routed).await.map_err(RunError::from)?;
+            protocol.done(reply).map_err(RunError::from)?;
+            self.bytes -= items.bytes_len();
+            let count = items.len() as u64;
+            self.router.status.send_modify(|status| status.routed += count);
+        }
+        Ok(())
+    }
+
+    /// Reads the next items, and hands them to the outboxes.
+    async fn read(&mut self) -> Result<(), RouteError> {
+        let protocol = &self.router.protocol;
+        let (before, count) = (self.read_to, self.window.items().min(self.read_to.left));
+        let (read, _) = protocol.source().read(protocol.keys(), before, count);
+        self.link.send(&read);
+        let reply = self.link.receive().await.map_err(RunError::from)?;
+        let items = protocol.items(reply, before, count).map_err(RunError::from)?;
+        self.read_to = protocol.source().end(&items);
+        let mut before = before;
+        for items in self.window.split(items) {
+            let left = before.left - items.len() as u64;
+            let (after, items) = (Cursor { place: left.into(), left }, items.before(left));
+            let position = self.position.clone();
+            self.position.routed += items.len() as u64;
+            self.bytes += items.bytes_len();
+            let count = self.router.config.partitions.count;
+            let (batch, shares) =
+                RoutedBatch::divide(items, before, position, &mut self.reader, count, &self.done);
+            before = after;
+            self.router.status.send_modify(|status| {
+                for (number, share) in &shares {
+                    status.partitions[*number].waiting += share.len();
+                }
+            });
+            for (number, share) in shares {
+                // An outbox that has ended is reported by `wait_for_partitions`.
+                let _ = self.queues[number].send(share);
+            }
+            self.batches.push_back(batch);
+        }
+        Ok(())
+    }
+
+    /// Waits until all partitions have a batch, or for a tick.
+    async fn wait_for_partitions(&mut self) -> Result<(), RouteError> {
+        tokio::select! {
+            () = self.done.notified() => Ok(()),
+            () = sleep(TICK) => Ok(()),
+            Some(ended) = self.outboxes.join_next() => match ended {
+                Ok((number, error)) => Err(RouteError::Partition { number, error }),
+                Err(_) => Err(RunError::Ended("the task of a partition").into()),
+            },
+        }
+    }
+
+    /// Claims the items of the source. Returns true if there are any.
+    async fn claim(&mut self) -> Result<bool, RouteError> {
+        let protocol = &self.router.protocol;
+        let reply = self.link.call(&protocol.claim(&self.token)).await.map_err(RunError::from)?;
+        (self.read_to, _) = protocol.claimed(reply).map_err(RunError::from)?;
+        Ok(self.read_to.left > 0)
+    }
+
+    /// Waits until the source has an item, the run is told to stop, or for a tick.
+    async fn wait_for_items(&mut self) -> Result<(), RouteError> {
+        let protocol = &self.router.protocol;
+        if self.waiter.is_idle() {
+            let seconds = TICK.as_secs_f64();
+            self.waiter.send(&protocol.source().wait(protocol.keys(), self.read_to, seconds));
+        }
+        tokio::select! {
+            reply = self.waiter.receive() => {
+                let reply = reply.map_err(RunError::from)?.into_value().map_err(RunError::from)?;
+                if protocol.source().wakes(&reply)
+                    && let Some(linger) = self.router.config.source.linger
+                {
+                    // Further items may arrive at the same time.
+                    sleep(linger).await;
+                }
+            }
+            _ = self.router.stop.wait_for(|stop| *stop) => {}
+        }
+        Ok(())
+    }
+
+    async fn release(&mut self) -> Result<(), RouteError> {
+        let protocol = &self.router.protocol;
+        let reply = self.link.call(&protocol.release(&self.token)).await.map_err(RunError::from)?;
+        protocol.done(reply).map_err(RunError::from)?;
+        Ok(())
+    }
+
+    /// Gives unread items back to the source, and releases the lease.
+    async fn give_back(&mut self) -> Result<(), RouteError> {
+        let protocol = &self.router.protocol;
+        let give_back = protocol.give_back(&self.token, GIVE_BACK_MAX);
+        let reply = self.link.call(&give_back).await.map_err(RunError::from)?;
+        protocol.given_back(reply).map_err(RunError::from)?;
+        Ok(())
+    }
+}

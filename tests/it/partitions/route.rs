@@ -1,0 +1,220 @@
+//! Routers, which move a list to the partitions.
+
+use std::collections::BTreeMap;
+
+use redis::Commands;
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::run::get;
+use super::{Crawl, check_sinks, fingerprints, key};
+use crate::connect::cluster::Cluster;
+use crate::util::binary::urlseen;
+use crate::util::redis::free_port;
+use crate::util::wait::{SOON, wait_until};
+
+const LIST: &str = "demo:discovered";
+const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
+const STATE: &str = "urlseen:{demo:discovered}:state";
+
+/// Makes a request that no filter checks.
+fn unfiltered(number: usize) -> String {
+    format!(r#"{{"url": "https://example.com/{number}", "dont_filter": true}}"#)
+}
+
+impl Crawl {
+    fn push_to_list(&self, items: &[String]) {
+        let mut connection = self.connection();
+        for items in items.chunks(1000) {
+            connection.rpush::<_, _, ()>(LIST, items).unwrap();
+        }
+    }
+
+    /// Moves the whole list, and returns the summary.
+    #[track_caller]
+    fn route(&self) -> Value {
+        let ran = self.urlseen(&["route", "--drain", "--json"]).output();
+        assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+        serde_json::from_str(ran.text()).unwrap()
+    }
+
+    /// Counts the items of all lists with this name, by item.
+    fn counts(&self, name: &str) -> BTreeMap<String, usize> {
+        let mut connection = self.connection();
+        let mut counts = BTreeMap::new();
+        for number in 0..4 {
+            let items: Vec<String> = connection.lrange(key(name, number), 0, -1).unwrap();
+            for item in items {
+                *counts.entry(item).or_default() += 1;
+            }
+        }
+        counts
+    }
+}
+
+#[test]
+fn each_item_goes_to_its_partition() {
+    let crawl = Crawl::new();
+    let items = fingerprints(1000);
+    let url = "https://example.com/".to_owned();
+    crawl.push_to_list(&items);
+    crawl.push_to_list(&items[..100]);
+    let others = [url.clone(), unfiltered(1), unfiltered(1), "no URL".to_owned()];
+    crawl.push_to_list(&others);
+    let summary = crawl.route();
+    assert_eq!(summary["routed"], 1104);
+    let pushed = summary["pushed"].as_array().unwrap();
+    assert_eq!(pushed.iter().map(|it| it.as_u64().unwrap()).sum::<u64>(), 1104);
+    let mut connection = crawl.connection();
+    assert!(!connection.exists::<_, bool>(&[LIST, PROCESSING]).unwrap());
+    let ran = crawl.urlseen(&["run", "--drain"]).output();
+    assert_eq!(ran.code(), Some(0), "{}", ran.stderr);
+    let sinks = crawl.counts("demo:unseen");
+    assert_eq!(sinks.get(&unfiltered(1)), Some(&2));
+    assert_eq!(sinks.get(&url), Some(&1));
+    assert_eq!(sinks.values().sum::<usize>(), 1000 + 1 + 2);
+    let rejects = crawl.counts("demo:rejected");
+    let [reject] = &rejects.keys().collect::<Vec<_>>()[..] else { panic!("{rejects:?}") };
+    assert!(reject.contains("no URL"), "{reject}");
+}
+
+/// Rule R1: what was pushed and not removed from the list is pushed again, and the partition knows
+/// it.
+#[test]
+fn a_killed_router_loses_nothing_and_repeats_nothing() {
+    let crawl = Crawl::new();
+    let items: Vec<_> = (0..30_000).map(unfiltered).collect();
+    crawl.push_to_list(&items);
+    let mut killed = 0;
+    let mut connection = crawl.connection();
+    while connection.llen::<_, usize>(LIST).unwrap()
+        + connection.llen::<_, usize>(PROCESSING).unwrap()
+        > 0
+    {
+        let mut router = crawl.urlseen(&["route", "--standby", "--set", "source.batch=50"]).start();
+        let before: usize = connection.hget(STATE, "routed").unwrap_or(0);
+        wait_until(SOON, "progress", || {
+            connection.hget::<_, _, Option<usize>>(STATE, "routed").unwrap().unwrap_or(0)
+                >= (before + 4000).min(items.len())
+        });
+        router.signal(Signal::KILL);
+        router.wait(SOON);
+        // The lease of a killed router would end after 15 s.
+        connection.del::<_, ()>("urlseen:{demo:discovered}:lease").unwrap();
+        killed += 1;
+    }
+    assert!(killed >= 5, "{killed} kills");
+    let sources = crawl.counts("demo:discovered");
+    assert_eq!(sources.len(), items.len());
+    assert!(sources.values().all(|&count| count == 1));
+}
+
+/// Rule R2: after a failover, the list may have other items at the same positions.
+#[test]
+fn a_list_that_went_back_repeats_no_item_and_loses_none() {
+    let crawl = Crawl::new();
+    let mut connection = crawl.connection();
+    crawl.push_to_list(&[unfiltered(0)]);
+    crawl.route();
+    let earlier: Vec<u8> = redis::cmd("DUMP").arg(STATE).query(&mut connection).unwrap();
+    crawl.push_to_list(&[unfiltered(1), unfiltered(2), unfiltered(3)]);
+    crawl.route();
+    // The server that takes over lacks the second route, and one of its three items.
+    redis::cmd("RESTORE")
+        .arg(STATE)
+        .arg(0)
+        .arg(earlier)
+        .arg("REPLACE")
+        .exec(&mut connection)
+        .unwrap();
+    crawl.push_to_list(&[unfiltered(1), unfiltered(2), unfiltered(4)]);
+    crawl.route();
+    let sources = crawl.counts("demo:discovered");
+    let expected = (0..5).map(|number| (unfiltered(number), 1)).collect();
+    assert_eq!(sources, expected);
+}
+
+#[test]
+fn one_process_moves_a_list_and_another_takes_over() {
+    let crawl = Crawl::new();
+    let first = crawl.urlseen(&["route"]).start();
+    let items = fingerprints(200);
+    crawl.push_to_list(&items[..100]);
+    let mut connection = crawl.connection();
+    wait_until(SOON, "routed items", || {
+        connection.hget::<_, _, Option<usize>>(STATE, "routed").unwrap() == Some(100)
+    });
+    let second = crawl.urlseen(&["route"]).output();
+    assert_eq!(second.code(), Some(3), "{}", second.stderr);
+    assert!(second.stderr.contains("already run by crawl \"demo, router\""), "{}", second.stderr);
+    let mut standby = crawl.urlseen(&["route", "--standby"]).start();
+    standby.wait_for_line("standing by", SOON);
+    first.signal(Signal::TERM);
+    assert_eq!(first.output(SOON).code(), Some(0));
+    crawl.push_to_list(&items[100..]);
+    wait_until(SOON, "routed items", || {
+        connection.hget::<_, _, Option<usize>>(STATE, "routed").unwrap() == Some(200)
+    });
+    standby.signal(Signal::TERM);
+    assert_eq!(standby.output(SOON).code(), Some(0));
+    assert_eq!(crawl.urlseen(&["run", "--drain"]).output().code(), Some(0));
+    check_sinks(&crawl, &items);
+}
+
+#[test]
+fn a_dead_partition_is_named_and_the_others_go_on_until_the_bound() {
+    /// List in a slot of the second node.
+    const QUEUE: &str = "{c}:queue";
+    let cluster = Cluster::start();
+    let port = free_port();
+    let (nodes, items) = (&cluster.nodes, fingerprints(2000));
+    let mut list = nodes[1].server.connection();
+    let node_of = |number| {
+        let slot = nodes[0].server.cli(&["cluster", "keyslot", &key(LIST, number)]);
+        [5461, 10_923].partition_point(|&first| first <= slot.parse::<u32>().unwrap())
+    };
+    let length = |&number: &usize| {
+        let mut connection = nodes[node_of(number)].server.connection();
+        connection.llen::<_, usize>(key(LIST, number)).unwrap()
+    };
+    let mut router = urlseen(["route", "--set", "partitions.count=4", "--json", "--list", QUEUE])
+        .env("URLSEEN_REDIS__URL", cluster.url(&[1]))
+        .env("URLSEEN_ADMIN__LISTEN", format!("127.0.0.1:{port}"))
+        .env("URLSEEN_SOURCE__BATCH", "100")
+        .start();
+    router.wait_for_line("the admin endpoint", SOON);
+    wait_until(SOON, "a ready router", || get(&port, "/readyz") == "ok\n");
+    let (dead, alive): (Vec<_>, Vec<_>) = (0..4).partition(|&number| node_of(number) == 2);
+    nodes[2].server.pause();
+    for items in items.chunks(100) {
+        list.rpush::<_, _, ()>(QUEUE, items).unwrap();
+    }
+    let here = |number| items.iter().filter(|it| super::partition_of(it) == number).count();
+    for number in alive {
+        wait_until(SOON, "the other partitions", || length(&number) == here(number));
+    }
+    let metrics = get(&port, "/metrics");
+    assert!(!dead.is_empty());
+    for &number in &dead {
+        let metric = "urlseen_route_waiting_items";
+        let waiting = format!("{metric}{{partition=\"{number}\"}} {}", here(number));
+        assert!(metrics.contains(&waiting), "{metrics}");
+    }
+    nodes[2].server.resume();
+    for number in dead {
+        wait_until(SOON, "the last partition", || length(&number) == here(number));
+    }
+    router.signal(Signal::TERM);
+    let ended = router.output(SOON);
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    let summary: Value = serde_json::from_str(ended.text()).unwrap();
+    assert_eq!(summary["routed"], 2000);
+}
+
+#[test]
+fn a_crawl_with_one_partition_has_nothing_to_route() {
+    let crawl = Crawl::new();
+    let ran = crawl.urlseen(&["route", "--set", "partitions.count=1"]).output();
+    assert_eq!(ran.code(), Some(2), "{}", ran.stderr);
+    assert!(ran.stderr.contains("there is nothing to route"), "{}", ran.stderr);
+}
