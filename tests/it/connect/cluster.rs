@@ -60,7 +60,7 @@ impl Node {
     }
 
     /// Runs a command, and checks that its answer is `OK`.
-    pub(super) fn order(&self, command: &str) {
+    pub(crate) fn order(&self, command: &str) {
         let words: Vec<_> = command.split(' ').collect();
         assert_eq!(self.server.cli(&words), "OK", "{command}");
     }
