@@ -17,7 +17,7 @@ use crate::admin::{AdminServer, CheckError, Checked, Limits, RouteStatus, Status
 use crate::crawl::protocol::table;
 use crate::pipeline::{RunError, shutdown};
 use crate::route::Router;
-use urlseen_engine::config::{Config, SourceKind};
+use urlseen_engine::config::{Config, HostPort, SourceKind};
 
 /// Move items from a list to the partitions of the crawl.
 ///
@@ -39,6 +39,10 @@ pub(super) struct RouteArgs {
     /// The list to move. Default: source.key of the configuration
     #[arg(long, value_name = "KEY")]
     list: Option<String>,
+    /// Address (host:port) of the admin endpoint of this process: metrics, status and health.
+    /// Default: none, because admin.listen is the address of the daemon
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
+    listen: Option<HostPort>,
     /// End when the list is empty
     #[arg(long)]
     drain: bool,
@@ -48,6 +52,10 @@ pub(super) struct RouteArgs {
     /// Print the summary at the end as JSON
     #[arg(long)]
     json: bool,
+}
+
+fn parse_address(text: &str) -> Result<HostPort, String> {
+    HostPort::parse(text).ok_or_else(|| "write host:port, as in 127.0.0.1:9091".to_owned())
 }
 
 /// Router, as the admin endpoint sees it.
@@ -96,7 +104,7 @@ async fn work(args: &RouteArgs, config: &Config) -> anyhow::Result<Option<RouteS
         .standby(args.standby);
     let live = router.watch();
     let admin = AdminServer::start(Limits::default())?;
-    if let Some(address) = &config.admin.listen {
+    if let Some(address) = &args.listen {
         let view = Arc::new(RouterView(live.clone()));
         let bound = admin.listen_at(address, &config.admin.hosts, view)?;
         info!("the admin endpoint is at http://{bound}/");
@@ -115,7 +123,8 @@ fn summarize(status: &RouteStatus, json: bool) -> anyhow::Result<()> {
         let summary = json!({ "routed": status.routed, "pushed": partitions });
         writeln!(stdout(), "{}", json_text(&summary.to_string()))?;
     } else {
-        writeln!(stdout(), "{} items moved to the partitions", status.routed)?;
+        let items = if status.routed == 1 { "item" } else { "items" };
+        writeln!(stdout(), "{} {items} moved to the partitions", status.routed)?;
     }
     Ok(())
 }

@@ -132,7 +132,7 @@ impl<'a> Session<'a> {
         if self.renewed.elapsed() < RENEWAL {
             return Ok(());
         }
-        if self.renewed.elapsed() > LEASE - MARGIN {
+        if self.renewed.elapsed() > LEASE.saturating_sub(MARGIN) {
             return Err(RunError::Lapsed.into());
         }
         let asked = Instant::now();

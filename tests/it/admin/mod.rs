@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, Head, Limits,
-    ListeningSocket, Lists, Passed, Phase, SOCKET, Status, Statuses, Storage, View,
+    ListeningSocket, Lists, Passed, Phase, RouteStatus, SOCKET, Status, Statuses, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -32,12 +32,17 @@ type Check = dyn Fn(&[Vec<u8>]) -> Result<Vec<Checked>, CheckError> + Send + Syn
 /// Substitute for the daemon. The test sets its answers.
 struct Pretender {
     phase: Mutex<Phase>,
+    /// Status of a router, if the endpoint belongs to one.
+    route: Mutex<Option<RouteStatus>>,
     check: Box<Check>,
 }
 
 impl View for Pretender {
     fn status(&self) -> Statuses {
-        Statuses::One(Box::new(status(self.phase.lock().unwrap().clone())))
+        match &*self.route.lock().unwrap() {
+            Some(route) => Statuses::Route(Box::new(route.clone())),
+            None => Statuses::One(Box::new(status(self.phase.lock().unwrap().clone()))),
+        }
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
@@ -125,7 +130,7 @@ impl Endpoint {
     ) -> Self {
         let folder = TempDir::with_prefix("urlseen-admin-").unwrap();
         let phase = Mutex::new(Phase::Working);
-        let view = Arc::new(Pretender { phase, check: Box::new(check) });
+        let view = Arc::new(Pretender { phase, route: Mutex::default(), check: Box::new(check) });
         let server = AdminServer::start(limits).unwrap();
         let socket = server.listen_in(folder.path(), view.clone()).unwrap();
         Self { socket_file: socket, server, view, folder }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::time::SystemTime;
 
-use urlseen_cli::admin::{Backpressure, Phase, Status};
+use urlseen_cli::admin::{Backpressure, PartitionStatus, Phase, RouteStatus, Status};
 
 use super::{Endpoint, ask, connect_tcp, status};
 use crate::tidy::report;
@@ -150,9 +151,52 @@ fn metrics_have_the_numbers_of_the_status() {
     assert_eq!(samples, expected.into_iter().collect());
 }
 
+/// Status of a router, with a partition that is away.
+fn route_status() -> RouteStatus {
+    let partition = PartitionStatus {
+        partition: 3,
+        pushed: 5,
+        waiting: 7,
+        trouble: Some("no answer".to_owned()),
+    };
+    RouteStatus {
+        crawl: "demo".to_owned(),
+        version: "1.2.3".to_owned(),
+        pid: 4711,
+        since: SystemTime::UNIX_EPOCH,
+        phase: Phase::Working,
+        source: "demo:discovered".to_owned(),
+        routed: 4,
+        partitions: vec![partition],
+    }
+}
+
+#[test]
+fn the_metrics_of_a_router_name_a_partition_that_is_away() {
+    let endpoint = Endpoint::new();
+    *endpoint.view.route.lock().unwrap() = Some(route_status());
+    let metrics = endpoint.get("/metrics").body;
+    let samples = samples(&metrics);
+    for (name, value) in [
+        ("urlseen_routed_items_total", 4.0),
+        (r#"urlseen_route_pushed_items_total{partition="3"}"#, 5.0),
+        (r#"urlseen_route_waiting_items{partition="3"}"#, 7.0),
+        (r#"urlseen_route_up{partition="3"}"#, 0.0),
+        ("urlseen_ready", 1.0),
+    ] {
+        assert_eq!(samples.get(name), Some(&value), "{name}: {metrics}");
+    }
+    assert_eq!(endpoint.get("/readyz").status, 200);
+    let status: serde_json::Value = serde_json::from_str(&endpoint.get("/status").body).unwrap();
+    assert_eq!(status["partitions"][0]["trouble"], "no answer");
+}
+
 #[test]
 fn the_page_of_metrics_has_a_row_for_each_metric_and_no_other_rows() {
-    let metrics = Endpoint::new().get("/metrics").body;
+    let endpoint = Endpoint::new();
+    let mut metrics = endpoint.get("/metrics").body;
+    *endpoint.view.route.lock().unwrap() = Some(route_status());
+    metrics.push_str(&endpoint.get("/metrics").body);
     let names = samples(&metrics);
     let mut names = names.keys().map(|name| name.split('{').next().unwrap()).collect::<Vec<_>>();
     names.dedup();

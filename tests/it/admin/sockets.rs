@@ -16,7 +16,7 @@ use super::{Endpoint, Pretender, by_first_letter, connect_tcp, host_port, status
 
 fn pretender() -> Arc<dyn View> {
     let check = Box::new(|items: &[Vec<u8>]| Ok(by_first_letter(items)));
-    Arc::new(Pretender { phase: Mutex::new(Phase::Working), check })
+    Arc::new(Pretender { phase: Mutex::new(Phase::Working), route: Mutex::default(), check })
 }
 
 fn server_in(folder: &Path) -> (ListeningSocket, AdminServer) {

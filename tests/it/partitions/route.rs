@@ -122,7 +122,7 @@ fn a_list_that_went_back_repeats_no_item_and_loses_none() {
     // The server that takes over lacks the second route, and one of its three items. Another item of
     // the same partition has its position.
     let partition = |number| super::partition_of(&unfiltered(number));
-    let other = (4..).find(|&number| partition(number) == partition(3)).unwrap();
+    let other = (4..100).find(|&number| partition(number) == partition(3)).unwrap();
     redis::cmd("RESTORE")
         .arg(STATE)
         .arg(0)
@@ -182,7 +182,8 @@ fn a_dead_partition_is_named_and_the_others_go_on_until_the_bound() {
     };
     let mut router = urlseen(["route", "--set", "partitions.count=4", "--json", "--list", QUEUE])
         .env("URLSEEN_REDIS__URL", cluster.url(&[1]))
-        .env("URLSEEN_ADMIN__LISTEN", format!("127.0.0.1:{port}"))
+        .arg("--listen")
+        .arg(format!("127.0.0.1:{port}"))
         .env("URLSEEN_SOURCE__BATCH", "100")
         .start();
     router.wait_for_line("the admin endpoint", SOON);

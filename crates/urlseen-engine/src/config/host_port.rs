@@ -17,7 +17,7 @@ pub(super) const ALLOWED: &str =
 
 impl HostPort {
     /// Reads `host:port`, with brackets around an IPv6 address.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub fn parse(text: &str) -> Option<Self> {
         let (host, port) = text.rsplit_once(':')?;
         let port = port.bytes().all(|byte| byte.is_ascii_digit()).then_some(port)?.parse().ok()?;
         let host = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
