@@ -53,7 +53,7 @@ pub enum Statuses {
         /// Statuses in the order of the partitions.
         partitions: Vec<Status>,
     },
-    /// Status of a router.
+    /// Status of a process that routes a list.
     Route(Box<RouteStatus>),
 }
 

@@ -26,8 +26,8 @@ use urlseen_engine::config::{Config, HostPort, SourceKind};
 /// command pushes it to the source of its partition. Several producers may use the same list. One
 /// process moves its items at a time.
 ///
-/// If the command is killed, or a connection breaks, it pushes some items again. The partitions drop
-/// the repeats, also those of items without a fingerprint (`dont_filter`).
+/// If the command is killed, or a connection breaks, it pushes some items again. The partitions
+/// drop the repeats, also those of items without a fingerprint (`dont_filter`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

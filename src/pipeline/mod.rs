@@ -12,6 +12,7 @@ mod counts;
 mod disk;
 mod error;
 mod filter;
+pub(crate) mod linger;
 pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;

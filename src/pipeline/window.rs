@@ -1,5 +1,6 @@
 //! Window: a number of items that the daemon reads from the source together.
 
+use urlseen_engine::config;
 use urlseen_engine::item::Items;
 
 /// Maximum number of items of the first window. The window is small, because the sizes of its items
@@ -28,9 +29,14 @@ pub(crate) struct Window {
 
 impl Window {
     /// Makes a window of at most `items_max` items and `bytes_max` bytes.
-    pub(crate) fn new(items_max: usize, bytes_max: usize) -> Self {
+    fn new(items_max: usize, bytes_max: usize) -> Self {
         let item = (bytes_max / FIRST_WINDOW).max(1);
         Self { items_max, bytes_max, item, is_starting: true, is_blind: true, alone: 0 }
+    }
+
+    /// Makes the configured window, of at most `bytes_max` bytes.
+    pub(crate) fn configured(source: &config::Source, bytes_max: usize) -> Self {
+        Self::new(source.batch, source.batch_bytes.min(bytes_max))
     }
 
     /// Returns the same window, but the first `count` items are read one by one.

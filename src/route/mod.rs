@@ -1,10 +1,10 @@
 //! Router: moves the items of a list to the partitions of a crawl.
 //!
-//! A router reads a batch of items, pushes each item to the source of its partition, waits until all
-//! partitions have acknowledged their items, and only then removes the batch from the list. If it is
-//! killed between these steps, it pushes the batch again. An item with a fingerprint may arrive
-//! twice, and the filter of the partition drops it then. Any other item has a mark, and the
-//! partition remembers the marks (`crawl/protocol/lua/inbox.lua`).
+//! A router reads a batch of items, and pushes each item to the source of its partition. It waits
+//! until all partitions have acknowledged their items, and only then removes the batch from the
+//! list. If it is killed between these steps, it pushes the batch again. An item with a fingerprint
+//! may arrive twice, and the filter of the partition drops it then. Any other item has a mark, and
+//! the partition remembers the marks (`crawl/protocol/lua/inbox.lua`).
 //!
 //! A router has no filter and no folder, so any process can take over its list.
 
@@ -37,7 +37,7 @@ pub use status::{PartitionStatus, RouteStatus};
 /// Time between two attempts to take a lease that another process holds.
 const STANDBY: Duration = Duration::from_secs(1);
 
-/// Router of a list.
+/// Router of a list: a process moves one list.
 pub(crate) struct Router {
     /// Configuration of the whole crawl.
     config: Config,

@@ -16,6 +16,7 @@ use super::batch::{RoutedBatch, Share};
 use super::outbox::Outbox;
 use super::{RouteError, Router};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX, Position};
+use crate::pipeline::linger::Linger;
 use crate::pipeline::phase::Phase;
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};
@@ -43,6 +44,8 @@ pub(super) struct Session<'a> {
     /// Position after the items that were read.
     position: Position,
     window: Window,
+    /// Short wait before a claim, so that more items arrive.
+    linger: Linger,
     reader: Reader,
     /// Batches that are read and still in the source, in order.
     batches: VecDeque<Arc<RoutedBatch>>,
@@ -68,7 +71,8 @@ impl<'a> Session<'a> {
         let read_to = standing.map_err(RunError::from)?.cursor;
         let reply = link.call(&protocol.history(&token)).await.map_err(RunError::from)?;
         let position = protocol.position(reply).map_err(RunError::from)?;
-        let window = Window::new(config.source.batch, config.source.batch_bytes);
+        let window = Window::configured(&config.source, BYTES);
+        let linger = Linger::configured(&config.source);
         let (mut queues, mut outboxes) = (Vec::new(), JoinSet::new());
         for config in config.all_partitions() {
             let (queue, shares) = mpsc::unbounded_channel();
@@ -87,6 +91,7 @@ impl<'a> Session<'a> {
             read_to,
             position,
             window,
+            linger,
             reader,
             batches,
             bytes: 0,
@@ -209,6 +214,7 @@ impl<'a> Session<'a> {
         let protocol = &self.router.protocol;
         let reply = self.link.call(&protocol.claim(&self.token)).await.map_err(RunError::from)?;
         (self.read_to, _) = protocol.claimed(reply).map_err(RunError::from)?;
+        self.linger.note(self.read_to.left);
         Ok(self.read_to.left > 0)
     }
 
@@ -222,11 +228,11 @@ impl<'a> Session<'a> {
         tokio::select! {
             reply = self.waiter.receive() => {
                 let reply = reply.map_err(RunError::from)?.into_value().map_err(RunError::from)?;
-                if protocol.source().wakes(&reply)
-                    && let Some(linger) = self.router.config.source.linger
-                {
-                    // Further items may arrive at the same time.
-                    sleep(linger).await;
+                if protocol.source().wakes(&reply) {
+                    self.linger.begin();
+                    if !self.linger.is_over() {
+                        self.linger.end().await;
+                    }
                 }
             }
             _ = self.router.stop.wait_for(|stop| *stop) => {}

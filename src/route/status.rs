@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::pipeline::phase::Phase;
 
-/// State of a router.
+/// State of a router, as its endpoint reports it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct RouteStatus {
     /// Name of the crawl, `crawl.name`.

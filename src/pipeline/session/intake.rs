@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use redis::Value;
 
-use super::linger::Linger;
 use crate::crawl::protocol::{Cursor, Protocol};
+use crate::pipeline::linger::Linger;
 use crate::pipeline::window::Window;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::{Link, Reply};

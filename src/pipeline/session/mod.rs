@@ -6,7 +6,6 @@ mod forgetting;
 mod intake;
 mod lease;
 mod line;
-mod linger;
 mod pending;
 mod pressure;
 mod reclaiming;
@@ -18,6 +17,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
+use super::linger::Linger;
 use super::window::Window;
 use super::{Ending, Pipeline, Report, RunError};
 use crate::crawl::protocol::{Cursor, GIVE_BACK_MAX};
@@ -28,7 +28,6 @@ use forgetting::{FORGETS, Forgetting};
 use intake::Intake;
 pub(super) use lease::Lease;
 use line::Line;
-use linger::Linger;
 use pending::Pending;
 use pressure::{POLL, Pressure};
 use replicas::Replicas;
@@ -124,9 +123,9 @@ impl<'a> Session<'a> {
         let queue = &pipeline.queue;
         let (read_to, ahead) = (queue.cursor(queue.batches()), queue.items());
         let Config { source, held: consumers, .. } = &pipeline.parts.config;
-        let bytes = source.batch_bytes.min(pipeline.limits.batch);
-        let window = Window::new(source.batch, bytes).with_alone(pipeline.suspicion.alone(ahead));
-        let linger = Linger::new(source.linger.unwrap_or_default());
+        let window = Window::configured(source, pipeline.limits.batch);
+        let window = window.with_alone(pipeline.suspicion.alone(ahead));
+        let linger = Linger::configured(source);
         Self {
             line: Line::new(link),
             lease,

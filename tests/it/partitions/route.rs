@@ -119,8 +119,8 @@ fn a_list_that_went_back_repeats_no_item_and_loses_none() {
     let earlier: Vec<u8> = redis::cmd("DUMP").arg(STATE).query(&mut connection).unwrap();
     crawl.push_to_list(&[unfiltered(1), unfiltered(2), unfiltered(3)]);
     crawl.route();
-    // The server that takes over lacks the second route, and one of its three items. Another item of
-    // the same partition has its position.
+    // The server that takes over lacks the second route, and one of its three items. Another item
+    // of the same partition has its position.
     let partition = |number| super::partition_of(&unfiltered(number));
     let other = (4..100).find(|&number| partition(number) == partition(3)).unwrap();
     redis::cmd("RESTORE")

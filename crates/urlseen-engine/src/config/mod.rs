@@ -37,8 +37,8 @@ pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
-pub(crate) use sections::Source;
-pub use sections::{Config, Filter, Fingerprint, Serve, Sink};
+
+pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
 pub use seed::SeedChoice;
 
 pub use urlseen_core::filter::choice::{

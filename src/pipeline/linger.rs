@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
+use urlseen_engine::config;
 
 /// Minimum number of items in a claim after which the session sends the next claim without a wait.
 const ENOUGH: u64 = 64;
 
 /// Delays claims while each claim finds only few items.
 #[derive(Debug)]
-pub(super) struct Linger {
+pub(crate) struct Linger {
     span: Duration,
     /// True if the last claim returned few items.
     is_trickle: bool,
@@ -17,31 +18,36 @@ pub(super) struct Linger {
 }
 
 impl Linger {
+    /// Returns the configured linger.
+    pub(crate) fn configured(source: &config::Source) -> Self {
+        Self::new(source.linger.unwrap_or_default())
+    }
+
     /// Returns a linger that waits for `span` before each claim, as long as claims find only few
     /// items.
-    pub(super) fn new(span: Duration) -> Self {
+    fn new(span: Duration) -> Self {
         Self { span, is_trickle: true, until: None }
     }
 
     /// Begins the wait. Call it when the first item has arrived in the source.
-    pub(super) fn begin(&mut self) {
+    pub(crate) fn begin(&mut self) {
         if self.is_trickle && !self.span.is_zero() {
             self.until = Some(Instant::now() + self.span);
         }
     }
 
     /// Notes the number of items of a claim.
-    pub(super) fn note(&mut self, items: u64) {
+    pub(crate) fn note(&mut self, items: u64) {
         self.is_trickle = items < ENOUGH;
     }
 
     /// Returns true if the wait is over.
-    pub(super) fn is_over(&self) -> bool {
+    pub(crate) fn is_over(&self) -> bool {
         self.until.is_none()
     }
 
     /// Sleeps until the end of the wait. Never returns if no wait has begun.
-    pub(super) async fn end(&mut self) {
+    pub(crate) async fn end(&mut self) {
         match self.until {
             Some(until) => sleep_until(until).await,
             None => std::future::pending().await,
