@@ -1,5 +1,6 @@
 //! `urlseen check`: tests whether items have been seen.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::os::unix::ffi::OsStringExt;
@@ -8,7 +9,7 @@ use crate::admin::printable::{json_line, printable, say};
 use crate::admin::{AdminClient, Checked, ClientError, ItemText};
 use serde::Serialize;
 use tokio::runtime::Runtime;
-use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::redis_filter::opening::{self, Wanted};
 use urlseen_core::storage::{AtRest, Target};
 use urlseen_engine::config::{Config, ItemForm};
@@ -53,12 +54,14 @@ pub(super) struct CheckArgs {
 }
 
 pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
-    let (config, place) = args.folder.locate()?;
-    let filter = FilterAccess::of(&config, &place)?;
-    let runtime = runtime()?;
+    let mut filters = BTreeMap::new();
+    for (config, place) in args.folder.locate_all()? {
+        filters.insert(config.partition, FilterAccess::of(&config, &place)?);
+    }
     let mut desk = CheckRun {
-        filter,
-        runtime,
+        filters,
+        items: args.folder.item_options()?,
+        runtime: runtime()?,
         output: BufWriter::new(io::stdout().lock()),
         is_terminal: io::stdout().is_terminal(),
         json: args.json,
@@ -79,7 +82,10 @@ pub(super) fn run(args: &CheckArgs) -> anyhow::Result<Outcome> {
 
 /// State of a run of the command.
 struct CheckRun<W> {
-    filter: FilterAccess,
+    /// Filters of the partitions.
+    filters: BTreeMap<Partition, FilterAccess>,
+    /// Options for reading items of all partitions.
+    items: Options,
     runtime: Runtime,
     output: W,
     /// True if the output is a terminal.
@@ -160,7 +166,16 @@ struct CheckRow {
 
 impl<W: Write> CheckRun<W> {
     fn check(&mut self, items: &[Vec<u8>]) -> anyhow::Result<()> {
-        let checked = self.filter.check(items, &self.runtime)?;
+        let Self { filters, runtime, .. } = self;
+        let checked = match filters.len() {
+            1 => filters.values_mut().next().expect("one filter").check(items, runtime)?,
+            count => {
+                let count = PartitionCount::new(count as u64).expect("all partitions");
+                view::by_partition(items, self.items, count, |partition, items| {
+                    filters.get_mut(&partition).expect("all partitions").check(items, runtime)
+                })?
+            }
+        };
         for (item, checked) in items.iter().zip(checked) {
             if !matches!(checked, Checked::Seen { .. }) {
                 self.outcome = Outcome::NotAllSeen;

@@ -9,8 +9,6 @@ use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_engine::config::Config;
 
-use super::settings::Settings;
-
 /// Builds a runtime that runs its tasks on the calling thread, while the thread waits for it.
 pub(super) fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
@@ -23,11 +21,6 @@ pub(super) struct Context {
 }
 
 impl Context {
-    /// Reads and checks the configuration, and builds the runtime.
-    pub(super) fn load(settings: &Settings) -> anyhow::Result<Self> {
-        Self::new(settings.load()?)
-    }
-
     /// Builds the runtime for a configuration.
     pub(super) fn new(config: Config) -> anyhow::Result<Self> {
         Ok(Self { config, runtime: runtime()? })

@@ -9,7 +9,7 @@ use anyhow::{Context as _, anyhow};
 use redis::{Cmd, cmd};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::Reader;
+use urlseen_engine::item::{Identity, Reader};
 
 use super::context::Context;
 use super::settings::Settings;
@@ -39,26 +39,30 @@ pub(super) struct ForgetArgs {
 }
 
 pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
-    let context = Context::load(&args.settings)?;
-    let config = &context.config;
+    let config = args.settings.load_crawl()?;
     if config.filter.place == FilterPlace::Redis {
         let reason = "a filter in Redis cannot forget items. Only a filter with filter.place = \
                       \"local\" can";
         return Err(start::usage(reason));
     }
-    let (mut reader, mut count, mut outcome) =
-        (Reader::new(start::forgets(config)), 0, Outcome::Done);
-    let mut good = Vec::new();
+    let mut parts = Vec::new();
+    for partition in args.settings.partitions_of(&config)? {
+        parts.push(Part { context: Context::new(partition)?, items: Vec::new(), accepted: 0 });
+    }
+    let (mut reader, mut outcome) = (Reader::new(start::forgets(&config)), Outcome::Done);
     let mut take = |item: Vec<u8>| -> anyhow::Result<()> {
-        match reader.read(&item) {
-            Ok(_) => good.push(item),
+        let owner = reader.read(&item).map(|it| owner_of(&it.identity, &config, &mut parts));
+        match owner {
+            Ok(Some(part)) => part.take(item)?,
+            Ok(None) => {
+                let words = "the item belongs to another partition than the one in --partition";
+                say(format_args!("urlseen: {}: {words}", printable(&item, None)));
+                outcome = Outcome::BadInput;
+            }
             Err(reason) => {
                 say(format_args!("urlseen: {}: {reason}", printable(&item, None)));
                 outcome = Outcome::BadInput;
             }
-        }
-        if good.len() >= AT_ONCE {
-            count += context.runtime.block_on(hand_in(&context, &std::mem::take(&mut good)))?;
         }
         Ok(())
     };
@@ -71,16 +75,54 @@ pub(super) fn run(args: &ForgetArgs) -> anyhow::Result<Outcome> {
             page?.items.iter().try_for_each(|line| take(line.to_vec()))?;
         }
     }
-    if !good.is_empty() {
-        count += context.runtime.block_on(hand_in(&context, &good))?;
-    }
     let mut out = stdout();
-    if config.source.kind == SourceKind::None {
-        writeln!(out, "{count} fingerprints pass again")?;
-    } else {
-        writeln!(out, "{count} items were pushed to the list {}", config.forget.key)?;
+    let has_one = parts.len() == 1;
+    for part in &mut parts {
+        part.hand_in()?;
+        let (config, count) = (&part.context.config, part.accepted);
+        if config.source.kind == SourceKind::None {
+            writeln!(out, "{count} fingerprints pass again")?;
+        } else if has_one || count > 0 {
+            writeln!(out, "{count} items were pushed to the list {}", config.forget.key)?;
+        }
     }
     Ok(outcome)
+}
+
+/// Partition of the crawl, with the items that it is to forget.
+struct Part {
+    context: Context,
+    /// Items that the server does not have yet.
+    items: Vec<Vec<u8>>,
+    /// Number of items that the server has accepted.
+    accepted: usize,
+}
+
+impl Part {
+    fn take(&mut self, item: Vec<u8>) -> anyhow::Result<()> {
+        self.items.push(item);
+        if self.items.len() < AT_ONCE { Ok(()) } else { self.hand_in() }
+    }
+
+    fn hand_in(&mut self) -> anyhow::Result<()> {
+        let items = std::mem::take(&mut self.items);
+        if !items.is_empty() {
+            self.accepted += self.context.runtime.block_on(hand_in(&self.context, &items))?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns the part that has an item with this identity. An item without a fingerprint goes to the
+/// first one. Returns `None` if the user named another partition.
+fn owner_of<'a>(
+    identity: &Identity,
+    crawl: &Config,
+    parts: &'a mut [Part],
+) -> Option<&'a mut Part> {
+    let Identity::Fingerprint(fingerprint) = identity else { return parts.first_mut() };
+    let owner = crawl.partitions.count.of(fingerprint);
+    parts.iter_mut().find(|part| part.context.config.partition == owner)
 }
 
 /// Pushes items to the forget list, or sends them to the daemon at `serve.listen`. Returns the

@@ -11,9 +11,10 @@ use serde_json::{Value, json};
 use urlseen_core::redis::held::{Calls, HeldRequest, Reclaimer, Requeued, Stopped};
 use urlseen_core::redis::link::Link;
 
-use super::Outcome;
 use super::context::Context;
 use super::settings::Settings;
+use super::{Outcome, partitions};
+use urlseen_engine::config::Config;
 
 /// Show the requests that consumers hold, and requeue the requests of stopped consumers.
 ///
@@ -75,7 +76,12 @@ struct HeldSession {
 pub(super) fn run(args: &HeldArgs) -> anyhow::Result<Outcome> {
     let (HeldCommand::List { settings, .. } | HeldCommand::Requeue { settings, .. }) =
         &args.command;
-    let context = Context::load(settings)?;
+    partitions::each(settings.load_all()?, |config| held(args, config))
+}
+
+/// Works on the held requests of one partition.
+fn held(args: &HeldArgs, config: Config) -> anyhow::Result<Outcome> {
+    let context = Context::new(config)?;
     let config = &context.config;
     context.runtime.block_on(async {
         let calls = Calls::new(record(config, &config.keys()));

@@ -16,6 +16,8 @@ mod migrate;
 mod moving;
 mod new_folder;
 mod operand;
+mod overview;
+mod partitions;
 mod plan;
 mod rejects;
 mod replay;
@@ -40,16 +42,40 @@ use urlseen_core::filter::SpecError;
 use urlseen_core::redis_filter::opening::RedisOpenError;
 use urlseen_engine::config::Problems;
 
-/// Result of a command that ran.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Result of a command that ran, from the best to the gravest one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Outcome {
     Done,
     /// Done, but some of the input was bad. Standard error names each bad piece.
     BadInput,
     /// Done, but at least one of the checked items has not been seen.
     NotAllSeen,
+    /// Refused, at least for a part of the crawl. Standard error has the reason.
+    WrongUse,
     /// Not done completely. Standard error has the reason.
     Failed,
+}
+
+impl Outcome {
+    /// Returns the result of a command that failed with this error.
+    fn of(error: &anyhow::Error) -> Self {
+        let is_wrong = |error: &RedisOpenError| error.is_wrong_use();
+        let is_wrong_use = error.is::<Problems>()
+            || error.is::<start::UsageError>()
+            || error.is::<SpecError>()
+            || error.downcast_ref().is_some_and(is_wrong);
+        if is_wrong_use { Self::WrongUse } else { Self::Failed }
+    }
+
+    /// Returns the exit status of the process.
+    fn status(self) -> u8 {
+        match self {
+            Self::Done => exit::DONE,
+            Self::BadInput | Self::NotAllSeen => exit::BAD_INPUT,
+            Self::WrongUse => exit::WRONG_USE,
+            Self::Failed => exit::FAILED,
+        }
+    }
 }
 
 /// Exit statuses of the process. clap uses `WRONG_USE` for arguments that it cannot read.
@@ -125,12 +151,7 @@ pub fn run() -> ExitCode {
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
     };
-    ExitCode::from(match result {
-        Ok(Outcome::Done) => exit::DONE,
-        Ok(Outcome::BadInput | Outcome::NotAllSeen) => exit::BAD_INPUT,
-        Ok(Outcome::Failed) => exit::FAILED,
-        Err(error) => report(&error),
-    })
+    ExitCode::from(result.map_or_else(|error| report(&error), Outcome::status))
 }
 
 /// Prints clap's error or the requested help, and ends the process.
@@ -175,17 +196,10 @@ fn report(error: &anyhow::Error) -> u8 {
         // Each line begins with a file, a line and a column, so that editors and terminals can jump
         // there.
         let _ = writeln!(stderr, "{error}");
-        return exit::WRONG_USE;
+    } else {
+        let _ = writeln!(stderr, "urlseen: {error:#}");
     }
-    let _ = writeln!(stderr, "urlseen: {error:#}");
-    let is_wrong = |error: &RedisOpenError| error.is_wrong_use();
-    if error.is::<start::UsageError>()
-        || error.is::<SpecError>()
-        || error.downcast_ref().is_some_and(is_wrong)
-    {
-        return exit::WRONG_USE;
-    }
-    exit::FAILED
+    Outcome::of(error).status()
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use urlseen_engine::config::{Config, FilterPlace, Problems, Sources};
 
 use super::start;
+use urlseen_engine::item::Options;
 
 /// Sources of the configuration, besides the environment.
 #[derive(Debug, clap::Args)]
@@ -122,6 +123,15 @@ impl Folder {
         let config = self.settings.load()?;
         let place = Place::of(&config);
         Ok((config, place))
+    }
+
+    /// Returns the options for reading items of all partitions.
+    pub(super) fn item_options(&self) -> anyhow::Result<Options> {
+        Ok(start::items(&if self.is_named() {
+            Config::default()
+        } else {
+            self.settings.load_crawl()?
+        }))
     }
 
     /// Returns the configuration and the place of each partition's filter, or of the only one that

@@ -15,7 +15,7 @@ use super::Outcome;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, Place};
-use super::storage;
+use super::{overview, storage};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -23,6 +23,9 @@ use super::storage;
 /// no daemon runs, the command prints the contents of the folder, as `urlseen storage show` does.
 /// If the filter is in Redis, the command prints the state that Redis records for the crawl. In
 /// that case, only the endpoint at `admin.listen` has the state of the daemon.
+///
+/// If the crawl has several partitions, the command prints one line for each of them. With
+/// `--partition`, it prints the whole state of one partition.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -37,7 +40,11 @@ pub(super) struct StatusArgs {
 }
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
-    let folder = match args.folder.locate()? {
+    let mut all = args.folder.locate_all()?;
+    if all.len() > 1 {
+        return overview::show(all, args.json);
+    }
+    let folder = match all.remove(0) {
         (_, Place::Folder(folder)) => folder,
         (config, Place::Redis) => return storage::show_in_redis(config, args.json),
     };

@@ -8,11 +8,11 @@ use anyhow::Context as _;
 use indicatif::HumanCount;
 use urlseen_core::redis::reject::Reject;
 
-use super::Outcome;
 use super::bar::Bar;
 use super::confirm::confirmed;
 use super::context::Context;
 use super::settings::Settings;
+use super::{Outcome, partitions};
 
 mod table;
 
@@ -81,16 +81,18 @@ pub(super) fn run(args: &RejectsArgs) -> anyhow::Result<Outcome> {
             settings
         }
     };
-    let context = Context::load(settings)?;
-    context.runtime.block_on(async {
-        let list = RejectsList::open(&context.config).await?;
-        match &args.command {
-            RejectsCommand::List(args) => table::show(list, args).await,
-            RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,
-            RejectsCommand::Drop { reason, yes, .. } => {
-                drop_rejects(list, reason.as_deref(), *yes).await
+    partitions::each(settings.load_all()?, |config| {
+        let context = Context::new(config)?;
+        context.runtime.block_on(async {
+            let list = RejectsList::open(&context.config).await?;
+            match &args.command {
+                RejectsCommand::List(args) => table::show(list, args).await,
+                RejectsCommand::Requeue { reason, .. } => requeue(list, reason.as_deref()).await,
+                RejectsCommand::Drop { reason, yes, .. } => {
+                    drop_rejects(list, reason.as_deref(), *yes).await
+                }
             }
-        }
+        })
     })
 }
 

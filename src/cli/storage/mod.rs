@@ -4,11 +4,15 @@ mod folder;
 mod in_redis;
 mod repair;
 
-use super::Outcome;
+use super::confirm::confirmed;
+use super::context::runtime;
 use super::settings::{Folder, Place, Settings};
+use super::{Outcome, partitions};
+use crate::crawl::protocol::table;
 pub(super) use folder::show;
 pub(super) use in_redis::show as show_in_redis;
 use repair::Repair;
+use urlseen_engine::config::Config;
 
 /// Show a storage folder, and repair a crawl whose folder and Redis disagree.
 ///
@@ -87,12 +91,46 @@ Examples:
 
 pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
     match &args.command {
-        StorageCommand::Show { folder, json } => match folder.locate()? {
-            (_, Place::Folder(folder)) => show(&folder, *json),
-            (config, Place::Redis) => show_in_redis(config, *json),
-        },
-        StorageCommand::Adopt { settings } => Repair::new(settings)?.adopt(),
-        StorageCommand::Reset { settings, yes } => Repair::new(settings)?.reset(*yes),
-        StorageCommand::Drop { settings, yes } => Repair::new(settings)?.drop(*yes),
+        StorageCommand::Show { folder, json } => {
+            partitions::each(folder.locate_all()?, |(config, place)| match place {
+                Place::Folder(folder) => show(&folder, *json),
+                Place::Redis => show_in_redis(config, *json),
+            })
+        }
+        StorageCommand::Adopt { settings } => {
+            partitions::each(settings.load_all()?, |config| Repair::new(config)?.adopt())
+        }
+        StorageCommand::Reset { settings, yes } => {
+            let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");
+            let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
+            let done = partitions::each(all, |config| Repair::new(config)?.reset(yes))?;
+            delete_table(settings, done)
+        }
+        StorageCommand::Drop { settings, yes } => {
+            let what = "Delete the filters of all partitions, and their state in Redis?";
+            let all = settings.load_all()?;
+            let Some(yes) = confirmed_for(&all, *yes, what)? else { return Ok(Outcome::Done) };
+            let done = partitions::each(all, |config| Repair::new(config)?.drop(yes))?;
+            delete_table(settings, done)
+        }
     }
+}
+
+/// Asks once for all partitions of a crawl, if there are several. Returns the value of `--yes` for
+/// each of them; `None` if the user says no.
+fn confirmed_for(all: &[Config], yes: bool, question: &str) -> anyhow::Result<Option<bool>> {
+    if all.len() == 1 {
+        return Ok(Some(yes));
+    }
+    Ok(confirmed(yes, question, "nothing is changed")?.then_some(true))
+}
+
+/// Deletes the partition table after the filters of all partitions were emptied, so that the number
+/// of partitions and the kind can change.
+fn delete_table(settings: &Settings, done: Outcome) -> anyhow::Result<Outcome> {
+    let crawl = settings.load_crawl()?;
+    if done == Outcome::Done && crawl.partitions.count.get() > 1 && !settings.names_partition() {
+        runtime()?.block_on(table::delete(&crawl))?;
+    }
+    Ok(done)
 }

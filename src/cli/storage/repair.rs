@@ -8,11 +8,10 @@ use indicatif::HumanCount;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::{Folder, Head};
-use urlseen_engine::config::FilterPlace;
+use urlseen_engine::config::{Config, FilterPlace};
 
 use super::super::confirm::confirmed;
 use super::super::context::Context;
-use super::super::settings::Settings;
 use super::super::{Outcome, start};
 
 /// Crawl that does not run, for commands that change its filter.
@@ -30,9 +29,9 @@ enum StoppedFilter {
 }
 
 impl Repair {
-    /// Loads the configuration, and locks the storage folder if the filter is in one.
-    pub(super) fn new(settings: &Settings) -> anyhow::Result<Self> {
-        let context = Context::load(settings)?;
+    /// Locks the storage folder if the filter is in one.
+    pub(super) fn new(config: Config) -> anyhow::Result<Self> {
+        let context = Context::new(config)?;
         let config = &context.config;
         let filter = match config.filter.place {
             FilterPlace::Local => {
@@ -108,7 +107,7 @@ impl Repair {
         let (name, shared) = (self.name(), self.shared());
         let question = format!(
             "Delete {name}{shared}, and the state of the crawl {:?} in Redis?",
-            self.context.config.crawl.name
+            self.context.config.crawl_name()
         );
         if !confirmed(yes, &question, "nothing is changed")? {
             return Ok(Outcome::Done);

@@ -1,5 +1,6 @@
 //! Crawls with several partitions, on one server or in a Redis Cluster.
 
+mod commands;
 mod refusals;
 mod route;
 mod run;

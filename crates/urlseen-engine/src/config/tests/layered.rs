@@ -33,7 +33,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("redis.tls_key", key.as_str()),
         ("redis.wait_replicas", "2"),
         ("partitions.count", "1"),
-        ("partitions.run", "0"),
+        ("partitions.run", "0-0"),
         ("source.kind", "list"),
         ("source.key", "in"),
         ("source.take_from", "right"),

@@ -1,0 +1,93 @@
+//! Overview of all partitions of a crawl, for `urlseen status`.
+
+use std::io::Write;
+
+use indicatif::HumanCount;
+use serde_json::{Value, json};
+use urlseen_engine::config::Config;
+
+use super::context::runtime;
+use super::settings::Place;
+use super::{Outcome, partitions, storage};
+use crate::admin::printable::{json_text, stdout};
+use crate::admin::{AdminClient, ClientError, Status};
+
+/// Prints a line for each partition, and a line with the sums. If the filters are in Redis, prints
+/// the state that Redis records for each partition.
+pub(super) fn show(all: Vec<(Config, Place)>, as_json: bool) -> anyhow::Result<Outcome> {
+    if all.iter().any(|(_, place)| matches!(place, Place::Redis)) {
+        return partitions::each(all, |(config, _)| storage::show_in_redis(config, as_json));
+    }
+    let runtime = runtime()?;
+    let mut found = Vec::new();
+    for (config, place) in all {
+        let Place::Folder(folder) = place else { continue };
+        let asked = async { AdminClient::new(&folder)?.status::<Value>().await };
+        let status = match runtime.block_on(asked) {
+            Err(ClientError::NoDaemon { .. }) => None,
+            other => Some(other?),
+        };
+        found.push((config.partition.number(), status));
+    }
+    let mut out = stdout();
+    if as_json {
+        let statuses: Vec<_> = found
+            .into_iter()
+            .map(|(number, status)| status.unwrap_or_else(|| json!({ "partition": number })))
+            .collect();
+        let all = json!({ "partitions": statuses });
+        writeln!(out, "{}", json_text(&format!("{all:#}")))?;
+    } else {
+        print(found, out)?;
+    }
+    Ok(Outcome::Done)
+}
+
+fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Result<()> {
+    let mut sums = [0; 6];
+    line(&mut out, "partition", "phase", NAMES.map(str::to_owned), "fill")?;
+    for (number, status) in found {
+        let Some(status) = status else {
+            line(&mut out, &number.to_string(), "no daemon", Default::default(), "")?;
+            continue;
+        };
+        let status: Status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
+        let lists = &status.lists;
+        let numbers = [
+            lists.source.unwrap_or(0),
+            lists.processing.unwrap_or(0),
+            lists.sink.unwrap_or(0),
+            lists.rejected.unwrap_or(0),
+            status.counts.items(),
+            status.counts.unseen,
+        ];
+        for (sum, number) in sums.iter_mut().zip(numbers) {
+            *sum += number;
+        }
+        let fill = status.filter.map(|filter| format!("{:.1} %", 100.0 * filter.fill));
+        let phase = status.phase.name();
+        let numbers = numbers.map(|number| HumanCount(number).to_string());
+        line(&mut out, &number.to_string(), phase, numbers, &fill.unwrap_or_default())?;
+    }
+    line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")
+}
+
+/// Names of the columns with numbers.
+const NAMES: [&str; 6] = ["source", "processing", "sink", "rejects", "items", "unseen"];
+
+/// Prints a line in columns of at most 100 characters together.
+fn line(
+    out: &mut impl Write,
+    partition: &str,
+    phase: &str,
+    numbers: [String; 6],
+    fill: &str,
+) -> anyhow::Result<()> {
+    let [source, processing, sink, rejects, items, unseen] = numbers;
+    writeln!(
+        out,
+        "{partition:>9}  {phase:<16} {source:>10} {processing:>10} {sink:>10} {rejects:>8} \
+         {items:>12} {unseen:>10} {fill:>6}",
+    )?;
+    Ok(())
+}
