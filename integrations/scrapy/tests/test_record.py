@@ -41,6 +41,11 @@ def refused(redis_server, cls=FifoQueue, settings=None):
         ({"sink_kind": "zset"}, FifoQueue, ["SCHEDULER_QUEUE_CLASS", 'sink.kind = "zset"']),
         ({"emit": "start-url"}, FifoQueue, ["SCHEDULER_QUEUE_CLASS", 'sink.emit = "start-url"']),
         ({"sink": "demo:other"}, FifoQueue, ['Set URLSEEN_SINK_KEY = "demo:other"']),
+        (
+            {"partitions": "16", "tags": "0.13,1.10"},
+            FifoQueue,
+            ["has 16 partitions", "Set partitions.count = 1"],
+        ),
         ({"protocol": "2"}, FifoQueue, ["protocol '2'", "Install the urlseen_scrapy"]),
     ],
 )

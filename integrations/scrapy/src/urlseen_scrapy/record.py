@@ -81,6 +81,12 @@ class Record:
                 f" urlseen {found.get('urlseen')}, and this urlseen_scrapy supports protocol"
                 f" {PROTOCOL}. Install the urlseen_scrapy that belongs to that urlseen"
             )
+        if "tags" in found:
+            raise ValueError(
+                f"the crawl of {source} has {found.get('partitions')} partitions, and this"
+                " urlseen_scrapy supports only crawls with one. Set partitions.count = 1 in"
+                " urlseen's config"
+            )
         wanted = {field.name for field in fields(cls)}
         if missing := sorted(wanted - set(found)):
             raise ValueError(

@@ -58,6 +58,12 @@ pub enum RecordError {
          {PROTOCOL}; build the program with the crate of that version"
     )]
     Protocol { found: String, urlseen: String },
+    /// Partition table, in place of the record of a crawl with one partition.
+    #[error(
+        "the crawl has {partitions} partitions, and the library supports only crawls with one; set \
+         partitions.count = 1 in the configuration of the daemon"
+    )]
+    Partitions { partitions: String },
     /// Record without one of the fields.
     #[error(
         "it lacks the field {field}: it was damaged, or another program writes it; restart the \
@@ -102,6 +108,9 @@ impl HeldRecord {
         if found != PROTOCOL {
             let urlseen = fields.get("urlseen").cloned().unwrap_or_default();
             return Err(RecordError::Protocol { found: found.to_owned(), urlseen });
+        }
+        if fields.contains_key("tags") {
+            return Err(RecordError::Partitions { partitions: field("partitions")?.clone() });
         }
         let text = |name| field(name).cloned();
         let one_of = |name, words: [&str; 2]| {
@@ -180,6 +189,14 @@ mod tests {
             fields.remove(name);
             assert_eq!(HeldRecord::parse(&fields), Err(RecordError::Missing { field: name }));
         }
+    }
+
+    #[test]
+    fn a_partition_table_is_refused_by_the_number_of_partitions() {
+        let table = [("protocol", PROTOCOL), ("partitions", "16"), ("tags", "0.13,1.10")];
+        let table = table.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let refused = HeldRecord::parse(&table.into()).unwrap_err();
+        assert_eq!(refused, RecordError::Partitions { partitions: "16".to_owned() });
     }
 
     #[test]
