@@ -192,9 +192,15 @@ impl Reader {
 
     /// Reads one item in any form.
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
-        let item = self.read_any(bytes)?;
-        match (&item.identity, self.options.partition) {
-            (Identity::Fingerprint(fingerprint), here) if !here.has(fingerprint) => {
+        let item = self.read_any(bytes);
+        if self.options.partition.has_others() { self.of_partition(item?) } else { item }
+    }
+
+    /// Refuses an item whose fingerprint belongs to another partition.
+    fn of_partition<'a>(&self, item: Item<'a>) -> Result<Item<'a>, Unreadable> {
+        let here = self.options.partition;
+        match &item.identity {
+            Identity::Fingerprint(fingerprint) if !here.has(fingerprint) => {
                 let owner = here.count().of(fingerprint);
                 Err(Unreadable::OtherPartition { owner, here })
             }
@@ -203,6 +209,8 @@ impl Reader {
     }
 
     /// Reads one item of any partition.
+    #[expect(clippy::inline_always, reason = "otherwise each item is copied")]
+    #[inline(always)]
     fn read_any<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         if bytes.is_empty() {
             return Err(Unreadable::Empty);
