@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::sync::Notify;
 use urlseen_core::fingerprint::{Fingerprint, PartitionCount};
-use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::{Identity, Items, Reader};
 
 use crate::crawl::protocol::Position;
@@ -14,8 +13,6 @@ use crate::crawl::protocol::Position;
 #[derive(Debug)]
 pub(super) struct RoutedBatch {
     pub(super) items: Items,
-    /// Cursor before the items.
-    pub(super) before: Cursor,
     /// Position of the first item in the history of the source.
     pub(super) position: Position,
     /// Number of partitions that have not acknowledged their items.
@@ -39,7 +36,6 @@ impl RoutedBatch {
     /// have items. `done` is told when all of them have acknowledged their shares.
     pub(super) fn divide(
         items: Items,
-        before: Cursor,
         position: Position,
         reader: &mut Reader,
         count: PartitionCount,
@@ -65,7 +61,7 @@ impl RoutedBatch {
             .filter(|(_, (filtered, marked))| !filtered.is_empty() || !marked.is_empty())
             .collect();
         let missing = AtomicUsize::new(parts.len());
-        let batch = Arc::new(Self { items, before, position, missing, done: Arc::clone(done) });
+        let batch = Arc::new(Self { items, position, missing, done: Arc::clone(done) });
         let share = |(filtered, marked)| Share { batch: Arc::clone(&batch), filtered, marked };
         let shares = parts.into_iter().map(|(number, part)| (number, share(part))).collect();
         (batch, shares)

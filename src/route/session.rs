@@ -21,11 +21,15 @@ use crate::pipeline::phase::Phase;
 use crate::pipeline::window::Window;
 use crate::pipeline::{Ending, RunError};
 
-/// Maximum number of batches that are read and not acknowledged by all partitions.
-const BATCHES: usize = 64;
+/// Maximum number of items that are read and not acknowledged by all partitions. A partition knows
+/// the marks of more items.
+const ITEMS: u64 = 65_536;
 
-/// Maximum number of bytes of these batches.
+/// Maximum number of bytes of these items.
 const BYTES: usize = 64 << 20;
+
+/// Maximum number of items in one claim while others are claimed. Redis moves them one by one.
+const CLAIM: u64 = 5000;
 
 /// Maximum time without a look at the clock.
 const TICK: Duration = Duration::from_secs(1);
@@ -49,6 +53,9 @@ pub(super) struct Session<'a> {
     reader: Reader,
     /// Batches that are read and still in the source, in order.
     batches: VecDeque<Arc<RoutedBatch>>,
+    /// Number of items in these batches.
+    items: u64,
+    /// Number of bytes of these items.
     bytes: usize,
     /// Told when all partitions have acknowledged a batch.
     done: Arc<Notify>,
@@ -94,6 +101,7 @@ impl<'a> Session<'a> {
             linger,
             reader,
             batches,
+            items: 0,
             bytes: 0,
             done,
             queues,
@@ -110,26 +118,24 @@ impl<'a> Session<'a> {
             if is_stopping {
                 self.router.enter(Phase::Stopping);
             }
-            let has_room = self.batches.len() < BATCHES && self.bytes < BYTES && !is_stopping;
-            if self.read_to.left > 0 && has_room {
+            let may_read = self.has_room() && !is_stopping;
+            if may_read && (self.read_to.left > 0 || self.claim().await?) {
                 self.read().await?;
             } else if is_stopping && !self.batches.is_empty() && self.router.has_trouble() {
                 // The items stay claimed, and the next run pushes them again.
                 self.release().await?;
                 return Ok(Ending::Stopped);
-            } else if !self.batches.is_empty() {
-                self.wait_for_partitions().await?;
-            } else if is_stopping {
+            } else if self.batches.is_empty() && (is_stopping || self.router.drain) {
                 self.give_back().await?;
-                return Ok(Ending::Stopped);
-            } else if !self.claim().await? {
-                if self.router.drain {
-                    self.give_back().await?;
-                    return Ok(Ending::Drained);
-                }
-                self.wait_for_items().await?;
+                return Ok(if is_stopping { Ending::Stopped } else { Ending::Drained });
+            } else {
+                self.wait().await?;
             }
         }
+    }
+
+    fn has_room(&self) -> bool {
+        self.items < ITEMS && self.bytes < BYTES
     }
 
     /// Renews the lease, if it is time.
@@ -152,12 +158,15 @@ impl<'a> Session<'a> {
     async fn remove_routed(&mut self) -> Result<(), RouteError> {
         while let Some(batch) = self.batches.pop_front_if(|batch| batch.is_done()) {
             let protocol = &self.router.protocol;
-            let RoutedBatch { items, before, position, .. } = &*batch;
-            let routed = protocol.routed(&self.token, position, *before, items);
+            let RoutedBatch { items, position, .. } = &*batch;
+            let left = self.read_to.left + self.items;
+            let before = Cursor { place: left.into(), left };
+            let routed = protocol.routed(&self.token, position, before, items);
             let reply = self.link.call(&routed).await.map_err(RunError::from)?;
             protocol.done(reply).map_err(RunError::from)?;
-            self.bytes -= items.bytes_len();
             let count = items.len() as u64;
+            self.items -= count;
+            self.bytes -= items.bytes_len();
             self.router.status.send_modify(|status| status.routed += count);
         }
         Ok(())
@@ -166,30 +175,28 @@ impl<'a> Session<'a> {
     /// Reads the next items, and hands them to the outboxes.
     async fn read(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
-        let (before, count) = (self.read_to, self.window.items().min(self.read_to.left));
+        let before = self.read_to;
+        let count = self.window.items().min(before.left).min(ITEMS - self.items);
         let (read, _) = protocol.source().read(protocol.keys(), before, count);
         self.link.send(&read);
         let reply = self.link.receive().await.map_err(RunError::from)?;
         let items = protocol.items(reply, before, count).map_err(RunError::from)?;
         self.read_to = protocol.source().end(&items);
-        let mut before = before;
         for items in self.window.split(items) {
-            let left = before.left - items.len() as u64;
-            let (after, items) = (Cursor { place: left.into(), left }, items.before(left));
             let position = self.position.clone();
             self.position.routed += items.len() as u64;
+            self.items += items.len() as u64;
             self.bytes += items.bytes_len();
             let count = self.router.config.partitions.count;
             let (batch, shares) =
-                RoutedBatch::divide(items, before, position, &mut self.reader, count, &self.done);
-            before = after;
+                RoutedBatch::divide(items, position, &mut self.reader, count, &self.done);
             self.router.status.send_modify(|status| {
                 for (number, share) in &shares {
                     status.partitions[*number].waiting += share.len();
                 }
             });
             for (number, share) in shares {
-                // An outbox that has ended is reported by `wait_for_partitions`.
+                // An outbox that has ended is reported by `wait`.
                 let _ = self.queues[number].send(share);
             }
             self.batches.push_back(batch);
@@ -197,36 +204,35 @@ impl<'a> Session<'a> {
         Ok(())
     }
 
-    /// Waits until all partitions have a batch, or for a tick.
-    async fn wait_for_partitions(&mut self) -> Result<(), RouteError> {
-        tokio::select! {
-            () = self.done.notified() => Ok(()),
-            () = sleep(TICK) => Ok(()),
-            Some(ended) = self.outboxes.join_next() => match ended {
-                Ok((number, error)) => Err(RouteError::Partition { number, error }),
-                Err(_) => Err(RunError::Ended("the task of a partition").into()),
-            },
-        }
-    }
-
-    /// Claims the items of the source. Returns true if there are any.
+    /// Claims items of the source, behind those that are claimed. Returns true if there are any.
     async fn claim(&mut self) -> Result<bool, RouteError> {
         let protocol = &self.router.protocol;
-        let reply = self.link.call(&protocol.claim(&self.token)).await.map_err(RunError::from)?;
-        (self.read_to, _) = protocol.claimed(reply).map_err(RunError::from)?;
-        self.linger.note(self.read_to.left);
-        Ok(self.read_to.left > 0)
+        let claim = protocol.claim(&self.token, CLAIM);
+        let reply = self.link.call(&claim).await.map_err(RunError::from)?;
+        let (claimed, _) = protocol.claimed(reply).map_err(RunError::from)?;
+        let left = claimed.left.saturating_sub(self.items);
+        self.read_to = Cursor { place: left.into(), left };
+        self.linger.note(left);
+        Ok(left > 0)
     }
 
-    /// Waits until the source has an item, the run is told to stop, or for a tick.
-    async fn wait_for_items(&mut self) -> Result<(), RouteError> {
+    /// Waits until all partitions have a batch, the source has an item that can be read, the run is
+    /// told to stop, or for a tick.
+    async fn wait(&mut self) -> Result<(), RouteError> {
         let protocol = &self.router.protocol;
-        if self.waiter.is_idle() {
+        let may_stop = !*self.router.stop.borrow();
+        if may_stop && self.has_room() && self.waiter.is_idle() {
             let seconds = TICK.as_secs_f64();
             self.waiter.send(&protocol.source().wait(protocol.keys(), self.read_to, seconds));
         }
         tokio::select! {
-            reply = self.waiter.receive() => {
+            () = self.done.notified() => {}
+            () = sleep(TICK) => {}
+            Some(ended) = self.outboxes.join_next() => return Err(match ended {
+                Ok((number, error)) => RouteError::Partition { number, error },
+                Err(_) => RunError::Ended("the task of a partition").into(),
+            }),
+            reply = self.waiter.receive(), if !self.waiter.is_idle() => {
                 let reply = reply.map_err(RunError::from)?.into_value().map_err(RunError::from)?;
                 if protocol.source().wakes(&reply) {
                     self.linger.begin();
@@ -235,7 +241,7 @@ impl<'a> Session<'a> {
                     }
                 }
             }
-            _ = self.router.stop.wait_for(|stop| *stop) => {}
+            _ = self.router.stop.wait_for(|stop| *stop), if may_stop => {}
         }
         Ok(())
     }

@@ -30,10 +30,11 @@ impl Protocol {
         Ok(Cursor { place: self.source.place(place).ok_or_else(unknown)?, left })
     }
 
-    /// Claims the items of the source.
-    pub(crate) fn claim(&self, token: &Token) -> Cmd {
+    /// Claims the items of the source. While items are claimed, claims at most `more` items, behind
+    /// those.
+    pub(crate) fn claim(&self, token: &Token, more: u64) -> Cmd {
         let mut command = self.call("claim", &self.session_keys(), token);
-        command.arg(self.claim_max);
+        command.arg(self.claim_max).arg(more);
         command
     }
 

@@ -308,7 +308,7 @@ impl<'a> Session<'a> {
         let most = if self.replicas.wanted > 0 { 0 } else { self.sent };
         let is_sent = self.on_their_way() <= most;
         if is_sent && self.intake.claims(self.pipeline.parts.drain) {
-            let claim = self.pipeline.parts.protocol.claim(&self.lease.token);
+            let claim = self.pipeline.parts.protocol.claim(&self.lease.token, 0);
             self.line.ask(Pending::Claim, &claim);
         }
     }

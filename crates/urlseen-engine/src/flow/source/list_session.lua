@@ -31,18 +31,21 @@ local function move(from, to, to_left, count)
 end
 
 -- LLEN fails on keys of another type, which refuses such keys.
-local function source_claim(state, keys, most)
+local function source_claim(state, keys, most, more)
     local source, processing = unpack(keys)
-    local length = redis.call('LLEN', processing)
-    if length == 0 then
-        length = redis.call('LLEN', source)
-        if most > 0 and length > most then
-            length = most
-            move(source, processing, TAKE_FROM == 'right', length)
-        elseif length > 0 then
-            redis.call('RENAME', source, processing)
-        end
+    local claimed, waiting = redis.call('LLEN', processing), redis.call('LLEN', source)
+    local count = 0
+    if claimed > 0 then
+        count = math.min(waiting, more)
+        move(source, processing, TAKE_FROM == 'right', count)
+    elseif most > 0 and waiting > most then
+        count = most
+        move(source, processing, TAKE_FROM == 'right', count)
+    elseif waiting > 0 then
+        count = waiting
+        redis.call('RENAME', source, processing)
     end
+    local length = claimed + count
     return nil, tostring(length), length, 0
 end
 

@@ -55,8 +55,9 @@ pub trait Source: Send {
     /// - `source_own_refusal(keys)` returns a refusal if a run cannot start with these keys.
     /// - `source_place(state, keys)` returns the place of the last commit, and the number of
     ///   claimed items after it.
-    /// - `source_claim(state, keys, most)` claims the waiting items. If `most` is not 0, it moves
-    ///   at most that many items to another key. It returns a refusal or nil, the place of the last
+    /// - `source_claim(state, keys, most, more)` claims the waiting items. If `most` is not 0, it
+    ///   moves at most that many items to another key. While items are claimed, it claims only
+    ///   `more` items, behind those. It returns a refusal or nil, the place of the last
     ///   commit, and the number of items that may be read after that place. The last value is the
     ///   number of lost items: other programs deleted them before they were read, and no earlier
     ///   claim has counted them.

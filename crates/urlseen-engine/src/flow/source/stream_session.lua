@@ -22,7 +22,7 @@ end
 -- Also counts the lost entries: Redis has added them, no commit has read them, and they are no
 -- longer in the stream, because another program deleted them. The new count of entries includes
 -- them, so that each is reported once.
-local function source_claim(state, keys, most)
+local function source_claim(state, keys, most, more)
     local source = keys[1]
     local place, known = stream_place(state)
     local facts = stream_facts(source)
