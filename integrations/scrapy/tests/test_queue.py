@@ -213,3 +213,21 @@ def test_a_missing_urlseen_is_reported(redis_server, monkeypatch, caplog):
     queue.push(Request("https://example.com/"))
     until(lambda: queue.pop() or "Is urlseen running?" in caplog.text, "the warning")
     assert queue.pop() is None
+
+
+def test_an_item_that_a_starting_daemon_takes_is_counted(redis_server, monkeypatch):
+    queue = make_queue(FifoQueue, redis_server, record=False)
+    queue.push(Request("https://example.com/"))
+    queue.deliveries.flush()
+    wire = queue.deliveries._wire
+    ask = wire.ask
+
+    def ask_after_the_start(*command):
+        if command == ("LLEN", "demo:discovered"):
+            record = write_record(redis_server.client)
+            redis_server.client.rename("demo:discovered", record["processing"])
+            monkeypatch.undo()
+        return ask(*command)
+
+    monkeypatch.setattr(wire, "ask", ask_after_the_start)
+    assert len(queue) == 1

@@ -284,9 +284,13 @@ class Deliveries:
         self._send()
         if self._consumer is None:
             sink = "ZCARD" if self._fit.sink_kind == "zset" else "LLEN"
-            return int(self._wire.ask("LLEN", self.source)) + int(
+            waiting = int(self._wire.ask("LLEN", self.source)) + int(
                 self._wire.ask(sink, self._fit.sink)
             )
+            # A daemon that began meanwhile may hold items that are in neither key.
+            self._read_record()
+            if self._consumer is None:
+                return waiting
         if self._reclaimer is not None:
             self._reclaimer.look()
         return self._consumer.count()
