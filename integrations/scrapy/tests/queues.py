@@ -12,6 +12,7 @@ from scrapy import Request
 from conftest import make_crawler
 from servers import RedisServer, write_record
 from urlseen_scrapy import PriorityQueue
+from urlseen_scrapy.partition import Partition
 
 
 def moved(url: str, queue: str) -> dict[str, Any]:
@@ -35,6 +36,12 @@ def make_queue(cls, server, settings=None, *, through=None, record=True):
     settings = {**moved(server.url, cls.__name__), **(settings or {})}
     client = server.client if through is None else redis.Redis(port=through.port)
     return cls(client, make_crawler(settings).spider, "demo:requests")
+
+
+def partition_of(queue) -> Partition:
+    """Returns the only partition of a crawl that is not divided."""
+    (partition,) = queue.deliveries._partitions.all
+    return partition
 
 
 def held(server) -> list[tuple[int, bytes]]:

@@ -115,6 +115,7 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
         "forget": "demo:forget",
         "deliveries": "3",
         "held_timeout_ms": "60000",
+        "partitions": "1",
         **{name: str(value) for name, value in fields.items()},
     }
     fingerprinter = load_object(FINGERPRINTERS[record["algorithm"]])()

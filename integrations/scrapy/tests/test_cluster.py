@@ -135,11 +135,10 @@ def test_other_parts_of_scrapy_redis_find_their_nodes(cluster):
     assert all(node.client.dbsize() for node in cluster.nodes)
 
 
-def test_keys_in_different_slots_are_refused_with_the_remedy():
-    url = "redis+cluster://127.0.0.1"
-    crawler = make_crawler(moved(url, "PriorityQueue") | CLIENT)
+def test_keys_in_different_slots_are_refused_with_the_remedy(cluster):
+    crawler = make_crawler(moved(cluster.url, "PriorityQueue") | CLIENT)
     with pytest.raises(ValueError) as raised:
-        PriorityQueue(Redis.from_url(url), crawler.spider, "demo:requests")
+        PriorityQueue(Redis.from_url(cluster.url), crawler.spider, "demo:requests")
     assert (
         'different slots there: URLSEEN_SOURCE_KEY = "demo:discovered", URLSEEN_SINK_KEY ='
         ' "demo:unseen". Give all of them the same text in braces' in str(raised.value)
@@ -166,7 +165,7 @@ def test_a_node_as_a_single_server_is_refused_with_the_remedy(cluster):
 def test_send_discovered_connects_to_a_cluster(cluster):
     settings = {"REDIS_URL": cluster.url, **SPIDER_KEYS, **CLIENT}
     middleware = SendDiscovered.from_crawler(make_crawler(settings))
-    middleware.deliveries.collect(to("a"), middleware.item(to("a")))
+    middleware.deliveries.collect(to("a"), middleware.item(to("a")), bytes(20))
     assert middleware.deliveries.flush()
     assert cluster.client.llen("{demo}:discovered") == 1
     middleware.deliveries.close()

@@ -21,7 +21,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from queues import held, held_numbers, make_queue, pushed, put, to, waiting
+from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
 from servers import until, write_record
 from urlseen_scrapy import FifoQueue, PriorityQueue
 from urlseen_scrapy.engine import RELIED_ON, check_engine
@@ -50,7 +50,7 @@ def queue(redis_server):
 def test_h1_a_pop_that_redis_reads_late_overwrites_nothing(redis_server, queue):
     put(redis_server, "a", "b")
     next_of(queue)
-    late = queue.deliveries._consumer.pop
+    late = partition_of(queue).consumer.pop
     assert late(1).endswith(b'/a"}')
     assert (waiting(redis_server), held_numbers(redis_server)) == (["b"], [1])
 
@@ -62,7 +62,7 @@ def test_h1_an_unknown_delivery_is_requeued_after_a_heartbeat(redis_server):
     first = next_of(queue)
     queue.spider.crawler.engine.finish(first)
     # Redis reads the first call of pop only now.
-    assert queue.deliveries._consumer.pop(1).endswith(b'/b"}')
+    assert partition_of(queue).consumer.pop(1).endswith(b'/b"}')
     until(lambda: len(queue) and waiting(redis_server) == ["b"], "the request to be given back")
     assert not held(redis_server) and not redis_server.client.exists(REQUEUES)
     queue.deliveries.close()
@@ -75,7 +75,7 @@ def test_h2_a_page_that_another_spider_has_pushes_nothing(redis_server, queue):
     slow_engine, engine = queue.spider.crawler.engine, other.spider.crawler.engine
     (name,) = names(redis_server)
     beat = redis_server.client.hget(CONSUMERS, name).decode()
-    assert other.deliveries._consumer.reclaim(name, beat) == (1, 0)
+    assert partition_of(other).consumer.reclaim(name, beat) == (1, 0)
     fast = next_of(other)
     assert fast.url == slow.url
     for page, its_queue, its_engine in ((fast, other, engine), (slow, queue, slow_engine)):
@@ -129,7 +129,7 @@ def test_h3_a_retry_and_a_redirect_are_pushed_with_the_acknowledgement(
     queue.push(retry)
     if not is_held:
         # Another spider has the page now, and retries it.
-        queue.deliveries._consumer.give_back([1])
+        partition_of(queue).consumer.give_back([1])
     engine.finish(page)
     assert (held(redis_server), pushed(redis_server)) == ([], ["a"] if is_held else [])
 
@@ -177,7 +177,7 @@ def stopped_consumer(server, cls=FifoQueue):
     before = set(names(server))
     queue = make_queue(cls, server, record=False)
     request = next_of(queue)
-    queue.deliveries._heartbeat.stop()
+    partition_of(queue).heartbeat.stop()
     (name,) = set(names(server)) - before
     return name, request
 
@@ -230,12 +230,12 @@ def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, 
     put(redis_server, "a")
     name, _ = stopped_consumer(redis_server)
     looks = make_queue(FifoQueue, redis_server, through=proxy, record=False)
-    wire = looks.deliveries._wire
+    wire = partition_of(looks)._wire
 
     def look(seconds):
         clock.now += seconds
         len(looks)
-        return looks.deliveries._reclaimer._since[name][1]
+        return partition_of(looks)._reclaimer._since[name][1]
 
     begun = look(1)
     for _ in range(3):
@@ -263,7 +263,7 @@ def test_h6_a_consumer_with_a_new_heartbeat_keeps_its_requests(redis_server):
     other = make_queue(FifoQueue, redis_server, record=False)
     beat = redis_server.client.hget(CONSUMERS, name).decode()
     redis_server.client.hincrby(CONSUMERS, name, 1)
-    assert other.deliveries._consumer.reclaim(name, beat) == (0, 0)
+    assert partition_of(other).consumer.reclaim(name, beat) == (0, 0)
     assert len(held(redis_server)) == 1
 
 

@@ -12,7 +12,17 @@ from scrapy import Request
 from scrapy.utils.request import fingerprint
 
 from pages import PAGES
-from queues import held, held_numbers, make_queue, moved, pushed, put, to, waiting
+from queues import (
+    held,
+    held_numbers,
+    make_queue,
+    moved,
+    partition_of,
+    pushed,
+    put,
+    to,
+    waiting,
+)
 from servers import Proxy, RedisServer, until, write_record
 from test_dupefilter import DUPEFILTER, scrapy_redis
 from test_held import CONSUMERS, names, next_of
@@ -161,8 +171,8 @@ def test_h6_a_consumer_that_is_slow_and_has_another_clock_loses_nothing(
     settings = moved(redis_server.url, "FifoQueue") | SETTINGS | {"TEST_CLOCK_S": day_s}
     crawl = start_crawl("Slow", settings, url=site.url)
     idle = make_queue(FifoQueue, redis_server, record=False)
-    reclaimer = idle.deliveries._reclaimer
-    until(lambda: reclaimer.look() or crawl.process.poll() is not None, "the end of the crawl")
+    partition = partition_of(idle)
+    until(lambda: partition.reclaim() or crawl.process.poll() is not None, "the end of the crawl")
     assert crawl.wait()["slept"] == 1, crawl.log
     assert site.hits["/"] == 1
     assert not redis_server.client.exists("urlseen:{demo:discovered}:requeues")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import redis
 
-from queues import held, held_numbers, make_queue, pushed, put, to, waiting
+from queues import held, held_numbers, make_queue, partition_of, pushed, put, to, waiting
 from servers import until
 from test_held import next_of
 from urlseen_scrapy import FifoQueue, scripts
@@ -75,7 +75,7 @@ def test_h1_h2_a_lost_command_loses_and_repeats_nothing(redis_server, proxy, los
 def test_h1_an_unknown_delivery_is_requeued_after_a_reconnect(redis_server, proxy, lossy):
     put(redis_server, "a", "b")
     next_of(lossy)
-    assert lossy.deliveries._consumer.pop(7).endswith(b'/b"}')
+    assert partition_of(lossy).consumer.pop(7).endswith(b'/b"}')
     proxy.lead_to(redis_server.port)
     until(lambda: len(lossy) and waiting(redis_server) == ["b"], "the request to be given back")
     assert held_numbers(redis_server) == [1]

@@ -44,7 +44,7 @@ def refused(redis_server, cls=FifoQueue, settings=None):
         (
             {"partitions": "16", "tags": "0.13,1.10"},
             FifoQueue,
-            ["has 16 partitions", "Set partitions.count = 1"],
+            ["lacks the tags of its 16 partitions", "Restart the daemon"],
         ),
         ({"protocol": "2"}, FifoQueue, ["protocol '2'", "Install the urlseen_scrapy"]),
     ],

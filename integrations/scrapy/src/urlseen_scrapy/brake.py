@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from urlseen_scrapy.consumer import Consumer
+    from urlseen_scrapy.partitions import Partitions
 
 logger = logging.getLogger("urlseen_scrapy")
 
@@ -32,7 +32,7 @@ class Brake:
         self._next_pop = 0.0
         self._is_on = False
 
-    def holds(self, consumer: Consumer, *, is_busy: bool) -> bool:
+    def holds(self, partitions: Partitions, *, is_busy: bool) -> bool:
         """Returns `True` if the spider must not pop a request now.
 
         `is_busy` is true if the spider has unfinished requests. The method reads the length of the
@@ -43,7 +43,7 @@ class Brake:
         now = time.monotonic()
         if now >= self._next_look:
             self._next_look = now + LOOK_S
-            self._length = consumer.source_len()
+            self._length = partitions.source_len()
         was_on, self._is_on = self._is_on, self._length > self._most
         if not self._is_on:
             return False
@@ -52,7 +52,7 @@ class Brake:
                 "%d items wait in %s, more than URLSEEN_SOURCE_MAX: this spider fetches one page a"
                 " second until urlseen has caught up",
                 self._length,
-                consumer.record.source,
+                partitions.source,
             )
         if is_busy or now < self._next_pop:
             return True

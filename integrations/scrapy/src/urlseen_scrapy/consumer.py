@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from urlseen_scrapy.reject import write_reject
 from urlseen_scrapy.scripts import BEAT, COUNT, FINISH, POP, REJECT, REQUEUE
+from urlseen_scrapy.wires import Question
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from urlseen_scrapy.record import Record
     from urlseen_scrapy.wire import Wire
 
-#: Maximum number of attempts to count requests. An attempt fails if a consumer has joined or left.
-COUNT_TRIES = 5
+#: Commands that count the requests in a sink, by its kind.
+LENGTHS = {"list": "LLEN", "zset": "ZCARD"}
 
 
 def consumer_name(settings: BaseSettings) -> str:
@@ -35,18 +36,19 @@ def consumer_name(settings: BaseSettings) -> str:
 
 
 class Producer:
-    """Pushes items to the source of a crawl that has no crawl record yet."""
+    """Pushes items to the source of a partition that has no crawl record yet."""
 
     def __init__(self, wire: Wire, source: str) -> None:
         self._wire = wire
         self._source = source
 
-    def push(self, items: list[bytes]) -> None:
-        """Pushes items to the source. A repeated call pushes them again.
+    def push(self, items: list[bytes]) -> Question:
+        """Returns the command that pushes items to the source. Repeated, it pushes them again."""
+        return Question(self._wire, (self._command, self._source, *items))
 
-        Raises `Away` if Redis does not answer, and `Refused` if Redis refuses the command.
-        """
-        self._wire.ask(self._command, self._source, *items)
+    def source_len(self) -> Question:
+        """Returns the command that counts the items in the source."""
+        return Question(self._wire, ("LLEN", self._source))
 
     @property
     def _command(self) -> str:
@@ -54,13 +56,14 @@ class Producer:
 
 
 class Consumer(Producer):
-    """Pops requests of one crawl, holds them, and acknowledges them.
+    """Pops requests of one partition, holds them, and acknowledges them.
 
     A popped request is a *delivery*. Redis holds the delivery for this consumer, under a number
     that the caller chooses, until the consumer acknowledges, rejects or requeues it.
 
-    Each method raises `Away` if Redis does not answer, and `Refused` if Redis refuses the call. All
-    methods except `push` are safe to repeat. `count` and `reclaim` may take several round trips.
+    Some methods return a command, so that the caller can send the commands of several partitions at
+    the same time. All others raise `Away` if Redis does not answer, and `Refused` if Redis refuses
+    the call. All calls except `push` are safe to repeat. `reclaim` may take several round trips.
     """
 
     def __init__(
@@ -107,6 +110,10 @@ class Consumer(Producer):
         """
         keys = [self.record.source, self._held, self._keys.requeues]
         return bool(FINISH.run(self._wire, keys, self.record.push, number, *items))
+
+    def holds(self, number: int) -> bool:
+        """Returns `True` if this consumer still holds a delivery."""
+        return bool(self._wire.ask("HEXISTS", self._held, number))
 
     def reject(self, number: int, item: bytes, reason: str) -> bool:
         """Moves a delivery to the rejects. Returns `False` if this consumer no longer holds it."""
@@ -161,33 +168,32 @@ class Consumer(Producer):
             self._requeue(other, heartbeat)
         return int(done), len(too_often) // 3
 
-    def count(self) -> int:
-        """Returns the number of requests in source, urlseen and sink, plus all held requests.
-
-        A script in Redis counts all of them at one moment. Returns 1 if consumers joined or left
-        during every attempt.
+    def count(self) -> Question:
+        """Returns the command that counts the requests in source, urlseen and sink, plus all held
+        requests. A script in Redis counts all of them at one moment.
         """
         record = self.record
-        for _ in range(COUNT_TRIES):
-            held = [self._keys.held(name.decode()) for name in self._known]
-            keys = [record.source, record.processing, record.sink, self._keys.consumers, *held]
-            answer = COUNT.run(self._wire, keys, record.sink_kind, *self._known)
-            if not isinstance(answer, list):
-                return int(answer)
-            self._known = answer
-        # A crawl that consumers join or leave is not idle.
-        return 1
+        held = [self._keys.held(name.decode()) for name in self._known]
+        keys = [record.source, record.processing, record.sink, self._keys.consumers, *held]
+        return COUNT.call(self._wire, keys, record.sink_kind, *self._known)
 
-    def forget(self, fingerprints: list[bytes]) -> None:
-        """Asks urlseen to let fingerprints (hex digits) pass once more.
-
-        A repeated call does no harm.
+    def counted(self, answer: Any) -> int | None:
+        """Reads the answer to `count`. Returns `None` if consumers have joined or left since the
+        last count. Then the next count includes them.
         """
-        self._wire.ask("RPUSH", self.record.forget, *fingerprints)
+        if not isinstance(answer, list):
+            return int(answer)
+        self._known = answer
+        return None
 
-    def source_len(self) -> int:
-        """Returns the number of items in the source."""
-        return int(self._wire.ask("LLEN", self.record.source))
+    def sink_len(self) -> Question:
+        """Returns the command that counts the requests in the sink."""
+        record = self.record
+        return Question(self._wire, (LENGTHS[record.sink_kind], record.sink))
+
+    def forget(self, fingerprints: list[bytes]) -> Question:
+        """Returns the command that asks urlseen to let fingerprints (hex digits) pass once more."""
+        return Question(self._wire, ("RPUSH", self.record.forget, *fingerprints))
 
     def _requeue(self, consumer: str, heartbeat: str, *numbers: int) -> Any:
         record, keys = self.record, self._keys

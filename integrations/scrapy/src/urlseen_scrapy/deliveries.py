@@ -11,20 +11,18 @@ from weakref import WeakKeyDictionary
 from scrapy import signals
 
 from urlseen_scrapy.brake import Brake
-from urlseen_scrapy.consumer import Consumer, Producer, consumer_name
 from urlseen_scrapy.delivery import Delivery
 from urlseen_scrapy.ending import close_spider
 from urlseen_scrapy.engine import check_engine, is_in_progress, watch_engine
-from urlseen_scrapy.heartbeat import Heartbeat
-from urlseen_scrapy.keys import CrawlKeys, source_key
-from urlseen_scrapy.nodes import check_slots
+from urlseen_scrapy.keys import source_key
 from urlseen_scrapy.outbox import PUSH_BYTES, PUSH_ITEMS, Outbox
+from urlseen_scrapy.partition import FULL
+from urlseen_scrapy.partitions import Partitions
 from urlseen_scrapy.patience import FIRST_PAUSE_S, LONGEST_PAUSE_S
 from urlseen_scrapy.poke import Poke
-from urlseen_scrapy.reclaim import Reclaimer
-from urlseen_scrapy.record import Fit, Record
+from urlseen_scrapy.record import Fit
 from urlseen_scrapy.settings import check_names, spider_name, whole
-from urlseen_scrapy.wire import Away, Refused, Wire
+from urlseen_scrapy.wire import Away, Refused
 
 if TYPE_CHECKING:
     from redis import Redis
@@ -39,8 +37,6 @@ T = TypeVar("T")
 KEPT_BYTES = 64 << 20
 #: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
-#: Number of heartbeats during the time-out of a consumer.
-BEATS = 4
 
 _deliveries: WeakKeyDictionary[Crawler, Deliveries] = WeakKeyDictionary()
 
@@ -71,35 +67,19 @@ class Deliveries:
         settings = crawler.settings
         self.source = source_key(settings, spider_name(crawler))
         self._crawler = crawler
-        self._fit = fit
         self._keeps_children = keeps_children
-        self._server = server
-        self._wire = Wire.of_client(server, self.source)
-        self._beat_wire = Wire.of_client(server, self.source)
-        self._keys = CrawlKeys.of_source(self.source)
-        self._name = consumer_name(settings)
-        self._held_max = whole(settings, "URLSEEN_HELD_MAX", 1000, 1, 2000)
         self._brake = Brake(whole(settings, "URLSEEN_SOURCE_MAX", 0, 0, 1 << 62))
-        self._producer = Producer(self._wire, self.source)
-        self._consumer: Consumer | None = None
-        self._heartbeat: Heartbeat | None = None
-        self._reclaimer: Reclaimer | None = None
         self._outbox = Outbox(self._count_stat)
         self._poke = Poke(crawler)
-        self._open: dict[int, Delivery] = {}
         self._owners: WeakKeyDictionary[Request, Delivery] = WeakKeyDictionary()
-        #: Number of the next delivery. After a lost reply, the pop is repeated with this number.
-        self._number = 1
         self._last: tuple[Delivery, Request] | None = None
-        self._reconciled = 0
         self._next_try = 0.0
         self._pause = FIRST_PAUSE_S
         self._has_said: set[str] = set()
         self._is_watching = self._is_ended = self._has_given_up = False
         check_names(settings)
-        check_slots(server, {"URLSEEN_SOURCE_KEY": self.source, fit.sink_setting: fit.sink})
         check_engine()
-        self._open_record()
+        self._partitions = self._read_partitions(server, fit)
         crawler.signals.connect(self.close, signals.spider_closed)
         crawler.signals.connect(self.dropped, signals.request_dropped)
         _deliveries[crawler] = self
@@ -113,20 +93,17 @@ class Deliveries:
         self._check_identity()
         if self._is_ended or self._poke.is_waiting:
             return None
-        value = self._attempt(self._pop, None)
-        if value is None or value == b"full":
-            if value is not None:
+        delivery = self._attempt(self._pop, None)
+        if not isinstance(delivery, Delivery):
+            if delivery == FULL:
                 self._say(
                     "full",
-                    f"This spider holds {self._held_max} requests (URLSEEN_HELD_MAX), and pops no"
-                    " more until some of them are finished",
+                    f"This spider holds {self._partitions.held_max} requests (URLSEEN_HELD_MAX),"
+                    " and pops no more until some of them are finished",
                 )
             self._wait()
             return None
         self._poke.came()
-        delivery = Delivery(self._number, value.split(b" ", 2)[2])
-        self._open[delivery.number] = delivery
-        self._number += 1
         if not self._is_watching:
             self._is_watching = True
             watch_engine(self._crawler.engine, self)
@@ -145,13 +122,16 @@ class Deliveries:
         self._outbox.reject(delivery, reason)
         self._end_delivery(delivery)
 
-    def collect(self, request: Request, item: bytes, *, page: Request | None = None) -> None:
-        """Keeps `item` until its page is finished, or until there are enough items for a push.
+    def collect(
+        self, request: Request, data: bytes, fingerprint: bytes, *, page: Request | None = None
+    ) -> None:
+        """Keeps an item until its page is finished, or until there are enough items for a push.
 
-        `item` is the request `request` in the form for Redis. It was found on the page of the
-        request `page`, or if this is `None`, on the page that led to `request`. An item that
+        The item `data` is the request `request` in the form for Redis. It was found on the page of
+        the request `page`, or if this is `None`, on the page that led to `request`. An item that
         belongs to no page is pushed when the scheduler next asks for work.
         """
+        item = self._partitions.address(fingerprint, data)
         delivery = self._owners.get(request if page is None else page)
         if delivery is None or delivery.is_finished:
             self._outbox.push(item)
@@ -168,11 +148,13 @@ class Deliveries:
 
         Returns `False` if the filter of the crawl cannot forget.
         """
-        if self._consumer is not None and not self._consumer.record.forget:
+        item = self._partitions.address(bytes.fromhex(fingerprint), fingerprint.encode())
+        consumer = item.partition.consumer
+        if consumer is not None and not consumer.record.forget:
             self._count_stat("forget_failed")
             self._say("forget", f"The filter of the crawl of {self.source} cannot forget")
             return False
-        self._outbox.forget(fingerprint.encode())
+        self._outbox.forget(item)
         return True
 
     def flush(self) -> bool:
@@ -215,16 +197,15 @@ class Deliveries:
 
     def close(self) -> None:
         """Sends the remaining items, requeues unfinished requests, and removes the consumer."""
-        if self._heartbeat is not None:
-            self._heartbeat.stop()
+        self._partitions.stop_heartbeats()
         end = time.monotonic() + CLOSE_WAIT_S
         while True:
             try:
                 self._send()
-                if self._consumer is not None and (requeued := self._consumer.leave()):
+                if requeued := self._partitions.leave():
                     logger.info("%d requests were not finished, and are requeued", requeued)
                 break
-            except Refused as refused:
+            except (Refused, ValueError) as refused:
                 self._say_left_over(refused)
                 break
             except Away as away:
@@ -232,97 +213,49 @@ class Deliveries:
                     self._say_left_over(away)
                     break
                 time.sleep(FIRST_PAUSE_S)
-        self._wire.close()
+        self._partitions.close()
 
-    def _open_record(self) -> None:
+    def _read_partitions(self, server: Redis, fit: Fit) -> Partitions:
         try:
-            self._read_record()
+            partitions = Partitions(self._crawler, server, self.source, fit)
         except (Away, Refused) as error:
             raise RuntimeError(
                 f"the crawl record of {self.source} cannot be read: {error}"
             ) from error
-        if self._consumer is None:
-            self._say(
-                "record",
-                f"No urlseen has run for {self.source} yet. This spider pushes to this key, and"
-                " pops no requests until urlseen runs",
+        if missing := partitions.missing:
+            logger.warning(
+                "No urlseen has run for %s yet. This spider pushes its requests, and pops none from"
+                " there until urlseen runs",
+                ", ".join(each.source for each in missing),
             )
+        return partitions
 
-    def _read_record(self) -> None:
-        record = Record.read(self._wire, self.source)
-        if record is None or (self._consumer is not None and self._consumer.record == record):
-            return
-        record.check(self._crawler, self._fit)
-        check_slots(self._server, record.keys)
-        if self._consumer is not None:
-            self._consumer.record = record
-            return
-        self._consumer = Consumer(self._wire, self._keys, record, self._name, self._held_max)
-        self._reclaimer = Reclaimer(self._consumer, self._wire)
-
-    def _pop(self) -> bytes | None:
+    def _pop(self) -> Delivery | bytes | None:
         self._send()
-        consumer = self._consumer
-        if consumer is None or self._brake.holds(consumer, is_busy=bool(self._open)):
+        if self._brake.holds(self._partitions, is_busy=bool(self._partitions.open)):
             return None
-        if self._heartbeat is None:
-            period = consumer.record.held_timeout_s / BEATS
-            self._heartbeat = Heartbeat(consumer, self._beat_wire, period)
-        return consumer.pop(self._number)
+        return self._partitions.pop()
 
     def _send(self) -> bool:
-        if self._consumer is None:
-            self._read_record()
-        if self._consumer is None:
-            self._outbox.send_loose(self._producer)
-            return True
-        self._outbox.send(self._consumer)
-        self._reconcile(self._consumer)
+        self._partitions.read_missing()
+        self._outbox.send()
+        self._partitions.reconcile()
         return True
 
     def _count(self) -> int:
         self._send()
-        if self._consumer is None:
-            sink = "ZCARD" if self._fit.sink_kind == "zset" else "LLEN"
-            waiting = int(self._wire.ask("LLEN", self.source)) + int(
-                self._wire.ask(sink, self._fit.sink)
-            )
-            # A daemon that began meanwhile may hold items that are in neither key.
-            self._read_record()
-            if self._consumer is None:
-                return waiting
-        if self._reclaimer is not None:
-            self._reclaimer.look()
-        return self._consumer.count()
-
-    def _reconcile(self, consumer: Consumer) -> None:
-        """Requeues deliveries that Redis holds for this consumer, but that this process lacks.
-
-        There are such deliveries if Redis executed a pop late, or if a failover lost an
-        acknowledgement.
-        """
-        held = None if self._heartbeat is None else self._heartbeat.take_held()
-        if self._reconciled != self._wire.connects:
-            held = consumer.beat()
-            self._reconciled = self._wire.connects
-        if held is None:
-            return
-        self._read_record()
-        # Redis may have executed the pop with the next number. This pop will be repeated.
-        unknown = [each for each in held if each not in self._open and each != self._number]
-        if unknown:
-            consumer.give_back(unknown)
+        return self._partitions.count()
 
     def _wait(self) -> None:
-        for delivery in list(self._open.values()):
+        for delivery in self._partitions.open:
             if delivery.filtered:
                 self._outbox.push_early(delivery)
             # The engine may have dropped the last request of the delivery without a signal.
             self._finish_if_over(delivery)
         waiting = self.count()
         if waiting and (waited_s := self._poke.later()):
-            in_source = self._attempt(lambda: int(self._wire.ask("LLEN", self.source)), 0)
-            if in_source and not self._open:
+            in_source = self._attempt(self._partitions.source_len, 0)
+            if in_source and not self._partitions.open:
                 logger.warning(
                     "No request has come for %.0f s, but %d items wait in %s. Is urlseen running?",
                     waited_s,
@@ -337,7 +270,7 @@ class Deliveries:
 
     def _end_delivery(self, delivery: Delivery) -> None:
         delivery.is_finished = True
-        del self._open[delivery.number]
+        del delivery.partition.open[delivery.number]
         self.flush()
 
     def _check_identity(self) -> None:
@@ -379,7 +312,7 @@ class Deliveries:
         return result
 
     def _keep_within_bound(self) -> None:
-        kept = self._outbox.size + sum(each.size for each in self._open.values())
+        kept = self._outbox.size + sum(each.size for each in self._partitions.open)
         if kept <= KEPT_BYTES or self._has_given_up:
             return
         self._has_given_up = True
@@ -407,7 +340,7 @@ class Deliveries:
             " consumer %s holds are requeued after held.timeout. %d requests that belong to no page"
             " are lost",
             error,
-            self._name,
+            self._partitions.name,
             self._outbox.loose,
         )
 

@@ -8,22 +8,26 @@ from weakref import WeakKeyDictionary
 if TYPE_CHECKING:
     from scrapy import Request
 
+    from urlseen_scrapy.partition import Partition, SourceItem
+
 
 class Delivery:
     """Popped request, tracked until Redis has all links of its page.
 
-    `number` is the number of the delivery in Redis, and `item` has the bytes of the request.
+    `partition` holds the request, `number` is the number of the delivery there, and `item` has the
+    bytes of the request.
     """
 
-    def __init__(self, number: int, item: bytes) -> None:
+    def __init__(self, partition: Partition, number: int, item: bytes) -> None:
+        self.partition = partition
         self.number = number
         self.item = item
         self.is_finished = False
         #: Links that the filter may drop. They may be pushed before the page is finished.
-        self.filtered: list[bytes] = []
+        self.filtered: list[SourceItem] = []
         #: Links that the filter always lets pass (`dont_filter`). They wait for the
         #: acknowledgement, so that a page that is fetched twice does not push them twice.
-        self.unfiltered: list[bytes] = []
+        self.unfiltered: list[SourceItem] = []
         #: Size of all links in both lists, in bytes.
         self.size = 0
         # Unfinished requests that were made from the item. This list keeps these objects alive.
@@ -31,11 +35,6 @@ class Delivery:
         # Links of the page that are in a scheduler in memory. If the scheduler drops a request,
         # the weak reference makes its entry disappear.
         self._children: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-
-    @property
-    def items(self) -> list[bytes]:
-        """Links of the page that are not pushed yet."""
-        return self.filtered + self.unfiltered
 
     @property
     def is_over(self) -> bool:
@@ -60,13 +59,13 @@ class Delivery:
             return
         self._requests = [each for each in self._requests if each is not request]
 
-    def collect(self, item: bytes, is_filtered: bool) -> None:
+    def collect(self, item: SourceItem, is_filtered: bool) -> None:
         """Keeps a link of the page until the link is pushed."""
         (self.filtered if is_filtered else self.unfiltered).append(item)
-        self.size += len(item)
+        self.size += len(item.data)
 
-    def take_filtered(self) -> list[bytes]:
+    def take_filtered(self) -> list[SourceItem]:
         """Returns the links that may be pushed early, and removes them from this delivery."""
         items, self.filtered = self.filtered, []
-        self.size = sum(map(len, self.unfiltered))
+        self.size = sum(len(item.data) for item in self.unfiltered)
         return items

@@ -129,7 +129,8 @@ class SendDiscovered:
         item = self.item(each) if isinstance(each, Request) else None
         if item is None:
             return False
-        self.deliveries.collect(each, item, page=response.request)
+        fingerprint = self._fingerprinter.fingerprint(each)
+        self.deliveries.collect(each, item, fingerprint, page=response.request)
         return True
 
     def _why_not(self, request: Request) -> str | None:

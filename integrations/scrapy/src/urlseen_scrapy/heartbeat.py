@@ -17,29 +17,38 @@ logger = logging.getLogger("urlseen_scrapy")
 
 
 class Heartbeat:
-    """Thread that increments the heartbeat of a consumer every `period_s` seconds.
+    """Thread that increments the heartbeats of consumers, over its own connection `wire`.
 
-    The thread uses its own connection, `wire`. A timer of the reactor would not suffice: it does
-    not run while a callback computes for a minute. Then the consumer would seem to have stopped,
-    and its requests would be requeued.
+    A timer of the reactor would not suffice: it does not run while a callback computes for a
+    minute. Then the consumer would seem to have stopped, and its requests would be requeued.
     """
 
-    def __init__(self, consumer: Consumer, wire: Wire, period_s: float) -> None:
-        self._consumer = consumer
+    def __init__(self, wire: Wire) -> None:
         self._wire = wire
-        self._period_s = period_s
+        self._period_s = float("inf")
+        self._consumers: list[Consumer] = []
+        self._held: dict[Consumer, list[int]] = {}
         self._stop = threading.Event()
-        self._held: list[int] | None = None
         self._thread = threading.Thread(target=self._run, name="urlseen-heartbeat", daemon=True)
-        self._thread.start()
 
-    def take_held(self) -> list[int] | None:
-        """Returns the deliveries that Redis held at the last beat.
+    def add(self, consumer: Consumer, period_s: float) -> None:
+        """Begins to increment the heartbeat of a consumer, at least every `period_s` seconds.
+
+        Does nothing if the thread does so already.
+        """
+        if consumer in self._consumers:
+            return
+        self._period_s = min(self._period_s, period_s)
+        self._consumers.append(consumer)
+        if len(self._consumers) == 1:
+            self._thread.start()
+
+    def take_held(self, consumer: Consumer) -> list[int] | None:
+        """Returns the deliveries that Redis held for a consumer at its last beat.
 
         Returns `None` if there was no beat since the last call.
         """
-        held, self._held = self._held, None
-        return held
+        return self._held.pop(consumer, None)
 
     def stop(self) -> None:
         """Ends the thread. A later beat would create the consumer's entry in Redis again.
@@ -47,15 +56,19 @@ class Heartbeat:
         The method waits for the end of the thread, for at most `LONGEST_PAUSE_S` seconds.
         """
         self._stop.set()
-        self._thread.join(LONGEST_PAUSE_S)
+        if self._consumers:
+            self._thread.join(LONGEST_PAUSE_S)
 
     def _run(self) -> None:
         pause = self._period_s
         while not self._stop.wait(pause):
             pause = self._period_s
-            try:
-                self._held = self._consumer.beat(self._wire)
-            except (Away, Refused) as error:
-                pause = min(pause, LONGEST_PAUSE_S)
-                logger.debug("A heartbeat of %s failed: %s", self._consumer.name, error)
+            # The reactor may add consumers meanwhile.
+            for consumer in list(self._consumers):
+                try:
+                    self._held[consumer] = consumer.beat(self._wire)
+                except (Away, Refused) as error:
+                    pause = min(self._period_s, LONGEST_PAUSE_S)
+                    logger.debug("A heartbeat of %s failed: %s", consumer.name, error)
+                    break
         self._wire.close()

@@ -25,8 +25,10 @@ def sink_key(settings: BaseSettings, spider: str) -> str:
 class CrawlKeys:
     """Redis keys that urlseen and the consumers of a crawl share, besides source and sink."""
 
-    #: Hash with the crawl record, which the daemon writes.
+    #: Hash with the crawl record or the partition table, which the daemon writes.
     crawl: str
+    #: List of the items that the daemon, or a router, has taken from the source.
+    processing: str
     #: Hash with the heartbeat of each consumer.
     consumers: str
     #: Hash with the requests that were requeued and are not finished yet.
@@ -42,7 +44,7 @@ class CrawlKeys:
         tag, brace, _ = rest.partition("}")
         tagged = source if tag and brace else f"{{{source}}}"
         prefix = f"urlseen:{tagged}"
-        names = ("crawl", "consumers", "requeues", "oversize", "held")
+        names = ("crawl", "processing", "consumers", "requeues", "oversize", "held")
         return cls(*(f"{prefix}:{name}" for name in names))
 
     def held(self, consumer: str) -> str:

@@ -303,7 +303,7 @@ class Redis(redis.Redis):
 
         A node that names another one has not executed the command.
         """
-        for _ in range(HOPS if _cluster(self) else 0):
+        for _ in range(HOPS if is_cluster(self) else 0):
             try:
                 return super().execute_command(*args, **options)
             except exceptions.MovedError:
@@ -326,7 +326,7 @@ def check_slots(server: redis.Redis, keys: dict[str, str]) -> None:
 
     `keys` has the setting of each key.
     """
-    if _cluster(server) and len({key_slot(key.encode()) for key in keys.values()}) > 1:
+    if is_cluster(server) and len({key_slot(key.encode()) for key in keys.values()}) > 1:
         listed = ", ".join(f'{name} = "{key}"' for name, key in keys.items())
         raise ValueError(
             "REDIS_URL is a Redis Cluster, and the keys of the crawl are in different slots there:"
@@ -343,7 +343,8 @@ def named(moved: exceptions.AskError, by: Node) -> Node:
     return Node(moved.host or by.host, moved.port)
 
 
-def _cluster(server: redis.Redis) -> bool:
+def is_cluster(server: redis.Redis) -> bool:
+    """Returns `True` if the client `server` is for a Redis Cluster."""
     return isinstance(server.connection_pool.connection_kwargs.get("nodes"), Cluster)
 
 

@@ -4,14 +4,24 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
+
+from urlseen_scrapy.wires import Question, ask_all, try_all
 
 if TYPE_CHECKING:
-    from urlseen_scrapy.consumer import Consumer, Producer
+    from urlseen_scrapy.consumer import Consumer
     from urlseen_scrapy.delivery import Delivery
+    from urlseen_scrapy.partition import Partition, SourceItem
 
 #: Maximum number of items in one push, and number of bytes that make a push full.
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
+
+
+class _Call(NamedTuple):
+    """Call that waits, and the size of its items in bytes."""
+
+    size: int
+    run: Callable[[], None]
 
 
 class Outbox:
@@ -27,10 +37,10 @@ class Outbox:
     def __init__(self, count: Callable[..., None]) -> None:
         self._count = count
         # Items that belong to no page: start requests, and requests of extensions.
-        self._loose: list[bytes] = []
+        self._loose: list[SourceItem] = []
         self._loose_size = 0
-        self._forgotten: list[bytes] = []
-        self._calls: deque[tuple[int, Callable[[Consumer], None]]] = deque()
+        self._forgotten: list[SourceItem] = []
+        self._calls: deque[_Call] = deque()
         self._calls_size = 0
 
     @property
@@ -53,12 +63,12 @@ class Outbox:
         """`True` if there are enough items without a page for one push."""
         return len(self._loose) >= PUSH_ITEMS or self._loose_size >= PUSH_BYTES
 
-    def push(self, item: bytes) -> None:
+    def push(self, item: SourceItem) -> None:
         """Adds an item that belongs to no page."""
         self._loose.append(item)
-        self._loose_size += len(item)
+        self._loose_size += len(item.data)
 
-    def forget(self, fingerprint: bytes) -> None:
+    def forget(self, fingerprint: SourceItem) -> None:
         """Adds a fingerprint that urlseen must forget."""
         self._forgotten.append(fingerprint)
 
@@ -66,68 +76,113 @@ class Outbox:
         """Adds a push of links of an unfinished page. Unfiltered links wait for the page's end."""
         size = delivery.size
         items = delivery.take_filtered()
-
-        def call(consumer: Consumer) -> None:
-            consumer.push(items)
-            self._count("sent", len(items))
-
-        self._call(size - delivery.size, call)
+        self._call(size - delivery.size, lambda: self._push(items))
 
     def finish(self, delivery: Delivery) -> None:
-        """Adds the acknowledgement of a finished page, with its remaining links."""
-        items = delivery.items
+        """Adds the acknowledgement of a finished page, with its remaining links.
 
-        def call(consumer: Consumer) -> None:
-            if consumer.finish(delivery.number, items):
-                self._count("sent", len(items))
+        One script pushes the links of the page's own partition and acknowledges the page. All other
+        partitions must have taken their links before that.
+        """
+        home = delivery.partition
+        links = delivery.filtered + delivery.unfiltered
+        own = [each.data for each in links if each.partition is home]
+        others = [each for each in links if each.partition is not home]
+        has_unfiltered = any(each.partition is not home for each in delivery.unfiltered)
+
+        def finish() -> None:
+            consumer = _consumer(home)
+            # If another consumer has the page now, it pushes the links, and the filter would not
+            # drop the second copies of unfiltered ones.
+            if others and has_unfiltered and not consumer.holds(delivery.number):
+                self._count("given_to_others")
+                return
+            self._push(others)
+            if consumer.finish(delivery.number, own):
+                self._count("sent", len(own))
             else:
                 self._count("given_to_others")
 
-        self._call(delivery.size, call)
+        self._call(delivery.size, finish)
 
     def reject(self, delivery: Delivery, reason: str) -> None:
         """Adds the rejection of a delivery, with its reason."""
 
-        def call(consumer: Consumer) -> None:
-            consumer.reject(delivery.number, delivery.item, reason)
+        def reject() -> None:
+            _consumer(delivery.partition).reject(delivery.number, delivery.item, reason)
 
-        self._call(len(delivery.item), call)
+        self._call(len(delivery.item), reject)
 
     def give_up_pages(self) -> None:
         """Drops all links and acknowledgements of pages. Other spiders fetch these pages again."""
         self._calls.clear()
         self._calls_size = 0
 
-    def send_loose(self, producer: Producer) -> None:
-        """Sends the items that belong to no page.
-
-        Raises `Away` or `Refused` if a push fails. The unsent items stay in the outbox.
-        """
-        while self._loose:
-            items = self._loose[:PUSH_ITEMS]
-            producer.push(items)
-            self._count("sent", len(items))
-            del self._loose[: len(items)]
-            self._loose_size -= sum(map(len, items))
-
-    def send(self, consumer: Consumer) -> None:
-        """Sends everything that waits.
+    def send(self) -> None:
+        """Sends everything that may be sent. A partition without a crawl record gets only items.
 
         Raises `Away` or `Refused` if a call fails. The unsent part stays in the outbox.
         """
         # These items go first: a callback may have passed such a request to the engine, and the
         # page of the callback must not be acknowledged before Redis has the request.
-        self.send_loose(consumer)
-        if self._forgotten:
-            consumer.forget(self._forgotten)
-            self._count("forgotten", len(self._forgotten))
-            self._forgotten.clear()
+        self._send_loose()
+        self._send_forgotten()
         while self._calls:
-            size, call = self._calls[0]
-            call(consumer)
-            self._calls.popleft()
-            self._calls_size -= size
+            self._calls[0].run()
+            self._calls_size -= self._calls.popleft().size
 
-    def _call(self, size: int, call: Callable[[Consumer], None]) -> None:
-        self._calls.append((size, call))
+    def _send_loose(self) -> None:
+        while self._loose:
+            items = self._loose[:PUSH_ITEMS]
+            del self._loose[:PUSH_ITEMS]
+            self._loose_size -= _size(items)
+            try:
+                self._push(items)
+            finally:
+                self._loose[:0] = items
+                self._loose_size += _size(items)
+
+    def _send_forgotten(self) -> None:
+        ready = [each for each in self._forgotten if each.partition.consumer is not None]
+        if ready:
+            ask_all(_consumer(each).forget(keys) for each, keys in _by_partition(ready).items())
+            self._count("forgotten", len(ready))
+            self._forgotten = [each for each in self._forgotten if each.partition.consumer is None]
+
+    def _push(self, items: list[SourceItem]) -> None:
+        """Pushes items to all their partitions at the same time, and waits for every answer.
+
+        Removes the items that Redis has taken from the list. Raises `Away` or `Refused` if a push
+        fails.
+        """
+        groups = _by_partition(items)
+        pushes: list[Question] = [each.producer.push(data) for each, data in groups.items()]
+        answers = dict(zip(groups, try_all(pushes)))
+        errors = {each: answer for each, answer in answers.items() if isinstance(answer, Exception)}
+        before = len(items)
+        items[:] = [each for each in items if each.partition in errors]
+        self._count("sent", before - len(items))
+        for error in errors.values():
+            raise error
+
+    def _call(self, size: int, run: Callable[[], None]) -> None:
+        self._calls.append(_Call(size, run))
         self._calls_size += size
+
+
+def _size(items: list[SourceItem]) -> int:
+    return sum(len(item.data) for item in items)
+
+
+def _by_partition(items: list[SourceItem]) -> dict[Partition, list[bytes]]:
+    groups: dict[Partition, list[bytes]] = {}
+    for item in items:
+        groups.setdefault(item.partition, []).append(item.data)
+    return groups
+
+
+def _consumer(partition: Partition) -> Consumer:
+    """Returns the calls of a partition from which a request was popped."""
+    if partition.consumer is None:
+        raise ValueError(f"no urlseen has run for {partition.source} yet")
+    return partition.consumer

@@ -83,7 +83,6 @@ class _Queue:
         fit = Fit(name, "item", self.kind, self.key, "URLSEEN_SINK_KEY")
         self.deliveries = Deliveries(crawler, server, fit)
         self.source = self.deliveries.source
-        self._check_types()
 
     def push(self, request: Request) -> None:
         """Pushes a request to urlseen's source, with the fingerprint that this spider computes.
@@ -92,7 +91,8 @@ class _Queue:
         `ValueError` if the serializer makes an item that urlseen cannot read.
         """
         fields = request.to_dict(spider=self.spider)
-        fields["fingerprint"] = self._fingerprinter.fingerprint(request).hex()
+        fingerprint = self._fingerprinter.fingerprint(request)
+        fields["fingerprint"] = fingerprint.hex()
         data = self.serializer.dumps(fields)
         item = data.encode() if isinstance(data, str) else data
         if not item.startswith((b"\x80", b"{")):
@@ -100,7 +100,7 @@ class _Queue:
                 f"SCHEDULER_SERIALIZER makes an item of {request} that begins with {item[:8]!r};"
                 " urlseen reads pickles of protocol 2 and later, and JSON objects"
             )
-        self.deliveries.collect(request, item)
+        self.deliveries.collect(request, item, fingerprint)
 
     def pop(self, timeout: int = 0) -> Request | None:
         """Pops the next unseen request. Returns `None` if there is none now.
@@ -168,21 +168,6 @@ class _Queue:
                 " and would never be fetched. Set DUPEFILTER_CLASS ="
                 ' "urlseen_scrapy.NoDupeFilter"'
             )
-
-    def _check_types(self) -> None:
-        """Raises `ValueError` if the source or the sink in Redis has another type."""
-        for key, kind, setting in (
-            (self.source, "list", "URLSEEN_SOURCE_KEY"),
-            (self.key, self.kind, "URLSEEN_SINK_KEY"),
-        ):
-            found = self.server.type(key)
-            found = found.decode() if isinstance(found, bytes) else str(found)
-            if found not in ("none", kind):
-                raise ValueError(
-                    f"{setting}: Redis holds a {found} in {key}, and"
-                    f" {type(self).__name__} needs a {kind}. PriorityQueue needs"
-                    ' sink.kind = "zset" in urlseen\'s config, FifoQueue needs "list"'
-                )
 
 
 class PriorityQueue(_Queue):

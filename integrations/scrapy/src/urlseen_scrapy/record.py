@@ -9,12 +9,8 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 from scrapy.utils.misc import load_object
 
-from urlseen_scrapy.keys import CrawlKeys
-
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from urlseen_scrapy.wire import Wire
 
 logger = logging.getLogger("urlseen_scrapy")
 
@@ -43,6 +39,31 @@ class Fit:
     sink_setting: str
 
 
+def fields_of(key: str, answer: list[bytes]) -> dict[str, str]:
+    """Returns the fields of the hash at `key`, which the daemon has written.
+
+    `answer` is the answer to `HGETALL`. The result is empty if there is no hash. Raises
+    `ValueError` if its protocol is not the one of this package.
+    """
+    flat = [part.decode() for part in answer]
+    found = dict(zip(flat[::2], flat[1::2]))
+    if found and found.get("protocol") != PROTOCOL:
+        raise ValueError(
+            f"the crawl record {key} has protocol {found.get('protocol')!r}, written by"
+            f" urlseen {found.get('urlseen')}, and this urlseen_scrapy supports protocol"
+            f" {PROTOCOL}. Install the urlseen_scrapy that belongs to that urlseen"
+        )
+    return found
+
+
+def lacking(key: str, what: str) -> ValueError:
+    """Returns the error for a hash at `key` that lacks `what`."""
+    return ValueError(
+        f"the crawl record {key} lacks {what}. It was damaged, or an earlier urlseen wrote it."
+        " Restart the daemon, which writes the record again"
+    )
+
+
 @dataclass(frozen=True)
 class Record:
     """Crawl record. The fields have the names that they have in Redis."""
@@ -61,38 +82,14 @@ class Record:
     forget: str
     deliveries: str
     held_timeout_ms: str
+    partitions: str
 
     @classmethod
-    def read(cls, wire: Wire, source: str) -> Record | None:
-        """Reads the record of the crawl that reads `source`.
-
-        Returns `None` if no daemon has run for this source. Raises `ValueError` if the record has
-        another protocol or lacks a field. Raises `Away` or `Refused` if Redis does not answer or
-        refuses the command.
-        """
-        key = CrawlKeys.of_source(source).crawl
-        flat = [part.decode() for part in wire.ask("HGETALL", key)]
-        if not flat:
-            return None
-        found = dict(zip(flat[::2], flat[1::2]))
-        if found.get("protocol") != PROTOCOL:
-            raise ValueError(
-                f"the crawl record {key} has protocol {found.get('protocol')!r}, written by"
-                f" urlseen {found.get('urlseen')}, and this urlseen_scrapy supports protocol"
-                f" {PROTOCOL}. Install the urlseen_scrapy that belongs to that urlseen"
-            )
-        if "tags" in found:
-            raise ValueError(
-                f"the crawl of {source} has {found.get('partitions')} partitions, and this"
-                " urlseen_scrapy supports only crawls with one. Set partitions.count = 1 in"
-                " urlseen's config"
-            )
+    def of_fields(cls, key: str, found: dict[str, str]) -> Record:
+        """Makes the record of the hash at `key`. Raises `ValueError` if it lacks a field."""
         wanted = {field.name for field in fields(cls)}
         if missing := sorted(wanted - set(found)):
-            raise ValueError(
-                f"the crawl record {key} lacks {', '.join(missing)}. It was damaged, or another"
-                " program changed it. Restart the daemon, which writes the record again"
-            )
+            raise lacking(key, ", ".join(missing))
         return cls(**{name: value for name, value in found.items() if name in wanted})
 
     @property
@@ -111,15 +108,17 @@ class Record:
             **forget,
         }
 
-    def check(self, crawler: Crawler, fit: Fit) -> None:
+    def check(self, crawler: Crawler, fit: Fit, suffix: str) -> None:
         """Compares the settings of the spider with the daemon's config.
 
-        Raises `ValueError` for the first difference. The message names the setting and its remedy.
+        `suffix` is the end of the keys of this record's partition. Raises `ValueError` for the
+        first difference. The message names the setting and its remedy.
         """
+        sink = self.sink.removesuffix(suffix)
         for what, setting, ours, config, theirs in (
             ("kind", "SCHEDULER_QUEUE_CLASS", fit.sink_kind, "sink.kind", self.sink_kind),
             ("items", "SCHEDULER_QUEUE_CLASS", fit.emit, "sink.emit", self.emit),
-            ("key", fit.sink_setting, fit.sink, "sink.key", self.sink),
+            ("key", fit.sink_setting, fit.sink, "sink.key", sink),
         ):
             if ours != theirs:
                 raise ValueError(_misfit(what, setting, ours, config, theirs, fit.component))

@@ -6,9 +6,8 @@ from hashlib import sha1
 from importlib.resources import files
 from typing import Any
 
-from redis.exceptions import NoScriptError
-
-from urlseen_scrapy.wire import Refused, Wire
+from urlseen_scrapy.wire import Wire
+from urlseen_scrapy.wires import Question, ask_all
 
 
 class Script:
@@ -24,17 +23,16 @@ class Script:
         self._text = b"\n".join((folder / f"{part}.lua").read_bytes() for part in parts)
         self._hash = sha1(self._text, usedforsecurity=False).hexdigest()
 
+    def call(self, wire: Wire, keys: list[str], *arguments: bytes | str | int) -> Question:
+        """Returns the command that runs the script."""
+        return Question(wire, ("EVALSHA", self._hash, len(keys), *keys, *arguments), self._text)
+
     def run(self, wire: Wire, keys: list[str], *arguments: bytes | str | int) -> Any:
         """Runs the script and returns its answer.
 
         Raises `Away` if Redis does not answer, and `Refused` if the script fails.
         """
-        try:
-            return wire.ask("EVALSHA", self._hash, len(keys), *keys, *arguments)
-        except Refused as refused:
-            if not isinstance(refused.__cause__, NoScriptError):
-                raise
-        return wire.ask("EVAL", self._text, len(keys), *keys, *arguments)
+        return ask_all([self.call(wire, keys, *arguments)])[0]
 
 
 POP = Script("pop", uses_sink=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ NAMES = (
     "URLSEEN_HELD_MAX",
     "URLSEEN_KEY",
     "URLSEEN_OWN_FINGERPRINTER",
+    "URLSEEN_PARTITIONS",
     "URLSEEN_SINK_KEY",
     "URLSEEN_SOURCE_KEY",
     "URLSEEN_SOURCE_MAX",
@@ -118,3 +120,29 @@ def whole(settings: BaseSettings, name: str, default: int, least: int, most: int
     if not least <= number <= most:
         raise ValueError(f"{name} is {value!r}; set a whole number from {least} to {most}")
     return number
+
+
+def partitions(settings: BaseSettings, count: int) -> list[int]:
+    """Reads the numbers of the partitions from which this spider pops, out of `count`.
+
+    Raises `ValueError` if the setting has another form, or names a partition that does not exist.
+    """
+    value = str(settings.get("URLSEEN_PARTITIONS", "all"))
+    if value == "all":
+        return list(range(count))
+    numbers: set[int] = set()
+    for part in value.split(","):
+        found = re.fullmatch(r"\s*([0-9]{1,3})(?:-([0-9]{1,3}))?\s*", part)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (1, 0)
+        if first > last:
+            raise ValueError(
+                f'URLSEEN_PARTITIONS is {value!r}; set "all", or numbers and ranges like "0-3,8"'
+            )
+        numbers.update(range(first, last + 1))
+    if max(numbers) >= count:
+        raise ValueError(
+            f"URLSEEN_PARTITIONS is {value!r}, and the crawl has the partitions 0 to {count - 1}."
+            " urlseen divides a crawl at its start (partitions.count in its config), so start it"
+            " before the spiders"
+        )
+    return sorted(numbers)

@@ -74,44 +74,62 @@ class Wire:
 
     def ask(self, *words: bytes | str | int) -> Any:
         """Sends a command and returns the answer. Strings of the answer are bytes."""
-        return self._ask(self._connection.pack_command(*words))
+        return self.receive(self.send(*words))
 
     def ask_packed(self, packed: bytes) -> Any:
         """Sends a command in the form of Redis's protocol, and returns the answer."""
-        return self._ask([packed])
+        return self.receive(self._send([packed]))
+
+    def send(self, *words: bytes | str | int) -> int:
+        """Sends a command and does not wait for its answer. Returns a ticket for `receive`.
+
+        Several commands may be sent before their answers are received, in the same order.
+        """
+        return self._send(self._connection.pack_command(*words))
+
+    def receive(self, ticket: int) -> Any:
+        """Waits for the answer to a command that `send` has sent."""
+        if not self._is_connected or ticket != self.connects:
+            raise Away("the connection was lost before the answer came", sent=True)
+        try:
+            return self._connection.read_response(disable_decoding=True)
+        except (exceptions.RedisError, OSError) as error:
+            raise self._failure(error) from error
 
     def close(self) -> None:
         """Closes the connection. The next command opens a new one."""
         self._is_connected = False
         self._connection.disconnect()
 
-    def _ask(self, packed: list[bytes]) -> Any:
+    def _send(self, packed: list[bytes]) -> int:
         if not self._is_connected:
             self._connect()
-        connection = self._connection
         try:
-            connection.send_packed_command(packed, check_health=False)
-            return connection.read_response(disable_decoding=True)
-        except REFUSING as error:
-            self.close()
-            raise Refused(str(error)) from error
-        except exceptions.AskError as error:
-            self.close()
-            raise self._redirected(error) from error
-        except ELSEWHERE as error:
-            self.close()
-            raise Away(error, sent=False) from error
-        except exceptions.OutOfMemoryError as error:
-            raise Away(error, sent=False) from error
-        except exceptions.ResponseError as error:
-            if str(error).startswith(PASSING_WORDS):
-                raise Away(error, sent=False) from error
-            raise Refused(str(error)) from error
+            self._connection.send_packed_command(packed, check_health=False)
         except (exceptions.RedisError, OSError) as error:
-            # LOADING is one of these errors. An urlseen that is stopping answers LOADING, and may
-            # have added the fingerprint.
+            raise self._failure(error) from error
+        return self.connects
+
+    def _failure(self, error: Exception) -> Away | Refused:
+        """Returns the error that a command raises. Closes a connection that is of no use."""
+        if isinstance(error, exceptions.OutOfMemoryError):
+            return Away(error, sent=False)
+        if isinstance(error, REFUSING):
             self.close()
-            raise Away(error, sent=True) from error
+            return Refused(str(error))
+        if isinstance(error, exceptions.AskError):
+            self.close()
+            return self._redirected(error)
+        if isinstance(error, ELSEWHERE):
+            self.close()
+            return Away(error, sent=False)
+        if isinstance(error, exceptions.ResponseError):
+            is_passing = str(error).startswith(PASSING_WORDS)
+            return Away(error, sent=False) if is_passing else Refused(str(error))
+        # LOADING is one of the other errors. An urlseen that is stopping answers LOADING, and may
+        # have added the fingerprint.
+        self.close()
+        return Away(error, sent=True)
 
     def _redirected(self, error: exceptions.AskError) -> Away | Refused:
         """Returns the error for an answer with another node. MOVED is a kind of ASK."""
