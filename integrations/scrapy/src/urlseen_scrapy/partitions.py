@@ -165,7 +165,7 @@ class Partitions:
     def _total(self) -> int:
         """Returns the sum of the counts of all partitions, each at another moment."""
         lengths = [question for each in self.missing for question in each.lengths(self._fit)]
-        total = sum(ask_all(lengths + self._unrouted()))
+        total: int = sum(ask_all(lengths + self._unrouted()))
         # A daemon that began meanwhile may hold items that are in neither source nor sink.
         self.read_missing()
         consumers = [each.consumer for each in self.all if each.consumer]
