@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import pickle
+from collections import Counter
 
 import pytest
 
 from clusters import ClusterServers
-from queues import held, make_queue, moved, to
+from queues import held, held_numbers, make_queue, moved, to
 from servers import Daemon, until
 from test_held import next_of
 from test_killed import EVERY_PAGE, SETTINGS, fetched_twice, paths
 from urlseen_scrapy import FifoQueue
+from urlseen_scrapy.consumer import Consumer
 from urlseen_scrapy.partition import FULL
+from urlseen_scrapy.wire import Away
 
 COUNT = 4
 
@@ -133,6 +136,39 @@ def test_h8_unfiltered_links_of_a_page_that_another_spider_has_are_not_pushed(re
     engine.finish(page)
     assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") == 1
     assert len(queue) == 1, "unfiltered links were pushed twice"
+
+
+def test_h8_a_spider_that_dies_before_its_acknowledgement_has_pushed_no_unfiltered_link(
+    redis_server, make, monkeypatch
+):
+    links = [to(f"unfiltered-{n}", dont_filter=True) for n in range(40)]
+    links += [to(f"filtered-{n}") for n in range(40)]
+
+    def fetch(queue):
+        """Fetches the page, and pushes its links. Returns the partition of the page."""
+        page = next_of(queue)
+        (home,) = (each for each in queue.deliveries._partitions.all if each.open)
+        engine = queue.spider.crawler.engine
+        engine.page(page, *links)
+        for request in engine.scraper.output:
+            queue.push(request)
+        engine.finish(page)
+        return home
+
+    def die(*_):
+        raise Away("the spider was killed", sent=False)
+
+    first, second = make(), make()
+    fill(redis_server, first, 1)
+    with monkeypatch.context() as dying:
+        dying.setattr(Consumer, "finish", die)
+        home = fetch(first)
+    assert held_numbers(redis_server) == [1]
+    home.consumer.give_back([1])
+    fetch(second)
+    until(lambda: sum(map(len, sinks(redis_server))) == 80, "all links")
+    found = Counter(item["url"] for items in sinks(redis_server) for item in items)
+    assert set(found.values()) == {1}, "an unfiltered link was pushed twice"
 
 
 def test_items_that_wait_for_a_router_count(redis_server, make):

@@ -111,10 +111,6 @@ class Consumer(Producer):
         keys = [self.record.source, self._held, self._keys.requeues]
         return bool(FINISH.run(self._wire, keys, self.record.push, number, *items))
 
-    def holds(self, number: int) -> bool:
-        """Returns `True` if this consumer still holds a delivery."""
-        return bool(self._wire.ask("HEXISTS", self._held, number))
-
     def reject(self, number: int, item: bytes, reason: str) -> bool:
         """Moves a delivery to the rejects. Returns `False` if this consumer no longer holds it."""
         return self._reject(self._held, str(number), item, reason)

@@ -131,14 +131,16 @@ class Deliveries:
         the request `page`, or if this is `None`, on the page that led to `request`. An item that
         belongs to no page is pushed when the scheduler next asks for work.
         """
-        item = self._partitions.address(fingerprint, data)
         delivery = self._owners.get(request if page is None else page)
         if delivery is None or delivery.is_finished:
-            self._outbox.push(item)
+            self._outbox.push(self._partitions.address(fingerprint, data))
             if self._outbox.is_full:
                 self.flush()
             return
-        delivery.collect(item, not request.dont_filter)
+        if request.dont_filter:
+            delivery.collect_unfiltered(data)
+        else:
+            delivery.collect(self._partitions.address(fingerprint, data))
         if len(delivery.filtered) >= PUSH_ITEMS or delivery.size >= PUSH_BYTES:
             self._outbox.push_early(delivery)
             self.flush()

@@ -27,7 +27,7 @@ class Delivery:
         self.filtered: list[SourceItem] = []
         #: Links that the filter always lets pass (`dont_filter`). They wait for the
         #: acknowledgement, so that a page that is fetched twice does not push them twice.
-        self.unfiltered: list[SourceItem] = []
+        self.unfiltered: list[bytes] = []
         #: Size of all links in both lists, in bytes.
         self.size = 0
         # Unfinished requests that were made from the item. This list keeps these objects alive.
@@ -59,13 +59,18 @@ class Delivery:
             return
         self._requests = [each for each in self._requests if each is not request]
 
-    def collect(self, item: SourceItem, is_filtered: bool) -> None:
+    def collect(self, item: SourceItem) -> None:
         """Keeps a link of the page until the link is pushed."""
-        (self.filtered if is_filtered else self.unfiltered).append(item)
+        self.filtered.append(item)
         self.size += len(item.data)
+
+    def collect_unfiltered(self, data: bytes) -> None:
+        """Keeps a link that the filter does not check until the page is acknowledged."""
+        self.unfiltered.append(data)
+        self.size += len(data)
 
     def take_filtered(self) -> list[SourceItem]:
         """Returns the links that may be pushed early, and removes them from this delivery."""
         items, self.filtered = self.filtered, []
-        self.size = sum(len(item.data) for item in self.unfiltered)
+        self.size = sum(map(len, self.unfiltered))
         return items

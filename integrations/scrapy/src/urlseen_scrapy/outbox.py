@@ -81,24 +81,18 @@ class Outbox:
     def finish(self, delivery: Delivery) -> None:
         """Adds the acknowledgement of a finished page, with its remaining links.
 
-        One script pushes the links of the page's own partition and acknowledges the page. All other
-        partitions must have taken their links before that.
+        All other partitions must have taken their links before one script pushes the links of the
+        page's own partition and acknowledges the page. Unfiltered links may go to any partition. They
+        go to the page's own one, so that they are pushed only with the acknowledgement.
         """
         home = delivery.partition
-        links = delivery.filtered + delivery.unfiltered
-        own = [each.data for each in links if each.partition is home]
-        others = [each for each in links if each.partition is not home]
-        has_unfiltered = any(each.partition is not home for each in delivery.unfiltered)
+        own = [each.data for each in delivery.filtered if each.partition is home]
+        own += delivery.unfiltered
+        others = [each for each in delivery.filtered if each.partition is not home]
 
         def finish() -> None:
-            consumer = _consumer(home)
-            # If another consumer has the page now, it pushes the links, and the filter would not
-            # drop the second copies of unfiltered ones.
-            if others and has_unfiltered and not consumer.holds(delivery.number):
-                self._count("given_to_others")
-                return
             self._push(others)
-            if consumer.finish(delivery.number, own):
+            if _consumer(home).finish(delivery.number, own):
                 self._count("sent", len(own))
             else:
                 self._count("given_to_others")
