@@ -244,8 +244,15 @@ fn a_claim_moves_a_bounded_number_of_items_in_the_order_of_the_source() {
     let node = &cluster.nodes[0];
     let items: Vec<String> = (0..2 * MOST + 50).map(|number| number.to_string()).collect();
     let urls: Vec<String> = items.iter().map(|it| format!("https://example.com/{it}")).collect();
-    for (end, place) in [("left", "local"), ("right", "local"), ("left", "redis")] {
+    for (end, place, right) in [
+        ("left", "local", "+sort"),
+        ("right", "local", "+sort"),
+        ("left", "redis", "+sort"),
+        ("left", "local", "-sort"),
+        ("right", "local", "-sort"),
+    ] {
         node.server.cli(&["flushall"]);
+        node.server.cli(&["acl", "setuser", "default", right]);
         node.push(&urls, 0);
         node.server.cli(&["config", "resetstat"]);
         let ran = cluster
@@ -260,11 +267,14 @@ fn a_claim_moves_a_bounded_number_of_items_in_the_order_of_the_source() {
             "left" => found.iter().eq(&urls),
             _ => found.iter().eq(urls.iter().rev()),
         };
-        assert!(in_order, "{end}");
+        assert!(in_order, "{end}, {right}");
         // The last claim renames the list.
-        let moves = format!("cmdstat_lmove:calls={},", 2 * MOST);
+        let moves = match right {
+            "+sort" => "cmdstat_sort:calls=2,".to_owned(),
+            _ => format!("cmdstat_lmove:calls={},", 2 * MOST),
+        };
         let facts = node.server.cli(&["info", "commandstats"]);
-        assert!(facts.contains(&moves), "{end}: {facts}");
+        assert!(facts.contains(&moves), "{end}, {right}: {facts}");
     }
 }
 

@@ -30,6 +30,22 @@ local function move(from, to, to_left, count)
     end
 end
 
+-- Moves the first `count` of `waiting` items to the processing list, which does not exist. SORT and
+-- LTRIM take a sixth of the time of LMOVE, but some users may not run SORT.
+local function claim_first(source, processing, waiting, count)
+    local is_left = TAKE_FROM == 'left'
+    if not permission_refusal('LTRIM', source, 0, -1) then
+        local first = is_left and 0 or waiting - count
+        local copied = redis.pcall(
+            'SORT', source, 'BY', 'nosort', 'LIMIT', first, count, 'STORE', processing)
+        if copied == count then
+            redis.call('LTRIM', source, is_left and count or 0, is_left and -1 or first - 1)
+            return
+        end
+    end
+    move(source, processing, not is_left, count)
+end
+
 -- LLEN fails on keys of another type, which refuses such keys.
 local function source_claim(state, keys, most, more)
     local source, processing = unpack(keys)
@@ -40,7 +56,7 @@ local function source_claim(state, keys, most, more)
         move(source, processing, TAKE_FROM == 'right', count)
     elseif most > 0 and waiting > most then
         count = most
-        move(source, processing, TAKE_FROM == 'right', count)
+        claim_first(source, processing, waiting, count)
     elseif waiting > 0 then
         count = waiting
         redis.call('RENAME', source, processing)
