@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from ..line import median, ratios, values
+from ..line import find, median, ratios, values
 from . import crawl
 from .figures import figure
 from .limit import limit, shares
@@ -44,6 +44,7 @@ def goals(data):
         *throughput(data, URL, "`url` items, 30 % unseen", 0.35, 2),
         over_peer(data, URL, "`url` items, 30 % unseen", "scrapy-redis, its loop", 500),
         *crawls(data),
+        *partitions(data),
         *fingerprints(data),
         *test_and_set(data),
         *resident(data),
@@ -83,6 +84,17 @@ def crawls(data):
             )
             words = f"at most {bound} times scrapy-redis's {crawl.name_of(unit)}"
             yield Goal(what, words, bound, True, ours, beside(asking))
+
+
+def partitions(data):
+    """Yields the cost of an item in each divided crawl, compared with one that is not divided."""
+    lines, group, unit = data.lines("partitions"), "partitions, tab, 30 % unseen", "ns/item in all"
+    cases = [line["case"] for line in find(lines, group, None, unit)]
+    for case in cases[1:]:
+        ours, single = (values(lines, group, it, unit) for it in (case, cases[0]))
+        what = f"processor time of an item, {case}"
+        words = f"at most 1.1 times that of {cases[0]}"
+        yield Goal(what, words, 1.1, True, ratios(ours, single))
 
 
 def beside(asking):

@@ -223,6 +223,20 @@ The set-up is that of the section "The pipe, and its limit". The first table has
 different values of `source.batch`, each beside a mover with the same batch size and two batches
 in flight. The other tables have different values of `filter.threads`.""",
     ),
+    "partitions": (
+        "Partitions and routers",
+        """\
+The daemon filters full lists, as in the section "The pipe, and its limit". Here the crawl is
+divided into [partitions](guides/partitions.md), and the lists are on one or several primaries of
+a Redis Cluster. All connections are TCP connections on loopback. One process runs all partitions,
+and the filter is empty at the start. The primaries share two cores with urlseen, so more
+primaries cannot make it faster here: the processor time of an item is the measurement.
+
+- *server* is the processor time of all primaries.
+- *client* is the processor time of all threads of urlseen.
+- *router* is `urlseen route`. It moves a full list to 16 partitions. The primary with this list
+  also has partitions, and so takes items back. *server* includes both.""",
+    ),
     "latency": (
         "Latency",
         """\

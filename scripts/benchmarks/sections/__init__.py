@@ -3,7 +3,9 @@
 The function returns a dictionary with `lines` of data and, in some sections, `facts` about them.
 """
 
-from . import between, crawl, kernels, latency, layouts, lines, log, peers, pipe, profile, scaling
+from . import (
+    between, crawl, kernels, latency, layouts, lines, log, partitions, peers, pipe, profile, scaling,
+)
 
 SECTIONS = {
     "pipe": pipe.run,
@@ -13,6 +15,7 @@ SECTIONS = {
     "kernels": kernels.run,
     "between": between.run,
     "scaling": scaling.run,
+    "partitions": partitions.run,
     "latency": latency.run,
     "lines": lines.run,
     "log": log.run,
