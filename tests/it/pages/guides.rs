@@ -5,12 +5,13 @@
 //! |---|---|
 //! | `sh` | runs it by bash; a command that fails ends the test |
 //! | `text`, right after `sh` | compares it with the output of these commands |
-//! | `toml` | stops the daemon, writes `config.toml` |
+//! | `toml` | stops the daemon, writes `config.toml`; uses its `redis.url` if this is a cluster |
 //! | any other, such as `sh by-hand` or `python` | nothing |
 //!
 //! `urlseen run` runs in the background.
 
 use std::fmt::Write as _;
+use std::net::TcpListener;
 use std::time::Duration;
 
 use crate::tidy::report;
@@ -31,7 +32,13 @@ set -euo pipefail
 shopt -s inherit_errexit
 trap 'echo "failed: $BASH_COMMAND" >&2' ERR
 redis-cli() {
-    case $1 in -p) command redis-cli "$@" ;; *) command redis-cli -p "$REDIS" "$@" ;; esac
+    case $1 in
+        -p | --cluster) command redis-cli "$@" ;;
+        *) command redis-cli -p "$REDIS" "$@" ;;
+    esac
+}
+redis-server() {
+    exec setpriv --pdeathsig KILL -- redis-server "$@"
 }
 urlseen() {
     if [ "$*" != run ]; then
@@ -99,7 +106,15 @@ fn problem(page: &Source) -> Option<String> {
     let redis = free_port();
     let _server = RedisServer::start_with(&["--bind", "127.0.0.1", "--port", &redis]);
     let (serve, admin) = (free_port(), free_port());
-    let text = page.text.replace("6379", &redis).replace("6390", &serve).replace("9090", &admin);
+    let mut text = page.text.clone();
+    for (shown, free) in [("6379", &redis), ("6390", &serve), ("9090", &admin)] {
+        text = text.replace(shown, free);
+    }
+    if text.contains("{7000..7005}") {
+        for (shown, free) in (7000..=7005).zip(cluster_ports()) {
+            text = text.replace(&shown.to_string(), &free.to_string());
+        }
+    }
     let out = tempfile::tempdir().expect("a temporary folder");
     let run = Run::of("bash", ["-c", &script(&blocks(&text))])
         .env("PROGRAM", env!("CARGO_BIN_EXE_urlseen"))
@@ -111,6 +126,15 @@ fn problem(page: &Source) -> Option<String> {
         .env("REPOSITORY", root());
     let output = run.start().output(Duration::from_mins(1));
     (output.code() != Some(0)).then(|| format!("{}: {}", page.path, output.stderr))
+}
+
+/// Returns the first of many successive ports that are free, also as ports of a cluster bus, which
+/// are higher by 10,000. The system gives out only higher ports.
+fn cluster_ports() -> impl Iterator<Item = u16> {
+    let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
+    let all_free = |first: &u16| (*first..first + 6).all(|it| is_free(it) && is_free(it + 10_000));
+    let first = (10_000..20_000).step_by(6).find(all_free).expect("free ports for a cluster");
+    first..first + 6
 }
 
 /// Joins the blocks of a page to one script.
@@ -125,7 +149,12 @@ fn script(blocks: &[Block<'_>]) -> String {
                 "cat >\"$OUT/shown\" <<'END'\n{text}END\n\
                  diff --unified \"$OUT/shown\" \"$OUT/printed\" >&2\n"
             ),
-            "toml" => write!(script, "stop\ncat >config.toml <<'END'\n{text}END\n"),
+            "toml" => {
+                if text.contains("redis+cluster://") {
+                    script += "unset URLSEEN_REDIS__URL\n";
+                }
+                write!(script, "stop\ncat >config.toml <<'END'\n{text}END\n")
+            }
             _ => Ok(()),
         }
         .expect("a string takes all text");
