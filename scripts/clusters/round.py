@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 
-from . import process_faults, server_faults
+from . import server_faults
 from .cluster import Cluster, ValkeyCluster
 from .crawl import Crawl
 from .oracle import Oracle
 from .process_faults import ProcessFaults
 from .producer import ListProducer, PartitionProducer
-from .progress import Trouble, say
+from .progress import say
 from .sentinels import Sentinels
 from .server_faults import ServerFaults
 
