@@ -14,6 +14,8 @@ use urlseen_core::redis::preflight::{
     CommandNeed, KeyKind, KeyOwner, Needs, PreflightError, ServerFacts, ServerVersion, preflight,
 };
 
+use crate::util::redis::free_port;
+
 /// Password in all these tests. Messages must not contain it.
 pub(crate) const PASSWORD: &str = "hunter2";
 
@@ -27,6 +29,12 @@ impl Server {
     /// Starts a server with these arguments, and waits until it answers.
     pub(crate) fn start(arguments: &[&str]) -> Self {
         Self::start_in(TempDir::new().unwrap(), arguments)
+    }
+
+    /// Starts a node of a cluster, without slots. By default, all nodes on Unix sockets would use
+    /// the same port for the cluster's bus.
+    pub(crate) fn cluster_node() -> Self {
+        Self::start(&["--cluster-enabled", "yes", "--cluster-port", &free_port()])
     }
 
     /// Starts a Sentinel that watches these primaries, each with name and address.
@@ -356,7 +364,7 @@ async fn a_sentinel_is_refused_with_the_address_of_its_primary() {
 
 #[tokio::test]
 async fn a_node_of_a_cluster_is_refused_with_the_right_scheme() {
-    let server = Server::start(&["--cluster-enabled", "yes"]);
+    let server = Server::cluster_node();
     let expected =
         ["this Redis is a node of a Redis Cluster, where other nodes may serve the keys of the \
          crawl; write redis+cluster:// (with TLS: rediss+cluster://) in redis.url"];

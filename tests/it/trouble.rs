@@ -177,7 +177,7 @@ async fn an_unknown_command_is_recognised() {
 
 #[tokio::test]
 async fn missing_slots_and_keys_in_different_slots_of_a_cluster_are_recognised() {
-    let server = Server::start(&["--cluster-enabled", "yes"]);
+    let server = Server::cluster_node();
     let mut connection = connected(&server, "").await;
     let trouble = trouble_of(&mut connection, &["RPUSH", "list", "x"]).await;
     assert!(matches!(trouble, LinkError::ClusterDown { .. }), "{trouble:?}");

@@ -4,7 +4,7 @@ use redis::Commands;
 
 use super::shared::{LAYOUTS, crawl};
 use super::{Crawl, SINK, SOURCE, urls};
-use crate::util::redis::RedisServer;
+use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::SOON;
 
 /// Checks that a run is refused with these words and this status, and claims no item.
@@ -152,7 +152,8 @@ fn a_missing_permission_is_named() {
 
 #[test]
 fn a_node_of_a_cluster_is_refused() {
-    let server = RedisServer::start_with(&["--cluster-enabled", "yes"]);
+    let bus = free_port();
+    let server = RedisServer::start_with(&["--cluster-enabled", "yes", "--cluster-port", &bus]);
     let crawl = Crawl::on(server).set("filter.place=redis");
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");

@@ -133,7 +133,7 @@ fn problem(page: &Source) -> Option<String> {
 fn cluster_ports() -> impl Iterator<Item = u16> {
     let is_free = |port| TcpListener::bind(("127.0.0.1", port)).is_ok();
     let all_free = |first: &u16| (*first..first + 6).all(|it| is_free(it) && is_free(it + 10_000));
-    let first = (10_000..20_000).step_by(6).find(all_free).expect("free ports for a cluster");
+    let first = (11_000..20_000).step_by(6).find(all_free).expect("free ports for a cluster");
     first..first + 6
 }
 
