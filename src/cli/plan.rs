@@ -1,5 +1,5 @@
-//! `urlseen plan`: computes the memory of a filter, and the load that a crawl puts on the machine,
-//! on Redis and on the network.
+//! `urlseen plan`: computes the memory of a filter, and the machines and programs that a crawl
+//! needs.
 
 #[cfg(test)]
 #[path = "plan_tests.rs"]
@@ -12,10 +12,11 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use urlseen_analysis::{
-    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, Share, Traffic, TrafficItem,
-    error_rate_plot, grouped,
+    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlannedCrawl, Share, Traffic,
+    TrafficItem, error_rate_plot, grouped,
 };
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
+use urlseen_core::fingerprint::PartitionCount;
 
 use super::Outcome;
 use super::start::usage;
@@ -28,13 +29,14 @@ const ERROR_RATE: f64 = 1e-6;
 ///
 /// For each kind, the command prints the bits, the hashes, the memory, and the error rate beyond
 /// the capacity. With --fits, it prints the capacity or the error rate that a given memory permits.
-/// With --rate, it prints the load on the machine, Redis and the network, and names the resource
-/// with the least reserve.
+/// With --rate, it prints the numbers of machines, partitions, Redis primaries, processes and
+/// routers that a crawl needs, their load, and the resource with the least reserve. It also prints
+/// the largest crawls that 1, 4, 16 and 64 machines carry.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
   urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
-  urlseen plan --capacity 1e9 --rate 100k        # load of 100,000 items a second")]
+  urlseen plan --capacity 1e9 --rate 100k        # machines for 100,000 items a second")]
 pub(super) struct Plan {
     /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M. Default: 10M
     #[arg(long, value_name = "N")]
@@ -60,6 +62,12 @@ pub(super) struct Plan {
     /// Share of unseen items among all items, from 0 to 1
     #[arg(long, requires = "rate", value_name = "SHARE", default_value = "0.1")]
     unseen: Share,
+    /// Number of partitions, a power of two up to 256. Default: the smallest that suffices
+    #[arg(long, requires = "rate", value_name = "N")]
+    partitions: Option<PartitionCount>,
+    /// Share of items that producers push to a list for `urlseen route`, from 0 to 1
+    #[arg(long, requires = "rate", value_name = "SHARE", default_value = "0")]
+    routed: Share,
     /// Number of unseen items that wait for crawlers
     #[arg(long, requires = "rate", value_name = "N", default_value = "10M")]
     waiting: Amount,
@@ -151,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// Computes the load of the crawl, if --rate is given.
+    /// Computes the machines and programs of the crawl, if --rate is given.
     fn needs(&self) -> Result<Option<Needs>, SpecError> {
         let Some(rate) = self.rate else { return Ok(None) };
         let traffic = Traffic {
@@ -159,10 +167,18 @@ impl Plan {
             item: self.item,
             item_bytes: self.item_bytes,
             unseen: self.unseen,
+            routed: self.routed,
             waiting: self.waiting,
         };
         let machine =
             Machine { cores: self.cores, memory_gib: self.memory, network_gbit: self.network };
-        Needs::of(self.capacity(), self.error_rate(), traffic, machine).map(Some)
+        let crawl = PlannedCrawl {
+            capacity: self.capacity(),
+            error_rate: self.error_rate(),
+            traffic,
+            machine,
+            partitions: self.partitions,
+        };
+        Needs::of(&crawl).map(Some)
     }
 }

@@ -99,6 +99,17 @@ fn json_has_the_needs_if_a_rate_is_given() {
     assert_eq!(needs["full_after_seconds"], 100_000.0);
     let firsts = needs["resources"].as_array().unwrap().iter().filter(|row| row["first"] == true);
     assert_eq!(firsts.count(), 1);
+    assert_eq!((&needs["machines"], &needs["partitions"]), (&1.into(), &1.into()));
+    let needs = json(&["--rate", "1M", "--partitions", "16", "--routed", "0.5"])["needs"].take();
+    assert_eq!((&needs["partitions"], &needs["routers"]), (&16.into(), &1.into()));
+}
+
+#[test]
+fn too_few_partitions_are_named_with_the_number_that_suffices() {
+    let few = printed(&[&FILTER[..], &["--rate", "4M", "--partitions", "1"]].concat());
+    assert!(few.contains("\n--partitions 1 does not suffice, but 4 does\n"), "{few}");
+    let many = printed(&[&FILTER[..], &["--rate", "10G"]].concat());
+    assert!(many.contains("\na crawl of 256 partitions does not suffice: use several"), "{many}");
 }
 
 #[test]
@@ -109,6 +120,9 @@ fn invalid_options_are_refused() {
         ("--unseen", "1.5"),
         ("--item", "json"),
         ("--cores", "-1"),
+        ("--partitions", "3"),
+        ("--partitions", "512"),
+        ("--routed", "2"),
     ] {
         let rate: &[&str] = if name == "--rate" { &[] } else { &["--rate", "1k"] };
         let option = format!("{name}={value}");

@@ -31,6 +31,9 @@ pub(super) struct ItemCosts {
     pub(super) link: Cost,
     /// Cost for the one thread of Redis (pipe: urlseen, server ns/item).
     pub(super) redis: Cost,
+    /// Cost for the one thread of a router, if a router moves the item (router: 1 primary, 16
+    /// partitions, client ns/item).
+    pub(super) router: f64,
 }
 
 /// Costs of a URL, whose fingerprint must be computed (pipe: url, 5 and 30 % unseen).
@@ -38,6 +41,7 @@ pub(super) const URL: ItemCosts = ItemCosts {
     filter: Cost { at_5: 647.0, at_30: 727.0 },
     link: Cost { at_5: 94.0, at_30: 132.0 },
     redis: Cost { at_5: 209.0, at_30: 274.0 },
+    router: 595.0,
 };
 
 /// Costs of an item that contains its fingerprint (pipe: tab, 5 and 30 % unseen).
@@ -45,18 +49,24 @@ pub(super) const TAB: ItemCosts = ItemCosts {
     filter: Cost { at_5: 223.0, at_30: 306.0 },
     link: Cost { at_5: 102.0, at_30: 139.0 },
     redis: Cost { at_5: 195.0, at_30: 278.0 },
+    router: 321.0,
 };
 
 /// Cost of a push by a crawler, for the one thread of Redis (queues: RPUSH of 100, server ns/item).
 pub(super) const PUSH_NS: f64 = 349.0;
 /// Cost of a pop by a crawler, for the one thread of Redis (queues: LPOP of 100, server ns/item).
 pub(super) const POP_NS: f64 = 531.0;
+/// Cost of an item that a router moves, for the one thread of the Redis server that has the list
+/// (router, tab: 1 primary, 16 partitions, server ns/item). The measured cost includes the push to
+/// the partition, and not the push to the list. Both cost the same.
+pub(super) const ROUTED_REDIS_NS: f64 = 1206.0;
 /// Bytes of Redis's memory that a waiting item takes in addition to its length (queues: an item
 /// that waits).
 pub(super) const WAITING_BYTES: f64 = 4.3;
 
-/// Maximum memory of the daemon in addition to the filter's bits, in bytes. This is the bound of
-/// its buffers, not a measurement (pipe: urlseen, peak, bytes beyond the filter).
+/// Maximum memory of a partition in addition to the filter's bits, in bytes. This is the bound of
+/// its buffers, not a measurement (pipe: urlseen, peak, bytes beyond the filter). A router has the
+/// same bound.
 pub const DAEMON_BYTES: f64 = 67_108_864.0;
 
 /// Bytes that Redis's protocol adds to an element of a reply, or to an argument: `$94\r\n` before

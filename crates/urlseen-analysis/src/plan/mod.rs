@@ -2,23 +2,30 @@
 //! servers and network that a crawl needs.
 
 mod amount;
+mod carried;
 mod costs;
+mod crawl;
 mod curve;
 mod figures;
 mod fits;
+mod layout;
 mod needs;
+mod resource;
+mod spread;
 mod table;
 mod text;
+mod workload;
 
 use urlseen_core::filter::{Kind, Parameters, SpecError};
 use urlseen_engine::config::Config;
 
 pub use amount::{Amount, Bytes, Share};
 pub use costs::DAEMON_BYTES;
+pub use crawl::{Machine, PlannedCrawl, Traffic, TrafficItem};
 pub use curve::error_rate_plot;
 pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
-pub use needs::{Machine, Needs, Traffic, TrafficItem};
+pub use needs::Needs;
 pub use text::{grouped, size};
 
 /// Returns the parameters of a filter of this kind. All parameters that are not arguments have

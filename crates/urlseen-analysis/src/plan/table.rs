@@ -1,83 +1,135 @@
-//! Table of the resources that a crawl needs.
+//! Table of the machines and programs that a crawl needs.
 
 use std::io::{self, Write};
 use std::time::Duration;
 
 use urlseen_core::filter::number;
 
-use super::needs::{Growth, Needs, Resource, Side, TrafficItem, Unit};
+use super::needs::Needs;
+use super::resource::{Growth, Owner, Resource, Unit};
 use super::text::{grouped, size};
 
 impl Needs {
-    /// Prints the needs as a table.
+    /// Prints the needs as tables.
     pub fn print(&self, out: &mut impl Write) -> io::Result<()> {
-        let Self { traffic, machine, resources, daemons, redis_servers, .. } = self;
+        let Self { traffic, machine, .. } = self;
         writeln!(
             out,
-            "{} items/s of {} bytes ({}), {} unseen; {} wait",
+            "{} items/s of {} bytes ({}), {} unseen, {} routed; {} wait",
             whole(traffic.rate.get()),
             whole(traffic.item_bytes.get()),
-            form(traffic.item),
+            traffic.item.name(),
             traffic.unseen,
+            traffic.routed,
             whole(traffic.waiting.get()),
         )?;
         writeln!(
             out,
-            "machines of {} cores, {} GiB, {} Gbit/s each way; one for the daemon, one for Redis\n",
+            "machines of {} cores, {} GiB, {} Gbit/s each way\n",
             machine.cores.get(),
             machine.memory_gib.get(),
             machine.network_gbit.get(),
         )?;
+        self.print_layout(out)?;
+        self.print_resources(out)?;
+        self.print_carried(out)
+    }
+
+    fn print_layout(&self, out: &mut impl Write) -> io::Result<()> {
+        let layout = &self.layout;
+        let parts = [
+            ("machines", grouped(layout.machines)),
+            ("partitions", grouped(layout.partitions)),
+            ("Redis primaries", grouped(layout.primaries)),
+            ("urlseen run", grouped(layout.processes)),
+            ("urlseen route", grouped(layout.routers)),
+            ("storage folders", size(self.folder_bytes)),
+            ("written to them", amount(self.written_bytes_per_second, Unit::BytesPerSecond)),
+            ("filters full after", duration(self.full_after_seconds)),
+        ];
+        for (name, value) in parts {
+            writeln!(out, "{name:<26} {value:>12}")?;
+        }
+        writeln!(out)?;
+        let partitions = layout.partitions;
+        match self.partitions_that_suffice {
+            _ if self.suffices => Ok(()),
+            Some(enough) if enough > partitions => {
+                writeln!(out, "--partitions {partitions} does not suffice, but {enough} does\n")
+            }
+            _ => writeln!(out, "a crawl of 256 partitions does not suffice: use several crawls\n"),
+        }
+    }
+
+    fn print_resources(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
             "{:<26} {:>12} {:>15} {:>8}   full at",
-            "", "asks for", "one machine has", "share"
+            "busiest of each kind", "needs", "has", "share"
         )?;
-        for each in resources {
-            let Resource { side, name, unit, asked, has, share, full_at, .. } = each;
-            let side = match side {
-                Side::Daemon => "daemon",
-                Side::Redis => "Redis",
-            };
+        for each in &self.resources {
+            let Resource { unit, needed, has, share, full_at, .. } = each;
             let percent = format!("{:.1} %", share * 100.0);
             write!(
                 out,
                 "{:<26} {:>12} {:>15} {percent:>8}   {} {}",
-                format!("{side}, {name}"),
-                amount(*asked, *unit),
+                title(each),
+                amount(*needed, *unit),
                 amount(*has, *unit),
                 rounded(*full_at),
                 growth(each.grows_with),
             )?;
             writeln!(out, "{}", if each.first { "  <- first limit" } else { "" })?;
         }
-        writeln!(out)?;
-        let parts = [
-            ("daemons", grouped(*daemons)),
-            ("Redis servers", grouped(*redis_servers)),
-            ("storage folders", size(self.folder_bytes)),
-            ("written to them", amount(self.written_bytes_per_second, Unit::BytesPerSecond)),
-            ("filter full after", duration(self.full_after_seconds)),
-        ];
-        for (name, value) in parts {
-            writeln!(out, "{name:<26} {value:>12}")?;
+        writeln!(out)
+    }
+
+    fn print_carried(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "{:<8} {:>10} {:>9} {:>11} {:>13} {:>12} {:>17}   limit of items/s",
+            "machines",
+            "partitions",
+            "primaries",
+            "urlseen run",
+            "urlseen route",
+            "items/s",
+            "URLs"
+        )?;
+        for each in &self.carried {
+            let layout = &each.layout;
+            writeln!(
+                out,
+                "{:<8} {:>10} {:>9} {:>11} {:>13} {:>12} {:>17}   {}",
+                layout.machines,
+                layout.partitions,
+                layout.primaries,
+                layout.processes,
+                layout.routers,
+                rounded(each.items_per_second),
+                rounded(each.urls),
+                title(&each.first_limit),
+            )?;
         }
         Ok(())
     }
 }
 
-fn form(item: TrafficItem) -> &'static str {
-    match item {
-        TrafficItem::Url => "url",
-        TrafficItem::Tab => "tab",
-    }
+/// Returns the name of a resource, with its owner.
+fn title(resource: &Resource) -> String {
+    let owner = match resource.owner {
+        Owner::Primary => "Redis primary",
+        Owner::Process => "urlseen run",
+        Owner::Router => "urlseen route",
+        Owner::Machine => "machine",
+    };
+    format!("{owner}, {}", resource.name)
 }
 
 fn growth(growth: Growth) -> &'static str {
     match growth {
         Growth::Urls => "URLs",
         Growth::ItemsPerSecond => "items/s",
-        Growth::ItemsWaiting => "items waiting",
     }
 }
 
@@ -93,6 +145,9 @@ fn amount(number: f64, unit: Unit) -> String {
 fn rounded(number: f64) -> String {
     if !number.is_finite() {
         return "any number of".to_owned();
+    }
+    if number < 1.0 {
+        return "0".to_owned();
     }
     let unit = 10_f64.powf(number.log10().floor() - 1.0);
     whole((number / unit).round() * unit)

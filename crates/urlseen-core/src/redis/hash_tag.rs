@@ -5,7 +5,7 @@ use crc::{CRC_16_XMODEM, Crc};
 use crate::fingerprint::Partition;
 
 /// Number of slots of a Redis Cluster.
-const SLOTS: u32 = 16_384;
+pub const SLOTS: u32 = 16_384;
 
 /// Returns the part of a key that determines its slot (Redis Cluster specification, "Hash tags").
 /// This part is the text between the first `{` and the next `}`. If there is no such text, the part
@@ -35,6 +35,11 @@ pub fn partition_tag(partition: Partition) -> String {
     let wanted = u32::from(partition.number());
     let mut tags = (0..).map(|n: u32| format!("{}.{n}", partition.number()));
     tags.find(|tag| slot(tag) / width == wanted).expect("the hashes of all texts cover all slots")
+}
+
+/// Returns the slot of all keys of a partition.
+pub fn partition_slot(partition: Partition) -> u32 {
+    slot(&partition_tag(partition))
 }
 
 /// Returns the name of a partition's key: the configured key with the hash tag of the partition.
