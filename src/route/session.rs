@@ -178,8 +178,16 @@ impl<'a> Session<'a> {
         let before = self.read_to;
         let count = self.window.items().min(before.left).min(ITEMS - self.items);
         let (read, _) = protocol.source().read(protocol.keys(), before, count);
+        // A cursor counts from the end of the claimed items. If another router has taken over and
+        // has claimed more, the cursor leads to other items, and their marks would be wrong. So the
+        // lease must be valid after the read.
+        let asked = Instant::now();
         self.link.send(&read);
+        self.link.send(&protocol.renew(&self.token));
         let reply = self.link.receive().await.map_err(RunError::from)?;
+        let renewed = self.link.receive().await.map_err(RunError::from)?.into_value();
+        protocol.done(renewed.map_err(RunError::from)?).map_err(RunError::from)?;
+        self.renewed = asked;
         let items = protocol.items(reply, before, count).map_err(RunError::from)?;
         self.read_to = protocol.source().end(&items);
         for items in self.window.split(items) {
