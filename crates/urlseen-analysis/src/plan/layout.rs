@@ -34,6 +34,13 @@ impl Layout {
         (primaries <= self.partitions).then_some(Self { primaries, ..self })
     }
 
+    /// Returns a layout with as many routers, and so lists, as primaries. `None` if nothing is
+    /// routed, or if there are that many routers already.
+    pub(super) fn with_a_list_for_each_primary(self) -> Option<Self> {
+        let may_have_more = (1..self.primaries).contains(&self.routers);
+        may_have_more.then_some(Self { routers: self.primaries, ..self })
+    }
+
     /// Returns a layout with one more process on each machine. `None` if one of them would have no
     /// partition.
     pub(super) fn with_more_processes(self) -> Option<Self> {

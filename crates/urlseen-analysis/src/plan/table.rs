@@ -48,7 +48,7 @@ impl Needs {
             ("filters full after", duration(self.full_after_seconds)),
         ];
         for (name, value) in parts {
-            writeln!(out, "{name:<26} {value:>12}")?;
+            writeln!(out, "{name:<30} {value:>12}")?;
         }
         writeln!(out)?;
         let partitions = layout.partitions;
@@ -64,7 +64,7 @@ impl Needs {
     fn print_resources(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
-            "{:<26} {:>12} {:>15} {:>8}   full at",
+            "{:<30} {:>12} {:>15} {:>8}   full at",
             "busiest of each kind", "needs", "has", "share"
         )?;
         for each in &self.resources {
@@ -72,7 +72,7 @@ impl Needs {
             let percent = format!("{:.1} %", share * 100.0);
             write!(
                 out,
-                "{:<26} {:>12} {:>15} {percent:>8}   {} {}",
+                "{:<30} {:>12} {:>15} {percent:>8}   {} {}",
                 title(each),
                 amount(*needed, *unit),
                 amount(*has, *unit),

@@ -88,9 +88,12 @@ impl Workload {
     pub(super) fn layout(&self, machines: u64) -> Option<Layout> {
         let mut layout = Layout::smallest(machines, self.partitions)?;
         let routers = whole((self.router_threads / machines as f64).ceil());
-        layout.routers = machines * routers.min(layout.machine_partitions());
+        layout.routers = machines * routers;
+        // The list of a router is on one primary. So there must be a list for each primary before more
+        // primaries divide the work.
         while self.primary_thread(&layout) > 1.0
-            && let Some(more) = layout.with_more_primaries()
+            && let Some(more) =
+                layout.with_a_list_for_each_primary().or_else(|| layout.with_more_primaries())
         {
             layout = more;
         }
@@ -111,7 +114,7 @@ impl Workload {
         while let Some(more) = layout.with_more_processes() {
             layout = more;
         }
-        let routers = if self.routed > 0.0 { layout.processes } else { 0 };
+        let routers = if self.routed > 0.0 { layout.primaries } else { 0 };
         Some(Layout { routers, ..layout })
     }
 
