@@ -89,8 +89,8 @@ impl Workload {
         let mut layout = Layout::smallest(machines, self.partitions)?;
         let routers = whole((self.router_threads / machines as f64).ceil());
         layout.routers = machines * routers;
-        // The list of a router is on one primary. So there must be a list for each primary before more
-        // primaries divide the work.
+        // The list of a router is on one primary. So each primary gets a list before more primaries
+        // can divide the work.
         while self.primary_thread(&layout) > 1.0
             && let Some(more) =
                 layout.with_a_list_for_each_primary().or_else(|| layout.with_more_primaries())
