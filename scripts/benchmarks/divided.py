@@ -5,7 +5,6 @@ import subprocess
 import tempfile
 import urllib.error
 import urllib.request
-from itertools import islice
 from pathlib import Path
 
 from redis.crc import key_slot
@@ -15,7 +14,6 @@ from .cluster import SLOTS, free_port
 from .server import wait_until
 
 SOURCE, SINK = "demo:discovered", "demo:unseen"
-CHUNK = 5000
 CONFIG = """\
 [redis]
 url = "{url}"
@@ -55,15 +53,14 @@ class Divided:
     def load(self):
         """Pushes each item of the stock to the list of its partition. Tab items begin with their
         fingerprint."""
-        with open(self.stock.path, "rb") as lines:
-            while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
-                groups = {}
-                for item in chunk:
-                    number = int(item[:2], 16) * self.partitions // 256
-                    groups.setdefault(number, []).append(item)
-                for number, found in groups.items():
-                    key = self.stored(self.ends[number])
-                    self.cluster.node_of(key).client.rpush(key, *found)
+        for chunk in self.stock.chunks():
+            groups = {}
+            for item in chunk:
+                number = int(item[:2], 16) * self.partitions // 256
+                groups.setdefault(number, []).append(item)
+            for number, found in groups.items():
+                key = self.stored(self.ends[number])
+                self.cluster.node_of(key).client.rpush(key, *found)
 
     def stored(self, end):
         return f"stock, {self.partitions}{end}"
@@ -93,7 +90,8 @@ class Divided:
         """Moves a copy of the list of all items to the partitions. Returns the same as `run`."""
         self.clear()
         waiting, processing = f"{{{SOURCE}}}:waiting", f"urlseen:{{{SOURCE}}}:processing"
-        self.load_list(waiting)
+        for chunk in self.stock.chunks():
+            self.cluster.node_of(waiting).client.rpush(waiting, *chunk)
         with Program(self, "route", self.stock.count) as router:
             self.wait_for_blocked(1)
             found = self.measure(router, {SOURCE: waiting}, [SOURCE, processing])
@@ -101,12 +99,6 @@ class Divided:
         came = sum(self.cluster.node_of(key).client.llen(key) for key in sources)
         self.check(came, self.stock.count)
         return found
-
-    def load_list(self, key):
-        client = self.cluster.node_of(key).client
-        with open(self.stock.path, "rb") as lines:
-            while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
-                client.rpush(key, *chunk)
 
     def measure(self, program, begins, keys):
         served, used = self.cluster.processor_time(), program.processor_time()

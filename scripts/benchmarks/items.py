@@ -34,10 +34,16 @@ class Items:
     def group(self):
         return f"{self.kind}, {self.unseen} % unseen"
 
+    def chunks(self):
+        """Yields the items, some thousands at a time."""
+        with open(self.path, "rb") as lines:
+            while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
+                yield chunk
+
     def load(self, socket_path, key):
         """Pushes the items to a list."""
-        with Wire(socket_path) as server, open(self.path, "rb") as lines:
-            while chunk := [line[:-1] for line in islice(lines, CHUNK)]:
+        with Wire(socket_path) as server:
+            for chunk in self.chunks():
                 server.ask(command("RPUSH", key, *chunk))
 
 

@@ -6,9 +6,9 @@ are repeated.
 
 import shutil
 import subprocess
-from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
+from .program import ROOT
+
 PATCH = ROOT / "tests/chaos/broken/no-marks.patch"
 SOURCES = ("Cargo.toml", "Cargo.lock", "crates", "src", "benches", "examples", "tests")
 

@@ -65,8 +65,6 @@ class Host:
 class Loopback:
     """Loopback interface. All hosts have one address, and none of them can be cut off."""
 
-    can_cut = False
-
     def host(self):
         return Host("127.0.0.1")
 
@@ -79,8 +77,6 @@ class Loopback:
 
 class Namespaces:
     """Network with a namespace for each host, as of machines at a switch."""
-
-    can_cut = True
 
     def __init__(self):
         self.holders = []

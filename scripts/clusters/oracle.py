@@ -20,6 +20,9 @@ class Verdict:
     lost_by_redis: set
     faults: Counter = field(default_factory=Counter)
 
+    def __str__(self):
+        return described(self.counts())
+
     def is_good(self):
         return not (self.lost or self.repeated or self.unknown)
 
@@ -35,6 +38,11 @@ class Verdict:
         })
         items.update(self.faults)
         return items
+
+
+def described(counts):
+    """Returns counts as one line."""
+    return ", ".join(f"{count:,} {what}" for what, count in counts.items())
 
 
 class Oracle:

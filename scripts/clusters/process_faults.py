@@ -10,9 +10,8 @@ from .crawl import LIST_LEASE
 from .progress import say, until
 
 #: Faults in the share in which they are drawn.
-KINDS = ("kill_run",) * 3 + ("kill_router",) * 3 + ("pause_run", "replace_router", "stop")
-#: Faults that need network namespaces.
-WITH_CUTS = ("cut_connections", "cut_off")
+KINDS = ("kill_run",) * 3 + ("kill_router",) * 3
+KINDS += ("pause_run", "replace_router", "stop", "cut_connections", "cut_off")
 
 
 class ProcessFaults:

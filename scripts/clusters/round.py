@@ -31,13 +31,11 @@ class Scene:
     waits: bool = True
     place: str = "local"
 
-    def faults(self, network):
-        """Returns the faults of the servers that are possible in a network."""
-        cuts = server_faults.WITH_CUTS if network.can_cut else ()
-        if self.group is Sentinels:
-            # With two replicas, a promoted one would have to lag more than the other.
-            cuts = cuts[:1]
-        return (*server_faults.COMMON, *cuts, *self.moves)
+    def faults(self):
+        """Returns the faults of the servers that are possible."""
+        # With two replicas, a promoted one would have to lag more than the other.
+        lagged = () if self.group is Sentinels else ("lagged_failover",)
+        return (*server_faults.COMMON, *lagged, *self.moves)
 
 
 BY_KEYS = ("reshard", "move_slowly")

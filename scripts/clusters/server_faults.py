@@ -8,8 +8,7 @@ from .progress import Trouble, say, until
 
 #: Faults of any group of servers.
 COMMON = ("kill_primary", "restart_primary", "pause_primary", "fail_over", "kill_replica", "lag")
-#: Faults that need network namespaces.
-WITH_CUTS = ("cut_off", "lagged_failover")
+COMMON += ("cut_off",)
 #: Number of seconds within which a replica takes over after an order.
 FAILOVER_S = 20
 

@@ -4,9 +4,8 @@ use serde::Serialize;
 
 use urlseen_core::filter::SpecError;
 
-use super::crawl::PlannedCrawl;
+use super::crawl::{PlannedCrawl, counts};
 use super::layout::Layout;
-use super::needs::counts;
 use super::resource::{Growth, Resource};
 use super::workload::Workload;
 

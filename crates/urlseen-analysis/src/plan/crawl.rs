@@ -76,3 +76,9 @@ pub struct PlannedCrawl {
     /// Number of partitions. `None` to choose the smallest number that suffices.
     pub partitions: Option<PartitionCount>,
 }
+
+/// Returns the given number of partitions, or all possible numbers in ascending order.
+pub(super) fn counts(given: Option<PartitionCount>) -> impl Iterator<Item = PartitionCount> {
+    let all = (0..=8).filter_map(|bits| PartitionCount::new(1 << bits));
+    all.filter(move |&count| given.is_none_or(|given| given == count))
+}

@@ -7,11 +7,10 @@ mod tests;
 use serde::Serialize;
 
 use urlseen_core::filter::SpecError;
-use urlseen_core::fingerprint::PartitionCount;
 
 use super::carried::Carried;
 use super::costs::{HORIZON_BYTES, LOG_BYTES, SNAPSHOT_BYTES, SNAPSHOT_SHARE, SNAPSHOTS};
-use super::crawl::{Machine, PlannedCrawl, Traffic};
+use super::crawl::{Machine, PlannedCrawl, Traffic, counts};
 use super::layout::Layout;
 use super::resource::Resource;
 use super::workload::Workload;
@@ -75,12 +74,6 @@ impl Needs {
             traffic,
         })
     }
-}
-
-/// Returns the given number of partitions, or all possible numbers in ascending order.
-pub(super) fn counts(given: Option<PartitionCount>) -> impl Iterator<Item = PartitionCount> {
-    let all = (0..=8).filter_map(|bits| PartitionCount::new(1 << bits));
-    all.filter(move |&count| given.is_none_or(|given| given == count))
 }
 
 /// Returns the work and the layout with the smallest number of partitions that suffices.

@@ -1,6 +1,7 @@
 //! Tests of the machines and programs that crawls need.
 
 use urlseen_core::filter::{Capacity, ErrorRate};
+use urlseen_core::fingerprint::PartitionCount;
 
 use super::super::amount::Amount;
 use super::super::crawl::TrafficItem;
