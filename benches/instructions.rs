@@ -19,7 +19,7 @@ use urlseen_core::redis::lease::Token;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, ItemForm, Sources};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{Engine, Parts};
+use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::flow::source::Cursor;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Form, Items, Options, Reader};
@@ -114,8 +114,9 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 /// Logs two batches, and makes the commands that commit the second one.
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed));
-    let engine =
-        Engine::start(&Parts::local(parameters.clone(), OPTIONS, 1)).expect("the engine starts");
+    let threads = Threads::start(1).expect("a thread");
+    let parts = Parts::local(parameters.clone(), OPTIONS, threads);
+    let engine = Engine::start(&parts).expect("the engine starts");
     let keeping = Keeping {
         spec: StorageSpec {
             crawl: "instructions".to_owned(),

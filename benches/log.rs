@@ -152,7 +152,9 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
     let sizing = Sizing::new("100M".parse().unwrap(), "1e-8".parse().unwrap());
     let items = items(config);
     let parameters = Parameters::native(&sizing, Some(Seed::new(1)));
-    let engine = Engine::start(&engine::Parts::local(parameters.clone(), items, 1)).unwrap();
+    let threads = engine::Threads::start(1).unwrap();
+    let parts = engine::Parts::local(parameters.clone(), items, threads);
+    let engine = Engine::start(&parts).unwrap();
     let fsync = match mode {
         Mode::Kept(fsync) => fsync,
         Mode::Snapshot => Fsync::Interval,

@@ -1,7 +1,6 @@
 //! `urlseen filter`: prints the unseen lines of files or of a pipe.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -16,7 +15,7 @@ use urlseen_core::storage::Folder;
 use urlseen_engine::config::{ItemForm, SeedChoice};
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Gauges, WorksError};
+use urlseen_engine::engine::{Gauges, Threads, WorksError};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Page};
 use urlseen_engine::flow::input;
@@ -152,8 +151,7 @@ fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let spec = args.shape.spec(folder.as_ref())?;
     let FilterSpec { parameters, algorithm, keep_fragments } = spec.filter.clone();
     let items = Options::new(args.item.into(), algorithm, keep_fragments);
-    let cores = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
-    let threads = args.threads.map_or(cores.min(64), usize::from);
+    let threads = Threads::start(args.threads.map_or(0, usize::from))?;
     let Some(folder) = folder else {
         let seed = parameters.seed().map_or_else(|| start::seed(SeedChoice::Random), Ok)?;
         return Ok((

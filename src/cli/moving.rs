@@ -15,8 +15,8 @@ use urlseen_core::redis::link::Link;
 use urlseen_core::redis_filter::opening::{self, Opened, Wanted};
 use urlseen_core::storage::{Folder, Head, LiveFilter as _, Position, Restore as _, Section};
 use urlseen_engine::config::Config;
-use urlseen_engine::engine::EngineError;
 use urlseen_engine::engine::store::Local;
+use urlseen_engine::engine::{EngineError, Threads};
 
 use super::Outcome;
 use super::bar::Bar;
@@ -39,7 +39,7 @@ pub(super) fn to_redis(config: &Config, as_json: bool) -> anyhow::Result<Outcome
         )));
     };
     let mut upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
-    let mut store = start::configured(config, folder, start::threads(config))?;
+    let mut store = start::configured(config, folder, Threads::start(config.filter.threads)?)?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
     let bar = Bar::new("written");
@@ -98,7 +98,7 @@ pub(super) fn from_redis(config: &Config, as_json: bool) -> anyhow::Result<Outco
     let mut keeping = start::keeping(config)?;
     let filter = &mut keeping.spec.filter;
     filter.parameters = filter.parameters.reseeded(opened.seed);
-    let (items, threads) = (start::items(config), start::threads(config));
+    let (items, threads) = (start::items(config), Threads::start(config.filter.threads)?);
     folder.begin(&keeping.spec, opened.definition.id.get(), head)?;
     let mut store = start::kept(folder, keeping, items, threads)?;
     store.recover_to(Some(head), Some(opened.definition.id))?;

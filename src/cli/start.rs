@@ -2,7 +2,6 @@
 //! configuration.
 
 use std::io;
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,7 +24,7 @@ use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
-use urlseen_engine::engine::{Engine, Parts};
+use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
 
 /// Starts an engine with an empty filter, if the machine has the memory for it.
@@ -33,7 +32,7 @@ pub(super) fn engine(
     parameters: &Parameters,
     seed: Seed,
     items: Options,
-    threads: usize,
+    threads: Threads,
 ) -> anyhow::Result<Engine> {
     let parameters = parameters.reseeded(seed);
     parameters.check_memory()?;
@@ -44,17 +43,11 @@ pub(super) fn engine(
 pub(super) fn shared_engine(
     config: &Config,
     opened: &Opened,
-    threads: usize,
+    threads: Threads,
 ) -> anyhow::Result<Engine> {
     let (shared, hasher) = (Arc::clone(&opened.filter), opened.hasher());
     let recent = config.filter.recent;
     Ok(Engine::start(&Parts::in_redis(shared, hasher, recent, items(config), threads))?)
-}
-
-/// Returns the number of threads that own the shards of the filter.
-pub(super) fn threads(config: &Config) -> usize {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
-    config.filter.owners(cores).get()
 }
 
 /// Opens the filter in Redis, or creates it. Retries while Redis is unavailable. Returns `None` if
@@ -135,7 +128,11 @@ pub(super) fn seed(choice: SeedChoice) -> anyhow::Result<Seed> {
 }
 
 /// Opens the filter in `folder` with the configured settings.
-pub(super) fn configured(config: &Config, folder: Folder, threads: usize) -> anyhow::Result<Local> {
+pub(super) fn configured(
+    config: &Config,
+    folder: Folder,
+    threads: Threads,
+) -> anyhow::Result<Local> {
     kept(folder, keeping(config)?, items(config), threads)
 }
 
@@ -145,7 +142,7 @@ pub(super) fn kept(
     folder: Folder,
     mut keeping: Keeping,
     items: Options,
-    threads: usize,
+    threads: Threads,
 ) -> anyhow::Result<Local> {
     if let Err(differences) = folder.check(&keeping.spec) {
         return Err(mismatch(folder.dir(), &differences));

@@ -3,7 +3,6 @@
 mod redisbloom;
 
 use std::io::Write;
-use std::num::NonZeroUsize;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -17,6 +16,7 @@ use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
 use urlseen_engine::flow::driver::{Flow, Progress};
@@ -173,12 +173,11 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 /// Opens the filter, which the caller must still recover. Returns the filter, its parameters and
 /// the input.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
-    let cores = std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN);
     let files = || Origin::Files { files: args.files.clone(), format: args.format };
     let (folder, keeping, threads, origin) = if let Some(storage) = &args.storage {
         let folder = Folder::open(storage)?;
         let keeping = shape::keeping(args.shape.spec(Some(&folder))?);
-        (folder, keeping, cores.get().min(64), files())
+        (folder, keeping, 0, files())
     } else {
         let config = args.settings.load()?;
         if config.filter.place == FilterPlace::Redis {
@@ -194,16 +193,15 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
             say(format_args!("urlseen: {warning}"));
         }
         let keeping = start::keeping(&config)?;
-        let threads = config.filter.owners(cores).get();
         let origin = match &args.redis_set {
             Some(key) => Origin::Set { address: config.redis.url, key: key.clone() },
             None => files(),
         };
-        (folder, keeping, threads, origin)
+        (folder, keeping, config.filter.threads, origin)
     };
     let FilterSpec { parameters, algorithm, keep_fragments } = keeping.spec.filter.clone();
     let items = Options::new(Form::Digest, algorithm, keep_fragments);
-    let store = start::kept(folder, keeping, items, threads)?;
+    let store = start::kept(folder, keeping, items, Threads::start(threads)?)?;
     Ok((store, parameters, origin))
 }
 

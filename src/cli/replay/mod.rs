@@ -89,7 +89,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
         items: start::items(&config),
         seed: start::seed(config.filter.seed)?,
         specs: specs(args, &config)?,
-        threads: start::threads(&config),
+        threads: config.filter.threads,
         seen: args.seen.iter().map(seen).collect(),
         input: input(args, &config),
         most: args.count.map(Capacity::get),

@@ -21,6 +21,7 @@ use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::engine::Threads;
 use urlseen_engine::engine::query::{self, Asker};
 use urlseen_engine::engine::store::Local;
 
@@ -117,7 +118,7 @@ struct Ended {
 }
 
 /// Opens the filter in the configured storage folder.
-fn store(config: &Config, folder: Folder, threads: usize) -> anyhow::Result<(Parameters, Local)> {
+fn store(config: &Config, folder: Folder, threads: Threads) -> anyhow::Result<(Parameters, Local)> {
     if let Some(warning) = start::archive_warning(config, &folder)? {
         warn!("{warning}");
     }
@@ -235,7 +236,7 @@ struct Prepared {
 async fn prepare(
     args: &RunArgs,
     config: &Config,
-    threads: usize,
+    threads: Threads,
     mut stop: Stop,
 ) -> anyhow::Result<Option<Prepared>> {
     let (parameters, store, shared) = match config.filter.place {

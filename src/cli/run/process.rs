@@ -1,14 +1,15 @@
 //! Process that runs partitions of a crawl, each as a pipeline of its own.
 
 use std::cell::RefCell;
-use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tracing::{Instrument, error, info, info_span};
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::engine::Threads;
 
 use super::summary::RunProgress;
 use super::{Ended, Prepared, RunArgs, full, prepare};
@@ -32,8 +33,8 @@ struct Process<'a> {
     /// Time between two progress lines; `None` for no such lines.
     interval: Option<Duration>,
     progress: RefCell<Progress<'a>>,
-    /// Number of threads that judge the items of a partition.
-    threads: usize,
+    /// Threads that judge the items.
+    threads: Threads,
     /// Set once the admin endpoint has ended by itself.
     broken: watch::Sender<bool>,
 }
@@ -62,8 +63,7 @@ pub(super) async fn run(
     }
     let interval = if console.is_terminal() { Some(REDRAW) } else { crawl.log.progress };
     let progress = RefCell::new(Progress::new(console, crawl.source.kind, partitions.len()));
-    let cores = start::threads(crawl);
-    let threads = NonZeroUsize::new(cores / partitions.len()).map_or(1, NonZeroUsize::get);
+    let threads = Threads::start(crawl.filter.threads)?.for_one_of(partitions.len());
     let process = Process {
         args,
         stop,
@@ -74,21 +74,23 @@ pub(super) async fn run(
         threads,
         broken: watch::Sender::new(false),
     };
-    let all = join_all(partitions.iter().enumerate().map(|(index, config)| {
+    let run = |(index, config)| {
         let partition = process.partition(index, config);
         let span = config
             .partition
             .has_others()
             .then(|| info_span!("partition", number = config.partition.number()));
         partition.instrument(span.unwrap_or_else(tracing::Span::none))
-    }));
+    };
+    // Each partition is woken alone.
+    let all: FuturesUnordered<_> = partitions.iter().enumerate().map(run).collect();
     let watch_admin = async {
         process.admin.ended().await;
         process.broken.send_replace(true);
         std::future::pending().await
     };
     let results = tokio::select! {
-        results = all => results,
+        results = all.collect::<Vec<_>>() => results,
         never = watch_admin => never,
     };
     let mut ended: Option<Ended> = None;
@@ -122,7 +124,7 @@ impl Process<'_> {
     }
 
     async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
-        let prepared = prepare(self.args, config, self.threads, self.stop.clone()).await?;
+        let prepared = prepare(self.args, config, self.threads.clone(), self.stop.clone()).await?;
         let Some(Prepared { mut work, view, mut tasks }) = prepared else { return Ok(None) };
         let view = Arc::new(view);
         self.view.run(config.partition, Arc::clone(&view));

@@ -9,6 +9,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis_filter::opening::Wanted;
 use urlseen_core::storage::{Folder, Head};
 use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_engine::engine::Threads;
 
 use super::super::confirm::confirmed;
 use super::super::context::Context;
@@ -51,7 +52,7 @@ impl Repair {
             StoppedFilter::Local(folder) => {
                 let (keeping, items) = (start::keeping(&config)?, start::items(&config));
                 // One thread is enough, because this command tests no items.
-                let mut store = start::kept(*folder, keeping, items, 1)?;
+                let mut store = start::kept(*folder, keeping, items, Threads::start(1)?)?;
                 let head = store.adopt(theirs)?;
                 let keys = HumanCount(store.engine.gauges().keys().iter().sum());
                 let line = format!(

@@ -34,15 +34,21 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
         let opened = wanted.open(&mut link).await.map_err(|error| error.to_string())?;
         let recent = crawl.config.filter.recent;
         let filter = Arc::clone(&opened.filter);
-        let parts = engine::Parts::in_redis(filter, opened.hasher(), recent, items, 1);
-        let engine = Engine::stepped(parts).expect("memory for a cache");
+        let parts = engine::Parts::in_redis(
+            filter,
+            opened.hasher(),
+            recent,
+            items,
+            engine::Threads::none(),
+        );
+        let engine = Engine::stepped(&parts).expect("memory for a cache");
         return Ok((Local::volatile(engine), Some(Shared::new(wanted, opened))));
     }
     let folder = Folder::open_simulated(&world.disk());
     let folder = folder.map_err(|error| error.to_string())?;
     let parameters = crawl.filter.parameters.seeded(|| Seed::new(1));
-    let parts = engine::Parts::local(parameters, items, 1);
-    let engine = Engine::stepped(parts).expect("memory for a filter");
+    let parts = engine::Parts::local(parameters, items, engine::Threads::none());
+    let engine = Engine::stepped(&parts).expect("memory for a filter");
     let spec = StorageSpec { crawl: crawl.config.crawl.name.clone(), filter: crawl.filter.clone() };
     let policy =
         StoragePolicy { fsync: crawl.fsync, snapshot_bytes: 1024, ..StoragePolicy::default() };

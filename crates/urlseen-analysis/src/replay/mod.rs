@@ -35,7 +35,7 @@ use urlseen_core::filter::{Kind, Seed, memory};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::query;
 use urlseen_engine::engine::store::Local;
-use urlseen_engine::engine::{Engine, EngineError, Parts, Works, WorksError};
+use urlseen_engine::engine::{Engine, EngineError, Parts, Threads, Works, WorksError};
 use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
@@ -53,7 +53,7 @@ pub struct Setup<'a> {
     pub seed: Seed,
     /// Specs of the compared filters, one for each lane.
     pub specs: Vec<LaneSpec>,
-    /// Number of threads that read items.
+    /// Number of threads that read items; 0 for the number of processors.
     pub threads: usize,
     /// Fingerprints that count as seen from the start.
     pub seen: Vec<Seen>,
@@ -119,7 +119,7 @@ pub fn run(
     let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
     let mut judging = Judging::start(specs, seed, items.form)?;
-    let mut engine = Engine::start(&Parts::local(exact, items, threads.max(1)))?;
+    let mut engine = Engine::start(&Parts::local(exact, items, Threads::start(threads)?))?;
     if judging.needs_seen() {
         engine.keep_seen();
     }

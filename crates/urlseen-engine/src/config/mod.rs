@@ -38,6 +38,7 @@ pub use secret::Secret;
 #[cfg(test)]
 pub(crate) use sections::KEYS;
 
+pub(crate) use sections::THREADS_MAX;
 pub use sections::{Config, Filter, Fingerprint, Serve, Sink, Source};
 pub use seed::SeedChoice;
 

@@ -13,7 +13,6 @@ use super::value::{
     Address, CRAWL, DurationRange, FIELD, FOLDER, Flag, Number, PemFile, REDIS_KEY, REDIS_KEYS,
     Redis as RedisRule, Seed, WholeNumber, Word,
 };
-use std::num::NonZeroUsize;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -104,8 +103,8 @@ pub(crate) const ERROR_RATE: RangeInclusive<f64> = 1e-12..=0.1;
 const EXPANSION: u64 = 32_768;
 /// Largest value of a key that limits the length of a Redis list.
 const LONGEST_LIST: u64 = u32::MAX as u64;
-/// Maximum number of threads that own shards.
-const MOST_THREADS: NonZeroUsize = NonZeroUsize::new(64).unwrap();
+/// Maximum number of threads that judge items.
+pub(crate) const THREADS_MAX: usize = 64;
 
 sections! {
     /// Crawl that this configuration is for.
@@ -200,8 +199,9 @@ sections! {
         recent: usize = WholeNumber(1..=1 << 30, ""), |_| 1 << 22;
         /// Key of a filter in Redis, or the prefix of all keys of that filter.
         key: String = REDIS_KEY, |crawl| format!("{crawl}:filter");
-        /// Number of threads that own shards; 0 means one thread per core ([`Filter::owners`]).
-        threads: usize = WholeNumber(0..=MOST_THREADS.get() as u64, ""), |_| 0;
+        /// Number of threads that judge items; 0 for as many as there are processors, up to 64. All
+        /// partitions of a process share them.
+        threads: usize = WholeNumber(0..=THREADS_MAX as u64, ""), |_| 0;
     }
 
     /// Sink for unseen items.
@@ -310,27 +310,9 @@ impl Default for Config {
     }
 }
 
-impl Filter {
-    /// Returns the number of threads that own shards: the configured number, or else the number of
-    /// cores of the machine.
-    pub fn owners(&self, cores: NonZeroUsize) -> NonZeroUsize {
-        NonZeroUsize::new(self.threads).unwrap_or(cores).min(MOST_THREADS)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn threads_are_as_many_as_cores_unless_set() {
-        let owners = |threads, cores| {
-            let filter = Filter { threads, ..Config::default().filter };
-            filter.owners(NonZeroUsize::new(cores).unwrap()).get()
-        };
-        assert_eq!([owners(0, 1), owners(0, 2), owners(0, 8), owners(0, 256)], [1, 2, 8, 64]);
-        assert_eq!([owners(1, 8), owners(5, 2), owners(64, 2)], [1, 5, 64]);
-    }
 
     #[test]
     fn the_names_of_a_crawl_are_derived_from_its_own() {

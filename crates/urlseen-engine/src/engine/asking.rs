@@ -1,4 +1,4 @@
-//! Questions about single fingerprints, outside of batches, and the answers of the threads.
+//! Questions about single fingerprints, outside of batches, and the answers of the owners.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -29,7 +29,7 @@ pub struct Question {
     pub fingerprint: Fingerprint,
 }
 
-/// Answer of a thread to a [`Question`]. Fingerprints of batches in flight count as seen.
+/// Answer of an owner to a [`Question`]. Fingerprints of batches in flight count as seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Answer {
     /// The fingerprint was seen. A [`Wanted::Forget`] has forgotten the fingerprint.
@@ -40,25 +40,25 @@ pub enum Answer {
     Full,
 }
 
-/// Answers of one thread to its part of a question group: the questions whose keys are in the
-/// thread's shards.
+/// Answers of one owner to its part of a question group: the questions whose keys are in the
+/// owner's shards.
 #[derive(Debug)]
 pub struct Answers {
     pub(crate) group: u64,
-    /// Number of the thread, for [`Engine::remember`](super::Engine::remember).
+    /// Number of the owner, for [`Engine::remember`](super::Engine::remember).
     pub(crate) owner: usize,
     /// Answers, each with the place of its question in the group, in ascending order.
     pub(crate) answers: Vec<(u32, Answer)>,
 }
 
-/// Questions for one thread, each with its place in the group.
+/// Questions for one owner, each with its place in the group.
 pub(super) type Asked = Vec<(u32, KeyHash, Wanted)>;
 
-/// State of the question groups that were sent to the threads. Each thread gets one part of a
+/// State of the question groups that were sent to the owners. Each owner gets one part of a
 /// group.
 #[derive(Debug, Default)]
 pub(super) struct Asking {
-    /// Answers that are not handed back yet, in the order in which the threads answered.
+    /// Answers that are not handed back yet, in the order in which the owners answered.
     pub(super) answers: VecDeque<Answers>,
     /// Number of parts whose answers are not handed back yet.
     asked: usize,
@@ -83,12 +83,12 @@ impl Engine {
         self.asking.asked + self.asking.unremembered < GROUPS_MAX
     }
 
-    /// Counts the threads' answers that are not handed back yet.
+    /// Counts the owners' answers that are not handed back yet.
     pub fn asking(&self) -> usize {
         self.asking.asked
     }
 
-    /// Sends each thread the questions whose keys are in its shards. Returns the number of threads
+    /// Sends each owner the questions whose keys are in its shards. Returns the number of owners
     /// that got questions.
     ///
     /// # Panics
@@ -110,12 +110,12 @@ impl Engine {
         count
     }
 
-    /// Makes a thread set the keys that its oldest answers added. The log must contain these keys
+    /// Makes an owner set the keys that its oldest answers added. The log must contain these keys
     /// already. `at` is the position of the filter after this. Pass `None` while a logged batch is
     /// not committed.
     ///
     /// # Panics
-    /// If no answers of the thread wait for this call.
+    /// If no answers of the owner wait for this call.
     pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
         self.asking.unremembered = left.expect("additions are set after they were answered");

@@ -1,4 +1,4 @@
-//! Batches that one thread will judge, with the parts that have arrived.
+//! Batches that one owner will judge, with the parts that have arrived.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::owner::{KeyHashes, Readings};
 use super::progress::Progress;
 
-/// Batches that a thread has not judged. Each part of a batch arrives from the thread that has read
+/// Batches that an owner has not judged. Each part of a batch arrives from the owner that has read
 /// that part. Batches are judged in the order of their numbers, each after all its parts have
 /// arrived.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Partial {
     pub(super) progress: Arc<Progress>,
     /// Keys to judge, by part.
     pub(super) key_hashes: Vec<Option<KeyHashes>>,
-    /// Results of the parts that this thread has read.
+    /// Results of the parts that this owner has read.
     pub(super) readings: Vec<(usize, Readings)>,
 }
 

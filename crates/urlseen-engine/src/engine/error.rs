@@ -16,7 +16,7 @@ pub enum StartError {
 /// Reason why an engine cannot continue.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum EngineError {
-    /// A thread of the engine panicked. The part of the filter in that thread may be wrong.
+    /// A job of an owner panicked. The owner's part of the filter may be wrong.
     #[error(
         "a filter thread panicked (see its message above). Items that were not committed stay \
          where they are. Start again, and please report the message"

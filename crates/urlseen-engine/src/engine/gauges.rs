@@ -1,4 +1,4 @@
-//! Fill of the filter, which all threads can read while its owners work.
+//! Fill of the filter, which all threads can read while the owners work.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

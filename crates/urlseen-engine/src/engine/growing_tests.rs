@@ -27,7 +27,7 @@ fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
         build: Arc::new(move |owner, _| {
             Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, owner)?) as _)
         }),
-        ..Parts::local(Parameters::reserved(reservation), items, threads)
+        ..Parts::local(Parameters::reserved(reservation), items, Threads::start(threads).unwrap())
     };
     Engine::start(&parts).unwrap()
 }

@@ -2,29 +2,30 @@
 
 use std::sync::Arc;
 
-use crossbeam_channel::{Receiver, Sender, bounded};
+use crossbeam_channel::{Receiver, bounded};
 
 use super::Gauges;
+use super::mailbox::Mailbox;
 use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 /// Handle with which other threads use a filter while the engine works. The handle sends jobs to
-/// the engine's threads, which do them among their other jobs. After the end of the engine, such
+/// the owners, which do them among their other jobs. After the end of the engine, such
 /// jobs are dropped without an answer.
 #[derive(Debug, Clone)]
 pub struct Handle {
     pub(super) hasher: KeyHasher,
-    pub(super) owners: Vec<Sender<Job>>,
+    pub(super) owners: Vec<Mailbox>,
     pub(super) gauges: Arc<Gauges>,
     /// The worker of an engine without threads; `None` if the engine has threads.
     #[cfg(feature = "simulation")]
-    pub(super) stepped: Option<super::steps::SharedWorker>,
+    pub(super) stepped: Option<Arc<super::worker::Worker>>,
 }
 
 impl Handle {
     /// Tests fingerprints, in their order, and sets nothing. Ignores batches that are not
-    /// committed. Waits for the threads. Returns `None` if the engine has ended.
+    /// committed. Waits for the owners. Returns `None` if the engine has ended.
     pub fn test(&self, fingerprints: &[Fingerprint]) -> Option<Vec<Verdict>> {
         let owners = self.owners.len();
         let mut parts = vec![(Vec::new(), Vec::new()); owners];
@@ -37,7 +38,7 @@ impl Handle {
         let mut verdicts = vec![Verdict::Unseen; fingerprints.len()];
         for (owner, (places, key_hashes)) in parts.into_iter().enumerate() {
             let (reply, answered) = bounded(1);
-            self.owners[owner].send(Job::Test { key_hashes, reply }).ok()?;
+            self.owners[owner].tell(Job::Test { key_hashes, reply })?;
             for (place, verdict) in places.into_iter().zip(self.wait(&answered)?) {
                 verdicts[place] = verdict;
             }
@@ -45,22 +46,22 @@ impl Handle {
         Some(verdicts)
     }
 
-    /// Waits for the reply of a thread; `None` if the thread has ended.
+    /// Waits for the reply of an owner; `None` if the owner has ended.
     pub(super) fn wait<T>(&self, reply: &Receiver<T>) -> Option<T> {
         #[cfg(feature = "simulation")]
         if let Some(worker) = &self.stepped {
-            worker.finish();
+            worker.step_all();
         }
         reply.recv().ok()
     }
 
-    /// Gives each thread a job.
+    /// Gives each owner a job.
     pub(super) fn tell_all(&self, job: impl Fn() -> Job) {
         (0..self.owners.len()).for_each(|owner| self.tell(owner, job()));
     }
 
-    /// Gives a thread a job. If the thread has ended, the engine reports that.
+    /// Gives an owner a job. If the owner has ended, the engine reports that.
     pub(super) fn tell(&self, owner: usize, job: Job) {
-        let _ = self.owners[owner].send(job);
+        self.owners[owner].tell(job);
     }
 }

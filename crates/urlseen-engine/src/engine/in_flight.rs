@@ -1,4 +1,4 @@
-//! Keys that a thread found unseen and has not set yet.
+//! Keys that an owner found unseen and has not set yet.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 

@@ -1,10 +1,13 @@
-//! Engine: threads that read items and judge them. To judge items means to find the unseen ones.
-//! Each shard of the filter has one thread as its owner, and only this thread uses the shard.
+//! Engine: reads items and judges them. To judge items means to find the unseen ones. Each shard of
+//! the filter has an owner, and only the owner uses the shard.
 //!
-//! Idle threads read the items of a batch in equal parts, and compute the fingerprints, which is
-//! most of the work. They pass each key hash to the thread that owns its shard. Then each thread
-//! judges the key hashes of its own shards. Batches are judged and returned in the order in which
-//! they were submitted. Unseen keys are set in the filter after the batch is committed.
+//! The owners read the items of a batch in equal parts, and compute the fingerprints, which is most
+//! of the work. They pass each key hash to the owner of its shard. Then each owner judges the key
+//! hashes of its own shards. Batches are judged and returned in the order in which they were
+//! submitted. Unseen keys are set in the filter after the batch is committed.
+//!
+//! An owner has no thread of its own. It lines up for a thread while it has jobs, and one thread at
+//! a time does them. Engines may share their threads ([`Threads`]).
 
 mod asking;
 mod awaited;
@@ -13,21 +16,22 @@ mod error;
 mod gauges;
 mod handle;
 mod in_flight;
+mod mailbox;
 mod owner;
 mod parts;
-mod pieces;
 mod progress;
 pub mod query;
 mod restoring;
 #[cfg(feature = "simulation")]
 mod steps;
 pub mod store;
+mod threads;
 mod worker;
 mod works;
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
-use std::thread::JoinHandle;
 
 use crossbeam_channel::{Receiver, Sender, bounded};
 use tokio::sync::mpsc;
@@ -43,25 +47,27 @@ pub use error::{EngineError, StartError};
 pub use gauges::Gauges;
 pub use handle::Handle;
 use in_flight::InFlight;
-use owner::{Done, Job, Owner, Read};
+use mailbox::{Inbox, Mailbox};
+use owner::{Done, Job, Owner};
 pub use parts::Parts;
 use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
-use urlseen_core::filter::{ForgettingFilter, Full, Gauge};
+pub use threads::Threads;
+use urlseen_core::filter::{ForgettingFilter, Full};
 use urlseen_core::storage::Position;
-use worker::{BuildWorker, Worker};
+use worker::Worker;
 pub use works::{Event, Works, WorksError};
 
 /// Maximum number of batches that are submitted and neither committed nor aborted.
 pub(crate) const BATCHES_MAX: usize = 32;
 
 /// Limit on the parts of question groups that are in progress. At this number, the engine accepts
-/// no further group. The engine divides a group into one part for each thread that owns keys of the
-/// group. A part is in progress until its additions are set in the filter.
+/// no further group. The engine divides a group into one part for each owner of keys of the group.
+/// A part is in progress until its additions are set in the filter.
 pub(crate) const GROUPS_MAX: usize = 8;
 
-/// Number of items that justify one more thread for reading a batch.
+/// Number of items that justify one more owner for reading a batch.
 const PART: usize = 256;
 
 /// Result that the engine returns to the task that submits batches.
@@ -75,113 +81,92 @@ pub enum Heard {
     Answers(Answers),
 }
 
-/// Engine with its threads. The task that submits batches holds this value.
+/// Engine with its owners. The task that submits batches holds this value.
 #[derive(Debug)]
 pub struct Engine {
     handle: Handle,
-    /// True if the filter is in the memory of the threads, false if the filter is in Redis.
+    /// True if the filter is in the memory of the owners, false if the filter is in Redis.
     is_here: bool,
     /// True if each batch keeps the fingerprints of its seen items.
     keeps_seen: bool,
-    reads: Sender<Read>,
-    threads: Vec<JoinHandle<()>>,
     done: mpsc::UnboundedReceiver<Done>,
+    /// Channel that is closed after the end of all owners.
+    ended: Receiver<Infallible>,
+    /// Number of the owner that reads next. The owners read in turn.
+    reader: usize,
     batches: Batches,
     asking: Asking,
     /// Error of a filter that had no room for a batch. That batch and all later ones are not
     /// judged.
     full: Option<Full>,
-    /// Number of [`Job::Mark`] jobs that the threads have not reported as done yet.
+    /// Number of [`Job::Mark`] jobs that the owners have not reported as done yet.
     marks: usize,
 }
 
 impl Engine {
-    /// Starts the threads, each of which maps the memory of its own shards. Returns when all
-    /// threads are ready.
+    /// Makes an engine whose owners work on the threads of `parts`.
+    ///
+    /// # Errors
+    /// The filter cannot be built.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         // A batch needs one job for each part and one for its commit. A group of questions needs
         // one for the answers and one for the additions.
-        let most = BATCHES_MAX * (parts.threads + 1) + 2 * GROUPS_MAX;
-        let (mut engine, workers) = Self::prepare(parts, || bounded(most));
-        let (tell_ready, ready) = bounded(parts.threads);
-        for (number, build) in workers.into_iter().enumerate() {
-            let tell_ready = tell_ready.clone();
-            let begin = move || {
-                let (worker, gauge) = build().map_err(|it| drop(tell_ready.send(Err(it)))).ok()?;
-                let _ = tell_ready.send(Ok(gauge));
-                Some(worker)
-            };
-            let life = move || {
-                if let Some(worker) = begin() {
-                    worker.run();
-                }
-            };
-            let thread = std::thread::Builder::new().name(format!("filter-{number}"));
-            engine.threads.push(thread.spawn(life).map_err(StartError::Thread)?);
-        }
-        drop(tell_ready);
-        engine.show(ready.iter().collect::<Result<_, _>>()?);
-        Ok(engine)
+        let most = BATCHES_MAX * (parts.threads.owners + 1) + 2 * GROUPS_MAX;
+        Self::with_inboxes(parts, || bounded(most))
     }
 
-    /// Makes an engine, and for each of its threads a function that builds the thread's worker.
-    /// `jobs` makes the queue of a thread.
-    fn prepare(
+    /// Makes an engine. `queue` makes a queue for the jobs of an owner.
+    fn with_inboxes(
         parts: &Parts,
-        jobs: impl Fn() -> (Sender<Job>, Receiver<Job>),
-    ) -> (Self, Vec<BuildWorker>) {
-        let (tell, done) = mpsc::unbounded_channel();
+        queue: impl Fn() -> (Sender<Job>, Receiver<Job>),
+    ) -> Result<Self, StartError> {
+        let Parts { hasher, build, shared, items, threads } = parts;
+        let filters = (0..threads.owners).map(|number| build(number, threads.owners));
+        let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
+        let gauges = filters.iter().map(|filter| filter.gauge()).collect();
         let tombstones = Arc::new(AtomicUsize::new(0));
-        let (reads, to_read) = bounded(BATCHES_MAX * parts.threads);
-        let (owners, todo): (Vec<_>, Vec<_>) = (0..parts.threads).map(|_| jobs()).unzip();
-        let build = |(number, todo)| -> BuildWorker {
-            let Parts { hasher, build, shared, items, threads } = parts.clone();
-            let (owners, tombstones) = (owners.clone(), Arc::clone(&tombstones));
-            let (tell, to_read) = (tell.clone(), to_read.clone());
-            Box::new(move || {
-                let filter = build(number, threads)?;
-                let gauge = filter.gauge();
-                let owner = Owner {
-                    number,
-                    hasher,
-                    filter: ForgettingFilter::new(filter, tombstones),
-                    shared,
-                    reader: Reader::new(items),
-                    owners,
-                    tell,
-                    awaited: Awaited::default(),
-                    in_flight: InFlight::default(),
-                    at: Position::START,
-                };
-                Ok((Worker { owner, todo, to_read }, gauge))
-            })
+        let (tell, done) = mpsc::unbounded_channel();
+        let (alive, ended) = bounded(0);
+        let mailbox = |_| {
+            let ((jobs, todo), (reads, to_read)) = (queue(), queue());
+            let worker = Arc::new(Worker::new(threads.due.clone()));
+            (Mailbox { jobs, reads, worker }, Inbox { jobs: todo, reads: to_read })
         };
-        let workers = todo.into_iter().enumerate().map(build).collect();
-        let engine = Self {
+        let (owners, inboxes): (Vec<_>, Vec<_>) = (0..threads.owners).map(mailbox).unzip();
+        for (number, (filter, inbox)) in filters.into_iter().zip(inboxes).enumerate() {
+            let owner = Owner {
+                number,
+                hasher: *hasher,
+                filter: ForgettingFilter::new(filter, Arc::clone(&tombstones)),
+                shared: shared.clone(),
+                reader: Reader::new(*items),
+                owners: owners.clone(),
+                tell: tell.clone(),
+                _alive: alive.clone(),
+                awaited: Awaited::default(),
+                in_flight: InFlight::default(),
+                at: Position::START,
+            };
+            owners[number].worker.begin(owner, inbox);
+        }
+        Ok(Self {
             handle: Handle {
-                hasher: parts.hasher,
+                hasher: *hasher,
                 owners,
-                gauges: Arc::new(Gauges::new(Vec::new(), tombstones)),
+                gauges: Arc::new(Gauges::new(gauges, tombstones)),
                 #[cfg(feature = "simulation")]
                 stepped: None,
             },
-            is_here: parts.shared.is_none(),
+            is_here: shared.is_none(),
             keeps_seen: false,
-            reads,
-            threads: Vec::new(),
             done,
+            ended,
+            reader: 0,
             batches: Batches::default(),
             asking: Asking::default(),
             full: None,
             marks: 0,
-        };
-        (engine, workers)
-    }
-
-    /// Installs the gauges of all parts of the filter.
-    fn show(&mut self, gauges: Vec<Arc<dyn Gauge>>) {
-        let tombstones = Arc::clone(&self.handle.gauges.tombstones);
-        self.handle.gauges = Arc::new(Gauges::new(gauges, tombstones));
+        })
     }
 
     /// Returns true if another batch may be submitted now.
@@ -220,14 +205,13 @@ impl Engine {
     /// If there is no room ([`Engine::has_room`]).
     pub fn submit(&mut self, batch: Batch<Claimed>) {
         assert!(self.has_room(), "at most {BATCHES_MAX} batches are in the engine");
-        let threads = self.handle.owners.len();
-        let parts = batch.items().len().div_ceil(PART).clamp(1, threads);
+        let owners = self.handle.owners.len();
+        let parts = batch.items().len().div_ceil(PART).clamp(1, owners);
         let number = self.batches.submit();
-        let progress = Progress::new(number, batch, parts, threads, self.keeps_seen);
-        let progress = Arc::new(progress);
+        let progress = Arc::new(Progress::new(number, batch, parts, owners, self.keeps_seen));
         for part in 0..parts {
-            // [`Engine::heard`] reports threads that have ended.
-            let _ = self.reads.send(Read { progress: Arc::clone(&progress), part });
+            self.handle.tell(self.reader, Job::Read { progress: Arc::clone(&progress), part });
+            self.reader = (self.reader + 1) % owners;
         }
     }
 
@@ -271,7 +255,7 @@ impl Engine {
         }
     }
 
-    /// Waits until the threads have done all their earlier jobs. After that, the gauges count every
+    /// Waits until the owners have done all their earlier jobs. After that, the gauges count every
     /// committed batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
@@ -289,7 +273,7 @@ impl Engine {
         self.handle.tell_all(|| Job::Mark);
     }
 
-    /// Records the commit of the oldest batch that was handed back. The threads set the unseen keys
+    /// Records the commit of the oldest batch that was handed back. The owners set the unseen keys
     /// of that batch, and the filter is then at position `at`.
     ///
     /// # Panics
@@ -324,12 +308,12 @@ impl Engine {
         self.handle.clone()
     }
 
-    /// Returns the gauges of the filter, which the threads keep up to date.
+    /// Returns the gauges of the filter, which the owners keep up to date.
     pub fn gauges(&self) -> &Arc<Gauges> {
         &self.handle.gauges
     }
 
-    /// Waits for the next result of a thread, and processes it.
+    /// Waits for the next result of an owner, and processes it.
     async fn hear(&mut self) -> Result<(), EngineError> {
         let done = self.done.recv().await.ok_or(EngineError::Panicked)?;
         self.note(done)
@@ -353,14 +337,11 @@ impl Engine {
 }
 
 impl Drop for Engine {
-    /// Ends the threads, even while others still hold a [`Handle`].
+    /// Ends the owners, even while others still hold a [`Handle`], and waits until they have
+    /// returned the memory of the filter.
     fn drop(&mut self) {
         self.handle.tell_all(|| Job::End);
-        self.handle.owners.clear();
-        for thread in self.threads.drain(..) {
-            // A panic has printed its message and was reported by `judged`.
-            let _ = thread.join();
-        }
+        self.handle.wait(&self.ended);
     }
 }
 
@@ -370,5 +351,7 @@ mod asking_tests;
 mod growing_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod threads_tests;
 #[cfg(test)]
 pub(crate) mod works_tests;

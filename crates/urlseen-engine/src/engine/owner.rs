@@ -1,7 +1,6 @@
-//! A thread of the engine. Each thread owns some of the shards, and judges the keys of these
-//! shards.
+//! Owner of some of the shards. An owner judges the keys of its shards.
 
-use std::io;
+use std::convert::Infallible;
 use std::sync::Arc;
 
 use crossbeam_channel::Sender;
@@ -10,30 +9,27 @@ use tokio::sync::mpsc;
 use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
 use super::in_flight::InFlight;
-use super::pieces::Pieces;
+use super::mailbox::Mailbox;
 use super::progress::{Found, Progress};
+use super::worker::Lent;
 use crate::item::batch::{Batch, Findings};
 use crate::item::{Identity, Item, Options, Reader, Unreadable};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Copied, Position, Section};
+use urlseen_core::storage::{Copied, Position};
 
 /// Number of items between two prefetches of filter blocks. The memory loads these blocks while the
-/// thread reads further items. A prefetch after each item would need a check that the key is in the
-/// thread's own shards. The processor would often mispredict the result.
+/// owner reads further items. A prefetch after each item would need a check that the key is in the
+/// owner's own shards. The processor would often mispredict the result.
 const FETCH: usize = 32;
 
-/// Part of a batch, to be read by any idle thread.
-#[derive(Debug)]
-pub(super) struct Read {
-    pub(super) progress: Arc<Progress>,
-    pub(super) part: usize,
-}
-
-/// Job of an owner. An owner does its jobs in the order of their arrival.
+/// Job of an owner. An owner does its jobs in the order of their arrival. It reads parts of batches
+/// only while it has no other job.
 #[derive(Debug)]
 pub(super) enum Job {
+    /// Read a part of a batch, and pass its key hashes to the owners of their shards.
+    Read { progress: Arc<Progress>, part: usize },
     /// Judge the keys of one part, after all parts of the batch have arrived.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
     /// Set the keys of the oldest judged batch, which is committed. The filter is then at `at`.
@@ -48,8 +44,6 @@ pub(super) enum Job {
     ReadAs(Options),
     /// Empty the filter for good.
     Clear,
-    /// Load a saved shard in place of the present contents.
-    Load { section: Section, body: Pieces, reply: Sender<io::Result<()>> },
     /// Set keys, all of which belong to shards of this owner.
     Set { key_hashes: Vec<KeyHash> },
     /// Record that the filter is at position `at`.
@@ -65,27 +59,29 @@ pub(super) enum Job {
     AddTombstones { shard: ShardId, ids: Vec<u128> },
     /// Test keys, all of which belong to shards of this owner.
     Test { key_hashes: Vec<KeyHash>, reply: Sender<Vec<Verdict>> },
-    /// End the thread of the owner.
+    /// Let another thread use the owner.
+    Lend { to: Sender<Lent> },
+    /// End, and free the memory of the shards.
     End,
 }
 
 /// Result of an owner's work.
 #[derive(Debug)]
 pub(super) enum Done {
-    /// All threads have judged a batch.
+    /// All owners have judged a batch.
     Judged { number: u64, batch: Batch<Findings> },
-    /// One thread has answered its questions of a group.
+    /// One owner has answered its questions of a group.
     Answered(Answers),
-    /// One thread has done all its jobs before a [`Job::Mark`].
+    /// One owner has done all its jobs before a [`Job::Mark`].
     Marked,
-    /// The owner's thread panicked.
+    /// A job of the owner panicked.
     Engine,
     /// The filter has no room for unseen keys. `batch` is the number of the batch with these keys;
     /// `None` if the keys belong to no batch.
     Full { batch: Option<u64>, why: Full },
 }
 
-/// The keys of one part of a batch that belong to the shards of one thread.
+/// The keys of one part of a batch that belong to the shards of one owner.
 #[derive(Debug, Default)]
 pub(super) struct KeyHashes {
     /// Place of each key in the batch.
@@ -104,7 +100,7 @@ pub(super) struct Readings {
     pub(super) scores: Vec<(u32, f64)>,
 }
 
-/// State of a thread. Only this thread uses the state, so no lock is needed.
+/// State of an owner, which only one thread at a time uses.
 #[derive(Debug)]
 pub(super) struct Owner {
     pub(super) number: usize,
@@ -114,9 +110,11 @@ pub(super) struct Owner {
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) reader: Reader,
     /// All owners, including this one.
-    pub(super) owners: Vec<Sender<Job>>,
+    pub(super) owners: Vec<Mailbox>,
     /// Channel for the results.
     pub(super) tell: mpsc::UnboundedSender<Done>,
+    /// Channel that is closed after the end of all owners.
+    pub(super) _alive: Sender<Infallible>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
     /// Position in the log up to which all keys are set in this owner's shards.
@@ -127,6 +125,7 @@ impl Owner {
     /// Does one job. Ignores a result whose receiver was dropped.
     pub(super) fn work(&mut self, job: Job) {
         match job {
+            Job::Read { progress, part } => self.read(progress, part),
             Job::Judge { progress, part, key_hashes } => {
                 self.awaited.batch(progress).key_hashes[part] = Some(key_hashes);
                 self.judge_what_is_whole();
@@ -137,10 +136,6 @@ impl Owner {
             Job::EvictSeen => self.filter.clear(),
             Job::ReadAs(items) => self.reader = Reader::new(items),
             Job::Clear => self.clear(),
-            Job::Load { section, mut body, reply } => {
-                let Section { shard, keys, len, .. } = section;
-                let _ = reply.send(self.filter.load(shard, keys, len, &mut body));
-            }
             Job::Set { key_hashes } => {
                 if let Err(why) = self.filter.insert(&key_hashes) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
@@ -160,7 +155,7 @@ impl Owner {
                 self.filter.test(&key_hashes, &mut verdicts);
                 let _ = reply.send(verdicts);
             }
-            Job::End => unreachable!("a thread that ends does no further job"),
+            Job::Lend { .. } | Job::End => unreachable!("the worker does this job"),
         }
     }
 
@@ -171,8 +166,7 @@ impl Owner {
     }
 
     /// Reads a part of a batch, and passes its key hashes to the owners of their shards.
-    pub(super) fn read(&mut self, read: Read) {
-        let Read { progress, part } = read;
+    fn read(&mut self, progress: Arc<Progress>, part: usize) {
         let range = progress.range(part);
         let owners = self.owners.len();
         let mut key_hashes: Vec<_> =
@@ -222,7 +216,7 @@ impl Owner {
             key_hashes.into_iter().enumerate().filter(|&(it, _)| it != self.number)
         {
             let progress = Arc::clone(&progress);
-            let _ = self.owners[owner].send(Job::Judge { progress, part, key_hashes });
+            self.owners[owner].tell(Job::Judge { progress, part, key_hashes });
         }
         let batch = self.awaited.batch(progress);
         batch.key_hashes[part] = Some(own);

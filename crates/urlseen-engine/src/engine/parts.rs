@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::Threads;
 use crate::item::Options;
 use urlseen_core::filter::{
     BuildError, FilterKind, KeyHasher, Parameters, Recent, RedisFilterKeys,
@@ -20,26 +21,25 @@ pub struct Parts {
     /// Keys of the filter in Redis; `None` for a filter in memory.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
-    pub(super) threads: usize,
+    pub(super) threads: Threads,
 }
 
 impl Parts {
-    /// Describes a filter in memory. Each of the threads owns its share of the shards. The
-    /// parameters must have a seed, if their kind has one.
-    pub fn local(parameters: Parameters, items: Options, threads: usize) -> Self {
+    /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
+    pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
         let hasher = parameters.hasher();
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
         Self { hasher, build, shared: None, items, threads }
     }
 
-    /// Describes a filter in Redis. Redis judges the keys. The threads only cache at most `recent`
+    /// Describes a filter in Redis. Redis judges the keys. The owners only cache at most `recent`
     /// seen fingerprints.
     pub fn in_redis(
         shared: Arc<RedisFilterKeys>,
         hasher: KeyHasher,
         recent: usize,
         items: Options,
-        threads: usize,
+        threads: Threads,
     ) -> Self {
         let build = Arc::new(move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _));
         Self { hasher, build, shared: Some(shared), items, threads }

@@ -1,4 +1,4 @@
-//! Batch that the engine's threads read and judge.
+//! Batch that the engine's owners read and judge.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -7,7 +7,7 @@ use super::owner::Readings;
 use crate::item::Items;
 use crate::item::batch::{Batch, Claimed, Findings};
 
-/// Batch that several threads read and judge at the same time. The thread that finishes last merges
+/// Batch that several owners read and judge at the same time. The owner that finishes last merges
 /// the findings.
 #[derive(Debug)]
 pub(super) struct Progress {
@@ -16,31 +16,31 @@ pub(super) struct Progress {
     batch: Batch<Claimed>,
     /// Number of parts in which the items are read.
     pub(super) parts: usize,
-    threads: usize,
+    owners: usize,
     keeps_seen: bool,
-    /// Findings of the threads that have finished. Each thread locks this list once, at its end.
+    /// Findings of the owners that have finished. Each owner locks this list once, at its end.
     found: Mutex<Vec<Found>>,
 }
 
-/// Findings of one thread.
+/// Findings of one owner.
 #[derive(Debug)]
 pub(super) struct Found {
-    /// Results of the parts that this thread has read.
+    /// Results of the parts that this owner has read.
     pub(super) readings: Vec<(usize, Readings)>,
-    /// Places of the unseen items in this thread's own shards, ascending.
+    /// Places of the unseen items in this owner's own shards, ascending.
     pub(super) unseen: Vec<u32>,
 }
 
 impl Progress {
-    /// Starts a batch whose items are read in `parts` parts and judged by `threads` threads.
+    /// Starts a batch whose items are read in `parts` parts and judged by `owners` owners.
     pub(super) fn new(
         number: u64,
         batch: Batch<Claimed>,
         parts: usize,
-        threads: usize,
+        owners: usize,
         keeps_seen: bool,
     ) -> Self {
-        Self { number, batch, parts, threads, keeps_seen, found: Mutex::default() }
+        Self { number, batch, parts, owners, keeps_seen, found: Mutex::default() }
     }
 
     /// Returns all items of the batch.
@@ -59,15 +59,15 @@ impl Progress {
         part * len / self.parts..(part + 1) * len / self.parts
     }
 
-    /// Adds the findings of a thread that has finished the batch. If all threads have finished,
+    /// Adds the findings of an owner that has finished the batch. If all owners have finished,
     /// returns the findings of all of them.
     pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
-        (all.len() == self.threads).then(|| self.finish(std::mem::take(&mut all)))
+        (all.len() == self.owners).then(|| self.finish(std::mem::take(&mut all)))
     }
 
-    /// Merges the findings of all threads.
+    /// Merges the findings of all owners.
     #[allow(clippy::stable_sort_primitive)] // the stable sort is fast on sorted runs
     fn finish(&self, all: Vec<Found>) -> Batch<Findings> {
         let mut unseen = Vec::new();
@@ -77,7 +77,7 @@ impl Progress {
             readings.extend(found.readings);
         }
         readings.sort_by_key(|&(part, _)| part);
-        // Each thread lists the unseen items of its own shards in order. The joined list is not in
+        // Each owner lists the unseen items of its own shards in order. The joined list is not in
         // order yet.
         unseen.sort();
         let mut judged = Findings::default();

@@ -1,11 +1,10 @@
-//! Recovery of the filter in the engine's threads.
+//! Recovery of the filter in the engine's owners.
 
 use std::io::{self, Read};
 
 use crossbeam_channel::bounded;
 
 use super::owner::Job;
-use super::pieces::pieces;
 use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::ShardId;
 use urlseen_core::fingerprint::Fingerprint;
@@ -22,10 +21,10 @@ impl Engine {
         self.handle()
     }
 
-    /// Waits until the threads have recovered the filter.
+    /// Waits until the owners have recovered the filter.
     ///
     /// # Errors
-    /// A thread has ended, or found that the filter is full.
+    /// An owner has ended, or found that the filter is full.
     pub async fn restored(&mut self) -> Result<(), EngineError> {
         self.settled().await?;
         self.check_room()
@@ -47,8 +46,8 @@ impl Engine {
 }
 
 impl Handle {
-    /// Sets fingerprints that belong in the filter. Waits while the queues of the threads are full.
-    /// No batch may be in progress: a thread that passes parts of a batch to another one must not
+    /// Sets fingerprints that belong in the filter. Waits while the mailboxes are full.
+    /// No batch may be in progress: an owner that passes parts of a batch to another one must not
     /// wait.
     pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
         let owners = self.owners.len();
@@ -65,7 +64,7 @@ impl Handle {
     }
 
     /// Lets a fingerprint of a shard pass again. `id` is the 128-bit key hash of the fingerprint.
-    /// Waits while the threads' queues are full.
+    /// Waits while the mailbox is full.
     pub(crate) fn forgive(&self, shard: ShardId, id: u128) {
         self.tell(shard.owner(self.owners.len()), Job::AddTombstones { shard, ids: vec![id] });
     }
@@ -76,16 +75,14 @@ impl Restore for Handle {
         self.tell_all(|| Job::Clear);
     }
 
-    /// Waits until the shard is loaded. Shards are large, so the caller reads one at a time.
+    /// Loads the shard on the thread of the caller, so that a slow disk delays no other thread.
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
-        let (reply, done) = bounded(1);
-        let (feed, pieces) = pieces();
-        let owner = section.shard.owner(self.owners.len());
-        self.tell(owner, Job::Load { section, body: pieces, reply });
-        let fed = feed.all(body);
-        // [`Engine::restored`] reports a thread that has ended.
-        let loaded = self.wait(&done).unwrap_or(Ok(()));
-        fed.and(loaded)
+        let Section { shard, keys, len, .. } = section;
+        let (to, lent) = bounded(1);
+        self.tell(shard.owner(self.owners.len()), Job::Lend { to });
+        // [`Engine::restored`] reports an owner that has ended.
+        let Some(mut lent) = self.wait(&lent) else { return Ok(()) };
+        lent.owner().filter.load(shard, keys, len, body)
     }
 
     fn load_tombstone(&mut self, shard: ShardId, id: u128) {
@@ -105,11 +102,11 @@ impl Restore for Handle {
 }
 
 impl LiveFilter for Handle {
-    /// Waits for the shard's thread.
+    /// Waits for the shard's owner.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied> {
         let (reply, copied) = bounded(1);
         let owner = &self.owners[shard.owner(self.owners.len())];
-        owner.send(Job::Copy { shard, buffer, reply }).ok()?;
+        owner.tell(Job::Copy { shard, buffer, reply })?;
         self.wait(&copied)
     }
 

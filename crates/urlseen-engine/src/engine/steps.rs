@@ -1,46 +1,23 @@
 //! Engine and folder without threads, for a simulation: the caller does their jobs, one by one.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::owner::Job;
 use super::query::QueryDispatcher;
 use super::store::{Keeper, Local, Storage};
-use super::worker::Worker;
+use super::worker::{Step, Worker};
 use super::{Engine, Parts, StartError, Works};
 
 /// Jobs of an engine and of its folder. A simulation decides when each job is done.
 #[derive(Debug)]
 pub struct Steps {
-    worker: SharedWorker,
+    worker: Arc<Worker>,
     keeper: Option<Keeper>,
 }
 
-/// The only worker of an engine without threads. Clones are the same worker.
-#[derive(Debug, Clone)]
-pub(super) struct SharedWorker(Arc<Mutex<Worker>>);
-
-impl SharedWorker {
-    /// Does the oldest job. Returns false if there is no job.
-    fn step(&self) -> bool {
-        let mut worker = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Judging has priority, as on a thread.
-        if let Ok(job) = worker.todo.try_recv() {
-            if !matches!(job, Job::End) {
-                worker.owner.work(job);
-            }
-            return true;
-        }
-        let read = worker.to_read.try_recv();
-        let is_there = read.is_ok();
-        if let Ok(read) = read {
-            worker.owner.read(read);
-        }
-        is_there
-    }
-
+impl Worker {
     /// Does all waiting jobs.
-    pub(super) fn finish(&self) {
-        while self.step() {}
+    pub(super) fn step_all(self: &Arc<Self>) {
+        while self.step() == Step::Done {}
     }
 }
 
@@ -49,15 +26,10 @@ impl Engine {
     ///
     /// # Errors
     /// The filter cannot be built.
-    pub fn stepped(parts: Parts) -> Result<Self, StartError> {
+    pub fn stepped(parts: &Parts) -> Result<Self, StartError> {
         // The caller does the jobs, so it cannot wait for room in the queue.
-        let parts = Parts { threads: 1, ..parts };
-        let (mut engine, workers) = Self::prepare(&parts, crossbeam_channel::unbounded);
-        for build in workers {
-            let (worker, gauge) = build()?;
-            engine.handle.stepped = Some(SharedWorker(Arc::new(Mutex::new(worker))));
-            engine.show(vec![gauge]);
-        }
+        let mut engine = Self::with_inboxes(parts, crossbeam_channel::unbounded)?;
+        engine.handle.stepped = engine.handle.owners.first().map(|only| Arc::clone(&only.worker));
         Ok(engine)
     }
 }
@@ -78,7 +50,7 @@ impl Local {
 impl Steps {
     /// Does the oldest job of the engine. Returns false if the engine has no job.
     pub fn judge(&self) -> bool {
-        self.worker.step()
+        self.worker.step() == Step::Done
     }
 
     /// Does the jobs that wait for the folder. The writes of these jobs share a sync. Returns false

@@ -10,11 +10,14 @@ use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Copied, Head, LiveFilter as _, Restore as _, Section};
 
-pub(super) fn engine(threads: usize) -> Engine {
+pub(super) fn parameters() -> Parameters {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
-    let parameters = Parameters::native(&sizing, Some(Seed::new(1)));
+    Parameters::native(&sizing, Some(Seed::new(1)))
+}
+
+pub(super) fn engine(threads: usize) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
-    Engine::start(&Parts::local(parameters, items, threads)).unwrap()
+    Engine::start(&Parts::local(parameters(), items, Threads::start(threads).unwrap())).unwrap()
 }
 
 pub(super) fn batch(items: &[String]) -> Batch<Claimed> {

@@ -1,0 +1,81 @@
+//! Engines that share their threads.
+
+use std::io::{self, Read};
+
+use tokio::runtime::Runtime;
+
+use super::tests::{batch, onward, parameters, urls};
+use super::*;
+use crate::config::ItemForm;
+use crate::item::Options;
+use urlseen_core::filter::ShardId;
+use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::storage::{LiveFilter as _, Restore as _, Section};
+
+fn engine(threads: &Threads) -> Engine {
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    Engine::start(&Parts::local(parameters(), items, threads.clone())).unwrap()
+}
+
+#[tokio::test]
+async fn many_engines_work_on_few_threads_and_each_has_its_own_filter() {
+    let threads = Threads::start(2).unwrap().for_one_of(20);
+    let mut engines: Vec<_> = (0..20).map(|_| engine(&threads)).collect();
+    for round in 0..10 {
+        let items = urls(round * 50..round * 50 + 100);
+        for engine in &mut engines {
+            engine.submit(batch(&items));
+        }
+        for engine in &mut engines {
+            let judged = engine.judged().await.unwrap();
+            let unseen = if round == 0 { &items[..] } else { &items[50..] };
+            assert_eq!(onward(&judged), unseen);
+            engine.committed(Position::START);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_panic_ends_one_engine_and_not_the_threads() {
+    let threads = Threads::start(1).unwrap();
+    let (mut broken, mut other) = (engine(&threads), engine(&threads));
+    // No batch was judged.
+    broken.handle.tell_all(|| Job::Commit { at: Position::START });
+    assert_eq!(broken.settled().await, Err(EngineError::Panicked));
+    other.submit(batch(&urls(0..10)));
+    assert_eq!(other.judged().await.unwrap().onward_len(), 10);
+    drop(broken);
+}
+
+#[test]
+fn a_shard_that_loads_slowly_delays_no_other_engine() {
+    /// Saved shard whose bytes come after the other engine has judged a batch.
+    struct Slow<'a> {
+        saved: &'a [u8],
+        other: Engine,
+        runtime: Runtime,
+    }
+
+    impl Read for Slow<'_> {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            self.other.submit(batch(&urls(0..10)));
+            self.runtime.block_on(self.other.judged()).map_err(io::Error::other)?;
+            self.saved.read(buffer)
+        }
+    }
+
+    let threads = Threads::start(1).unwrap();
+    let (mut engine, mut other) = (engine(&threads), engine(&threads));
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    other.submit(batch(&urls(0..1000)));
+    runtime.block_on(other.judged()).unwrap();
+    other.committed(Position::START);
+    let shard = ShardId::all().next().unwrap();
+    let blob = other.handle().copy(shard, Vec::new()).unwrap().blob;
+    let section = Section { shard, at: Position::START, keys: blob.keys(), len: blob.len() };
+    let saved = blob.into_buffer();
+    let mut slow = Slow { saved: &saved, other, runtime };
+    engine.restoring().load(section, &mut slow).unwrap();
+    engine.restored_blocking().unwrap();
+    assert_eq!(engine.gauges().keys().iter().sum::<u64>(), section.keys);
+}
