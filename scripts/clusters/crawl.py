@@ -108,6 +108,20 @@ class Crawl:
         kinds = [kind.replace("{}", "{{{}}}") for kind in kinds]
         return [kind.format(tag) for kind in kinds for tag in self.tags]
 
+    def is_replicated(self):
+        """Returns true if replicas have a batch of each partition."""
+        states, known = [f"urlseen:{source}:state" for source in self.sources], set()
+        for primary in self.group.primaries():
+            for replica in self.group.replicas_of(primary):
+                pipe = replica.client.pipeline(transaction=False)
+                pipe.execute_command("READONLY")
+                for state in states:
+                    pipe.hget(state, "seq")
+                pipe.execute_command("READWRITE")
+                heads = pipe.execute(raise_on_error=False)[1:-1]
+                known |= {state for state, head in zip(states, heads) if isinstance(head, str)}
+        return len(known) == len(states)
+
     def waiting(self):
         """Counts the items that are not yet through."""
         keys = [*LIST_KEYS, *self.lists()[: 2 * PARTITIONS]]

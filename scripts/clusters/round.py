@@ -16,7 +16,7 @@ from .crawl import Crawl
 from .oracle import Oracle
 from .process_faults import ProcessFaults
 from .producer import ListProducer, PartitionProducer
-from .progress import say
+from .progress import say, until
 from .sentinels import Sentinels
 from .server_faults import ServerFaults
 
@@ -116,6 +116,8 @@ class Round:
             jobs = [pool.submit(it.work, is_done, items // 2) for it in producers]
             jobs.append(pool.submit(others.work, is_done, of_processes))
             try:
+                # urlseen refuses a partition whose whole state was lost in a failover.
+                until("batch of each partition on a replica", crawl.is_replicated)
                 for kind in kinds:
                     of_servers.inject(kind)
                     for job in jobs:
