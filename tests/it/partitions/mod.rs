@@ -1,6 +1,7 @@
 //! Crawls with several partitions, on one server or in a Redis Cluster.
 
 mod commands;
+mod holding;
 mod refusals;
 mod route;
 mod run;

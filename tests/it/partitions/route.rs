@@ -6,6 +6,7 @@ use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
 
+use super::holding::Holding;
 use super::run::get;
 use super::{Crawl, check_sinks, fingerprints, key};
 use crate::connect::cluster::Cluster;
@@ -16,6 +17,9 @@ use crate::util::wait::{SOON, wait_until};
 const LIST: &str = "demo:discovered";
 const PROCESSING: &str = "urlseen:{demo:discovered}:processing";
 const STATE: &str = "urlseen:{demo:discovered}:state";
+/// First bytes of the command that reads claimed items.
+const READ: &str = "*4\r\n$6\r\nLRANGE\r\n";
+const LEASE: &str = "urlseen:{demo:discovered}:lease";
 
 /// Makes a request that no filter checks.
 fn unfiltered(number: usize) -> String {
@@ -100,13 +104,56 @@ fn a_killed_router_loses_nothing_and_repeats_nothing() {
         router.signal(Signal::KILL);
         router.wait(SOON);
         // The lease of a killed router would end after 15 s.
-        connection.del::<_, ()>("urlseen:{demo:discovered}:lease").unwrap();
+        connection.del::<_, ()>(LEASE).unwrap();
         killed += 1;
     }
     assert!(killed >= 5, "{killed} kills");
     let sources = crawl.counts("demo:discovered");
     assert_eq!(sources.len(), items.len());
     assert!(sources.values().all(|&count| count == 1));
+}
+
+/// Rule R1: a router reads by a position that counts from the end of the claimed items. If another
+/// router has taken over and has claimed more, this position leads to other items.
+#[test]
+fn a_router_that_was_replaced_during_a_read_pushes_nothing() {
+    let crawl = Crawl::new();
+    let items: Vec<_> = (0..200).map(unfiltered).collect();
+    let [before_old, before_new] = [(); 2].map(|()| Holding::before(&crawl.server));
+    let start =
+        |proxy: &Holding| crawl.urlseen(&["route"]).env("URLSEEN_REDIS__URL", proxy.url()).start();
+    let mut connection = crawl.connection();
+    let mut wait_for_routed = |count| {
+        wait_until(SOON, "routed items", || {
+            connection.hget::<_, _, Option<usize>>(STATE, "routed").unwrap() == Some(count)
+        });
+    };
+    crawl.push_to_list(&items[..100]);
+    before_old.hold(READ);
+    let mut old = start(&before_old);
+    before_old.wait_until_held();
+    // The lease of a router that is paused for a long time ends.
+    assert_eq!(crawl.connection().del::<_, usize>(LEASE).unwrap(), 1);
+    let new = start(&before_new);
+    wait_for_routed(100);
+    before_new.hold(READ);
+    crawl.push_to_list(&items[100..]);
+    // The new router has claimed the other items.
+    before_new.wait_until_held();
+    // A router that is asked to stop ends only after its partitions have what it read.
+    old.signal(Signal::TERM);
+    old.wait_for_line("asked to stop", SOON);
+    before_old.release();
+    let ended = old.output(SOON);
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+    before_new.release();
+    wait_for_routed(200);
+    new.signal(Signal::TERM);
+    assert_eq!(new.output(SOON).code(), Some(0));
+    let sources = crawl.counts("demo:discovered");
+    assert_eq!(sources.len(), items.len());
+    let repeated: Vec<_> = sources.iter().filter(|&(_, &count)| count > 1).collect();
+    assert!(repeated.is_empty(), "{repeated:?}");
 }
 
 /// Rule R2: after a failover, the list may have other items at the same positions.
