@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -25,21 +26,29 @@ SLOT = 903
 
 
 class ClusterServers:
-    """Cluster of three primaries. One of the first two has the slot of the crawl."""
+    """Cluster of three primaries. One of the first two has the slot of the crawl.
 
-    def __init__(self, folder: Path) -> None:
-        self.nodes = []
+    If a primary is away, the other nodes serve their slots nevertheless. With `replicas`, each
+    primary has a replica, which takes over only when `take_over` tells it to.
+    """
+
+    def __init__(self, folder: Path, *, replicas: bool = False) -> None:
+        self._started: list[RedisServer] = []
+        #: Primaries.
+        self.nodes: list[RedisServer] = []
+        #: Replica of each primary.
+        self.replicas: list[RedisServer] = []
         for number in range(3):
-            (folder / f"node-{number}").mkdir()
-            bus = str(free_port())
-            options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"]
-            node = RedisServer(folder / f"node-{number}", *options, "--cluster-port", bus)
+            node = self._start(folder / f"node-{number}")
             self.nodes.append(node)
             node.client.cluster("ADDSLOTSRANGE", 5462 * number, min(5462 * number + 5461, 16383))
-            first = self.nodes[0]
-            if node is not first:
-                first.client.execute_command("CLUSTER MEET", "127.0.0.1", node.port, bus)
+        if replicas:
+            self.replicas = [self._start(folder / f"replica-{number}") for number in range(3)]
         until(self._is_complete, "a complete cluster")
+        for replica, node in zip(self.replicas, self.nodes):
+            replica.client.execute_command("CLUSTER REPLICATE", _id(node))
+        for number in range(len(self.replicas)):
+            until(lambda number=number: self.is_copied(number), "replication")
         # The first of these nodes does not answer, and the others do not have the slot.
         ports = [free_port(), self.nodes[2].port, self.nodes[1].port]
         self.url = "redis+cluster://" + ",".join(f"127.0.0.1:{port}" for port in ports)
@@ -50,12 +59,40 @@ class ClusterServers:
         """Client of the node that has the slot."""
         return self._source.client
 
+    def _start(self, folder: Path) -> RedisServer:
+        folder.mkdir()
+        bus = str(free_port())
+        options = ["--cluster-enabled", "yes", "--cluster-node-timeout", "1000"]
+        options += ["--cluster-require-full-coverage", "no", "--cluster-replica-no-failover", "yes"]
+        options += ["--repl-diskless-sync-delay", "0"]
+        node = RedisServer(folder, *options, "--cluster-port", bus)
+        if self._started:
+            meet = ("CLUSTER MEET", "127.0.0.1", node.port, bus)
+            self._started[0].client.execute_command(*meet)
+        self._started.append(node)
+        return node
+
     def _is_complete(self) -> bool:
-        infos = [node.client.execute_command("CLUSTER INFO") for node in self.nodes]
+        infos = [node.client.execute_command("CLUSTER INFO") for node in self._started]
         texts = [info if isinstance(info, dict) else _fields(info) for info in infos]
         return all(
-            each["cluster_state"] == "ok" and each["cluster_known_nodes"] == "3" for each in texts
+            each["cluster_state"] == "ok" and each["cluster_known_nodes"] == str(len(infos))
+            for each in texts
         )
+
+    def is_copied(self, number: int) -> bool:
+        """Returns `True` if the replica of a primary has all its writes."""
+        copied = self.replicas[number].client.info("replication")
+        written = self.nodes[number].client.info("replication")
+        offset = written["master_repl_offset"]
+        return copied.get("master_link_status") == "up" and copied["slave_repl_offset"] == offset
+
+    def take_over(self, number: int) -> None:
+        """Makes the replica of a primary take over its slots."""
+        replica = self.replicas[number]
+        self.nodes[number] = replica
+        replica.client.execute_command("CLUSTER FAILOVER TAKEOVER")
+        until(lambda: replica.client.role()[0] in (b"master", "master"), "the new primary")
 
     def begin_move(self) -> None:
         """Begins to move the slot of the crawl to another node."""
@@ -84,7 +121,9 @@ class ClusterServers:
             node.client.flushall()
 
     def close(self) -> None:
-        for node in self.nodes:
+        for node in self._started:
+            # A primary that is replaced while it shuts down can wait for ever for its replica.
+            node.stop(signal.SIGKILL)
             node.close()
 
 

@@ -82,8 +82,10 @@ class RedisServer:
         """Pauses the server during the context, so that it does not answer."""
         assert self._process is not None
         self._process.send_signal(signal.SIGSTOP)
-        yield
-        self._process.send_signal(signal.SIGCONT)
+        try:
+            yield
+        finally:
+            self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
         self.stop()

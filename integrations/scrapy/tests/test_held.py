@@ -230,7 +230,7 @@ def test_h6_unchanged_heartbeats_do_not_count_while_redis_is_away(redis_server, 
     put(redis_server, "a")
     name, _ = stopped_consumer(redis_server)
     looks = make_queue(FifoQueue, redis_server, through=proxy, record=False)
-    wire = partition_of(looks)._wire
+    wire = partition_of(looks).wire
 
     def look(seconds):
         clock.now += seconds

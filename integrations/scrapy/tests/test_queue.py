@@ -219,7 +219,7 @@ def test_an_item_that_a_starting_daemon_takes_is_counted(redis_server, monkeypat
     queue = make_queue(FifoQueue, redis_server, record=False)
     queue.push(Request("https://example.com/"))
     queue.deliveries.flush()
-    wire = partition_of(queue)._wire
+    wire = partition_of(queue).wire
     send = wire.send
 
     def send_after_the_start(*command):

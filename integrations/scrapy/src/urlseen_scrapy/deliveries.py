@@ -35,6 +35,9 @@ T = TypeVar("T")
 
 #: Maximum number of bytes of unsent items. If there are more, the spider closes.
 KEPT_BYTES = 64 << 20
+#: Number of bytes of unsent items with which a spider stops to pop. The pages that it still fetches
+#: then have room for their links.
+PAUSE_BYTES = KEPT_BYTES // 2
 #: Maximum number of seconds that a closing spider waits for Redis.
 CLOSE_WAIT_S = 10.0
 
@@ -51,8 +54,8 @@ class Deliveries:
 
     All methods run in the thread of the reactor; only the heartbeat has a thread of its own. Only
     the constructor raises errors of Redis. While Redis is away, this class keeps the items that it
-    could not send, and pops nothing. If a page cannot be acknowledged, another spider fetches the
-    page again.
+    could not send, and pops nothing. While only some partitions are away, it pops from the others. If
+    a page cannot be acknowledged, another spider fetches the page again.
     """
 
     def __init__(
@@ -161,11 +164,11 @@ class Deliveries:
 
     def flush(self) -> bool:
         """Sends all items that may be sent now. Returns `True` if Redis has taken them."""
-        is_empty = self._outbox.is_empty
+        is_empty, size = self._outbox.is_empty, self._outbox.size
         is_sent = self._attempt(self._send, False)
-        if is_sent and not is_empty:
+        if (is_sent and not is_empty) or self._outbox.size < size:
             self._poke.hurry()
-        elif not is_sent:
+        if not is_sent:
             self._keep_within_bound()
         return is_sent
 
@@ -202,16 +205,21 @@ class Deliveries:
         self._partitions.stop_heartbeats()
         end = time.monotonic() + CLOSE_WAIT_S
         while True:
+            is_last = time.monotonic() >= end
             try:
-                self._send()
-                if requeued := self._partitions.leave():
-                    logger.info("%d requests were not finished, and are requeued", requeued)
-                break
+                # Pages that are left before their acknowledgements are sent are fetched again.
+                if self._send() or is_last:
+                    requeued = self._partitions.leave()
+                    if requeued:
+                        logger.info("%d requests were not finished, and are requeued", requeued)
+                if self._outbox.away is None:
+                    break
+                raise self._outbox.away
             except (Refused, ValueError) as refused:
                 self._say_left_over(refused)
                 break
             except Away as away:
-                if time.monotonic() >= end:
+                if is_last:
                     self._say_left_over(away)
                     break
                 time.sleep(FIRST_PAUSE_S)
@@ -234,15 +242,29 @@ class Deliveries:
 
     def _pop(self) -> Delivery | bytes | None:
         self._send()
+        if self._outbox.size > PAUSE_BYTES:
+            self._say(
+                "waiting",
+                f"{self._outbox.size >> 20} MiB of links wait for partitions that are away; this"
+                " spider pops no more until Redis has them",
+            )
+            return None
         if self._brake.holds(self._partitions, is_busy=bool(self._partitions.open)):
             return None
         return self._partitions.pop()
 
     def _send(self) -> bool:
+        """Sends all items that may be sent. Returns `False` if a partition is away that gets some.
+
+        Raises `Away` if all partitions are away.
+        """
         self._partitions.read_missing()
         self._outbox.send()
+        away = self._outbox.away
+        if away is not None and self._partitions.is_away:
+            raise away
         self._partitions.reconcile()
-        return True
+        return away is None
 
     def _count(self) -> int:
         self._send()

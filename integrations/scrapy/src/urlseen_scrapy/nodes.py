@@ -131,11 +131,19 @@ class Cluster(_Nodes):
 
     key: str | None = None
 
+    def __init__(self, *nodes: Any) -> None:
+        super().__init__(*nodes)
+        self._of_keys: dict[str, Cluster] = {}
+
     def for_key(self, key: str) -> Cluster:
-        """Returns the cluster for connections to the node that serves `key`."""
-        cluster = Cluster(self._in_url, self._class, self._options)
-        cluster.key = key
-        return cluster
+        """Returns the cluster for connections to the node that serves `key`.
+
+        All connections for one key share the knowledge which node this is.
+        """
+        if key not in self._of_keys:
+            self._of_keys[key] = cluster = Cluster(self._in_url, self._class, self._options)
+            cluster.key = key
+        return self._of_keys[key]
 
     def find(self) -> Node:
         """Finds the node that serves the key. Raises `ConnectionError` if no node answers."""

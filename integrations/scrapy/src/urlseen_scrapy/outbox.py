@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
-from urlseen_scrapy.wires import Question, ask_all, try_all
+from urlseen_scrapy.wire import Away, Refused, Wire
+from urlseen_scrapy.wires import Question, try_all
 
 if TYPE_CHECKING:
     from urlseen_scrapy.consumer import Consumer
@@ -17,19 +17,28 @@ if TYPE_CHECKING:
 PUSH_ITEMS, PUSH_BYTES = 1000, 1 << 20
 
 
-class _Call(NamedTuple):
-    """Call that waits, and the size of its items in bytes."""
+class _End(NamedTuple):
+    """Acknowledgement or rejection of a delivery, and the size of its items in bytes."""
 
+    delivery: Delivery
     size: int
-    run: Callable[[], None]
+    run: Callable[[], object]
+
+
+class _Call(NamedTuple):
+    """Items that wait for their partitions, and the end of a delivery that waits for the items."""
+
+    items: dict[Partition, list[bytes]]
+    end: _End | None
 
 
 class Outbox:
-    """Queue of pushes and acknowledgements, in the order in which Redis must execute them.
+    """Pushes and acknowledgements that wait until Redis takes them.
 
-    If a call fails, it stays in the outbox and is repeated later. A repeated acknowledgement or
-    rejection has no effect. A repeated push is safe for filtered items, because the filter drops
-    the second copies. An unfiltered item can be pushed twice, but is never lost.
+    If a partition is away, everything for it stays in the outbox in its order, and is sent later.
+    An acknowledgement also waits for the links of its page. Everything else is sent. A repeated
+    acknowledgement or rejection has no effect. A repeated push is safe for filtered items, because
+    the filter drops the second copies. An unfiltered item can be pushed twice, but is never lost.
 
     `count` gets the name of a stat of the crawl, and a number to add to it.
     """
@@ -37,21 +46,22 @@ class Outbox:
     def __init__(self, count: Callable[..., None]) -> None:
         self._count = count
         # Items that belong to no page: start requests, and requests of extensions.
-        self._loose: list[SourceItem] = []
-        self._loose_size = 0
+        self._loose: dict[Partition, list[bytes]] = {}
         self._forgotten: list[SourceItem] = []
-        self._calls: deque[_Call] = deque()
-        self._calls_size = 0
-
-    @property
-    def size(self) -> int:
-        """Size of all waiting items in bytes."""
-        return self._loose_size + self._calls_size
+        self._calls: list[_Call] = []
+        # Number and size of the loose items that were added after the last call of `send`.
+        self._new_items = self._new_bytes = 0
+        # Connections that failed during this call of `send`, with their errors.
+        self._failed: dict[Wire, Away] = {}
+        #: Size of all waiting items in bytes.
+        self.size = 0
+        #: Error of a partition for which something waits after a call of `send`, or `None`.
+        self.away: Away | None = None
 
     @property
     def loose(self) -> int:
         """Number of waiting items that belong to no page."""
-        return len(self._loose)
+        return sum(map(len, self._loose.values()))
 
     @property
     def is_empty(self) -> bool:
@@ -60,13 +70,15 @@ class Outbox:
 
     @property
     def is_full(self) -> bool:
-        """`True` if there are enough items without a page for one push."""
-        return len(self._loose) >= PUSH_ITEMS or self._loose_size >= PUSH_BYTES
+        """`True` if there are enough new items without a page for one push."""
+        return self._new_items >= PUSH_ITEMS or self._new_bytes >= PUSH_BYTES
 
     def push(self, item: SourceItem) -> None:
         """Adds an item that belongs to no page."""
-        self._loose.append(item)
-        self._loose_size += len(item.data)
+        self._loose.setdefault(item.partition, []).append(item.data)
+        self._new_items += 1
+        self._new_bytes += len(item.data)
+        self.size += len(item.data)
 
     def forget(self, fingerprint: SourceItem) -> None:
         """Adds a fingerprint that urlseen must forget."""
@@ -74,9 +86,7 @@ class Outbox:
 
     def push_early(self, delivery: Delivery) -> None:
         """Adds a push of links of an unfinished page. Unfiltered links wait for the page's end."""
-        size = delivery.size
-        items = delivery.take_filtered()
-        self._call(size - delivery.size, lambda: self._push(items))
+        self._call(delivery.take_filtered(), None)
 
     def finish(self, delivery: Delivery) -> None:
         """Adds the acknowledgement of a finished page, with its remaining links.
@@ -91,13 +101,12 @@ class Outbox:
         others = [each for each in delivery.filtered if each.partition is not home]
 
         def finish() -> None:
-            self._push(others)
             if _consumer(home).finish(delivery.number, own):
                 self._count("sent", len(own))
             else:
                 self._count("given_to_others")
 
-        self._call(delivery.size, finish)
+        self._call(others, _End(delivery, sum(map(len, own)), finish))
 
     def reject(self, delivery: Delivery, reason: str) -> None:
         """Adds the rejection of a delivery, with its reason."""
@@ -105,67 +114,97 @@ class Outbox:
         def reject() -> None:
             _consumer(delivery.partition).reject(delivery.number, delivery.item, reason)
 
-        self._call(len(delivery.item), reject)
+        self._call([], _End(delivery, len(delivery.item), reject))
 
     def give_up_pages(self) -> None:
         """Drops all links and acknowledgements of pages. Other spiders fetch these pages again."""
         self._calls.clear()
-        self._calls_size = 0
+        self.size = sum(len(data) for items in self._loose.values() for data in items)
 
     def send(self) -> None:
         """Sends everything that may be sent. A partition without a crawl record gets only items.
 
-        Raises `Away` or `Refused` if a call fails. The unsent part stays in the outbox.
+        If a partition does not answer, sets `away`. Raises `Refused` if a command is refused.
         """
+        self.away = None
+        self._failed.clear()
+        self._new_items = self._new_bytes = 0
         # These items go first: a callback may have passed such a request to the engine, and the
         # page of the callback must not be acknowledged before Redis has the request.
-        self._send_loose()
+        self._push(self._loose)
         self._send_forgotten()
-        while self._calls:
-            self._calls[0].run()
-            self._calls_size -= self._calls.popleft().size
-
-    def _send_loose(self) -> None:
-        while self._loose:
-            items = self._loose[:PUSH_ITEMS]
-            del self._loose[:PUSH_ITEMS]
-            self._loose_size -= _size(items)
-            try:
-                self._push(items)
-            finally:
-                self._loose[:0] = items
-                self._loose_size += _size(items)
+        self._calls = [each for each in self._calls if not self._is_done(each)]
 
     def _send_forgotten(self) -> None:
         ready = [each for each in self._forgotten if each.partition.consumer is not None]
-        if ready:
-            ask_all(_consumer(each).forget(keys) for each, keys in _by_partition(ready).items())
-            self._count("forgotten", len(ready))
-            self._forgotten = [each for each in self._forgotten if each.partition.consumer is None]
+        keys = {each: data for each, data in _by_partition(ready).items() if not self._fails(each)}
+        forgets = [_consumer(each).forget(data) for each, data in keys.items()]
+        for told in self._ask(list(keys), forgets):
+            self._count("forgotten", len(keys[told]))
+            self._forgotten = [each for each in self._forgotten if each.partition is not told]
 
-    def _push(self, items: list[SourceItem]) -> None:
+    def _is_done(self, call: _Call) -> bool:
+        """Sends a call. Returns `False` if a part of it still waits."""
+        if not self._push(call.items):
+            return False
+        if call.end is None:
+            return True
+        delivery = call.end.delivery
+        if self._loose or self._fails(delivery.partition):
+            return False
+        try:
+            call.end.run()
+        except Away as away:
+            self._failed[delivery.partition.wire] = self.away = away
+            return False
+        delivery.partition.ending.discard(delivery.number)
+        self.size -= call.end.size
+        return True
+
+    def _push(self, items: dict[Partition, list[bytes]]) -> bool:
         """Pushes items to all their partitions at the same time, and waits for every answer.
 
-        Removes the items that Redis has taken from the list. Raises `Away` or `Refused` if a push
-        fails.
+        Removes the items that Redis has taken. Returns `False` if some are left.
         """
-        groups = _by_partition(items)
-        pushes: list[Question] = [each.producer.push(data) for each, data in groups.items()]
-        answers = dict(zip(groups, try_all(pushes)))
-        errors = {each: answer for each, answer in answers.items() if isinstance(answer, Exception)}
-        before = len(items)
-        items[:] = [each for each in items if each.partition in errors]
-        self._count("sent", before - len(items))
-        for error in errors.values():
-            raise error
+        while ready := [each for each in items if not self._fails(each)]:
+            pushes = [each.producer.push(items[each][:PUSH_ITEMS]) for each in ready]
+            for partition in self._ask(ready, pushes):
+                taken = items[partition][:PUSH_ITEMS]
+                del items[partition][:PUSH_ITEMS]
+                if not items[partition]:
+                    del items[partition]
+                self.size -= sum(map(len, taken))
+                self._count("sent", len(taken))
+        return not items
 
-    def _call(self, size: int, run: Callable[[], None]) -> None:
-        self._calls.append(_Call(size, run))
-        self._calls_size += size
+    def _fails(self, partition: Partition) -> bool:
+        """Returns `True` if a command for the partition would fail now. Sets `away` then."""
+        away = self._failed.get(partition.wire) or partition.wire.rests
+        self.away = away or self.away
+        return away is not None
 
+    def _ask(self, partitions: list[Partition], questions: list[Question]) -> Iterator[Partition]:
+        """Sends a command to each of the partitions, and yields those that have executed it.
 
-def _size(items: list[SourceItem]) -> int:
-    return sum(len(item.data) for item in items)
+        Then raises `Refused` if a command was refused.
+        """
+        refused = None
+        for partition, answer in zip(partitions, try_all(questions)):
+            if isinstance(answer, Away):
+                self._failed[partition.wire] = self.away = answer
+            elif isinstance(answer, Refused):
+                refused = answer
+            else:
+                yield partition
+        if refused is not None:
+            raise refused
+
+    def _call(self, items: list[SourceItem], end: _End | None) -> None:
+        self._calls.append(_Call(_by_partition(items), end))
+        self.size += sum(len(each.data) for each in items)
+        if end is not None:
+            end.delivery.partition.ending.add(end.delivery.number)
+            self.size += end.size
 
 
 def _by_partition(items: list[SourceItem]) -> dict[Partition, list[bytes]]:

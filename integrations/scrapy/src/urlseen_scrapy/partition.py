@@ -46,8 +46,10 @@ class Partition:
         self.heartbeat = heartbeat
         #: Unfinished deliveries, by their numbers.
         self.open: dict[int, Delivery] = {}
+        #: Numbers of finished deliveries that Redis still holds: their acknowledgements wait.
+        self.ending: set[int] = set()
+        self.wire = wire
         self._keys = CrawlKeys.of_source(self.source)
-        self._wire = wire
         self._producer = Producer(wire, self.source)
         self._reclaimer: Reclaimer | None = None
         self._name = name
@@ -68,37 +70,40 @@ class Partition:
 
     def read_record(self) -> Question:
         """Returns the command that reads the crawl record."""
-        return Question(self._wire, ("HGETALL", self._keys.crawl))
+        return Question(self.wire, ("HGETALL", self._keys.crawl))
 
     def type_of(self, key: str) -> Question:
         """Returns the command that reads the type of the partition's key for the crawl's `key`."""
-        return Question(self._wire, ("TYPE", key + self.suffix))
+        return Question(self.wire, ("TYPE", key + self.suffix))
 
     def use(self, record: Record) -> None:
         """Begins to use a crawl record that the caller has checked."""
         if self.consumer is not None:
             self.consumer.record = record
             return
-        self.consumer = Consumer(self._wire, self._keys, record, self._name, self._held_max)
-        self._reclaimer = Reclaimer(self.consumer, self._wire)
+        self.consumer = Consumer(self.wire, self._keys, record, self._name, self._held_max)
+        self._reclaimer = Reclaimer(self.consumer, self.wire)
 
     def lengths(self, fit: Fit) -> list[Question]:
         """Returns the commands that count the requests of a partition without a crawl record."""
         sink = fit.sink + self.suffix
         return [
             self._producer.source_len(),
-            Question(self._wire, (LENGTHS[fit.sink_kind], sink)),
+            Question(self.wire, (LENGTHS[fit.sink_kind], sink)),
         ]
 
     def all_beats(self) -> Question:
         """Returns the command that reads the heartbeats of all consumers."""
-        return Question(self._wire, ("HGETALL", self._keys.consumers))
+        return Question(self.wire, ("HGETALL", self._keys.consumers))
 
-    def pop(self, consumer: Consumer) -> Delivery | bytes | None:
-        """Pops the next request with the calls `consumer`, and holds it.
+    def pop(self) -> Delivery | bytes | None:
+        """Pops the next request and holds it.
 
-        Returns `None` if the sink is empty, and `FULL` if this process holds its maximum.
+        Returns `None` if the sink is empty or there is no crawl record, and `FULL` if this process
+        holds its maximum.
         """
+        if (consumer := self.consumer) is None:
+            return None
         self.heartbeat.add(consumer, consumer.record.held_timeout_s / BEATS)
         value = consumer.pop(self._number)
         if value is None or value == FULL:
@@ -118,13 +123,14 @@ class Partition:
         if self.consumer is None:
             return False
         held = self.heartbeat.take_held(self.consumer)
-        if self._reconciled != self._wire.connects:
+        if self._reconciled != self.wire.connects:
             held = self.consumer.beat()
-            self._reconciled = self._wire.connects
+            self._reconciled = self.wire.connects
         if held is None:
             return False
         # Redis may have executed the pop with the next number. This pop will be repeated.
-        unknown = [each for each in held if each not in self.open and each != self._number]
+        known = {*self.open, *self.ending, self._number}
+        unknown = [each for each in held if each not in known]
         if unknown:
             self.consumer.give_back(unknown)
         return True

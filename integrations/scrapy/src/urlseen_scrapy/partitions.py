@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from urlseen_scrapy.consumer import consumer_name
 from urlseen_scrapy.delivery import Delivery
@@ -14,14 +14,17 @@ from urlseen_scrapy.keys import CrawlKeys
 from urlseen_scrapy.nodes import check_slots
 from urlseen_scrapy.partition import FULL, Partition, SourceItem
 from urlseen_scrapy.record import Fit, Record, fields_of
+from urlseen_scrapy.resting import RestingWires
 from urlseen_scrapy.settings import partitions, whole
 from urlseen_scrapy.table import Table
-from urlseen_scrapy.wire import Wire
-from urlseen_scrapy.wires import Question, Wires, ask_all
+from urlseen_scrapy.wire import Away, Wire
+from urlseen_scrapy.wires import Question, Wires, ask_all, try_all
 
 if TYPE_CHECKING:
     from redis import Redis
     from scrapy.crawler import Crawler
+
+T = TypeVar("T")
 
 #: Maximum number of attempts to count requests. An attempt fails if consumers have joined or left,
 #: or have popped requests.
@@ -32,8 +35,10 @@ class Partitions:
     """Pops from the partitions of this spider in turn, and counts the requests of all partitions.
 
     The constructor reads the partition table of the crawl that has the key `source`, and the crawl
-    records. All methods raise `Away` if Redis does not answer, `Refused` if it refuses a command,
-    and `ValueError` if a setting does not fit a record or the table has changed.
+    records. It raises `Away` if a partition does not answer. All other methods raise `Away` only if
+    no partition answers, except `leave`. Otherwise they leave out the partitions that are away. All
+    methods raise `Refused` if Redis refuses a command, and `ValueError` if a setting does not fit a
+    record or the table has changed.
     """
 
     def __init__(self, crawler: Crawler, server: Redis, source: str, fit: Fit) -> None:
@@ -46,7 +51,7 @@ class Partitions:
         self._crawler = crawler
         self._server = server
         self._fit = fit
-        self._wires, self._beat_wires = Wires(server), Wires(server)
+        self._wires, self._beat_wires = RestingWires(server), Wires(server)
         self._wire = self._wires.for_key(source)
         self._keys = CrawlKeys.of_source(source)
         self._heartbeats: dict[Wire, Heartbeat] = {}
@@ -60,7 +65,8 @@ class Partitions:
         first = random.randrange(len(own))
         #: Partitions of this spider. The next pop is from the first one.
         self._own = deque(self.all[number] for number in own[first:] + own[:first])
-        self.read_missing()
+        self._requeued = 0
+        self._read(self.all, ask_all)
         self._check_types()
 
     def _make(self, suffix: str) -> Partition:
@@ -77,6 +83,16 @@ class Partitions:
         return [delivery for each in self.all for delivery in each.open.values()]
 
     @property
+    def held(self) -> int:
+        """Number of requests that this process holds, with those whose acknowledgement waits."""
+        return sum(len(each.open) + len(each.ending) for each in self.all)
+
+    @property
+    def is_away(self) -> bool:
+        """`True` if no partition can be asked now. Read this after a command has failed."""
+        return self._wires.are_away
+
+    @property
     def missing(self) -> list[Partition]:
         """Partitions that have no crawl record, because no urlseen has run for them yet."""
         return [each for each in self.all if each.consumer is None]
@@ -88,27 +104,27 @@ class Partitions:
     def read_missing(self) -> None:
         """Reads the records of partitions that had none so far."""
         if missing := self.missing:
-            self._read(missing)
+            self._read(missing, self._ask_each)
 
     def reconcile(self) -> None:
         """Requeues deliveries that this process lacks, after each heartbeat and new connection.
 
         Then the method also checks that the table and the records still fit.
         """
-        if sum(each.reconcile() for each in self._own):
-            self._read(self.all)
+        if sum(self._for_each(self._own, Partition.reconcile)):
+            self._read(self.all, self._ask_each)
 
     def pop(self) -> Delivery | bytes | None:
         """Pops the next request and holds it.
 
         Returns `None` if the sinks are empty, and `FULL` if this process holds its maximum.
         """
-        if sum(len(each.open) for each in self._own) >= self.held_max:
+        if self.held >= self.held_max:
             return FULL
         for partition in self._in_turn():
-            # If the reply is lost, the next call repeats this pop.
             self._own.rotate(-self._own.index(partition))
-            popped = partition.pop(partition.consumer) if partition.consumer else None
+            # If the reply is lost, the next pop from this partition repeats the lost one.
+            (popped,) = self._for_each([partition], Partition.pop) or (None,)
             self._own.rotate(-1)
             if popped is not None:
                 return popped
@@ -120,30 +136,36 @@ class Partitions:
         The partitions are not counted at one moment, and a page that is finished meanwhile leads to
         requests in other partitions. So 0 counts only if it is also the result of a second count,
         and if no consumer has popped a request in between, which would change its heartbeat.
-        Returns 1 if consumers pop or beat during every attempt.
+        Returns 1 if consumers pop or beat during every attempt, or if a partition is away.
         """
-        for each in self.all:
-            each.reclaim()
-        if waiting := self._total():
-            return waiting
-        for _ in range(COUNT_TRIES):
-            before = self._beats()
-            if waiting := max(self._total(), self._total()):
-                return waiting
-            if self._beats() == before:
-                return 0
-        return 1
+        self._for_each(self.all, Partition.reclaim)
+        try:
+            return self._count()
+        except Away:
+            if self.is_away:
+                raise
+            return 1
 
     def source_len(self) -> int:
-        """Returns the number of items in the sources."""
-        return sum(ask_all([each.producer.source_len() for each in self.all] + self._unrouted()))
+        """Returns the number of items in the sources. Those of partitions that are away count 0."""
+        lengths = [each.producer.source_len() for each in self.all] + self._unrouted()
+        return sum(each for each in self._ask_each(lengths) if not isinstance(each, Away))
 
     def leave(self) -> int:
         """Requeues all deliveries of this process, and removes it from the consumers.
 
-        Returns the number of requeued deliveries.
+        Returns the number of requeued deliveries. Raises `Away` if a partition is away, after all
+        others were left. Then call the method again.
         """
-        return sum(each.consumer.leave() for each in self._own if each.consumer)
+        failed = None
+        for each in self._own:
+            try:
+                self._requeued += each.consumer.leave() if each.consumer else 0
+            except Away as away:
+                failed = away
+        if failed is not None:
+            raise failed
+        return self._requeued
 
     def stop_heartbeats(self) -> None:
         """Ends the threads of the heartbeats."""
@@ -159,15 +181,50 @@ class Partitions:
         first, *others = self._own
         yield first
         ready = [(each, each.consumer) for each in others if each.consumer]
-        lengths = ask_all(consumer.sink_len() for _, consumer in ready)
-        yield from (each for (each, _), length in zip(ready, lengths) if length)
+        lengths = self._ask_each(consumer.sink_len() for _, consumer in ready)
+        yield from (
+            each
+            for (each, _), length in zip(ready, lengths)
+            if length and not isinstance(length, Away)
+        )
+
+    def _for_each(self, wanted: Iterable[Partition], action: Callable[[Partition], T]) -> list[T]:
+        """Runs `action` for partitions, and returns the results of those that are not away."""
+        results = []
+        for partition in wanted:
+            try:
+                results.append(action(partition))
+            except Away:
+                if self.is_away:
+                    raise
+        return results
+
+    def _ask_each(self, questions: Iterable[Question]) -> list[Any]:
+        """Sends commands to partitions. In place of an answer can be the error `Away`."""
+        answers = try_all(questions)
+        for answer in answers:
+            if isinstance(answer, Exception) and (not isinstance(answer, Away) or self.is_away):
+                raise answer
+        return answers
+
+    def _count(self) -> int:
+        if waiting := self._total():
+            return waiting
+        for _ in range(COUNT_TRIES):
+            before = self._beats()
+            if waiting := max(self._total(), self._total()):
+                return waiting
+            if self._beats() == before:
+                return 0
+        return 1
 
     def _total(self) -> int:
         """Returns the sum of the counts of all partitions, each at another moment."""
         lengths = [question for each in self.missing for question in each.lengths(self._fit)]
         total: int = sum(ask_all(lengths + self._unrouted()))
         # A daemon that began meanwhile may hold items that are in neither source nor sink.
-        self.read_missing()
+        if missing := self.missing:
+            self._read(missing, ask_all)
         consumers = [each.consumer for each in self.all if each.consumer]
         for _ in range(COUNT_TRIES):
             answers = ask_all(each.count() for each in consumers)
@@ -192,15 +249,18 @@ class Partitions:
     def _beats(self) -> list[object]:
         return ask_all(each.all_beats() for each in self.all)
 
-    def _read(self, wanted: list[Partition]) -> None:
-        """Reads the table and the records of the wanted partitions, and checks both."""
+    def _read(
+        self, wanted: list[Partition], ask: Callable[[Iterable[Question]], list[Any]]
+    ) -> None:
+        """Reads the table and the records of the wanted partitions with `ask`, and checks both."""
         table = Question(self._wire, ("HGETALL", self._keys.crawl))
-        first, *others = ask_all([table, *(each.read_record() for each in wanted)])
-        if found := fields_of(self._keys.crawl, first):
+        first, *others = ask([table, *(each.read_record() for each in wanted)])
+        if not isinstance(first, Away) and (found := fields_of(self._keys.crawl, first)):
             self._check_table(Table.of_fields(self._keys.crawl, found))
         for partition, answer in zip(wanted, others):
-            if found := fields_of(partition.record_key, answer):
-                self._use(partition, Record.of_fields(partition.record_key, found))
+            key = partition.record_key
+            if not isinstance(answer, Away) and (found := fields_of(key, answer)):
+                self._use(partition, Record.of_fields(key, found))
 
     def _check_types(self) -> None:
         """Raises `ValueError` if a source or a sink in Redis has another type."""

@@ -10,6 +10,7 @@ from redis.retry import Retry
 
 if TYPE_CHECKING:
     from redis import Redis
+    from typing_extensions import Self
 
 #: Temporary errors. The server did nothing, so the same command may be sent again, on a new
 #: connection: it may reach another server. MASTERDOWN is a kind of CLUSTERDOWN.
@@ -29,6 +30,10 @@ class Away(Exception):
     def __init__(self, reason: BaseException | str, *, sent: bool) -> None:
         super().__init__(str(reason))
         self.sent = sent
+
+
+class Silent(Away):
+    """The server gave no answer in time. It may have executed the command nevertheless."""
 
 
 class Refused(Exception):
@@ -54,7 +59,7 @@ class Wire:
         self.connects = 0
 
     @classmethod
-    def of_client(cls, server: Redis, key: str) -> Wire:
+    def of_client(cls, server: Redis, key: str) -> Self:
         """Makes a new connection to the server of the client `server`, with its options.
 
         In a Redis Cluster, the connection is to the node that serves `key`.
@@ -71,6 +76,16 @@ class Wire:
         if finds_node:
             options["nodes"] = options["nodes"].for_key(key)
         return cls(pool.connection_class(**options), finds_node=finds_node)
+
+    @property
+    def rests(self) -> Away | None:
+        """Error because of which all commands now raise `Away` at once, or `None`."""
+        return None
+
+    @property
+    def node(self) -> tuple[str, int] | None:
+        """Host and port of the server of the last connection. `None` if there was none."""
+        return (self._connection.host, self._connection.port) if self.connects else None
 
     def ask(self, *words: bytes | str | int) -> Any:
         """Sends a command and returns the answer. Strings of the answer are bytes."""
@@ -129,7 +144,8 @@ class Wire:
         # LOADING is one of the other errors. An urlseen that is stopping answers LOADING, and may
         # have added the fingerprint.
         self.close()
-        return Away(error, sent=True)
+        kind = Silent if isinstance(error, exceptions.TimeoutError) else Away
+        return kind(error, sent=True)
 
     def _redirected(self, error: exceptions.AskError) -> Away | Refused:
         """Returns the error for an answer with another node. MOVED is a kind of ASK."""

@@ -40,13 +40,16 @@ class Wires:
         """Returns the connection to the server that has `key`. It does not connect yet."""
         name = key if is_cluster(self._server) else ""
         if name not in self._wires:
-            self._wires[name] = Wire.of_client(self._server, key)
+            self._wires[name] = self._make(key)
         return self._wires[name]
 
     def close(self) -> None:
         """Closes all connections. The next commands open new ones."""
         for wire in self._wires.values():
             wire.close()
+
+    def _make(self, key: str) -> Wire:
+        return Wire.of_client(self._server, key)
 
 
 def try_all(questions: Iterable[Question]) -> list[Any]:

@@ -1,0 +1,275 @@
+"""Crawls in a Redis Cluster in which one node is away."""
+
+from __future__ import annotations
+
+import pickle
+import signal
+import threading
+from collections import Counter
+from contextlib import ExitStack
+
+import pytest
+from redis.crc import key_slot
+from scrapy.utils.request import fingerprint
+
+from clusters import ClusterServers
+from conftest import make_crawler
+from queues import held, moved, to
+from servers import Daemon, until
+from test_held import next_of
+from test_killed import SETTINGS
+from test_queue import EVERY_PAGE_ONCE
+from urlseen_scrapy import FifoQueue, Redis, deliveries, forget
+from urlseen_scrapy.nodes import Cluster
+from urlseen_scrapy.wire import Silent
+
+COUNT = 16
+#: Number of the node that is away, among the primaries.
+AWAY = 1
+
+
+@pytest.fixture
+def cluster(tmp_path):
+    folder = tmp_path / "cluster"
+    folder.mkdir()
+    servers = ClusterServers(folder, replicas=True)
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def daemon(tmp_path, cluster):
+    daemon = Daemon.of_settings(tmp_path, cluster, {"partitions.count": COUNT})
+    yield daemon
+    daemon.close()
+
+
+@pytest.fixture
+def queue(cluster, daemon):
+    client = Redis.from_url(cluster.url, socket_timeout=1)
+    settings = moved(cluster.url, "FifoQueue")
+    queue = FifoQueue(client, make_crawler(settings).spider, "demo:requests")
+    yield queue
+    queue.deliveries.close()
+
+
+def partition_of(queue, request):
+    return queue.deliveries._partitions.address(fingerprint(request), b"").partition
+
+
+def calls_of(kind, method, monkeypatch) -> list[threading.Thread]:
+    """Returns a list of the threads that call a method from now on."""
+    threads, called = [], getattr(kind, method)
+
+    def call(*arguments, **named):
+        threads.append(threading.current_thread())
+        return called(*arguments, **named)
+
+    monkeypatch.setattr(kind, method, call)
+    return threads
+
+
+def is_away(partition) -> bool:
+    """Returns `True` if the partition is on the node that is away."""
+    return key_slot(partition.source.encode()) // 5462 == AWAY
+
+
+def in_sinks(servers) -> list[str]:
+    """Returns the URLs in the sinks of some servers."""
+    found = []
+    for server in servers:
+        for key in server.client.scan_iter("demo:unseen:*"):
+            found += [pickle.loads(item)["url"] for item in server.client.lrange(key, 0, -1)]
+    return found
+
+
+def fill(cluster, queue, count) -> list[int]:
+    """Pushes requests, and waits until all of them are in the sinks. Returns the share of each node."""
+    for n in range(count):
+        queue.push(to(str(n)))
+    assert queue.deliveries.flush()
+    until(lambda: len(in_sinks(cluster.nodes)) == count, "all requests in the sinks")
+    return [len(in_sinks([node])) for node in cluster.nodes]
+
+
+def held_by(servers) -> int:
+    return sum(len(held(server)) for server in servers)
+
+
+def page_of(queue, *, on_node: bool):
+    """Pops requests until one comes from the node that will be away, or from another one."""
+    while True:
+        before = set(queue.deliveries._partitions.open)
+        request = next_of(queue)
+        (delivery,) = set(queue.deliveries._partitions.open) - before
+        if is_away(delivery.partition) == on_node:
+            return request, delivery
+
+
+def finish(queue, page, links) -> None:
+    """Ends a page with these links."""
+    engine = queue.spider.crawler.engine
+    engine.page(page, *links)
+    for request in engine.scraper.output:
+        queue.push(request)
+    engine.finish(page)
+
+
+def links_to(queue, *, away: bool, count: int) -> list:
+    """Makes links whose partitions are on the node that is away, or on the other nodes."""
+    found = (to(f"link-{n}") for n in range(10_000))
+    fitting = (each for each in found if is_away(partition_of(queue, each)) == away)
+    return [next(fitting) for _ in range(count)]
+
+
+def others(cluster) -> list:
+    return [node for number, node in enumerate(cluster.nodes) if number != AWAY]
+
+
+def test_a_spider_pops_from_other_partitions_and_repeats_the_lost_pop(
+    cluster, queue, monkeypatch, caplog
+):
+    shares = fill(cluster, queue, 200)
+    assert all(shares)
+    found = [next_of(queue) for _ in range(2 * COUNT)]
+    lookups = calls_of(Cluster, "find", monkeypatch)
+    timeouts = calls_of(Silent, "__init__", monkeypatch)
+    with cluster.nodes[AWAY].frozen():
+        left = in_sinks(others(cluster))
+        while left:
+            found.append(next_of(queue))
+            assert threading.main_thread() not in lookups, "the reactor waited for the node"
+            left = in_sinks(others(cluster))
+        until(lambda: lookups, "a question to the cluster")
+        assert queue.deliveries.pop() is None
+        assert len(queue) == 1, "the crawl seemed idle"
+        assert threading.main_thread() not in lookups
+        waits = timeouts.count(threading.main_thread())
+        assert waits == 1, "the reactor waited for each connection to the node"
+        assert "Redis is away" not in caplog.text
+    assert len(in_sinks(cluster.nodes)) + len(found) in (199, 200), "Redis may have executed a pop"
+    while len(found) < 200:
+        found.append(next_of(queue))
+    urls = Counter(request.url for request in found)
+    assert len(urls) == 200, "a request was popped twice"
+    assert held_by(cluster.nodes) == 200
+    for partition in queue.deliveries._partitions.all:
+        numbers = set(partition.consumer.beat())
+        assert numbers == {*range(1, len(numbers) + 1)}, "the lost pop got a new number"
+    until(lambda: len(queue) == 200, "the count of all partitions")
+
+
+def test_h8_a_page_waits_for_its_links_in_the_partition_that_is_away(cluster, queue):
+    fill(cluster, queue, 100)
+    (waits, waiting), (ends, _) = (page_of(queue, on_node=False) for _ in range(2))
+    at_home, at_home_delivery = page_of(queue, on_node=True)
+    partitions = queue.deliveries._partitions
+    held_before, kept = held_by(cluster.nodes), held_by(others(cluster))
+    absent = links_to(queue, away=True, count=30)
+    present = links_to(queue, away=False, count=60)
+    with cluster.nodes[AWAY].frozen():
+        finish(queue, waits, [*absent[:20], *present[:20]])
+        finish(queue, at_home, [*absent[20:], *present[20:40]])
+        assert not queue.deliveries.flush()
+        finish(queue, ends, present[40:])
+        assert held_by(others(cluster)) == kept - 1, "only one page had all its links sent"
+        assert partitions.held == held_before - 1, "pages whose acknowledgement waits count"
+        own = (waiting.partition, at_home_delivery.partition)
+        sent = {each.url for each in present if partition_of(queue, each) not in own}
+        until(lambda: sent <= set(in_sinks(others(cluster))), "links of other partitions")
+        # A heartbeat or a new connection makes the spider compare its deliveries with Redis.
+        waiting.partition._reconciled = 0
+        partitions.reconcile()
+        assert held_by(others(cluster)) == kept - 1, "a page was given back before its end"
+    until(queue.deliveries.flush, "the remaining links and acknowledgements")
+    assert held_by(others(cluster)) == kept - 2
+    assert not at_home_delivery.partition.ending and not waiting.partition.ending
+    links = {each.url for each in (*absent, *present)}
+    until(lambda: links <= set(in_sinks(cluster.nodes)), "all links")
+    assert queue.deliveries._outbox.size == 0
+    assert queue.spider.crawler.stats.get_value("urlseen/given_to_others") is None
+
+
+def test_a_page_is_acknowledged_after_all_items_that_belong_to_no_page(cluster, queue):
+    fill(cluster, queue, 100)
+    page, _ = page_of(queue, on_node=False)
+    kept = held_by(others(cluster))
+    (loose,) = links_to(queue, away=True, count=1)
+    with cluster.nodes[AWAY].frozen():
+        queue.push(loose)
+        finish(queue, page, [])
+        assert held_by(others(cluster)) == kept, "its callback may have passed on the item"
+    until(queue.deliveries.flush, "the item and the acknowledgement")
+    assert held_by(others(cluster)) == kept - 1
+    until(lambda: loose.url in in_sinks(cluster.nodes), "the item")
+
+
+def test_a_spider_with_many_waiting_links_pops_nothing(cluster, queue, monkeypatch, caplog):
+    monkeypatch.setattr(deliveries, "PAUSE_BYTES", 1000)
+    fill(cluster, queue, 100)
+    links = links_to(queue, away=True, count=20)
+    with cluster.nodes[AWAY].frozen():
+        for link in links:
+            queue.push(link)
+        assert not queue.deliveries.flush()
+        assert queue.deliveries._pop() is None
+        assert "of links wait for partitions that are away" in caplog.text
+    assert next_of(queue)
+
+
+def test_urlseen_forgets_a_request_of_a_partition_that_was_away(cluster, queue):
+    gone, here = links_to(queue, away=True, count=1), links_to(queue, away=False, count=1)
+    with cluster.nodes[AWAY].frozen():
+        for request in (*gone, *here):
+            assert forget(request, queue.spider.crawler)
+        assert not queue.deliveries.flush()
+        assert queue.spider.crawler.stats.get_value("urlseen/forgotten") == 1
+    until(queue.deliveries.flush, "the request to forget")
+    assert queue.spider.crawler.stats.get_value("urlseen/forgotten") == 2
+
+
+def test_a_closing_spider_leaves_the_partitions_that_answer(cluster, queue, monkeypatch, caplog):
+    monkeypatch.setattr(deliveries, "CLOSE_WAIT_S", 0.0)
+    shares = fill(cluster, queue, 100)
+    for _ in range(100):
+        next_of(queue)
+    with cluster.nodes[AWAY].frozen():
+        queue.deliveries.close()
+        assert held_by(others(cluster)) == 0
+        assert len(in_sinks(others(cluster))) == 100 - shares[AWAY]
+        assert "Redis does not take its last items" in caplog.text
+    assert held_by(cluster.nodes) == shares[AWAY]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["killed", "frozen"])
+def test_a_crawl_goes_on_without_a_node_until_its_replica_takes_over(
+    cluster, daemon, site, start_crawl, how
+):
+    client = {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis", "socket_timeout": 1}}
+    settings = moved(cluster.url, "FifoQueue") | SETTINGS | client
+    crawl = start_crawl("Links", settings, url=site.url)
+    until(lambda: len(site.page_hits()) > 30, "some pages")
+    site.is_open.clear()
+    until(lambda: is_quiet(cluster), "a pause, with all writes on the replicas")
+    with ExitStack() as frozen:
+        if how == signal.SIGSTOP:
+            frozen.enter_context(cluster.nodes[AWAY].frozen())
+        else:
+            cluster.nodes[AWAY].stop(how)
+        hits = len(site.page_hits())
+        site.is_open.set()
+        until(lambda: len(site.page_hits()) > hits + 40, "pages of other partitions")
+        cluster.take_over(AWAY)
+        stats = crawl.wait()
+        assert site.page_hits() == EVERY_PAGE_ONCE, crawl.log
+        assert stats["finish_reason"] == "finished" and "ERROR" not in crawl.log
+        assert "goes on with other partitions" in crawl.log and "answers again" in crawl.log
+        assert not held_by(cluster.nodes)
+
+
+def is_quiet(cluster) -> bool:
+    """Returns `True` if the spider waits for all its pages, and urlseen for their links."""
+    lists = ("demo:discovered*", "*:processing")
+    waiting = [key for node in cluster.nodes for each in lists for key in node.client.keys(each)]
+    is_held = held_by(cluster.nodes) == SETTINGS["CONCURRENT_REQUESTS"]
+    return is_held and not waiting and all(map(cluster.is_copied, range(3)))
