@@ -4,6 +4,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 
 use crate::admin::printable::{self, say};
+use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_engine::flow::input;
@@ -81,7 +82,7 @@ struct FingerprintRows {
 impl FingerprintRows {
     /// Formats the row for a line, with a line feed at its end.
     fn make(&mut self, line: &[u8]) -> anyhow::Result<&str> {
-        if json::is_object(line) {
+        if is_object(line) {
             let item = json::read(line)?;
             self.make_for(item.fingerprint.clone(), item.request().as_ref())?;
         } else {

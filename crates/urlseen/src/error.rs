@@ -37,7 +37,10 @@ pub enum ErrorKind {
     /// The filter's [`Kind`](crate::Kind) has no bit positions for a key. For example, some kinds
     /// accept only keys that begin with hex digits.
     Placement,
-    /// No daemon has run for the source of a consumer yet.
+    /// A crawl has several partitions, and the program passed an item without the fingerprint that
+    /// determines its partition.
+    NoFingerprint,
+    /// No daemon has run for the source of a consumer yet, or for one of its partitions.
     NoCrawl,
     /// A consumer already holds its maximum number of requests, or a push is too large.
     Limit,

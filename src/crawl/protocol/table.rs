@@ -40,7 +40,9 @@ fn table(config: &Config) -> PartitionTable {
         urlseen: env!("CARGO_PKG_VERSION").to_owned(),
         partitions: config.partitions.count,
         kind: config.filter.kind.to_string(),
-        algorithm: config.fingerprint.algorithm.to_string(),
+        item: config.source.item,
+        algorithm: config.fingerprint.algorithm,
+        keep_fragments: config.fingerprint.keep_fragments,
         probe: probe(config),
     }
 }

@@ -21,6 +21,7 @@ mod fitting;
 mod geometry;
 pub mod hash;
 pub mod id;
+pub mod item_form;
 pub mod kinds;
 pub mod layout;
 mod local;

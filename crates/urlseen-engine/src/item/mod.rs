@@ -27,7 +27,7 @@ pub use said::Said;
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use urlseen_core::filter::PlacementError;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, Partition, lanes};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, Partition};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// Item as read from its bytes.
@@ -171,7 +171,7 @@ impl Form {
     pub fn of(self, bytes: &[u8]) -> Option<ItemForm> {
         match self {
             Self::Digest => None,
-            Self::Item(ItemForm::Auto) => Some(detect(bytes)),
+            Self::Item(ItemForm::Auto) => Some(ItemForm::detect(bytes)),
             Self::Item(form) => Some(form),
         }
     }
@@ -292,29 +292,6 @@ impl Reader {
         };
         let written = start_url::write(url, said, meta.as_deref(), most);
         written.map_err(|TooLong| Unreadable::Grown { most })
-    }
-}
-
-/// Detects the form of an item by its first bytes.
-#[inline]
-fn detect(bytes: &[u8]) -> ItemForm {
-    /// First byte of pickles of protocol 2 and higher. No character of UTF-8 begins with this byte.
-    const PICKLE: u8 = 0x80;
-    match bytes[0] {
-        b'{' => return ItemForm::Json,
-        PICKLE => return ItemForm::Pickle,
-        b' ' | b'\t' | b'\n' | b'\r' | json::MARK_START if json::is_object(bytes) => {
-            return ItemForm::Json;
-        }
-        _ => {}
-    }
-    // One digit more than the longest fingerprint has.
-    let begin = &bytes[..bytes.len().min(65)];
-    let digits = lanes::position(begin, |lanes| !lanes::hex_digits(lanes)).unwrap_or(begin.len());
-    match (digits, bytes.get(digits)) {
-        (32 | 40 | 64, None) => ItemForm::Fingerprint,
-        (32 | 40 | 64, Some(b'\t')) => ItemForm::Tab,
-        _ => ItemForm::Url,
     }
 }
 

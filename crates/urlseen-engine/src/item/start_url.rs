@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use super::json::{FieldName, JsonError, unmarked};
+use super::json::{FieldName, JsonError};
 use super::said::Said;
+use urlseen_core::filter::item_form::unmarked;
 use urlseen_core::redis::reject::bounded::{Bounded, TooLong};
 
 /// Writes JSON of at most `most` bytes for the request to `url`. `meta` is JSON, or absent.

@@ -5,8 +5,8 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use super::Unreadable;
-use super::json::MARK;
 use super::said::{Priority, Said};
+use urlseen_core::filter::item_form::MARK;
 
 /// Bytes that no scheme of a URL contains. They show that an item is text of another kind. Each
 /// entry has the bytes, their name and the advice.

@@ -1,6 +1,8 @@
 //! Connection to Redis, for threads.
 
-use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisResult};
+use std::io;
+
+use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};
 
 use super::RedisOptions;
@@ -58,6 +60,39 @@ impl Link {
         })
     }
 
+    /// Opens a connection if none is open.
+    pub(super) fn connect(&mut self) -> RedisResult<()> {
+        if self.connection.is_none() {
+            self.connection = Some(connect(&self.client, &self.options)?);
+            self.connects += 1;
+        }
+        Ok(())
+    }
+
+    /// Returns true if a connection is open.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connection.is_some()
+    }
+
+    /// Sends packed commands over the open connection, and receives none of the answers.
+    pub(super) fn send(&mut self, packed: &[u8]) -> RedisResult<()> {
+        let connection = self.connection.as_mut().ok_or_else(lost)?;
+        connection.send_packed_command(packed).inspect_err(|_| self.connection = None)
+    }
+
+    /// Receives the next answer. The connection is not used again after a lost answer.
+    pub(super) fn receive(&mut self) -> RedisResult<Value> {
+        let mut connection = self.connection.take().ok_or_else(lost)?;
+        let answer = connection.recv_response();
+        self.connection = Some(connection).filter(Connection::is_open);
+        answer.and_then(Value::extract_error)
+    }
+
+    /// Closes the connection, so that the next call opens another one.
+    pub(super) fn close(&mut self) {
+        self.connection = None;
+    }
+
     /// Returns the number of connections that were opened so far.
     pub(super) fn connects(&self) -> u64 {
         self.connects
@@ -71,6 +106,11 @@ fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
     Ok(connection)
 }
 
+/// Error for an answer that cannot come any more.
+fn lost() -> RedisError {
+    io::Error::new(io::ErrorKind::ConnectionAborted, "the connection was lost before").into()
+}
+
 /// Creates a client for an address. The error does not show the address, which may contain a
 /// password.
 pub(super) fn client(url: &str) -> Result<Client, Error> {
@@ -82,6 +122,6 @@ pub(super) fn client(url: &str) -> Result<Client, Error> {
 }
 
 /// Returns true if the server does not know the script that was called.
-pub(super) fn is_unknown_script(error: &redis::RedisError) -> bool {
+pub(super) fn is_unknown_script(error: &RedisError) -> bool {
     error.kind() == Kind::Server(ServerErrorKind::NoScript)
 }

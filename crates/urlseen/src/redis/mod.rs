@@ -13,6 +13,6 @@ mod patience;
 
 #[cfg(feature = "tokio")]
 pub use async_filter::AsyncRedisFilter;
-pub use consumer::{Consumer, ConsumerOptions, Delivery};
+pub use consumer::{Consumer, ConsumerOptions, Delivery, Item};
 pub use filter::RedisFilter;
 pub use options::RedisOptions;

@@ -12,7 +12,7 @@ const FIRST: Duration = Duration::from_millis(50);
 const LONGEST: Duration = Duration::from_secs(2);
 
 /// Counter of the tries of a call.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(super) struct Patience {
     retries: u32,
     tried: u32,

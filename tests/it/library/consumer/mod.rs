@@ -1,6 +1,7 @@
 //! The library's consumer of held requests, with a real server and a real daemon.
 
 mod outages;
+mod partitions;
 mod refusals;
 
 use std::collections::HashMap;

@@ -40,11 +40,11 @@ impl Keys {
     /// Names the keys of the crawl that reads `source`.
     pub fn new(source: &str, sink: &str, rejected: &str, forget: &str) -> Self {
         let tagged = tagged(source);
-        let held::HeldKeys { record, oversize, .. } = held::HeldKeys::of_source(source);
+        let held::HeldKeys { record, processing, oversize, .. } = held::HeldKeys::of_source(source);
         Self {
             lease: format!("urlseen:{tagged}:lease"),
             state: format!("urlseen:{tagged}:state"),
-            processing: format!("urlseen:{tagged}:processing"),
+            processing,
             earlier_processing: format!("urlseen:{tagged}:taken"),
             rejects_aside: format!("urlseen:{tagged}:rejects"),
             oversize,

@@ -7,6 +7,8 @@ use crate::redis::hash_tag::tagged;
 pub struct HeldKeys {
     /// Hash: the crawl record.
     pub record: String,
+    /// List: items that the daemon or a router has claimed and not committed yet.
+    pub processing: String,
     /// Hash: heartbeat of each consumer.
     pub consumers: String,
     /// Hash: number of deliveries and earlier consumers of each requeued request.
@@ -24,6 +26,7 @@ impl HeldKeys {
         let tagged = tagged(source);
         Self {
             record: format!("urlseen:{tagged}:crawl"),
+            processing: format!("urlseen:{tagged}:processing"),
             consumers: format!("urlseen:{tagged}:consumers"),
             requeues: format!("urlseen:{tagged}:requeues"),
             oversize: format!("urlseen:{tagged}:oversize"),

@@ -60,10 +60,22 @@ pub enum RecordError {
     Protocol { found: String, urlseen: String },
     /// Partition table, in place of the record of a crawl with one partition.
     #[error(
-        "the crawl has {partitions} partitions, and the library supports only crawls with one; set \
-         partitions.count = 1 in the configuration of the daemon"
+        "it is the table of a crawl with {partitions} partitions now, and the crawl had one \
+         partition before; open the consumer again"
     )]
     Partitions { partitions: String },
+    /// Other partition table than before, or the record of a crawl with one partition.
+    #[error(
+        "the crawl had {partitions} partitions before, and now it is divided in another way; open \
+         the consumer again"
+    )]
+    OtherTable { partitions: PartitionCount },
+    /// Partition table of a crawl whose fingerprints this program computes in another way.
+    #[error(
+        "its probe is {theirs}, and this program computes {ours} by the same algorithm; build the \
+         program with the crate of the daemon's version"
+    )]
+    Probe { ours: String, theirs: String },
     /// Record without one of the fields.
     #[error(
         "it lacks the field {field}: it was damaged, or another program writes it; restart the \
@@ -104,11 +116,7 @@ impl HeldRecord {
     /// Reads a record from its fields.
     pub fn parse(fields: &BTreeMap<String, String>) -> Result<Self, RecordError> {
         let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
-        let found = fields.get("protocol").map_or("", String::as_str);
-        if found != PROTOCOL {
-            let urlseen = fields.get("urlseen").cloned().unwrap_or_default();
-            return Err(RecordError::Protocol { found: found.to_owned(), urlseen });
-        }
+        check_protocol(fields)?;
         if fields.contains_key("tags") {
             return Err(RecordError::Partitions { partitions: field("partitions")?.clone() });
         }
@@ -145,7 +153,17 @@ impl HeldRecord {
     }
 }
 
-fn odd(field: &'static str, value: &str) -> RecordError {
+/// Refuses the record of another protocol.
+pub(super) fn check_protocol(fields: &BTreeMap<String, String>) -> Result<(), RecordError> {
+    let found = fields.get("protocol").map_or("", String::as_str);
+    if found == PROTOCOL {
+        return Ok(());
+    }
+    let urlseen = fields.get("urlseen").cloned().unwrap_or_default();
+    Err(RecordError::Protocol { found: found.to_owned(), urlseen })
+}
+
+pub(super) fn odd(field: &'static str, value: &str) -> RecordError {
     RecordError::Odd { field, value: value.to_owned() }
 }
 

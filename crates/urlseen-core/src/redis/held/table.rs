@@ -1,9 +1,13 @@
 //! Partition table: the record of a crawl with several partitions.
 
-use crate::fingerprint::PartitionCount;
+use std::collections::BTreeMap;
+
+use crate::filter::choice::ItemForm;
+use crate::fingerprint::request::Request;
+use crate::fingerprint::{Algorithm, Fingerprinter, PartitionCount};
 use crate::redis::hash_tag::partition_tag;
 
-use super::record::PROTOCOL;
+use super::record::{PROBE, PROTOCOL, RecordError, check_protocol, odd};
 
 /// Partition table. It is at the key of the crawl record of a crawl with one partition, and leads
 /// producers and consumers to the partitions. docs/reference/held.md describes its fields.
@@ -15,27 +19,142 @@ pub struct PartitionTable {
     pub partitions: PartitionCount,
     /// Kind of the partitions' filters.
     pub kind: String,
+    /// Form of the items in the sources.
+    pub item: ItemForm,
     /// Algorithm of the fingerprints.
-    pub algorithm: String,
-    /// Fingerprint of [`PROBE`](super::PROBE).
+    pub algorithm: Algorithm,
+    /// True if URLs that differ only in their fragments have different fingerprints.
+    pub keep_fragments: bool,
+    /// Fingerprint of [`PROBE`].
     pub probe: String,
 }
 
 impl PartitionTable {
     /// Names of the fields on which all processes of a crawl must agree.
-    pub const SHARED: [&'static str; 4] = ["partitions", "tags", "kind", "algorithm"];
+    pub const SHARED: [&'static str; 5] =
+        ["partitions", "tags", "kind", "algorithm", "keep_fragments"];
 
     /// Returns the names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
-        let tags: Vec<_> = self.partitions.partitions().map(partition_tag).collect();
         vec![
             ("protocol", PROTOCOL.to_owned()),
             ("urlseen", self.urlseen.clone()),
             ("partitions", self.partitions.to_string()),
-            ("tags", tags.join(",")),
+            ("tags", self.tags()),
             ("kind", self.kind.clone()),
-            ("algorithm", self.algorithm.clone()),
+            ("item", self.item.to_string()),
+            ("algorithm", self.algorithm.to_string()),
+            ("keep_fragments", self.keep_fragments.to_string()),
             ("probe", self.probe.clone()),
         ]
+    }
+
+    /// Reads the table from the fields at the key of the crawl record. Returns `None` if they are
+    /// the record of a crawl with one partition.
+    pub fn parse(fields: &BTreeMap<String, String>) -> Result<Option<Self>, RecordError> {
+        check_protocol(fields)?;
+        if !fields.contains_key("tags") {
+            return Ok(None);
+        }
+        let field = |name| fields.get(name).ok_or(RecordError::Missing { field: name });
+        let table = Self {
+            urlseen: field("urlseen")?.clone(),
+            partitions: read("partitions", field("partitions")?)?,
+            kind: field("kind")?.clone(),
+            item: read("item", field("item")?)?,
+            algorithm: read("algorithm", field("algorithm")?)?,
+            keep_fragments: read("keep_fragments", field("keep_fragments")?)?,
+            probe: field("probe")?.clone(),
+        };
+        // The program must find the same keys and fingerprints as the daemon.
+        let tags = field("tags")?;
+        if *tags != table.tags() {
+            return Err(odd("tags", tags));
+        }
+        let probe = table.fingerprinter().fingerprint(&Request::get(PROBE));
+        let ours = probe.map(|probe| probe.to_string()).unwrap_or_default();
+        if ours != table.probe {
+            return Err(RecordError::Probe { ours, theirs: table.probe });
+        }
+        Ok(Some(table))
+    }
+
+    /// Returns true if items belong to the same partitions by both tables.
+    pub fn divides_like(&self, other: &Self) -> bool {
+        let division = |it: &Self| (it.partitions, it.item, it.algorithm, it.keep_fragments);
+        division(self) == division(other)
+    }
+
+    /// Creates a fingerprinter for the requests of the crawl.
+    pub fn fingerprinter(&self) -> Fingerprinter {
+        Fingerprinter::new(self.algorithm, self.keep_fragments)
+    }
+
+    fn tags(&self) -> String {
+        let tags: Vec<_> = self.partitions.partitions().map(partition_tag).collect();
+        tags.join(",")
+    }
+}
+
+fn read<T: std::str::FromStr>(field: &'static str, value: &str) -> Result<T, RecordError> {
+    value.parse().map_err(|_| odd(field, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table() -> PartitionTable {
+        PartitionTable {
+            urlseen: "0.1.0".to_owned(),
+            partitions: PartitionCount::new(4).unwrap(),
+            kind: "native".to_owned(),
+            item: ItemForm::Auto,
+            algorithm: Algorithm::Scrapy26,
+            keep_fragments: true,
+            probe: "3e6b3c8d1b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b".to_owned(),
+        }
+    }
+
+    fn fields() -> BTreeMap<String, String> {
+        let table = table();
+        let probe = table.fingerprinter().fingerprint(&Request::get(PROBE)).unwrap().to_string();
+        let fields = PartitionTable { probe, ..table }.fields();
+        fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+    }
+
+    #[test]
+    fn a_table_is_read_as_it_was_written() {
+        let read = PartitionTable::parse(&fields()).unwrap().unwrap();
+        assert!(read.divides_like(&table()));
+        assert_eq!((read.urlseen, read.kind), (table().urlseen, table().kind));
+        let other = PartitionTable { partitions: PartitionCount::new(8).unwrap(), ..table() };
+        assert!(!other.divides_like(&table()));
+    }
+
+    #[test]
+    fn a_table_that_leads_to_other_keys_or_fingerprints_is_refused() {
+        for (name, value) in [
+            ("partitions", "3"),
+            ("partitions", "8"),
+            ("tags", "0.1,1.3,2.1,3.4"),
+            ("item", "jsonl"),
+            ("algorithm", "md5"),
+            ("keep_fragments", "yes"),
+        ] {
+            let mut fields = fields();
+            fields.insert(name.to_owned(), value.to_owned());
+            let refused = PartitionTable::parse(&fields).unwrap_err();
+            assert!(matches!(refused, RecordError::Odd { .. }), "{name} = {value}: {refused}");
+        }
+        for (name, value) in [("algorithm", "scrapy"), ("probe", "00")] {
+            let mut fields = fields();
+            fields.insert(name.to_owned(), value.to_owned());
+            let refused = PartitionTable::parse(&fields).unwrap_err();
+            assert!(matches!(refused, RecordError::Probe { .. }), "{name} = {value}: {refused}");
+        }
+        let mut fields = fields();
+        fields.remove("item");
+        assert_eq!(PartitionTable::parse(&fields), Err(RecordError::Missing { field: "item" }));
     }
 }

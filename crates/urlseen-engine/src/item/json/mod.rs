@@ -10,24 +10,8 @@ use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::said::{Priority, Said};
+use urlseen_core::filter::item_form::unmarked;
 use urlseen_core::fingerprint::Fingerprint;
-
-/// Byte order mark of UTF-8, which some programs write before text.
-pub(super) const MARK: &[u8] = "\u{feff}".as_bytes();
-
-/// First byte of the byte order mark.
-pub(super) const MARK_START: u8 = MARK[0];
-
-/// Returns true if text begins like a JSON object, with `{`. White space and a byte order mark
-/// before the `{` are skipped.
-pub fn is_object(text: &[u8]) -> bool {
-    unmarked(text).trim_ascii_start().starts_with(b"{")
-}
-
-/// Removes a byte order mark before JSON text, because `serde_json` refuses it.
-pub(super) fn unmarked(text: &[u8]) -> &[u8] {
-    text.trim_ascii_start().strip_prefix(MARK).unwrap_or(text)
-}
 
 /// Reason why a JSON item is not a request.
 #[derive(Debug, thiserror::Error)]

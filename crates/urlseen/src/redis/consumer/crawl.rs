@@ -1,145 +1,199 @@
-//! State of a crawl that the threads of a consumer share.
+//! Crawl, with all its partitions, as the threads of a consumer share it.
 
-use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use redis::{FromRedisValue, RedisError, RedisResult, Value, cmd};
+use redis::Value;
 
-use super::deliveries::Deliveries;
+use super::item::Item;
+use super::links::{Addressed, Links};
+use super::partition::{Partition, read_as};
+use super::record::{RecordFields, no_partition, no_record, read, reading, refused};
+use crate::Error;
 use crate::redis::link::Link;
-use crate::{Error, ErrorKind};
-use urlseen_core::redis::held::{Calls, HeldKeys, HeldRecord, RecordError, Requeued};
+use urlseen_core::fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
+use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
+use urlseen_core::redis::held::{Calls, HeldKeys, PartitionTable, RecordError};
 
-/// Crawl as a consumer sees it: the crawl record, and the deliveries of the consumer.
+/// Crawl as a consumer sees it.
 pub(super) struct Crawl {
+    /// Key of the source, without the tag of a partition.
     source: String,
     /// Name of the consumer, with a random suffix.
     pub(super) consumer: String,
-    pub(super) deliveries: Deliveries,
-    /// True if the last pop found no request.
-    pub(super) is_idle: AtomicBool,
     /// True if the stopping consumer leaves its deliveries to other consumers.
     pub(super) is_abandoned: AtomicBool,
-    /// Calls with the settings of the last record that was read, or the reason why that record
-    /// cannot be used.
-    calls: Mutex<Result<Arc<Calls>, RecordError>>,
+    /// All partitions, in order. A crawl that is not divided has one.
+    pub(super) partitions: Vec<Partition>,
+    /// Partition table at the start of the consumer. `None` if the crawl is not divided.
+    table: Option<PartitionTable>,
+    /// Reason why the calls cannot be used: the table has changed.
+    problem: Mutex<Option<RecordError>>,
+    /// Number of pops that wait for an answer.
+    popping: Mutex<usize>,
+}
+
+/// Place of an item in the crawl.
+pub(super) enum Home {
+    /// Partition with this number.
+    Partition(usize),
+    /// Any partition. If the item belongs to no page, it goes to the partition with this number.
+    Any(usize),
+}
+
+/// Sources of the partitions of a table.
+fn sources(source: &str, table: &PartitionTable) -> Vec<String> {
+    let all = table.partitions.partitions();
+    all.map(|partition| partition_key(source, &partition_tag(partition))).collect()
 }
 
 impl Crawl {
-    /// Reads the crawl record for the source with the key `source`.
-    pub(super) fn open(link: &mut Link, source: &str, consumer: String) -> Result<Self, Error> {
-        let record = read(link, source)?.ok_or_else(|| no_record(source))?;
-        let record = record.map_err(|error| refused(source, &error))?;
-        Ok(Self {
+    /// Reads the partition table and the crawl records for the source with the key `source`.
+    /// `link_for` makes a connection for a partition, if it needs one of its own.
+    pub(super) fn open(
+        mut link: Link,
+        source: &str,
+        consumer: String,
+        retries: u32,
+        link_for: impl Fn(&str) -> Option<Link>,
+    ) -> Result<(Self, Links), Error> {
+        let fields = read(&mut link, source)?.ok_or_else(|| no_record(source))?;
+        let table = PartitionTable::parse(&fields).map_err(|error| refused(source, &error))?;
+        let (partitions, links) = match &table {
+            None => {
+                let whole = Partition::new(source, &consumer, &fields, PartitionCount::ONE)?;
+                (vec![whole], Links::new(link, []))
+            }
+            Some(table) => {
+                let sources = sources(source, table);
+                let links = Links::new(link, sources.iter().filter_map(|it| link_for(it)));
+                let partitions = partitions(&links, &sources, &consumer, retries, table)?;
+                (partitions, links)
+            }
+        };
+        let crawl = Self {
             source: source.to_owned(),
             consumer,
-            deliveries: Deliveries::new(),
-            is_idle: AtomicBool::new(false),
             is_abandoned: AtomicBool::new(false),
-            calls: Mutex::new(Ok(Arc::new(Calls::new(record)))),
-        })
+            partitions,
+            table,
+            problem: Mutex::new(None),
+            popping: Mutex::new(0),
+        };
+        Ok((crawl, links))
     }
 
-    /// Returns the calls with the settings of the crawl's record.
+    /// Returns true if the crawl has several partitions.
+    pub(super) fn is_divided(&self) -> bool {
+        self.table.is_some()
+    }
+
+    /// Returns the calls of a partition.
     ///
     /// # Errors
-    /// The daemon has written a record that this version cannot use.
-    pub(super) fn calls(&self) -> Result<Arc<Calls>, Error> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        calls.map_err(|error| refused(&self.source, &error))
+    /// The table has changed, or the daemon has written a record that this version cannot use.
+    pub(super) fn calls(&self, partition: usize) -> Result<Arc<Calls>, Error> {
+        match &*self.problem() {
+            Some(error) => Err(refused(&self.source, error)),
+            None => self.partitions[partition].calls(),
+        }
     }
 
-    /// Reads the crawl record again, because a restarted daemon may have other settings.
+    /// Reads the partition table again. All calls fail while it is another one.
     pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
-        let Some(found) = read(link, &self.source)? else { return Ok(()) };
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        match (found, &*calls) {
-            (Ok(record), Ok(known)) if *known.record() == record => {}
-            (found, _) => *calls = found.map(|record| Arc::new(Calls::new(record))),
-        }
+        let Some(table) = &self.table else { return Ok(()) };
+        let Some(fields) = read(link, &self.source)? else { return Ok(()) };
+        *self.problem() = match PartitionTable::parse(&fields) {
+            Ok(Some(found)) if found.divides_like(table) => None,
+            Ok(_) => Some(RecordError::OtherTable { partitions: table.partitions }),
+            Err(error) => Some(error),
+        };
         Ok(())
     }
 
-    /// Increments the heartbeat. Returns the ids of the deliveries that Redis holds for this
-    /// consumer.
-    pub(super) fn beat(&self, link: &mut Link) -> Result<Vec<u64>, Error> {
-        let calls = self.calls()?;
-        let ids: Vec<String> = read_as(link.call(&calls.beat(&self.consumer))?)?;
-        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    /// Creates a fingerprinter for [`Crawl::home`].
+    pub(super) fn fingerprinter(&self) -> Fingerprinter {
+        self.table.as_ref().map(PartitionTable::fingerprinter).unwrap_or_default()
     }
 
-    /// Requeues the deliveries `ids` of this consumer, or all of its deliveries if `ids` is empty.
-    /// Returns the number of requeued deliveries.
-    pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
-        let calls = self.calls()?;
-        match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
-            Requeued::Done { put_back, .. } => Ok(put_back),
-            Requeued::Alive => Ok(0),
-        }
-    }
-
-    /// Requeues the deliveries `ids` that `consumer` did not finish, or all of them if `ids` is
-    /// empty. Rejects requests that were delivered too often. Returns false, and requeues nothing,
-    /// if the heartbeat of that consumer is no longer `heartbeat`.
-    pub(super) fn requeue(
+    /// Finds the partition of an item.
+    ///
+    /// # Errors
+    /// The crawl has several partitions, and the fingerprint of the item is not known.
+    pub(super) fn home(
         &self,
-        link: &mut Link,
-        consumer: &str,
-        heartbeat: &str,
-        ids: &[u64],
-    ) -> Result<bool, Error> {
-        let calls = self.calls()?;
-        let reply = link.call(&calls.requeue(consumer, heartbeat, ids))?;
-        let Requeued::Done { too_often, .. } = requeued(reply)? else { return Ok(false) };
-        for too_often in &too_often {
-            link.call(&calls.reject_too_often(consumer, too_often))?;
+        item: &Item,
+        fingerprinter: &mut Fingerprinter,
+    ) -> Result<Home, Error> {
+        let Some(table) = &self.table else { return Ok(Home::Partition(0)) };
+        let of = |fingerprint| usize::from(table.partitions.of(&fingerprint).number());
+        Ok(match item.fingerprint(table.item, fingerprinter)? {
+            Some(fingerprint) => Home::Partition(of(fingerprint)),
+            // `urlseen route` sends these items to the same partition.
+            None => Home::Any(of(Fingerprint::Text(item.bytes.as_slice().into()))),
+        })
+    }
+
+    /// Returns the keys of the lists with the items that wait for `urlseen route`.
+    pub(super) fn unrouted(&self) -> [String; 2] {
+        [self.source.clone(), HeldKeys::of_source(&self.source).processing]
+    }
+
+    /// Returns the number of requests that the consumer may hold in a partition if it may hold
+    /// `most` in all partitions together. Counts a pop that waits for an answer as a held request,
+    /// until the reservation is dropped.
+    pub(super) fn reserve(&self, partition: usize, most: usize) -> Reservation<'_> {
+        let mut popping = self.popping.lock().unwrap_or_else(PoisonError::into_inner);
+        let others = self.partitions.iter().enumerate().filter(|(number, _)| *number != partition);
+        let elsewhere = *popping + others.map(|(_, it)| it.deliveries.held()).sum::<usize>();
+        *popping += 1;
+        Reservation { crawl: self, partition, most: most.saturating_sub(elsewhere) }
+    }
+
+    fn problem(&self) -> MutexGuard<'_, Option<RecordError>> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Room for one more held request.
+pub(super) struct Reservation<'a> {
+    crawl: &'a Crawl,
+    partition: usize,
+    /// Maximum number of requests that the consumer may hold in the partition.
+    pub(super) most: usize,
+}
+
+impl Reservation<'_> {
+    /// Records that the next delivery of the partition was popped.
+    pub(super) fn popped(self) {
+        let _popping = self.crawl.popping.lock().unwrap_or_else(PoisonError::into_inner);
+        self.crawl.partitions[self.partition].deliveries.popped();
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        *self.crawl.popping.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+    }
+}
+
+/// Reads the records of all partitions.
+fn partitions(
+    links: &Links,
+    sources: &[String],
+    consumer: &str,
+    retries: u32,
+    table: &PartitionTable,
+) -> Result<Vec<Partition>, Error> {
+    let question = |(number, source): (usize, &String)| (Some(number), reading(source).into());
+    let questions: Vec<Addressed<'_>> = sources.iter().enumerate().map(question).collect();
+    let answers = links.ask_all(&questions, retries, |_| {});
+    let read = |((number, source), answer): ((usize, &String), Result<Value, Error>)| {
+        let fields: RecordFields = read_as(answer?)?;
+        if fields.is_empty() {
+            return Err(no_partition(number, source, sources.len()));
         }
-        Ok(true)
-    }
-
-    /// Returns the names of all consumers, with their heartbeats.
-    pub(super) fn heartbeats(&self, link: &mut Link) -> Result<Vec<(String, String)>, Error> {
-        let consumers = self.calls()?.consumers();
-        let reply = link.ask(|connection| consumers.query(connection))?;
-        Calls::heartbeats(reply).map_err(|error| unexpected(&error))
-    }
-}
-
-/// Reads the crawl record, if a daemon has written one.
-fn read(link: &mut Link, source: &str) -> Result<Option<Result<HeldRecord, RecordError>>, Error> {
-    let mut command = cmd("HGETALL");
-    command.arg(HeldKeys::of_source(source).record);
-    let fields: BTreeMap<String, String> = link.ask(|connection| command.query(connection))?;
-    Ok((!fields.is_empty()).then(|| HeldRecord::parse(&fields)))
-}
-
-fn requeued(reply: Value) -> Result<Requeued, Error> {
-    Calls::requeued(reply).map_err(|error| unexpected(&error))
-}
-
-/// Converts a reply to the expected type.
-pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
-    let read: RedisResult<T> = T::from_redis_value(reply).map_err(Into::into);
-    read.map_err(|error| unexpected(&error))
-}
-
-pub(super) fn unexpected(error: &RedisError) -> Error {
-    let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
-    Error::new(ErrorKind::Redis, text)
-}
-
-fn no_record(source: &str) -> Error {
-    let text = format!(
-        "no daemon has run for the source {source} yet: Redis has no crawl record {}. Start \
-         urlseen run with source.key = {source:?}, or open the consumer with the daemon's \
-         source.key and database",
-        HeldKeys::of_source(source).record
-    );
-    Error::new(ErrorKind::NoCrawl, text)
-}
-
-fn refused(source: &str, error: &RecordError) -> Error {
-    let key = HeldKeys::of_source(source).record;
-    Error::new(ErrorKind::Mismatch, format!("the crawl record {key} cannot be used: {error}"))
+        Partition::new(source, consumer, &fields, table.partitions)
+    };
+    sources.iter().enumerate().zip(answers).map(read).collect()
 }

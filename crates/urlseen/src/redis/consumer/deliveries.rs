@@ -78,6 +78,11 @@ impl Deliveries {
         self.known().open.get(&id) == Some(&State::Held)
     }
 
+    /// Returns the number of deliveries that Redis holds for this consumer, as far as is known.
+    pub(super) fn held(&self) -> usize {
+        self.known().open.values().filter(|&&state| state != State::Lost).count()
+    }
+
     /// Returns all deliveries that were popped and have not ended.
     pub(super) fn open(&self) -> Vec<u64> {
         self.known().open.keys().copied().collect()

@@ -8,6 +8,7 @@ use std::{io, thread};
 
 use super::crawl::Crawl;
 use super::deliveries::Differences;
+use super::partition::Partition;
 use crate::redis::link::Link;
 use crate::{Error, ErrorKind};
 use urlseen_core::redis::held::{Reclaimer, Stopped};
@@ -18,13 +19,17 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Wait between two tries to requeue the deliveries of a stopping consumer.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// Timeout that determines the interval of a thread without partitions, which only reads the
+/// partition table.
+const TABLE_TIMEOUT: Duration = Duration::from_mins(1);
+
 /// Maximum number of tries to requeue deliveries while other calls increase the heartbeat.
 const TRIES: usize = 5;
 
-/// Thread that sends heartbeats on its own connection. So a consumer counts as alive while the
-/// program works on a page for a long time. The thread also requeues deliveries that the consumer
-/// should not hold. While the consumer is idle, the thread requeues the deliveries of stopped
-/// consumers.
+/// Thread that sends heartbeats on its own connection, for the partitions of one server. So a
+/// consumer counts as alive while the program works on a page for a long time. The thread also
+/// requeues deliveries that the consumer should not hold. While the consumer is idle, the thread
+/// requeues the deliveries of stopped consumers. It also reads the crawl records again.
 #[derive(Debug)]
 pub(super) struct Heartbeat {
     /// Sender that wakes the thread. If the sender is dropped, the thread ends.
@@ -33,11 +38,22 @@ pub(super) struct Heartbeat {
     ended: Mutex<Receiver<()>>,
 }
 
+/// Part of a crawl for which a thread sends heartbeats.
+#[derive(Debug)]
+pub(super) struct Duty {
+    /// True if the thread reads the partition table.
+    pub(super) table: bool,
+    /// Numbers of the partitions.
+    pub(super) partitions: Vec<usize>,
+}
+
 /// State of the heartbeat thread.
 struct Beating {
     crawl: Arc<Crawl>,
     link: Link,
-    looks: Looks,
+    duty: Duty,
+    /// Watches over the partitions of the duty.
+    looks: Vec<Looks>,
     /// Maximum time that the stopping consumer takes to requeue its requests.
     stop_timeout: Duration,
 }
@@ -52,10 +68,16 @@ struct Looks {
 
 impl Heartbeat {
     /// Starts the thread, which sends heartbeats over `link`.
-    pub(super) fn start(crawl: Arc<Crawl>, link: Link, stop: Duration) -> Result<Self, Error> {
-        let timeout = crawl.calls()?.record().timeout;
-        let looks = Looks::new(timeout, link.connects());
-        let beating = Beating { crawl, link, looks, stop_timeout: stop };
+    pub(super) fn start(
+        crawl: Arc<Crawl>,
+        link: Link,
+        duty: Duty,
+        stop: Duration,
+    ) -> Result<Self, Error> {
+        let looks =
+            |&number: &usize| Ok(Looks::new(crawl.partitions[number].timeout()?, link.connects()));
+        let looks = duty.partitions.iter().map(looks).collect::<Result<_, Error>>()?;
+        let beating = Beating { crawl, link, duty, looks, stop_timeout: stop };
         let (wake, woken) = channel();
         let (end, ended) = channel();
         let thread = thread::Builder::new().name("urlseen-heartbeat".to_owned());
@@ -74,10 +96,13 @@ impl Heartbeat {
         let _ = self.wake.as_ref().map(|wake| wake.send(()));
     }
 
-    /// Ends the thread, and waits up to `timeout` until the thread has requeued the consumer's
-    /// deliveries.
-    pub(super) fn stop(&mut self, timeout: Duration) {
+    /// Makes the thread requeue the consumer's deliveries and end.
+    pub(super) fn stop(&mut self) {
         self.wake = None;
+    }
+
+    /// Waits until a stopping thread has ended, for at most `timeout`.
+    pub(super) fn wait(&mut self, timeout: Duration) {
         let ended = self.ended.get_mut().unwrap_or_else(PoisonError::into_inner);
         let _ = ended.recv_timeout(timeout);
     }
@@ -92,7 +117,7 @@ impl Beating {
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            pause = match self.beat() {
+            pause = match self.beat_all() {
                 Ok(()) => self.interval(),
                 Err(_) => self.interval().min(LONGEST_PAUSE),
             };
@@ -103,65 +128,82 @@ impl Beating {
     }
 
     fn interval(&self) -> Duration {
-        Reclaimer::interval(self.looks.timeout)
+        let timeouts = self.looks.iter().map(|looks| looks.timeout);
+        Reclaimer::interval(timeouts.min().unwrap_or(TABLE_TIMEOUT))
     }
 
-    fn beat(&mut self) -> Result<(), Error> {
-        let Self { crawl, link, .. } = self;
-        crawl.refresh(link)?;
-        let timeout = crawl.calls()?.record().timeout;
-        if timeout != self.looks.timeout {
-            self.looks = Looks::new(timeout, link.connects());
-        }
-        let before = crawl.deliveries.open();
-        let held = crawl.beat(link)?;
-        let Differences { unknown, dropped } = crawl.deliveries.compare(&before, &held);
-        if !unknown.is_empty() {
-            crawl.give_back(link, &unknown)?;
-        }
-        if !dropped.is_empty() {
-            self.requeue_dropped(&dropped)?;
-        }
-        if self.crawl.is_idle.load(Relaxed) { self.reclaim() } else { Ok(()) }
-    }
-
-    /// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat,
-    /// so the deliveries count as not finished. If a pop in another thread increases the heartbeat
-    /// meanwhile, the requeue is tried again.
-    fn requeue_dropped(&mut self, ids: &[u64]) -> Result<(), Error> {
-        let Self { crawl, link, .. } = self;
-        for _ in 0..TRIES {
-            let heartbeats = crawl.heartbeats(link)?;
-            let own = heartbeats.iter().find(|(consumer, _)| *consumer == crawl.consumer);
-            let Some((consumer, heartbeat)) = own else { break };
-            if crawl.requeue(link, consumer, heartbeat, ids)? {
+    /// Does the whole duty once. If one part fails although Redis is reachable, the thread goes on
+    /// with the others. Returns the first error.
+    fn beat_all(&mut self) -> Result<(), Error> {
+        let Self { crawl, link, duty, looks, .. } = self;
+        let mut done = if duty.table { crawl.refresh(link) } else { Ok(()) };
+        for (&number, looks) in duty.partitions.iter().zip(looks) {
+            if done.is_err() && link.connect().is_err() {
                 break;
             }
+            done = done.and(beat(&crawl.partitions[number], link, looks));
         }
-        Ok(())
+        done
     }
 
-    /// Requeues the deliveries of consumers whose heartbeat did not change during the whole
-    /// timeout.
-    fn reclaim(&mut self) -> Result<(), Error> {
-        let Self { crawl, link, looks, .. } = self;
-        let mut heartbeats = crawl.heartbeats(link)?;
-        heartbeats.retain(|(consumer, _)| *consumer != crawl.consumer);
-        for Stopped { consumer, heartbeat } in
-            looks.look(heartbeats, link.connects(), Instant::now())
-        {
-            crawl.requeue(link, &consumer, &heartbeat, &[])?;
-        }
-        Ok(())
-    }
-
-    /// Requeues all deliveries of the consumer, and removes the consumer's entry in Redis.
+    /// Requeues all deliveries of the consumer, and removes the consumer's entries in Redis.
     fn leave(&mut self) {
         let end = Instant::now() + self.stop_timeout;
-        while self.crawl.give_back(&mut self.link, &[]).is_err() && Instant::now() < end {
-            thread::sleep(PAUSE);
+        for &number in &self.duty.partitions {
+            let partition = &self.crawl.partitions[number];
+            while partition.give_back(&mut self.link, &[]).is_err() {
+                if Instant::now() >= end {
+                    return;
+                }
+                thread::sleep(PAUSE);
+            }
         }
     }
+}
+
+/// Sends the heartbeat of a partition, and requeues the deliveries that this finds.
+fn beat(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<(), Error> {
+    partition.refresh(link)?;
+    let timeout = partition.timeout()?;
+    if timeout != looks.timeout {
+        *looks = Looks::new(timeout, link.connects());
+    }
+    let before = partition.deliveries.open();
+    let held = partition.beat(link)?;
+    let Differences { unknown, dropped } = partition.deliveries.compare(&before, &held);
+    if !unknown.is_empty() {
+        partition.give_back(link, &unknown)?;
+    }
+    if !dropped.is_empty() {
+        requeue_dropped(partition, link, &dropped)?;
+    }
+    if partition.is_idle.load(Relaxed) { reclaim(partition, link, looks) } else { Ok(()) }
+}
+
+/// Requeues deliveries that the program dropped. The script gets the consumer's own heartbeat, so
+/// the deliveries count as not finished. If a pop in another thread increases the heartbeat
+/// meanwhile, the requeue is tried again.
+fn requeue_dropped(partition: &Partition, link: &mut Link, ids: &[u64]) -> Result<(), Error> {
+    for _ in 0..TRIES {
+        let heartbeats = partition.heartbeats(link)?;
+        let own = heartbeats.iter().find(|(consumer, _)| *consumer == partition.consumer);
+        let Some((consumer, heartbeat)) = own else { break };
+        if partition.requeue(link, consumer, heartbeat, ids)? {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Requeues the deliveries of consumers whose heartbeat did not change during the whole timeout.
+fn reclaim(partition: &Partition, link: &mut Link, looks: &mut Looks) -> Result<(), Error> {
+    let mut heartbeats = partition.heartbeats(link)?;
+    heartbeats.retain(|(consumer, _)| *consumer != partition.consumer);
+    let stopped = looks.look(heartbeats, link.connects(), Instant::now());
+    for Stopped { consumer, heartbeat } in stopped {
+        partition.requeue(link, &consumer, &heartbeat, &[])?;
+    }
+    Ok(())
 }
 
 impl Looks {

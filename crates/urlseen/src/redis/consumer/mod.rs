@@ -1,35 +1,41 @@
 //! Consumer of held requests, for threads.
 
+mod count;
 mod crawl;
 mod deliveries;
 mod delivery;
 mod heartbeat;
+mod item;
+mod links;
 mod options;
+mod partition;
+mod pop;
+mod push;
+mod question;
+mod record;
+mod turn;
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{Value, cmd};
+use redis::{Client, Value};
 
 use super::RedisOptions;
 use super::link::{Link, client};
 use crate::{Error, ErrorKind};
-use crawl::{Crawl, read_as, unexpected};
+use crawl::Crawl;
 pub use delivery::Delivery;
-use heartbeat::Heartbeat;
+use heartbeat::{Duty, Heartbeat};
+pub use item::Item;
+use links::{Addressed, Links};
 pub use options::ConsumerOptions;
-use urlseen_core::redis::held::{Calls, Counted, HeldRequest, Popped};
+use partition::read_as;
+use turn::Turn;
+use urlseen_core::redis::held::Calls;
 use urlseen_core::redis::script::Call;
-
-/// Maximum number of items in one push. [`ConsumerOptions::max_push_bytes`] limits a push, too.
-const PUSH_ITEMS: usize = 1000;
-
-/// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
-/// since the previous try.
-const COUNTS: usize = 5;
 
 /// First and maximum pause between two pops of a call that waits for a request.
 const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(500)];
@@ -44,6 +50,10 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 /// the consumer in blocking tasks. A thread of the consumer sends heartbeats over a second
 /// connection. The protocol is described in `docs/reference/held.md`; the Scrapy package follows
 /// the same protocol.
+///
+/// A crawl may have several partitions. Then the consumer pops from all of them in turn, or from
+/// those in [`ConsumerOptions::partitions`], and pushes each [`Item`] to the partition of its
+/// fingerprint.
 ///
 /// A request is delivered *at least once*: if its consumer is killed, another consumer fetches the
 /// page again. When a program drops a consumer, the consumer requeues the requests that it holds.
@@ -70,14 +80,11 @@ const PAUSES: [Duration; 2] = [Duration::from_millis(10), Duration::from_millis(
 pub struct Consumer {
     crawl: Arc<Crawl>,
     options: ConsumerOptions,
-    asking: Mutex<Asking>,
-    heartbeat: Heartbeat,
-}
-
-/// Connection, and the names of the consumers that existed at the last count of requests.
-struct Asking {
-    link: Link,
-    consumers: Vec<String>,
+    turn: Turn,
+    links: Links,
+    /// Thread for each connection of `links`. It is missing for connections to partitions of other
+    /// consumers.
+    heartbeats: Vec<Option<Heartbeat>>,
 }
 
 impl Consumer {
@@ -102,14 +109,15 @@ impl Consumer {
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         options.check()?;
         let client = client(url)?;
-        let mut link = Link::new(client.clone(), options.redis());
-        let crawl = Crawl::open(&mut link, source, options.incarnation())?;
-        crawl.beat(&mut link)?;
-        let crawl = Arc::new(crawl);
-        let beats = Link::new(client, RedisOptions { retries: 0, ..options.redis() });
-        let heartbeat = Heartbeat::start(Arc::clone(&crawl), beats, options.stop_timeout)?;
-        let asking = Mutex::new(Asking { link, consumers: Vec::new() });
-        Ok(Self { crawl, options, asking, heartbeat })
+        let link = Link::new(client.clone(), options.redis());
+        let (crawl, links) =
+            Crawl::open(link, source, options.incarnation(), options.retries, |_| None)?;
+        let turn = Turn::new(&options.partitions, crawl.partitions.len())?;
+        let heartbeats = Vec::new();
+        let mut consumer = Self { crawl: Arc::new(crawl), options, turn, links, heartbeats };
+        consumer.register()?;
+        consumer.heartbeats = consumer.start_heartbeats(&client)?;
+        Ok(consumer)
     }
 
     /// Returns the name of the consumer with its random suffix, as `urlseen held list` shows it.
@@ -121,26 +129,10 @@ impl Consumer {
     ///
     /// # Errors
     /// The consumer already holds its maximum number of requests ([`ErrorKind::Limit`]), or Redis
-    /// is unreachable. If this call popped a request and then failed, the next call returns that
-    /// request.
+    /// is unreachable. If this call popped a request and then failed, the next call for the same
+    /// partition returns that request. The next call begins with another partition.
     pub fn pop(&self) -> Result<Option<Delivery>, Error> {
-        let mut asking = self.asking();
-        let (calls, id) = (self.crawl.calls()?, self.crawl.deliveries.next());
-        let pop = calls.pop(&self.crawl.consumer, id, self.options.max_held);
-        let reply = self.call(&mut asking, &pop)?;
-        let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
-        let HeldRequest { count, item, .. } = match popped {
-            Some(Popped::Request(request)) => request,
-            Some(Popped::Empty) => {
-                self.crawl.is_idle.store(true, Relaxed);
-                return Ok(None);
-            }
-            Some(Popped::Full) => return Err(self.full()),
-            None => return Err(self.damaged(id)),
-        };
-        self.crawl.is_idle.store(false, Relaxed);
-        self.crawl.deliveries.popped();
-        Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), id, item, count }))
+        self.pop_in_turn()
     }
 
     /// Pops a request. If no request waits, waits up to `timeout` for one.
@@ -163,8 +155,12 @@ impl Consumer {
 
     /// Acknowledges a delivery and pushes the links of its page to the source, in one step.
     ///
-    /// Returns false, and pushes nothing, if the consumer no longer holds the request. Then another
-    /// consumer has the request, and pushes the links. After a broken connection, false can also
+    /// In a crawl with several partitions, this step pushes the links of the page's own partition
+    /// and unfiltered links. Before this step, the call pushes the other links to their partitions.
+    ///
+    /// Returns false if the consumer no longer holds the request. Then another consumer has the
+    /// request, and pushes the links. The step pushes nothing, and the filter drops the second
+    /// copies of links that were pushed before the step. After a broken connection, false can also
     /// mean that Redis executed the first try of this call.
     ///
     /// If a page failed permanently, finish its delivery with an empty list of links, such as `["";
@@ -172,19 +168,19 @@ impl Consumer {
     ///
     /// # Errors
     /// The links are larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
-    /// delivery belongs to another consumer, or Redis is unreachable. The consumer still holds the
-    /// delivery, and the program may repeat the call.
+    /// partition of a link is not known ([`ErrorKind::NoFingerprint`]), the delivery belongs to
+    /// another consumer, or Redis is unreachable. The consumer still holds the delivery, and the
+    /// program may repeat the call.
     pub fn finish(
         &self,
         delivery: &Delivery,
-        links: impl IntoIterator<Item = impl AsRef<[u8]>>,
+        links: impl IntoIterator<Item = impl Into<Item>>,
     ) -> Result<bool, Error> {
-        let links: Vec<Vec<u8>> = links.into_iter().map(|link| link.as_ref().to_vec()).collect();
-        let bytes = links.iter().map(Vec::len).sum();
-        if bytes > self.options.max_push_bytes {
-            return Err(self.too_large(bytes));
-        }
-        self.end(delivery, |calls, name| calls.finish(name, delivery.id, links))
+        self.check_owner(delivery)?;
+        let push::Links { own, others } =
+            self.divide(delivery, links.into_iter().map(Into::into))?;
+        self.push_all(&others)?;
+        self.end(delivery, |calls, name| calls.finish(name, delivery.id, own))
     }
 
     /// Moves a request to the crawl's list of rejects, with a reason for people. To see the list,
@@ -205,10 +201,12 @@ impl Consumer {
     /// The delivery belongs to another consumer, or Redis is unreachable.
     pub fn requeue(&self, delivery: &Delivery) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let mut asking = self.asking();
+        let partition = &self.crawl.partitions[delivery.partition];
+        let place = self.links.place(Some(delivery.partition));
+        let mut link = self.links.lock(place);
         let put_back =
-            self.watch(&mut asking, |link| self.crawl.give_back(link, &[delivery.id]))?;
-        self.crawl.deliveries.ended(delivery.id);
+            self.watch(&mut link, place, |link| partition.give_back(link, &[delivery.id]))?;
+        delivery.deliveries().ended(delivery.id);
         Ok(put_back > 0)
     }
 
@@ -219,24 +217,11 @@ impl Consumer {
     /// daemon drops the second copy of an item, unless the item passes unfiltered (`dont_filter`).
     ///
     /// # Errors
-    /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), or Redis
-    /// is unreachable. Some of the items may have been pushed.
-    pub fn push(&self, items: impl IntoIterator<Item = impl AsRef<[u8]>>) -> Result<(), Error> {
-        let (mut part, mut bytes) = (Vec::new(), 0);
-        for item in items {
-            let item = item.as_ref();
-            if item.len() > self.options.max_push_bytes {
-                return Err(self.too_large(item.len()));
-            }
-            if part.len() == PUSH_ITEMS || bytes + item.len() > self.options.max_push_bytes {
-                self.push_part(&part)?;
-                part.clear();
-                bytes = 0;
-            }
-            bytes += item.len();
-            part.push(item.to_vec());
-        }
-        if part.is_empty() { Ok(()) } else { self.push_part(&part) }
+    /// An item is larger than [`ConsumerOptions::max_push_bytes`] ([`ErrorKind::Limit`]), the
+    /// partition of an item is not known ([`ErrorKind::NoFingerprint`]), or Redis is unreachable.
+    /// Some of the items may have been pushed.
+    pub fn push(&self, items: impl IntoIterator<Item = impl Into<Item>>) -> Result<(), Error> {
+        self.push_items(items.into_iter().map(Into::into))
     }
 
     /// Returns the number of unfinished requests of the crawl. An unfinished request waits in the
@@ -246,26 +231,37 @@ impl Consumer {
     /// # Errors
     /// Redis is unreachable.
     pub fn pending(&self) -> Result<u64, Error> {
-        let mut asking = self.asking();
-        for _ in 0..COUNTS {
-            let calls = self.crawl.calls()?;
-            let count = calls.count(&asking.consumers);
-            let reply = self.call(&mut asking, &count)?;
-            match Calls::counted(reply).map_err(|error| unexpected(&error))? {
-                Counted::Requests(count) => return Ok(count),
-                Counted::Consumers(consumers) => asking.consumers = consumers,
-            }
-        }
-        // If the consumers change all the time, the crawl is still active.
-        Ok(1)
+        self.count()
     }
 
-    fn push_part(&self, items: &[Vec<u8>]) -> Result<(), Error> {
-        let calls = self.crawl.calls()?;
-        let mut push = cmd(&calls.record().push);
-        push.arg(&calls.record().source).arg(items);
-        let mut asking = self.asking();
-        self.watch(&mut asking, |link| link.ask(|connection| push.query::<()>(connection)))
+    /// Registers the consumer in its partitions, by a heartbeat.
+    fn register(&self) -> Result<(), Error> {
+        let calls = self.turn.own().iter().map(|&number| Ok((number, self.crawl.calls(number)?)));
+        let calls = calls.collect::<Result<Vec<_>, Error>>()?;
+        let beats = calls
+            .iter()
+            .map(|(number, calls)| (Some(*number), calls.beat(&self.crawl.consumer).into()));
+        let questions: Vec<Addressed<'_>> = beats.collect();
+        let answers = self.ask_all(&questions, self.options.retries);
+        answers.into_iter().try_for_each(|answer| answer.map(drop))
+    }
+
+    /// Starts a thread for each connection over which the consumer pops, and for the connection to
+    /// the partition table.
+    fn start_heartbeats(&self, client: &Client) -> Result<Vec<Option<Heartbeat>>, Error> {
+        let options = RedisOptions { retries: 0, ..self.options.redis() };
+        let start = |place| {
+            let is_here = |number: &usize| self.links.place(Some(*number)) == place;
+            let partitions = self.turn.own().iter().copied().filter(is_here).collect();
+            let duty = Duty { table: place == self.links.place(None), partitions };
+            if duty.partitions.is_empty() && !duty.table {
+                return Ok(None);
+            }
+            let link = Link::new(client.clone(), options);
+            Heartbeat::start(Arc::clone(&self.crawl), link, duty, self.options.stop_timeout)
+                .map(Some)
+        };
+        (0..self.links.len()).map(start).collect()
     }
 
     /// Ends a delivery by a script. The script returns 0 if the consumer does not hold the request.
@@ -275,36 +271,40 @@ impl Consumer {
         call: impl for<'a> FnOnce(&'a Calls, &str) -> Call<'a>,
     ) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let calls = self.crawl.calls()?;
-        let reply = self.call(&mut self.asking(), &call(&calls, &self.crawl.consumer))?;
+        let calls = self.crawl.calls(delivery.partition)?;
+        let call = call(&calls, &self.crawl.consumer);
+        let place = self.links.place(Some(delivery.partition));
+        let reply = self.watch(&mut self.links.lock(place), place, |link| link.call(&call))?;
         let done: u64 = read_as(reply)?;
-        self.crawl.deliveries.ended(delivery.id);
+        delivery.deliveries().ended(delivery.id);
         Ok(done > 0)
     }
 
-    fn call(&self, asking: &mut Asking, call: &Call<'_>) -> Result<Value, Error> {
-        self.watch(asking, |link| link.call(call))
-    }
-
-    /// Makes a call. If the call opens a new connection, wakes the heartbeat thread: Redis may now
-    /// hold deliveries that this consumer does not know.
+    /// Makes a call over a connection. If the call opens a new connection, wakes the heartbeat
+    /// thread: Redis may now hold deliveries that this consumer does not know.
     fn watch<T>(
         &self,
-        asking: &mut Asking,
+        link: &mut Link,
+        place: usize,
         ask: impl FnOnce(&mut Link) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let before = asking.link.connects();
-        let answer = ask(&mut asking.link);
-        if asking.link.connects() != before {
-            self.heartbeat.wake();
+        let before = link.connects();
+        let answer = ask(link);
+        if link.connects() != before {
+            self.wake(place);
         }
         answer
     }
 
-    fn asking(&self) -> MutexGuard<'_, Asking> {
-        // A panic of another thread does no harm: a connection that was interrupted during a call
-        // is never used again (`Link::ask`).
-        self.asking.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Asks all questions at the same time: see [`Links::ask_all`].
+    fn ask_all(&self, questions: &[Addressed<'_>], retries: u32) -> Vec<Result<Value, Error>> {
+        self.links.ask_all(questions, retries, |place| self.wake(place))
+    }
+
+    fn wake(&self, place: usize) {
+        if let Some(Some(heartbeat)) = self.heartbeats.get(place) {
+            heartbeat.wake();
+        }
     }
 
     fn check_owner(&self, delivery: &Delivery) -> Result<(), Error> {
@@ -318,35 +318,6 @@ impl Consumer {
         );
         Err(Error::new(ErrorKind::Mismatch, text))
     }
-
-    fn full(&self) -> Error {
-        let text = format!(
-            "the consumer {} holds {} requests, its maximum (ConsumerOptions::max_held); finish, \
-             requeue or reject some of them first",
-            self.name(),
-            self.options.max_held
-        );
-        Error::new(ErrorKind::Limit, text)
-    }
-
-    fn too_large(&self, bytes: usize) -> Error {
-        let text = format!(
-            "a push of {bytes} bytes exceeds the maximum of {} bytes \
-             (ConsumerOptions::max_push_bytes), so nothing was pushed. Raise the maximum, or first \
-             push some of the links with Consumer::push (only links without dont_filter)",
-            self.options.max_push_bytes
-        );
-        Error::new(ErrorKind::Limit, text)
-    }
-
-    fn damaged(&self, id: u64) -> Error {
-        let text = format!(
-            "Redis holds unexpected data for the delivery {id} of the consumer {}; find the \
-             program that changed its held requests",
-            self.name()
-        );
-        Error::new(ErrorKind::Redis, text)
-    }
 }
 
 impl Drop for Consumer {
@@ -356,8 +327,16 @@ impl Drop for Consumer {
             // consumers, which count these deliveries as not finished.
             self.crawl.is_abandoned.store(true, Relaxed);
         }
-        self.heartbeat.stop(self.options.stop_timeout);
-        self.crawl.deliveries.all_ended();
+        for heartbeat in self.heartbeats.iter_mut().flatten() {
+            heartbeat.stop();
+        }
+        let end = Instant::now() + self.options.stop_timeout;
+        for heartbeat in self.heartbeats.iter_mut().flatten() {
+            heartbeat.wait(end.saturating_duration_since(Instant::now()));
+        }
+        for partition in &self.crawl.partitions {
+            partition.deliveries.all_ended();
+        }
     }
 }
 

@@ -27,6 +27,10 @@ pub struct ConsumerOptions {
     /// name has 1 to 200 bytes, without white space, control characters and `#`. The default is the
     /// host name and the process id.
     pub name: String,
+    /// Numbers of the partitions from which the consumer pops, in a crawl with several partitions.
+    /// The default is an empty list: the consumer pops from all of them. Together, the consumers of
+    /// a crawl must pop from all partitions.
+    pub partitions: Vec<u16>,
     /// Maximum number of requests that the consumer holds at the same time, 1 to 2000. The default
     /// is 1000.
     pub max_held: usize,
@@ -52,6 +56,7 @@ impl Default for ConsumerOptions {
         let redis = RedisOptions::default();
         Self {
             name: process(),
+            partitions: Vec::new(),
             max_held: 1000,
             max_push_bytes: 16 << 20,
             retries: redis.retries,

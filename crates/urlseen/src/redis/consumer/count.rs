@@ -1,0 +1,99 @@
+//! Counts of the unfinished requests of a crawl.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use redis::cmd;
+
+use super::Consumer;
+use super::links::Addressed;
+use super::partition::{read_as, unexpected};
+use crate::Error;
+use urlseen_core::redis::held::{Calls, Counted};
+
+/// Maximum number of tries to count the requests of a crawl. A try fails if consumers came or went
+/// since the previous try.
+const COUNTS: usize = 5;
+
+impl Consumer {
+    /// Counts the requests of all partitions. The partitions are not counted at one moment, and a
+    /// page that is finished meanwhile leads to requests in other partitions. So 0 counts only if
+    /// it is also the result of a second count, and if no consumer has popped a request in between,
+    /// which would change its heartbeat. Returns 1 if consumers pop or beat during every try.
+    pub(super) fn count(&self) -> Result<u64, Error> {
+        let total = self.total()?;
+        if total > 0 || !self.crawl.is_divided() {
+            return Ok(total);
+        }
+        for _ in 0..COUNTS {
+            let before = self.beats()?;
+            for _ in 0..2 {
+                let total = self.total()?;
+                if total > 0 {
+                    return Ok(total);
+                }
+            }
+            if self.beats()? == before {
+                return Ok(0);
+            }
+        }
+        Ok(1)
+    }
+
+    /// Returns the sum of the counts of all partitions, and of the items that wait for `urlseen
+    /// route`.
+    fn total(&self) -> Result<u64, Error> {
+        let mut total = self.unrouted()?;
+        let mut uncounted: Vec<usize> = (0..self.crawl.partitions.len()).collect();
+        for _ in 0..COUNTS {
+            let calls: Vec<Arc<Calls>> =
+                uncounted.iter().map(|&it| self.crawl.calls(it)).collect::<Result<_, _>>()?;
+            let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(calls.len());
+            for (&number, calls) in uncounted.iter().zip(&calls) {
+                let count = calls.count(&self.crawl.partitions[number].consumers());
+                questions.push((Some(number), count.into()));
+            }
+            let answers = self.ask_all(&questions, self.options.retries);
+            let mut again = Vec::new();
+            for (&number, answer) in uncounted.iter().zip(answers) {
+                match Calls::counted(answer?).map_err(|error| unexpected(&error))? {
+                    Counted::Requests(count) => total += count,
+                    Counted::Consumers(consumers) => {
+                        *self.crawl.partitions[number].consumers() = consumers;
+                        again.push(number);
+                    }
+                }
+            }
+            uncounted = again;
+            if uncounted.is_empty() {
+                break;
+            }
+        }
+        // If the consumers of a partition change all the time, the crawl is still active.
+        Ok(total + uncounted.len() as u64)
+    }
+
+    /// Counts the items that wait for `urlseen route`.
+    fn unrouted(&self) -> Result<u64, Error> {
+        if !self.crawl.is_divided() {
+            return Ok(0);
+        }
+        let length = |key| {
+            let mut command = cmd("LLEN");
+            command.arg(key);
+            (None, command.into())
+        };
+        let questions = self.crawl.unrouted().map(length);
+        let answers = self.ask_all(&questions, self.options.retries);
+        answers.into_iter().map(|answer| read_as::<u64>(answer?)).sum()
+    }
+
+    /// Returns the heartbeats of all consumers, in each partition.
+    fn beats(&self) -> Result<Vec<BTreeMap<String, String>>, Error> {
+        let all = 0..self.crawl.partitions.len();
+        let question = |number| Ok((Some(number), self.crawl.calls(number)?.consumers().into()));
+        let questions = all.map(question).collect::<Result<Vec<Addressed<'_>>, Error>>()?;
+        let answers = self.ask_all(&questions, self.options.retries);
+        answers.into_iter().map(|answer| read_as(answer?)).collect()
+    }
+}

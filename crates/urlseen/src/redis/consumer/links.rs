@@ -1,0 +1,157 @@
+//! Connections over which a consumer asks its questions.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use redis::{RedisResult, Value};
+
+use super::question::Question;
+use crate::Error;
+use crate::redis::link::{Link, is_unknown_script};
+use crate::redis::patience::Patience;
+
+/// Connections of a consumer. All keys of one server share the first connection. In a Redis
+/// Cluster, the first connection is for the keys of the whole crawl, and each partition has one of
+/// its own, because its keys can be on another node.
+pub(super) struct Links(Vec<Mutex<Link>>);
+
+/// Question to a partition, or to the whole crawl (`None`).
+pub(super) type Addressed<'a> = (Option<usize>, Question<'a>);
+
+/// Question with its answer, if it has one.
+struct Open<'a> {
+    place: usize,
+    question: &'a Question<'a>,
+    /// True if the server does not know the script of the question by its hash.
+    by_text: bool,
+    answer: Option<Result<Value, Error>>,
+}
+
+impl Links {
+    /// Makes connections: the first one, and one for each partition of a crawl in a Redis Cluster.
+    pub(super) fn new(first: Link, partitions: impl IntoIterator<Item = Link>) -> Self {
+        Self([first].into_iter().chain(partitions).map(Mutex::new).collect())
+    }
+
+    /// Returns the number of connections.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Returns the place of the connection for a partition, or for the whole crawl.
+    pub(super) fn place(&self, partition: Option<usize>) -> usize {
+        match partition {
+            Some(number) if self.0.len() > 1 => number + 1,
+            _ => 0,
+        }
+    }
+
+    /// Waits until no other thread uses the connection.
+    pub(super) fn lock(&self, place: usize) -> MutexGuard<'_, Link> {
+        // A panic of another thread does no harm: a connection that was interrupted during a call
+        // is never used again (`Link::ask`).
+        self.0[place].lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Sends all questions before it waits for the answers. Repeats questions that failed up to
+    /// `retries` times, each time on a new connection. Returns the answers in the order of the
+    /// questions. Calls `connected` with the place of each new connection.
+    pub(super) fn ask_all(
+        &self,
+        questions: &[Addressed<'_>],
+        retries: u32,
+        connected: impl Fn(usize),
+    ) -> Vec<Result<Value, Error>> {
+        let open = questions.iter().map(|(partition, question)| Open {
+            place: self.place(*partition),
+            question,
+            by_text: false,
+            answer: None,
+        });
+        let mut all: Vec<Open<'_>> = open.collect();
+        let mut patience = Patience::new(retries);
+        while let Some(wait) = self.round(&mut all, &mut patience, &connected) {
+            thread::sleep(wait);
+        }
+        all.into_iter().filter_map(|open| open.answer).collect()
+    }
+
+    /// Asks all open questions once. Returns the time to wait before the next round, or `None` if
+    /// all questions have answers.
+    fn round(
+        &self,
+        all: &mut [Open<'_>],
+        patience: &mut Patience,
+        connected: impl Fn(usize),
+    ) -> Option<Duration> {
+        let mut groups: BTreeMap<usize, Vec<&mut Open<'_>>> = BTreeMap::new();
+        for open in all.iter_mut().filter(|open| open.answer.is_none()) {
+            groups.entry(open.place).or_default().push(open);
+        }
+        // The places are in ascending order, so two threads never wait for each other.
+        let mut links: Vec<_> = groups.keys().map(|&place| self.lock(place)).collect();
+        let before: Vec<u64> = links.iter().map(|link| link.connects()).collect();
+        let opened = connect(&mut links);
+        let sent: Vec<_> = (links.iter_mut().zip(groups.values()).zip(opened))
+            .map(|((link, group), opened)| opened.and_then(|()| link.send(&packed(group))))
+            .collect();
+        let (mut wait, start) = (None, patience.clone());
+        for (((link, (&place, group)), sent), before) in
+            links.iter_mut().zip(&mut groups).zip(sent).zip(before)
+        {
+            let mut is_broken = false;
+            for open in group {
+                match sent.clone().and_then(|()| link.receive()) {
+                    Ok(value) => open.answer = Some(Ok(value)),
+                    Err(error) if is_unknown_script(&error) && !open.by_text => {
+                        open.by_text = true;
+                        wait = wait.max(Some(Duration::ZERO));
+                    }
+                    Err(error) => {
+                        is_broken = true;
+                        let mut next = start.clone();
+                        match next.after(&error) {
+                            Ok(pause) => (wait, *patience) = (wait.max(Some(pause)), next),
+                            Err(error) => open.answer = Some(Err(error)),
+                        }
+                    }
+                }
+            }
+            if is_broken {
+                link.close();
+            }
+            if link.connects() != before {
+                connected(place);
+            }
+        }
+        wait
+    }
+}
+
+/// Opens the connections that are not open, all at the same time.
+fn connect(links: &mut [MutexGuard<'_, Link>]) -> Vec<RedisResult<()>> {
+    if links.iter().filter(|link| !link.is_connected()).count() < 2 {
+        return links.iter_mut().map(|link| link.connect()).collect();
+    }
+    thread::scope(|scope| {
+        let threads: Vec<_> = links
+            .iter_mut()
+            .map(|link| {
+                let link: &mut Link = link;
+                thread::Builder::new().spawn_scoped(scope, || link.connect())
+            })
+            .collect();
+        let ended = threads.into_iter().map(|thread| match thread?.join() {
+            Ok(opened) => opened,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        ended.collect()
+    })
+}
+
+/// Joins the commands of questions.
+fn packed(group: &[&mut Open<'_>]) -> Vec<u8> {
+    group.iter().flat_map(|open| open.question.command(open.by_text).get_packed_command()).collect()
+}

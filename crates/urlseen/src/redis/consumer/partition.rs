@@ -1,0 +1,143 @@
+//! Partition of a crawl, with its own keys. A crawl that is not divided is one partition.
+
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use redis::{FromRedisValue, RedisError, RedisResult, Value};
+
+use super::deliveries::Deliveries;
+use super::record::{RecordFields, other_count, read, refused};
+use crate::redis::link::Link;
+use crate::{Error, ErrorKind};
+use urlseen_core::fingerprint::PartitionCount;
+use urlseen_core::redis::held::{Calls, HeldRecord, RecordError, Requeued};
+
+/// Partition as a consumer sees it: its crawl record, and the deliveries of the consumer.
+pub(super) struct Partition {
+    source: String,
+    /// Name of the consumer, with a random suffix.
+    pub(super) consumer: String,
+    pub(super) deliveries: Deliveries,
+    /// True if the last pop found no request.
+    pub(super) is_idle: AtomicBool,
+    /// Names of the consumers that existed at the last count of requests.
+    consumers: Mutex<Vec<String>>,
+    /// Calls with the settings of the last record that was read, or the reason why that record
+    /// cannot be used.
+    calls: Mutex<Result<Arc<Calls>, RecordError>>,
+}
+
+impl Partition {
+    /// Prepares the calls of the partition whose source has the key `source`. `fields` is its crawl
+    /// record, and `count` the number of partitions of the crawl.
+    pub(super) fn new(
+        source: &str,
+        consumer: &str,
+        fields: &RecordFields,
+        count: PartitionCount,
+    ) -> Result<Self, Error> {
+        let record = HeldRecord::parse(fields).map_err(|error| refused(source, &error))?;
+        if record.partitions != count {
+            return Err(other_count(source, record.partitions, count));
+        }
+        Ok(Self {
+            source: source.to_owned(),
+            consumer: consumer.to_owned(),
+            deliveries: Deliveries::new(),
+            is_idle: AtomicBool::new(false),
+            consumers: Mutex::new(Vec::new()),
+            calls: Mutex::new(Ok(Arc::new(Calls::new(record)))),
+        })
+    }
+
+    /// Returns the calls with the settings of the crawl's record.
+    ///
+    /// # Errors
+    /// The daemon has written a record that this version cannot use.
+    pub(super) fn calls(&self) -> Result<Arc<Calls>, Error> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        calls.map_err(|error| refused(&self.source, &error))
+    }
+
+    /// Returns the time without a heartbeat after which a consumer counts as stopped.
+    pub(super) fn timeout(&self) -> Result<Duration, Error> {
+        Ok(self.calls()?.record().timeout)
+    }
+
+    /// Reads the crawl record again, because a restarted daemon may have other settings.
+    pub(super) fn refresh(&self, link: &mut Link) -> Result<(), Error> {
+        let Some(fields) = read(link, &self.source)? else { return Ok(()) };
+        let found = HeldRecord::parse(&fields);
+        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        match (found, &*calls) {
+            (Ok(record), Ok(known)) if *known.record() == record => {}
+            (found, _) => *calls = found.map(|record| Arc::new(Calls::new(record))),
+        }
+        Ok(())
+    }
+
+    /// Increments the heartbeat. Returns the ids of the deliveries that Redis holds for this
+    /// consumer.
+    pub(super) fn beat(&self, link: &mut Link) -> Result<Vec<u64>, Error> {
+        let calls = self.calls()?;
+        let ids: Vec<String> = read_as(link.call(&calls.beat(&self.consumer))?)?;
+        Ok(ids.iter().filter_map(|id| id.parse().ok()).collect())
+    }
+
+    /// Requeues the deliveries `ids` of this consumer, or all of its deliveries if `ids` is empty.
+    /// Returns the number of requeued deliveries.
+    pub(super) fn give_back(&self, link: &mut Link, ids: &[u64]) -> Result<u64, Error> {
+        let calls = self.calls()?;
+        match requeued(link.call(&calls.requeue(&self.consumer, "", ids))?)? {
+            Requeued::Done { put_back, .. } => Ok(put_back),
+            Requeued::Alive => Ok(0),
+        }
+    }
+
+    /// Requeues the deliveries `ids` that `consumer` did not finish, or all of them if `ids` is
+    /// empty. Rejects requests that were delivered too often. Returns false, and requeues nothing,
+    /// if the heartbeat of that consumer is no longer `heartbeat`.
+    pub(super) fn requeue(
+        &self,
+        link: &mut Link,
+        consumer: &str,
+        heartbeat: &str,
+        ids: &[u64],
+    ) -> Result<bool, Error> {
+        let calls = self.calls()?;
+        let reply = link.call(&calls.requeue(consumer, heartbeat, ids))?;
+        let Requeued::Done { too_often, .. } = requeued(reply)? else { return Ok(false) };
+        for too_often in &too_often {
+            link.call(&calls.reject_too_often(consumer, too_often))?;
+        }
+        Ok(true)
+    }
+
+    /// Returns the names of the consumers that existed at the last count of requests.
+    pub(super) fn consumers(&self) -> MutexGuard<'_, Vec<String>> {
+        self.consumers.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the names of all consumers, with their heartbeats.
+    pub(super) fn heartbeats(&self, link: &mut Link) -> Result<Vec<(String, String)>, Error> {
+        let consumers = self.calls()?.consumers();
+        let reply = link.ask(|connection| consumers.query(connection))?;
+        Calls::heartbeats(reply).map_err(|error| unexpected(&error))
+    }
+}
+
+fn requeued(reply: Value) -> Result<Requeued, Error> {
+    Calls::requeued(reply).map_err(|error| unexpected(&error))
+}
+
+/// Converts a reply to the expected type.
+pub(super) fn read_as<T: FromRedisValue>(reply: Value) -> Result<T, Error> {
+    let read: RedisResult<T> = T::from_redis_value(reply).map_err(Into::into);
+    read.map_err(|error| unexpected(&error))
+}
+
+pub(super) fn unexpected(error: &RedisError) -> Error {
+    let text = format!("Redis returned an unexpected answer to a script of held requests: {error}");
+    Error::new(ErrorKind::Redis, text)
+}

@@ -1,0 +1,102 @@
+//! Pops from the partitions of a consumer, in turn.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+
+use redis::{Cmd, cmd};
+
+use super::links::Addressed;
+use super::partition::{read_as, unexpected};
+use super::{Consumer, Delivery};
+use crate::{Error, ErrorKind};
+use urlseen_core::redis::held::{Calls, HeldRecord, HeldRequest, Popped};
+
+impl Consumer {
+    /// Pops a request from the next partition. If its sink is empty, pops from the other own
+    /// partitions.
+    pub(super) fn pop_in_turn(&self) -> Result<Option<Delivery>, Error> {
+        let mut own = self.turn.take();
+        let Some(first) = own.next() else { return Ok(None) };
+        if let Some(delivery) = self.pop_from(first)? {
+            return Ok(Some(delivery));
+        }
+        for partition in self.waiting(&own.collect::<Vec<_>>())? {
+            if let Some(delivery) = self.pop_from(partition)? {
+                return Ok(Some(delivery));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Pops a request from a partition.
+    fn pop_from(&self, number: usize) -> Result<Option<Delivery>, Error> {
+        let partition = &self.crawl.partitions[number];
+        let calls = self.crawl.calls(number)?;
+        // Until the request has its delivery, no other thread may pop with the same id.
+        let place = self.links.place(Some(number));
+        let mut link = self.links.lock(place);
+        let room = self.crawl.reserve(number, self.options.max_held);
+        let id = partition.deliveries.next();
+        let pop = calls.pop(&self.crawl.consumer, id, room.most);
+        let reply = self.watch(&mut link, place, |link| link.call(&pop))?;
+        let popped = Calls::popped(id, reply).map_err(|error| unexpected(&error))?;
+        let HeldRequest { count, item, .. } = match popped {
+            Some(Popped::Request(request)) => request,
+            Some(Popped::Empty) => {
+                partition.is_idle.store(true, Relaxed);
+                return Ok(None);
+            }
+            Some(Popped::Full) => return Err(self.full()),
+            None => return Err(self.damaged(id)),
+        };
+        partition.is_idle.store(false, Relaxed);
+        room.popped();
+        self.turn.popped(number);
+        Ok(Some(Delivery { crawl: Arc::clone(&self.crawl), partition: number, id, item, count }))
+    }
+
+    /// Returns the partitions whose sinks are not empty, and after them those that did not answer.
+    fn waiting(&self, partitions: &[usize]) -> Result<Vec<usize>, Error> {
+        let mut questions: Vec<Addressed<'_>> = Vec::with_capacity(partitions.len());
+        for &number in partitions {
+            let length = sink_length(self.crawl.calls(number)?.record());
+            questions.push((Some(number), length.into()));
+        }
+        let (mut waiting, mut silent) = (Vec::new(), Vec::new());
+        for (&number, answer) in partitions.iter().zip(self.ask_all(&questions, 0)) {
+            match answer.and_then(read_as) {
+                Ok(0_u64) => self.crawl.partitions[number].is_idle.store(true, Relaxed),
+                Ok(_) => waiting.push(number),
+                Err(_) => silent.push(number),
+            }
+        }
+        waiting.append(&mut silent);
+        Ok(waiting)
+    }
+
+    fn full(&self) -> Error {
+        let text = format!(
+            "the consumer {} holds {} requests, its maximum (ConsumerOptions::max_held); finish, \
+             requeue or reject some of them first",
+            self.name(),
+            self.options.max_held
+        );
+        Error::new(ErrorKind::Limit, text)
+    }
+
+    fn damaged(&self, id: u64) -> Error {
+        let text = format!(
+            "Redis holds unexpected data for the delivery {id} of the consumer {}; find the \
+             program that changed its held requests",
+            self.name()
+        );
+        Error::new(ErrorKind::Redis, text)
+    }
+}
+
+/// Returns the command that counts the requests in a sink.
+fn sink_length(record: &HeldRecord) -> Cmd {
+    let mut command = cmd(if record.sink_kind == "zset" { "ZCARD" } else { "LLEN" });
+    command.arg(&record.sink);
+    command
+}
