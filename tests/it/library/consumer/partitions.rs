@@ -156,7 +156,9 @@ fn a_full_sink_does_not_starve_the_others() {
     for round in 1..=3 {
         popped.extend((0..4).map(|_| pop(&consumer)));
         let mut counts = [0; 4];
-        popped.iter().for_each(|it: &Delivery| counts[partition_of(text(it))] += 1);
+        for delivery in &popped {
+            counts[partition_of(text(delivery))] += 1;
+        }
         assert_eq!(counts, [round; 4]);
     }
     popped.extend(pop_all(&consumer));
@@ -324,7 +326,9 @@ fn deliveries_that_are_not_finished_stay_in_their_partition() {
     let crawl = prepared(&items);
     let consumer = open(&crawl, options());
     for _ in 0..3 {
-        pop_all(&consumer).iter().for_each(|it| assert!(consumer.requeue(it).unwrap()));
+        for delivery in pop_all(&consumer) {
+            assert!(consumer.requeue(&delivery).unwrap());
+        }
     }
     check_sinks(&crawl, &items);
     drop(pop_all(&consumer));
