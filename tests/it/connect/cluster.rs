@@ -65,7 +65,7 @@ impl Node {
         assert_eq!(self.server.cli(&words), "OK", "{command}");
     }
 
-    pub(super) fn id(&self) -> String {
+    pub(crate) fn id(&self) -> String {
         self.server.cli(&["cluster", "myid"])
     }
 

@@ -3,8 +3,8 @@
 mod client_certificates;
 pub(crate) mod cluster;
 mod failover;
-mod sentinels;
-mod slot_moves;
+pub(crate) mod sentinels;
+pub(crate) mod slot_moves;
 mod tls;
 
 use std::io::{Read, Write};

@@ -10,15 +10,15 @@ use crate::preflight::{PASSWORD, Server};
 use crate::util::redis::{RedisServer, free_port};
 
 /// Sentinel with its port.
-pub(super) struct Sentinel {
-    pub(super) server: Server,
-    pub(super) port: String,
+pub(crate) struct Sentinel {
+    pub(crate) server: Server,
+    pub(crate) port: String,
 }
 
 impl Sentinel {
     /// Starts a Sentinel that watches `mymaster` at a port of loopback, with these lines in
     /// addition.
-    pub(super) fn start(primary: &str, quorum: usize, lines: &str) -> Self {
+    pub(crate) fn start(primary: &str, quorum: usize, lines: &str) -> Self {
         let (folder, port) = (TempDir::new().unwrap(), free_port());
         let text = format!("sentinel monitor mymaster 127.0.0.1 {primary} {quorum}\n{lines}\n");
         std::fs::write(Server::config(&folder), text).unwrap();
@@ -28,7 +28,7 @@ impl Sentinel {
 }
 
 /// Returns the URL of a primary that Sentinels at these ports know.
-pub(super) fn url(ports: &[&str]) -> String {
+pub(crate) fn url(ports: &[&str]) -> String {
     let nodes: Vec<_> = ports.iter().map(|port| format!("127.0.0.1:{port}")).collect();
     format!("redis+sentinel://{}/mymaster", nodes.join(","))
 }

@@ -7,15 +7,15 @@ use crate::util::wait::{SOON, wait_until};
 const HALF: usize = 30_000;
 
 /// Waits until a node is a primary, or a replica that has all data.
-fn wait_for_role(node: &Node, role: &str) {
+pub(crate) fn wait_for_role(node: &Node, role: &str) {
     wait_until(SOON, role, || {
         let info = node.server.cli(&["info", "replication"]);
         info.contains(&format!("role:{role}")) && !info.contains("master_link_status:down")
     });
 }
 
-#[test]
-fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
+/// Starts a cluster whose last node is a replica of the first one.
+pub(crate) fn cluster_with_replica() -> Cluster {
     let mut cluster = Cluster::start();
     cluster.nodes.push(Node::start());
     let [first, .., replica] = &cluster.nodes[..] else { panic!("four nodes") };
@@ -32,6 +32,13 @@ fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
             node.server.cli(&["cluster", "nodes"]).contains(&format!("slave {}", first.id()))
         });
     }
+    cluster
+}
+
+#[test]
+fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
+    let mut cluster = cluster_with_replica();
+    let [first, .., replica] = &cluster.nodes[..] else { panic!("four nodes") };
     let mut daemon = cluster.daemon(&[0, 1, 2]);
 
     first.push(&items(0..HALF), 1);
@@ -49,11 +56,24 @@ fn a_crawl_goes_on_after_a_failover_and_after_a_kill_of_its_primary() {
     others[0].check(daemon, 0..2 * HALF);
 }
 
-/// Moves the keys of the crawl from one node to another, one by one.
-fn move_keys(from: &Node, to: &Node) {
-    let slot = SLOT.to_string();
+/// Begins to move a slot from one node to another.
+pub(crate) fn begin_move(slot: u16, from: &Node, to: &Node) {
+    to.order(&format!("cluster setslot {slot} importing {}", from.id()));
+    from.order(&format!("cluster setslot {slot} migrating {}", to.id()));
+}
+
+/// Moves the keys of a slot from one node to another, one by one. Then tells all nodes that the
+/// slot has moved.
+pub(crate) fn end_move(slot: u16, from: &Node, to: &Node, others: &[&Node]) {
+    move_keys(slot, from, to);
+    for node in [to, from].iter().chain(others) {
+        node.order(&format!("cluster setslot {slot} node {}", to.id()));
+    }
+}
+
+fn move_keys(slot: u16, from: &Node, to: &Node) {
     loop {
-        let keys = from.server.cli(&["cluster", "getkeysinslot", &slot, "1"]);
+        let keys = from.server.cli(&["cluster", "getkeysinslot", &slot.to_string(), "1"]);
         if keys.is_empty() {
             return;
         }
@@ -76,8 +96,7 @@ fn a_crawl_waits_while_its_slot_is_moved_and_goes_on_at_the_new_node() {
     first.push(&items(0..HALF), 0);
     first.wait_for_sink(100);
 
-    second.order(&format!("cluster setslot {SLOT} importing {}", first.id()));
-    first.order(&format!("cluster setslot {SLOT} migrating {}", second.id()));
+    begin_move(SLOT, first, second);
     let sentence = format!(
         "slot {SLOT} of the Redis Cluster is being moved to 127.0.0.1:{}; wait for the end of the \
          move, or end an interrupted move with redis-cli --cluster fix. Trying again in",
@@ -86,10 +105,7 @@ fn a_crawl_waits_while_its_slot_is_moved_and_goes_on_at_the_new_node() {
     daemon.wait_for_line(&sentence, SOON);
     // The first wait is at most 50 ms.
     wait_until(SOON, "longer waits", || longest_wait(&daemon.stderr()) > 200);
-    move_keys(first, second);
-    for node in [second, first, third] {
-        node.order(&format!("cluster setslot {SLOT} node {}", second.id()));
-    }
+    end_move(SLOT, first, second, &[third]);
     second.push(&items(HALF..2 * HALF), 0);
     second.check(daemon, 0..2 * HALF);
 }

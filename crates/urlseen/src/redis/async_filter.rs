@@ -7,10 +7,10 @@ use std::sync::{Mutex, PoisonError};
 use redis::{RedisResult, Value};
 
 use super::RedisOptions;
+use super::address::Address;
 use super::async_link::AsyncLink;
 use super::calls::{Calls, Wanted, firsts};
 use super::filter::DEFINED;
-use super::link::client;
 use crate::{AsyncFilter, Error, FilterFuture, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -58,8 +58,10 @@ impl AsyncRedisFilter {
         options: RedisOptions,
     ) -> Result<Self, Error> {
         let wanted = Wanted::new(key, spec)?;
-        let link = AsyncLink::new(client(url)?, options);
+        let address = Address::parse(url)?;
+        let link = AsyncLink::new(address.for_key(key), options);
         let calls = wanted.defined(link.query(&wanted.define()).await?)?;
+        calls.check_slots(&address)?;
         Ok(Self { calls, link, number: AtomicU64::new(0), slots: Slots::default() })
     }
 

@@ -3,27 +3,32 @@
 use std::future::Future;
 
 use redis::aio::MultiplexedConnection;
-use redis::{AsyncConnectionConfig, Client, Cmd, FromRedisValue, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Cmd, FromRedisValue, RedisResult, Value};
 use tokio::sync::Mutex;
 
 use super::RedisOptions;
+use super::address::Address;
 use super::link::is_unknown_script;
 use super::patience::Patience;
+use super::sentinels::PrimaryWatch;
 use crate::Error;
 use urlseen_core::redis::script::Call;
 
-/// Address of a server, and the connection that all tasks share.
+/// Address of Redis, and the connection that all tasks share.
 pub(super) struct AsyncLink {
-    client: Client,
+    address: Address,
     options: RedisOptions,
     /// Number of connections that were opened so far, and the open connection, if one is open.
-    connection: Mutex<(u64, Option<MultiplexedConnection>)>,
+    connection: Mutex<(u64, Option<Watched>)>,
 }
 
+/// Connection, with its watch if it is to a primary that Sentinels have named.
+type Watched = (MultiplexedConnection, Option<PrimaryWatch>);
+
 impl AsyncLink {
-    /// Stores the address of a server. Opens no connection yet.
-    pub(super) fn new(client: Client, options: RedisOptions) -> Self {
-        Self { client, options, connection: Mutex::new((0, None)) }
+    /// Stores the address. Opens no connection yet.
+    pub(super) fn new(address: Address, options: RedisOptions) -> Self {
+        Self { address, options, connection: Mutex::new((0, None)) }
     }
 
     /// Sends a command that is safe to repeat.
@@ -77,7 +82,18 @@ impl AsyncLink {
     async fn connected(&self) -> RedisResult<(u64, MultiplexedConnection)> {
         let mut shared = self.connection.lock().await;
         let (which, connection) = &mut *shared;
-        let connection = match connection {
+        if let Some((_, watch)) = connection
+            && let Some(mut old) = watch.take_if(|watch| watch.is_due())
+        {
+            let options = self.options;
+            let asked = blocking(move || (old.is_over(&options), old)).await?;
+            let (is_over, old) = asked;
+            *watch = Some(old);
+            if is_over {
+                *connection = None;
+            }
+        }
+        let (connection, _) = match connection {
             Some(connection) => connection,
             none => {
                 *which += 1;
@@ -95,10 +111,19 @@ impl AsyncLink {
         }
     }
 
-    async fn connect(&self) -> RedisResult<MultiplexedConnection> {
+    async fn connect(&self) -> RedisResult<Watched> {
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(self.options.connect_timeout))
             .set_response_timeout(Some(self.options.response_timeout));
-        self.client.get_multiplexed_async_connection_with_config(&config).await
+        let (address, options) = (self.address.clone(), self.options);
+        let (client, watch) = blocking(move || address.find(&options)).await??;
+        Ok((client.get_multiplexed_async_connection_with_config(&config).await?, watch))
     }
+}
+
+/// Runs a search for a server on a thread for blocking calls.
+async fn blocking<T: Send + 'static>(
+    search: impl FnOnce() -> T + Send + 'static,
+) -> RedisResult<T> {
+    Ok(tokio::task::spawn_blocking(search).await.map_err(std::io::Error::other)?)
 }

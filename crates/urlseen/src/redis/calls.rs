@@ -4,11 +4,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use redis::{Cmd, FromRedisValue, Pipeline, RedisError, RedisResult, Value};
 
+use super::address::Address;
 use crate::{Error, ErrorKind, FilterSpec};
 use urlseen_core::filter::id;
 use urlseen_core::filter::redis_kind::Question;
 use urlseen_core::filter::{FilterSpec as CoreSpec, Outlook, RedisFilterKeys, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::redis::hash_tag::hashed;
 use urlseen_core::redis::script::{COMMON, Call, Script};
 use urlseen_core::redis_filter::ask::{ask, verdict};
 use urlseen_core::redis_filter::definition::{self, DEFINE, Definition, Found};
@@ -87,6 +89,20 @@ impl Calls {
             let unplaced = |why| Error::new(ErrorKind::Placement, format!("the key {key}: {why}"));
             self.filter.check(key).map_err(unplaced)
         })
+    }
+
+    /// Checks that all keys of the filter are in one slot, if they are in a cluster.
+    pub(super) fn check_slots(&self, address: &Address) -> Result<(), Error> {
+        let key = &self.key;
+        if !address.is_cluster() || self.filter.all().all(|it| hashed(&it) == hashed(key)) {
+            return Ok(());
+        }
+        let text = format!(
+            "the address of Redis is a Redis Cluster, and the keys of the filter {key} are in \
+             different slots there; give the filter a name with a text in braces, such as \
+             {{{key}}}"
+        );
+        Err(Error::new(ErrorKind::Spec, text))
     }
 
     /// Splits keys into parts, so that no call blocks Redis for long.

@@ -6,8 +6,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use redis::{Connection, Pipeline, RedisResult, Value};
 
 use super::RedisOptions;
+use super::address::Address;
 use super::calls::{Calls, Wanted, firsts};
-use super::link::{Link, client};
+use super::link::Link;
 use crate::{Error, Filter, FilterSpec};
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -52,8 +53,12 @@ impl RedisFilter {
     /// creates the filter.
     ///
     /// `url` begins with `redis://` or `unix://`, or with `rediss://` if the crate has the feature
-    /// `tls`. `key` is the name of the filter: its only Redis key, or the start of all its Redis
-    /// keys. Timeouts and retries are those of [`RedisOptions::default`].
+    /// `tls`. `redis+cluster://HOST:PORT,…` has some nodes of a Redis Cluster, and
+    /// `redis+sentinel://HOST:PORT,…/NAME` has Sentinels that know the primary by this name.
+    ///
+    /// `key` is the name of the filter: its only Redis key, or the start of all its Redis keys. In a
+    /// cluster, the name has a text in braces, such as `{demo}:filter`, so that all keys are on one
+    /// node. Timeouts and retries are those of [`RedisOptions::default`].
     ///
     /// # Errors
     /// `url` or `spec` is not valid, Redis has a filter `key` with another spec, or Redis is
@@ -73,11 +78,13 @@ impl RedisFilter {
         options: RedisOptions,
     ) -> Result<Self, Error> {
         let wanted = Wanted::new(key, spec)?;
-        let link = Link::new(client(url)?, options);
+        let address = Address::parse(url)?;
+        let link = Link::new(address.for_key(key), options);
         let mut asking = Asking { link, calls: 0 };
         let define = wanted.define();
         let reply = asking.link.ask(|connection| define.query(connection))?;
         let calls = wanted.defined(reply)?;
+        calls.check_slots(&address)?;
         Ok(Self { calls, asking: Mutex::new(asking) })
     }
 

@@ -2,27 +2,31 @@
 
 use std::io;
 
-use redis::{Client, Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
+use redis::{Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};
 
 use super::RedisOptions;
+use super::address::Address;
 use super::patience::Patience;
-use crate::{Error, ErrorKind};
+use super::sentinels::PrimaryWatch;
+use crate::Error;
 use urlseen_core::redis::script::Call;
 
-/// Address of a server, and the open connection to the server, if one is open.
+/// Address of Redis, and the open connection, if one is open.
 pub(super) struct Link {
-    client: Client,
+    address: Address,
     options: RedisOptions,
     connection: Option<Connection>,
+    /// Watch over the connection, if it is to a primary that Sentinels have named.
+    watch: Option<PrimaryWatch>,
     /// Number of connections that were opened so far.
     connects: u64,
 }
 
 impl Link {
-    /// Stores the address of a server. Opens no connection yet.
-    pub(super) fn new(client: Client, options: RedisOptions) -> Self {
-        Self { client, options, connection: None, connects: 0 }
+    /// Stores the address. Opens no connection yet.
+    pub(super) fn new(address: Address, options: RedisOptions) -> Self {
+        Self { address, options, connection: None, watch: None, connects: 0 }
     }
 
     /// Makes a call. If the call fails, repeats the call on a new connection.
@@ -34,11 +38,7 @@ impl Link {
         loop {
             // While a call uses the connection, the connection is not in `self`. So after a panic
             // or an error, the next call opens another connection.
-            let asked = match self.connection.take() {
-                Some(connection) => Ok(connection),
-                None => connect(&self.client, &self.options).inspect(|_| self.connects += 1),
-            };
-            let asked = asked.and_then(|mut connection| {
+            let asked = self.take().and_then(|mut connection| {
                 let answer = ask(&mut connection)?;
                 Ok((connection, answer))
             });
@@ -62,11 +62,25 @@ impl Link {
 
     /// Opens a connection if none is open.
     pub(super) fn connect(&mut self) -> RedisResult<()> {
-        if self.connection.is_none() {
-            self.connection = Some(connect(&self.client, &self.options)?);
-            self.connects += 1;
-        }
+        self.connection = Some(self.take()?);
         Ok(())
+    }
+
+    /// Takes the open connection. Opens one if none is open, or if the primary is another server
+    /// now.
+    fn take(&mut self) -> RedisResult<Connection> {
+        if let Some(connection) = self.connection.take()
+            && !self.watch.as_mut().is_some_and(|watch| watch.is_over(&self.options))
+        {
+            return Ok(connection);
+        }
+        let (client, watch) = self.address.find(&self.options)?;
+        let connection = client.get_connection_with_timeout(self.options.connect_timeout)?;
+        connection.set_read_timeout(Some(self.options.response_timeout))?;
+        connection.set_write_timeout(Some(self.options.response_timeout))?;
+        self.connects += 1;
+        self.watch = watch;
+        Ok(connection)
     }
 
     /// Returns true if a connection is open.
@@ -99,26 +113,9 @@ impl Link {
     }
 }
 
-fn connect(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
-    let connection = client.get_connection_with_timeout(options.connect_timeout)?;
-    connection.set_read_timeout(Some(options.response_timeout))?;
-    connection.set_write_timeout(Some(options.response_timeout))?;
-    Ok(connection)
-}
-
 /// Error for an answer that cannot come any more.
 fn lost() -> RedisError {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the connection was lost before").into()
-}
-
-/// Creates a client for an address. The error does not show the address, which may contain a
-/// password.
-pub(super) fn client(url: &str) -> Result<Client, Error> {
-    Client::open(url).map_err(|error| {
-        let text =
-            format!("the address of Redis is not valid: {error}; write it as redis://HOST:PORT/");
-        Error::new(ErrorKind::Spec, text)
-    })
 }
 
 /// Returns true if the server does not know the script that was called.

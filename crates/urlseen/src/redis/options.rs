@@ -17,7 +17,8 @@ pub struct RedisOptions {
     /// before the first repetition is 50 ms. It doubles with each repetition, up to 2 s. If the
     /// first try added a key, the repeated call still reports the key as new. The default is 6.
     pub retries: u32,
-    /// Maximum time to wait for a connection. The default is 2 s.
+    /// Maximum time to wait for a connection to a server, and for the answer of a Sentinel or of a
+    /// node of a cluster that is asked for the server. The default is 2 s.
     pub connect_timeout: Duration,
     /// Maximum time to wait for an answer. The default is 10 s.
     pub response_timeout: Duration,

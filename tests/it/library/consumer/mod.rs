@@ -1,5 +1,6 @@
 //! The library's consumer of held requests, with a real server and a real daemon.
 
+mod clusters;
 mod outages;
 mod partitions;
 mod refusals;

@@ -5,11 +5,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use redis::Value;
 
+use super::ConsumerOptions;
 use super::item::Item;
 use super::links::{Addressed, Links};
 use super::partition::{Partition, read_as};
 use super::record::{RecordFields, no_partition, no_record, read, reading, refused};
 use crate::Error;
+use crate::redis::address::Address;
 use crate::redis::link::Link;
 use urlseen_core::fingerprint::{Fingerprint, Fingerprinter, PartitionCount};
 use urlseen_core::redis::hash_tag::{partition_key, partition_tag};
@@ -49,14 +51,14 @@ fn sources(source: &str, table: &PartitionTable) -> Vec<String> {
 
 impl Crawl {
     /// Reads the partition table and the crawl records for the source with the key `source`.
-    /// `link_for` makes a connection for a partition, if it needs one of its own.
     pub(super) fn open(
-        mut link: Link,
+        address: &Address,
         source: &str,
-        consumer: String,
-        retries: u32,
-        link_for: impl Fn(&str) -> Option<Link>,
+        options: &ConsumerOptions,
     ) -> Result<(Self, Links), Error> {
+        let consumer = options.incarnation();
+        let link_for = |key: &str| Link::new(address.for_key(key), options.redis());
+        let mut link = link_for(source);
         let fields = read(&mut link, source)?.ok_or_else(|| no_record(source))?;
         let table = PartitionTable::parse(&fields).map_err(|error| refused(source, &error))?;
         let (partitions, links) = match &table {
@@ -66,8 +68,9 @@ impl Crawl {
             }
             Some(table) => {
                 let sources = sources(source, table);
-                let links = Links::new(link, sources.iter().filter_map(|it| link_for(it)));
-                let partitions = partitions(&links, &sources, &consumer, retries, table)?;
+                let divided = if address.is_cluster() { &sources[..] } else { &[] };
+                let links = Links::new(link, divided.iter().map(|key| link_for(key)));
+                let partitions = partitions(&links, &sources, &consumer, options.retries, table)?;
                 (partitions, links)
             }
         };
@@ -109,6 +112,14 @@ impl Crawl {
             Err(error) => Some(error),
         };
         Ok(())
+    }
+
+    /// Returns a key to which a connection of [`Links`] leads.
+    pub(super) fn key_at(&self, place: usize) -> &str {
+        match place.checked_sub(1) {
+            Some(number) => &self.partitions[number].source,
+            None => &self.source,
+        }
     }
 
     /// Creates a fingerprinter for [`Crawl::home`].

@@ -21,10 +21,11 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use redis::{Client, Value};
+use redis::Value;
 
 use super::RedisOptions;
-use super::link::{Link, client};
+use super::address::Address;
+use super::link::Link;
 use crate::{Error, ErrorKind};
 use crawl::Crawl;
 pub use delivery::Delivery;
@@ -91,7 +92,9 @@ impl Consumer {
     /// Opens a consumer of a crawl on the server at `url`.
     ///
     /// `url` begins with `redis://` or `unix://`, or with `rediss://` if the crate has the feature
-    /// `tls`. `source` is the value of `source.key` in the configuration of the crawl's daemon.
+    /// `tls`. `redis+cluster://HOST:PORT,…` has some nodes of a Redis Cluster, and
+    /// `redis+sentinel://HOST:PORT,…/NAME` has Sentinels that know the primary by this name.
+    /// `source` is the value of `source.key` in the configuration of the crawl's daemon.
     ///
     /// # Errors
     /// No daemon has run for the source yet ([`ErrorKind::NoCrawl`]). The record of the crawl has
@@ -108,15 +111,13 @@ impl Consumer {
     /// The same errors as [`Consumer::open`], or an option is out of bounds ([`ErrorKind::Spec`]).
     pub fn open_with(url: &str, source: &str, options: ConsumerOptions) -> Result<Self, Error> {
         options.check()?;
-        let client = client(url)?;
-        let link = Link::new(client.clone(), options.redis());
-        let (crawl, links) =
-            Crawl::open(link, source, options.incarnation(), options.retries, |_| None)?;
+        let address = Address::parse(url)?;
+        let (crawl, links) = Crawl::open(&address, source, &options)?;
         let turn = Turn::new(&options.partitions, crawl.partitions.len())?;
         let heartbeats = Vec::new();
         let mut consumer = Self { crawl: Arc::new(crawl), options, turn, links, heartbeats };
         consumer.register()?;
-        consumer.heartbeats = consumer.start_heartbeats(&client)?;
+        consumer.heartbeats = consumer.start_heartbeats(&address)?;
         Ok(consumer)
     }
 
@@ -248,7 +249,7 @@ impl Consumer {
 
     /// Starts a thread for each connection over which the consumer pops, and for the connection to
     /// the partition table.
-    fn start_heartbeats(&self, client: &Client) -> Result<Vec<Option<Heartbeat>>, Error> {
+    fn start_heartbeats(&self, address: &Address) -> Result<Vec<Option<Heartbeat>>, Error> {
         let options = RedisOptions { retries: 0, ..self.options.redis() };
         let start = |place| {
             let is_here = |number: &usize| self.links.place(Some(*number)) == place;
@@ -257,7 +258,7 @@ impl Consumer {
             if duty.partitions.is_empty() && !duty.table {
                 return Ok(None);
             }
-            let link = Link::new(client.clone(), options);
+            let link = Link::new(address.for_key(self.crawl.key_at(place)), options);
             Heartbeat::start(Arc::clone(&self.crawl), link, duty, self.options.stop_timeout)
                 .map(Some)
         };

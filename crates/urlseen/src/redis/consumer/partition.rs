@@ -15,7 +15,7 @@ use urlseen_core::redis::held::{Calls, HeldRecord, RecordError, Requeued};
 
 /// Partition as a consumer sees it: its crawl record, and the deliveries of the consumer.
 pub(super) struct Partition {
-    source: String,
+    pub(super) source: String,
     /// Name of the consumer, with a random suffix.
     pub(super) consumer: String,
     pub(super) deliveries: Deliveries,

@@ -1,0 +1,81 @@
+//! Single servers, between which an address with several nodes chooses.
+
+use std::io;
+
+use redis::{Client, Connection, ConnectionAddr, RedisError, RedisResult};
+
+use super::RedisOptions;
+use urlseen_core::redis::error::{LinkError, Retry};
+
+/// Host and port of a server.
+pub(super) type Node = (String, u16);
+
+/// Connects to a server, to ask it for another one.
+pub(super) fn open(client: &Client, options: &RedisOptions) -> RedisResult<Connection> {
+    let connection = client.get_connection_with_timeout(options.connect_timeout)?;
+    connection.set_read_timeout(Some(options.connect_timeout))?;
+    connection.set_write_timeout(Some(options.connect_timeout))?;
+    Ok(connection)
+}
+
+/// Returns a client for another server with the same login. A node that does not know its own
+/// address leaves out the host, which then is the same.
+pub(super) fn at(client: &Client, host: &str, port: u16) -> RedisResult<Client> {
+    let info = client.get_connection_info().clone();
+    let mut addr = info.addr().clone();
+    match &mut addr {
+        ConnectionAddr::Tcp(old_host, old_port)
+        | ConnectionAddr::TcpTls { host: old_host, port: old_port, .. } => {
+            if !host.is_empty() {
+                host.clone_into(old_host);
+            }
+            *old_port = port;
+        }
+        _ => {}
+    }
+    Client::open(info.set_addr(addr))
+}
+
+/// Asks servers in turn, and returns the first answer. If no server can answer before an operator
+/// changes something, returns the first error.
+pub(super) fn first_answer<T>(
+    servers: &[Client],
+    failure: &str,
+    ask: impl Fn(&Client) -> RedisResult<T>,
+) -> RedisResult<T> {
+    let mut errors: Vec<RedisError> = Vec::new();
+    for server in servers {
+        match ask(server) {
+            Ok(answer) => return Ok(answer),
+            Err(error) => errors.push(error),
+        }
+    }
+    let is_lasting = |error: &RedisError| LinkError::from(error.clone()).retry() == Retry::Never;
+    match errors.first() {
+        Some(first) if errors.iter().all(is_lasting) => Err(first.clone()),
+        _ => {
+            let causes: Vec<_> = errors.iter().map(ToString::to_string).collect();
+            Err(unreachable(format!("{failure}: {}", causes.join("; "))))
+        }
+    }
+}
+
+/// Error for a server that cannot be found now.
+pub(super) fn unreachable(text: String) -> RedisError {
+    io::Error::new(io::ErrorKind::NotConnected, text).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_redirection_names_host_and_port_or_only_the_port() {
+        let client = Client::open("redis://:geheim@a:1/").unwrap();
+        for (host, expected) in [("", "a:2"), ("b", "b:2")] {
+            let found = at(&client, host, 2).unwrap();
+            assert_eq!(found.get_connection_info().addr().to_string(), expected);
+            assert_eq!(found.get_connection_info().redis_settings().password(), Some("geheim"));
+        }
+    }
+}

@@ -1,0 +1,302 @@
+//! Consumers and filters with a Redis Cluster, and with Sentinels.
+
+use std::collections::HashMap;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+use std::thread;
+
+use redis::Commands;
+use tempfile::TempDir;
+use urlseen::{
+    AsyncFilterExt, AsyncRedisFilter, Consumer, ConsumerOptions, Delivery, Error, ErrorKind,
+    FilterExt, RedisFilter, RedisOptions,
+};
+
+use super::{PAGES, SOURCE, links, page, pop, text};
+use crate::connect::cluster::{Cluster, Node};
+use crate::connect::sentinels::{self, Sentinel};
+use crate::connect::slot_moves::{begin_move, cluster_with_replica, end_move, wait_for_role};
+use crate::library::{impatient, native};
+use crate::partitions::{fingerprints, key, partition_of};
+use crate::util::binary::{Daemon, urlseen};
+use crate::util::redis::{RedisServer, free_port};
+use crate::util::wait::{SOON, wait_until};
+
+/// Time-out after which no consumer of a test counts as stopped.
+const PATIENT: &str = "held.timeout=10m";
+
+/// Starts a daemon with four partitions and a setting, and waits until it has all leases.
+fn start(url: &str, folder: &TempDir, setting: &str) -> Daemon {
+    let mut daemon = urlseen(["run", "--json", "--set", "partitions.count=4", "--set", setting])
+        .dir(folder.path())
+        .env("URLSEEN_REDIS__URL", url)
+        .env("URLSEEN_FILTER__CAPACITY", "400_000")
+        .env("URLSEEN_FILTER__ERROR_RATE", "1e-12")
+        .start();
+    for partition in 0..4 {
+        let line = format!("partition{{number={partition}}}: the lease is taken");
+        daemon.wait_for_line(&line, SOON);
+    }
+    daemon
+}
+
+fn end(daemon: Daemon) {
+    daemon.signal(rustix::process::Signal::TERM);
+    let ended = daemon.output(SOON);
+    assert_eq!(ended.code(), Some(0), "{}", ended.stderr);
+}
+
+/// Repeats a call until Redis answers it.
+fn until_answered<T>(mut call: impl FnMut() -> Result<T, Error>) -> T {
+    loop {
+        match call() {
+            Ok(answer) => return answer,
+            Err(error) => assert_eq!(error.kind(), ErrorKind::Redis, "{error}"),
+        }
+    }
+}
+
+/// Returns the slot of a partition.
+fn slot(node: &Node, partition: usize) -> u16 {
+    node.server.cli(&["cluster", "keyslot", &key(SOURCE, partition)]).parse().unwrap()
+}
+
+/// Crawls all pages with several threads. `hold` holds a thread back before it pops.
+fn crawl(consumers: &[Consumer], fetched: &Mutex<HashMap<String, usize>>, hold: impl Fn() + Sync) {
+    thread::scope(|scope| {
+        for consumer in consumers.iter().chain(consumers) {
+            scope.spawn(|| {
+                while until_answered(|| consumer.pending()) > 0 {
+                    hold();
+                    let Some(delivery) = until_answered(|| consumer.pop()) else { continue };
+                    let item = text(&delivery).to_owned();
+                    until_answered(|| consumer.finish(&delivery, links(&item)));
+                    *fetched.lock().unwrap().entry(item).or_default() += 1;
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn consumers_fetch_each_page_once_over_a_failover_and_a_move_of_a_slot() {
+    let (cluster, folder) = (cluster_with_replica(), TempDir::new().unwrap());
+    let [first, second, third, replica] = &cluster.nodes[..] else { panic!("four nodes") };
+    let url = cluster.url(&[1, 0]);
+    let daemon = start(&url, &folder, PATIENT);
+    let open = || Consumer::open(&url, SOURCE).unwrap();
+    let consumers = [open(), open()];
+    consumers[0].push([page(0), page(0)]).unwrap();
+    let fetched = Mutex::new(HashMap::<String, usize>::new());
+    let count = || fetched.lock().unwrap().len();
+    // Partition 3 is on the third node. Its slot is being moved while pages are fetched.
+    let moved = slot(first, 3);
+    let (has_failed_over, is_moving) = (AtomicBool::new(false), AtomicBool::new(false));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            wait_until(SOON, "some pages", || count() >= PAGES / 4);
+            replica.order("cluster failover");
+            wait_for_role(replica, "master");
+            has_failed_over.store(true, SeqCst);
+            wait_until(SOON, "some more pages", || count() >= PAGES / 2);
+            begin_move(moved, third, second);
+            is_moving.store(true, SeqCst);
+            // Each thread needs the moving slot soon, and repeats its call until the end of the
+            // move.
+            wait_until(SOON, "refused calls", || {
+                let errors = third.server.cli(&["info", "errorstats"]);
+                errors.contains("errorstat_ASK") || errors.contains("errorstat_TRYAGAIN")
+            });
+            end_move(moved, third, second, &[replica]);
+        });
+        // The crawl must not be over before the failover and the move.
+        let hold = || {
+            wait_until(SOON, "the failover", || {
+                count() < PAGES / 4 || has_failed_over.load(SeqCst)
+            });
+            wait_until(SOON, "the move", || count() < PAGES / 2 || is_moving.load(SeqCst));
+        };
+        crawl(&consumers, &fetched, hold);
+    });
+    let fetched = fetched.into_inner().unwrap();
+    assert_eq!(fetched.len(), PAGES);
+    assert!(fetched.values().all(|&times| times == 1), "{fetched:?}");
+    drop(consumers);
+    end(daemon);
+}
+
+/// Rule H4 of the protocol. The only request of a crawl moves from partition to partition, and the
+/// partitions are counted on different nodes, so not at one moment.
+#[test]
+fn a_request_that_moves_between_nodes_is_always_pending() {
+    const HOPS: usize = 300;
+    let (cluster, folder) = (Cluster::start(), TempDir::new().unwrap());
+    let url = cluster.url(&[0, 2]);
+    let daemon = start(&url, &folder, PATIENT);
+    let (hopping, counting) =
+        (Consumer::open(&url, SOURCE).unwrap(), Consumer::open(&url, SOURCE).unwrap());
+    let items = fingerprints(HOPS);
+    hopping.push(&items[..1]).unwrap();
+    let done = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for next in &items[1..] {
+                let delivery = pop(&hopping);
+                assert!(hopping.finish(&delivery, [next]).unwrap());
+                done.fetch_add(1, SeqCst);
+            }
+        });
+        while done.load(SeqCst) < HOPS - 1 {
+            assert!(counting.pending().unwrap() > 0, "the crawl seemed to be over");
+        }
+    });
+    let last = pop(&counting);
+    assert_eq!(partition_of(text(&last)), partition_of(&items[HOPS - 1]));
+    assert!(counting.finish(&last, [""; 0]).unwrap());
+    assert_eq!(hopping.pending().unwrap(), 0);
+    end(daemon);
+}
+
+/// A node that is away does not stop the pops from the others.
+#[test]
+fn pops_go_on_while_a_node_is_away() {
+    let (mut cluster, folder) = (Cluster::start(), TempDir::new().unwrap());
+    for node in &cluster.nodes {
+        // A cluster without one of its nodes goes on with the slots of the others.
+        node.order("config set cluster-require-full-coverage no");
+    }
+    let url = cluster.url(&[0, 1, 2]);
+    let daemon = start(&url, &folder, PATIENT);
+    let options = ConsumerOptions { retries: 0, ..ConsumerOptions::default() };
+    let consumer = Consumer::open_with(&url, SOURCE, options).unwrap();
+    let items = fingerprints(40);
+    consumer.push(&items).unwrap();
+    let node_of =
+        |number| [5461, 10_923].partition_point(|&first| first <= slot(&cluster.nodes[0], number));
+    let dead: Vec<usize> = (0..4).filter(|&number| node_of(number) == 2).collect();
+    let length = |number: usize| {
+        let mut connection = cluster.nodes[node_of(number)].server.connection();
+        connection.llen::<_, usize>(key("demo:unseen", number)).unwrap()
+    };
+    wait_until(SOON, "all items", || (0..4).map(length).sum::<usize>() == items.len());
+    end(daemon);
+    cluster.nodes[2].server.kill();
+    let alive = items.iter().filter(|it| !dead.contains(&partition_of(it))).count();
+    assert!(!dead.is_empty() && alive > 0);
+    let (mut popped, mut failed) = (Vec::<Delivery>::new(), 0);
+    while popped.len() < alive {
+        match consumer.pop() {
+            Ok(delivery) => popped.extend(delivery),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Redis);
+                failed += 1;
+            }
+        }
+    }
+    assert!(failed > 0);
+    assert!(consumer.pending().is_err(), "a partition that was not counted may have requests");
+}
+
+#[tokio::test]
+async fn a_crawl_with_one_partition_and_a_filter_are_on_the_node_of_their_slot() {
+    let (cluster, folder) = (Cluster::start(), TempDir::new().unwrap());
+    let url = cluster.url(&[1, 2]);
+    let keys = ["source.key={demo}:discovered", "sink.key={demo}:unseen"];
+    let more = ["rejects.key={demo}:rejected", "forget.key={demo}:forget"];
+    let set = keys.iter().chain(&more).flat_map(|key| ["--set", *key]);
+    let daemon = urlseen(["run", "--json"].into_iter().chain(set)).dir(folder.path());
+    let mut daemon =
+        daemon.env("URLSEEN_REDIS__URL", &url).env("URLSEEN_FILTER__CAPACITY", "1e5").start();
+    daemon.wait_for_line("the lease is taken", SOON);
+    let consumer = Consumer::open(&url, "{demo}:discovered").unwrap();
+    consumer.push([page(0)]).unwrap();
+    let delivery = pop(&consumer);
+    assert!(consumer.finish(&delivery, [page(1)]).unwrap());
+    assert_eq!(text(&pop(&consumer)), page(1));
+    end(daemon);
+
+    let filter = RedisFilter::open(&url, "{demo}:filter", &native()).unwrap();
+    assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false]);
+    let filter = AsyncRedisFilter::open(&url, "{demo}:filter", &native()).await.unwrap();
+    assert_eq!(filter.extend(["b", "c"]).await.unwrap(), [false, true]);
+    let refused = RedisFilter::open(&url, "demo:filter", &native()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Spec);
+    assert!(refused.to_string().contains("such as {demo:filter}"), "{refused}");
+}
+
+/// The consumer and the filter find the new primary after a failover.
+#[tokio::test]
+async fn sentinels_lead_to_the_primary() {
+    let (first, port) = RedisServer::start_at_port(&[]);
+    let (second, other_port) = RedisServer::start_at_port(&["--replicaof", "127.0.0.1", &port]);
+    let sentinel = Sentinel::start(&port, 1, "sentinel failover-timeout mymaster 3000");
+    let url = sentinels::url(&[&free_port(), &sentinel.port]);
+    let folder = TempDir::new().unwrap();
+    let daemon = start(&url, &folder, "held.timeout=1s");
+    let consumer = Consumer::open(&url, SOURCE).unwrap();
+    let filter = RedisFilter::open(&url, "f", &native()).unwrap();
+    assert!(filter.add("a").unwrap());
+    let tasks = AsyncRedisFilter::open(&url, "f", &native()).await.unwrap();
+    assert!(!tasks.add("a").await.unwrap());
+    consumer.push([page(0)]).unwrap();
+    let delivery = pop(&consumer);
+
+    wait_until(SOON, "a known replica", || {
+        let facts: Vec<String> = sentinel.server.run("SENTINEL MASTER mymaster");
+        facts.chunks(2).any(|fact| fact == ["num-slaves", "1"])
+            && first.cli(&["info", "replication"]).contains("state=online")
+    });
+    // The new primary has everything so far.
+    let mut connection = first.connection();
+    let () = connection.set("last write", "").unwrap();
+    let reached: u64 = redis::cmd("WAIT").arg(1).arg(0).query(&mut connection).unwrap();
+    assert_eq!(reached, 1);
+    sentinel.server.run::<()>("SENTINEL FAILOVER mymaster");
+    wait_until(SOON, "another primary", || {
+        let question = "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster";
+        let (_, now): (String, String) = sentinel.server.run(question);
+        now == other_port && second.cli(&["role"]).starts_with("master")
+    });
+    until_answered(|| consumer.finish(&delivery, [page(1)]));
+    // If the old primary acknowledged the page after the switch, the page is delivered again.
+    loop {
+        let next = until_answered(|| consumer.pop_wait(SOON)).expect("a request");
+        if text(&next) == page(1) {
+            break;
+        }
+        assert_eq!(text(&next), page(0));
+        until_answered(|| consumer.finish(&next, [page(1)]));
+    }
+    assert!(!until_answered(|| filter.add("a")));
+    wait_until(SOON, "an old primary that follows the new one", || {
+        first.cli(&["role"]).starts_with("slave")
+    });
+    assert!(tasks.add("b").await.unwrap());
+    assert!(until_answered(|| filter.contains("b")));
+    end(daemon);
+    let unknown = url.replace("mymaster", "other");
+    let refused = RedisFilter::open_with(&unknown, "f", &native(), impatient()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Redis);
+    assert!(refused.to_string().contains("know no primary other"), "{refused}");
+    let nowhere = sentinels::url(&[&free_port()]);
+    let options = RedisOptions { retries: 0, ..RedisOptions::default() };
+    let away = RedisFilter::open_with(&nowhere, "f", &native(), options).unwrap_err();
+    assert!(away.to_string().contains("no Sentinel names mymaster"), "{away}");
+}
+
+/// An old primary that the Sentinels have replaced may go on answering, but its writes are lost.
+#[tokio::test]
+async fn a_filter_leaves_an_old_primary() {
+    let ((_first, from), (_second, to)) =
+        (RedisServer::start_at_port(&[]), RedisServer::start_at_port(&[]));
+    let sentinel = Sentinel::start(&from, 1, "");
+    let url = sentinels::url(&[&sentinel.port]);
+    let filter = RedisFilter::open(&url, "f", &native()).unwrap();
+    let tasks = AsyncRedisFilter::open(&url, "f", &native()).await.unwrap();
+    assert!(filter.add("a").unwrap() && tasks.contains("a").await.unwrap());
+    sentinel.server.run::<()>("SENTINEL REMOVE mymaster");
+    sentinel.server.run::<()>(&format!("SENTINEL MONITOR mymaster 127.0.0.1 {to} 1"));
+    wait_until(SOON, "the other primary", || !filter.contains("a").unwrap());
+    let left = async { while tasks.contains("a").await.unwrap() {} };
+    tokio::time::timeout(SOON, left).await.expect("the other primary");
+}
