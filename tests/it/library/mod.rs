@@ -5,6 +5,7 @@ mod beside;
 mod consumer;
 mod cutting;
 mod features;
+mod listening;
 mod redis;
 mod tasks;
 
