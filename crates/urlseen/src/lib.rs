@@ -23,6 +23,7 @@
 //! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | unseen requests from the daemon, each held in Redis until it is finished | [`Consumer`] |
+//! | an item for a crawl with several partitions | [`Item`] |
 //! | a filter for tests | [`ExactFilter`] |
 //! | keys of a filter | [`Fingerprinter`], [`Request`], [`Fingerprint`], or any text |
 //! | the canonical form of a URL | [`canonicalize()`] |

@@ -24,8 +24,8 @@ impl Cluster {
         first_answer(&self.nodes, failure, |node| self.follow(node.clone(), options))
     }
 
-    /// Follows the answers of nodes, beginning at `node`. A replica also answers with the address of
-    /// its primary.
+    /// Follows the answers of nodes, beginning at `node`. A replica also answers with the address
+    /// of its primary.
     fn follow(&self, node: Client, options: &RedisOptions) -> RedisResult<Client> {
         let mut client = node;
         for _ in 0..=HOPS {

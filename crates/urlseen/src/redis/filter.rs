@@ -56,9 +56,9 @@ impl RedisFilter {
     /// `tls`. `redis+cluster://HOST:PORT,…` has some nodes of a Redis Cluster, and
     /// `redis+sentinel://HOST:PORT,…/NAME` has Sentinels that know the primary by this name.
     ///
-    /// `key` is the name of the filter: its only Redis key, or the start of all its Redis keys. In a
-    /// cluster, the name has a text in braces, such as `{demo}:filter`, so that all keys are on one
-    /// node. Timeouts and retries are those of [`RedisOptions::default`].
+    /// `key` is the name of the filter: its only Redis key, or the start of all its Redis keys. In
+    /// a cluster, the name has a text in braces, such as `{demo}:filter`, so that all keys are on
+    /// one node. Timeouts and retries are those of [`RedisOptions::default`].
     ///
     /// # Errors
     /// `url` or `spec` is not valid, Redis has a filter `key` with another spec, or Redis is

@@ -1,6 +1,6 @@
 //! Connection to Redis, for threads.
 
-use std::io;
+use std::{io, mem};
 
 use redis::{Connection, ConnectionLike as _, ErrorKind as Kind, RedisError, RedisResult};
 use redis::{ServerErrorKind, Value};
@@ -19,6 +19,8 @@ pub(super) struct Link {
     connection: Option<Connection>,
     /// Watch over the connection, if it is to a primary that Sentinels have named.
     watch: Option<PrimaryWatch>,
+    /// Number of answers that were not received yet.
+    waiting: usize,
     /// Number of connections that were opened so far.
     connects: u64,
 }
@@ -26,7 +28,7 @@ pub(super) struct Link {
 impl Link {
     /// Stores the address. Opens no connection yet.
     pub(super) fn new(address: Address, options: RedisOptions) -> Self {
-        Self { address, options, connection: None, watch: None, connects: 0 }
+        Self { address, options, connection: None, watch: None, waiting: 0, connects: 0 }
     }
 
     /// Makes a call. If the call fails, repeats the call on a new connection.
@@ -66,10 +68,11 @@ impl Link {
         Ok(())
     }
 
-    /// Takes the open connection. Opens one if none is open, or if the primary is another server
-    /// now.
+    /// Takes the open connection. Opens one if none is open, if answers are missing after a panic,
+    /// or if the primary is another server now.
     fn take(&mut self) -> RedisResult<Connection> {
-        if let Some(connection) = self.connection.take()
+        let is_complete = mem::take(&mut self.waiting) == 0;
+        if let Some(connection) = self.connection.take().filter(|_| is_complete)
             && !self.watch.as_mut().is_some_and(|watch| watch.is_over(&self.options))
         {
             return Ok(connection);
@@ -88,9 +91,10 @@ impl Link {
         self.connection.is_some()
     }
 
-    /// Sends packed commands over the open connection, and receives none of the answers.
-    pub(super) fn send(&mut self, packed: &[u8]) -> RedisResult<()> {
+    /// Sends `count` packed commands over the open connection, and receives none of the answers.
+    pub(super) fn send(&mut self, packed: &[u8], count: usize) -> RedisResult<()> {
         let connection = self.connection.as_mut().ok_or_else(lost)?;
+        self.waiting = count;
         connection.send_packed_command(packed).inspect_err(|_| self.connection = None)
     }
 
@@ -99,6 +103,7 @@ impl Link {
         let mut connection = self.connection.take().ok_or_else(lost)?;
         let answer = connection.recv_response();
         self.connection = Some(connection).filter(Connection::is_open);
+        self.waiting -= 1;
         answer.and_then(Value::extract_error)
     }
 

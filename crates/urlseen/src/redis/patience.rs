@@ -28,12 +28,19 @@ impl Patience {
     /// # Errors
     /// Another try would not help, or the maximum number of tries is reached.
     pub(super) fn after(&mut self, error: &RedisError) -> Result<Duration, Error> {
-        if LinkError::from(error.clone()).retry() == Retry::Never {
+        let cause = LinkError::from(error.clone());
+        if cause.retry() == Retry::Never {
             return Err(Error::new(ErrorKind::Redis, format!("Redis refuses the call: {error}")));
         }
         if self.tried >= self.retries {
             let tries = self.tried + 1;
-            let text = format!("Redis is unreachable: {error} (tried {tries} times)");
+            let remedy = match cause {
+                LinkError::Moved { .. } => {
+                    "; write the address of a Redis Cluster as redis+cluster://HOST:PORT"
+                }
+                _ => "",
+            };
+            let text = format!("Redis is unreachable: {error} (tried {tries} times){remedy}");
             return Err(Error::new(ErrorKind::Redis, text));
         }
         let wait = FIRST.saturating_mul(1 << self.tried.min(16)).min(LONGEST);
@@ -67,6 +74,8 @@ mod tests {
             assert!(Patience::new(1).after(&reply(line)).is_ok(), "{line}");
             assert!(Patience::new(0).after(&reply(line)).is_err(), "{line}");
         }
+        let moved = Patience::new(0).after(&reply("MOVED 903 127.0.0.1:7000")).unwrap_err();
+        assert!(moved.to_string().contains("redis+cluster://HOST:PORT"), "{moved}");
         let refused = std::io::Error::from(std::io::ErrorKind::ConnectionRefused);
         assert!(Patience::new(1).after(&refused.into()).is_ok());
         for line in ["WRONGTYPE Operation against a key", "NOAUTH Authentication required."] {

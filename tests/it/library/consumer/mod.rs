@@ -1,6 +1,7 @@
 //! The library's consumer of held requests, with a real server and a real daemon.
 
 mod clusters;
+mod costs;
 mod counting;
 mod outages;
 mod partitions;

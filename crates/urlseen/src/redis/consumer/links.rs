@@ -95,7 +95,9 @@ impl Links {
         let before: Vec<u64> = links.iter().map(|link| link.connects()).collect();
         let opened = connect(&mut links);
         let sent: Vec<_> = (links.iter_mut().zip(groups.values()).zip(opened))
-            .map(|((link, group), opened)| opened.and_then(|()| link.send(&packed(group))))
+            .map(|((link, group), opened)| {
+                opened.and_then(|()| link.send(&packed(group), group.len()))
+            })
             .collect();
         let (mut wait, start) = (None, patience.clone());
         for (((link, (&place, group)), sent), before) in

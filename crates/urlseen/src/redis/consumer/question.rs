@@ -6,9 +6,7 @@ use urlseen_core::redis::script::Call;
 
 /// Question that is safe to repeat.
 pub(super) enum Question<'a> {
-    /// Command.
     Command(Cmd),
-    /// Call of a script.
     Script(Call<'a>),
 }
 
