@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 
 from w3lib.url import canonicalize_url
 
-from .kills import DAEMON, IN_THE_MIDDLE, SPIDER, held_by
+from .cluster import RedisCluster
+from .kills import DAEMON, PRIMARY, SPIDER, held_by
 from .processes import Daemon, Redis, Spider, Trouble, until
-from .ways import REJECTED, SOURCE, PROCESSING
+from .ways import SOURCE, Partition
 
 #: Number of seconds without a finished page after which the script gives up.
 PATIENCE_S = 60
@@ -43,6 +44,7 @@ class Found:
     #: For each killed spider: the pages that it held, and the pages that all others finished.
     killed: list = field(default_factory=list)
     daemon_kills: int = 0
+    primary_kills: int = 0
     #: Pages that a spider found and no spider finished.
     lost: set = field(default_factory=set)
     #: Items that killed daemons had claimed and not committed.
@@ -69,12 +71,12 @@ class Killed:
 class Crawl:
     """Runs one crawl. `expected` is the number of pages, if it is known."""
 
-    def __init__(self, way, web, scope, start, program, expected, kills=IN_THE_MIDDLE):
+    def __init__(self, way, web, scope, start, program, expected, kills=()):
         self.way, self.web, self.scope, self.start_pages = way, web, scope, start
         self.program, self.expected, self.kills = program, expected, kills
         self.all_spiders = []
         self.running = []
-        self.redis = self.daemon = None
+        self.redis, self.daemons, self.partitions = None, [], []
         self.found = Found(way.name, way.spiders)
 
     def run(self):
@@ -84,9 +86,9 @@ class Crawl:
                 tempfile.TemporaryDirectory(prefix="urlseen-crawl-")
             )
             if self.way.has_redis:
-                self.redis = self.stack.enter_context(Redis(self.folder))
-            if self.way.has_urlseen:
-                self.start_daemon()
+                servers = RedisCluster if self.way.has_cluster else Redis
+                self.redis = self.stack.enter_context(servers(self.folder))
+            self.start_daemons()
             self.web.take_fetched()
             for _ in range(self.way.spiders):
                 self.start_spider()
@@ -109,7 +111,7 @@ class Crawl:
 
     def crawl_together(self):
         for kill in self.kills:
-            if kill.victim == DAEMON and self.daemon is None:
+            if kill.victim == DAEMON and not self.daemons:
                 continue
             self.wait_for_share(kill.share)
             if kill.pause_s is None:
@@ -123,14 +125,22 @@ class Crawl:
             spider.end()
 
     def kill_at_once(self, kill):
+        if kill.victim == PRIMARY:
+            # A spider that starts does not wait for Redis.
+            until(self.all_work, "all spiders to work", watch=self.watch_progress())
+            name = self.redis.kill_primary(kill.draw)
+            self.found.primary_kills += 1
+            say(f"  the primary {name} is killed, and its replica takes over")
+            return
         if kill.victim == DAEMON:
-            self.daemon.kill()
-            self.restart_daemon(self.redis.client.llen(PROCESSING))
+            (daemon,) = kill.drawn(self.daemons)
+            daemon.kill()
+            self.restart_daemon(daemon, self.length(self.of(daemon), "processing"))
             return
         victims = kill.drawn(self.running)
         for victim in victims:
             victim.kill()
-        self.restart_spiders({victim: held_by(victim, self.redis) for victim in victims})
+        self.restart_spiders({victim: self.held_by(victim) for victim in victims})
 
     def kill_at_work(self, victim):
         if victim == SPIDER:
@@ -147,9 +157,15 @@ class Crawl:
             return victim.journal.is_handing_on() and victim.journal.update().held()
 
         held = victim.kill_when(is_the_moment, "it to hand on links", self.check)
-        if self.way.has_urlseen:
-            held = held_by(victim, self.redis)
+        if self.daemons:
+            held = self.held_by(victim)
         self.restart_spiders({victim: held})
+
+    def all_work(self):
+        return all(spider.journal.update().has_begun() for spider in self.running)
+
+    def held_by(self, victim):
+        return held_by(victim, self.redis, self.partitions)
 
     def restart_spiders(self, held):
         for victim, pages in held.items():
@@ -160,28 +176,51 @@ class Crawl:
             self.start_spider()
 
     def kill_daemon(self):
-        client = self.redis.client
+        daemon = self.daemons[0]
+        partitions = self.of(daemon)
 
         def is_the_moment():
             # Items collect while the daemon is stopped, so it claims some as soon as it continues.
             end = time.monotonic() + PILE_S
-            while not client.llen(SOURCE) and time.monotonic() < end:
+            while not self.length(partitions, "source") and time.monotonic() < end:
                 time.sleep(0.001)
             # Near the end of the crawl, there may be no items.
-            return client.llen(PROCESSING) or (self.is_idle() and "no")
+            return self.length(partitions, "processing") or (self.is_idle() and "no")
 
-        taken = self.daemon.kill_when(is_the_moment, "it to hold items", self.check)
-        self.restart_daemon(0 if taken == "no" else taken)
+        taken = daemon.kill_when(is_the_moment, "it to hold items", self.check)
+        self.restart_daemon(daemon, 0 if taken == "no" else taken)
 
-    def restart_daemon(self, taken):
+    def restart_daemon(self, daemon, taken):
         self.found.claimed += taken
         self.found.daemon_kills += 1
-        say(f"  urlseen is killed: it had claimed {taken} items and not committed them")
-        self.start_daemon()
+        say(f"  {daemon.name} is killed: it had claimed {taken} items and not committed them")
+        self.daemons[self.daemons.index(daemon)] = self.start_daemon(daemon.name, daemon.numbers)
 
-    def start_daemon(self):
-        daemon = Daemon(self.program, self.folder, self.redis.url)
-        self.daemon = self.stack.enter_context(daemon)
+    def start_daemons(self):
+        """Starts the daemons, which share the partitions, and reads the tags of the partitions."""
+        count, many = self.way.partitions, self.way.daemons
+        for number in range(many):
+            name = f"urlseen-{number + 1}" if many > 1 else "urlseen"
+            numbers = range(count * number // many, count * (number + 1) // many)
+            self.daemons.append(self.start_daemon(name, numbers))
+        if count > 1:
+            tags = self.redis.client.hget(f"urlseen:{{{SOURCE}}}:crawl", "tags")
+            self.partitions = [Partition(tag) for tag in tags.decode().split(",")]
+        elif many:
+            self.partitions = [Partition()]
+
+    def start_daemon(self, name, numbers):
+        count = self.way.partitions
+        daemon = Daemon(name, self.program, self.folder, self.redis, count, numbers)
+        return self.stack.enter_context(daemon)
+
+    def of(self, daemon):
+        """Returns the partitions of a daemon."""
+        return [self.partitions[number] for number in daemon.numbers]
+
+    def length(self, partitions, name):
+        """Returns the number of items in the lists with a name."""
+        return sum(self.redis.client.llen(getattr(each, name)) for each in partitions)
 
     def start_spider(self):
         settings = dict(self.way.settings)
@@ -221,7 +260,10 @@ class Crawl:
         return counts if all(popped == done for popped, done in counts) else None
 
     def queued(self):
-        """Returns the number of waiting requests under each key, at one moment."""
+        """Returns the number of waiting requests under each key.
+
+        The requests of a partition are counted at one moment.
+        """
         count = """
             local counts = {}
             for at, key in ipairs(KEYS) do
@@ -235,8 +277,10 @@ class Crawl:
             end
             return counts
         """
-        keys = self.way.queue
-        return dict(zip(keys, self.redis.client.eval(count, len(keys), *keys)))
+        counts = {}
+        for keys in [each.queue for each in self.partitions] or [self.way.queue]:
+            counts |= zip(keys, self.redis.client.eval(count, len(keys), *keys))
+        return counts
 
     def count_done(self):
         return sum(sum(spider.journal.update().done.values()) for spider in self.all_spiders)
@@ -256,7 +300,7 @@ class Crawl:
         return watch
 
     def check(self):
-        for process in (self.web, self.redis, self.daemon, *self.running):
+        for process in (self.web, self.redis, *self.daemons, *self.running):
             if process is not None:
                 process.check()
 
@@ -282,13 +326,17 @@ class Crawl:
         found.errors = [error for spider in self.all_spiders for error in spider.errors()]
         if self.redis is not None:
             found.waiting = sum(self.queued().values())
-            found.dedup_bytes = self.redis.used_by(self.way.dedup)
+            keys = [key for each in self.partitions for key in each.dedup] or self.way.dedup
+            found.dedup_bytes = self.redis.used_by(keys)
             found.redis_bytes = self.redis.used()
-        if self.daemon is not None:
-            filter_ = self.daemon.status()["filter"]
-            found.rejected = self.redis.client.llen(REJECTED)
-            found.filter_bytes, found.filter_keys = filter_["bytes"], filter_["keys"]
-            self.daemon.end()
+        found.rejected = self.length(self.partitions, "rejected")
+        for daemon in self.daemons:
+            # After a failover, a daemon can pause for some seconds before it connects again.
+            until(daemon.is_ready, f"{daemon.name} to be ready", watch=daemon.check)
+            filters = [status["filter"] for status in daemon.statuses()]
+            found.filter_bytes += sum(each["bytes"] for each in filters)
+            found.filter_keys += sum(each["keys"] for each in filters)
+            daemon.end()
 
 
 class Patience:

@@ -127,6 +127,10 @@ class Reader:
             self._read(*line.split("\t"))
         return self
 
+    def has_begun(self):
+        """Returns `True` after the first popped request or idle moment of the spider."""
+        return self.first is not None or self.has_been_idle
+
     def held(self):
         """Returns the pages that were popped and are not finished."""
         return set(self.popped) - {url for url, _ in self.done}

@@ -129,6 +129,9 @@ class Web(Process):
 class Redis(Process):
     """Redis server that keeps nothing on disk."""
 
+    #: Number of replicas for which the daemons wait.
+    replicas = 0
+
     def __init__(self, folder):
         socket_file = Path(folder) / "redis.sock"
         command = ["redis-server", "--port", "0", "--unixsocket", socket_file, "--save", ""]
@@ -143,6 +146,10 @@ class Redis(Process):
         except redis.ConnectionError:
             return False
 
+    def names_of_clients(self):
+        """Returns the names of all connections."""
+        return {each["name"] for each in self.client.client_list()}
+
     def used(self):
         return self.client.info("memory")["used_memory"]
 
@@ -156,6 +163,10 @@ CONFIG = """\
 name = "docs"
 [redis]
 url = "{redis}"
+wait_replicas = {replicas}
+[partitions]
+count = {count}
+run = "{run}"
 [sink]
 kind = "zset"
 [held]
@@ -166,33 +177,46 @@ deliveries = 20
 
 
 class Daemon(Process):
-    """`urlseen run`, with mostly default settings."""
+    """`urlseen run` for some partitions, with mostly default settings.
 
-    def __init__(self, program, folder, redis_url):
-        self.program, self.folder = program, Path(folder)
-        (self.folder / "config.toml").write_text(CONFIG.format(redis=redis_url))
-        super().__init__("urlseen", folder, [program, "run"])
-        until(self._is_ready, "urlseen to be ready", watch=self.check)
+    `numbers` are the numbers of these partitions among the `count` partitions of the crawl.
+    """
 
-    def status(self):
-        return json.loads(self._ask("/status")[1])
+    def __init__(self, name, program, folder, redis, count, numbers):
+        self.numbers = numbers
+        folder = Path(folder) / name
+        folder.mkdir(exist_ok=True)
+        storage = folder / "storage/docs"
+        parts = [storage / str(number) for number in numbers] if count > 1 else [storage]
+        self._sockets = [part / "admin.sock" for part in parts]
+        run = f"{numbers[0]}-{numbers[-1]}" if count > 1 else "all"
+        config = CONFIG.format(redis=redis.url, replicas=redis.replicas, count=count, run=run)
+        (folder / "config.toml").write_text(config)
+        super().__init__(name, folder, [program, "run"])
+        until(self.is_ready, f"{name} to be ready", watch=self.check)
 
-    def _is_ready(self):
+    def statuses(self):
+        """Returns the status of each partition."""
+        return [json.loads(ask(admin, "/status")[1]) for admin in self._sockets]
+
+    def is_ready(self):
         try:
-            return self._ask("/readyz")[0] == 200
+            return all(ask(admin, "/readyz")[0] == 200 for admin in self._sockets)
         except (OSError, http.client.HTTPException):
             return False
 
-    def _ask(self, path):
-        connection = http.client.HTTPConnection("urlseen", timeout=10)
-        connection.sock = socket.socket(socket.AF_UNIX)
-        try:
-            connection.sock.connect(str(self.folder / "storage/docs/admin.sock"))
-            connection.request("GET", path)
-            response = connection.getresponse()
-            return response.status, response.read()
-        finally:
-            connection.close()
+
+def ask(admin, path):
+    """Sends a request to the admin socket of a daemon. Returns the status and the body."""
+    connection = http.client.HTTPConnection("urlseen", timeout=10)
+    connection.sock = socket.socket(socket.AF_UNIX)
+    try:
+        connection.sock.connect(str(admin))
+        connection.request("GET", path)
+        response = connection.getresponse()
+        return response.status, response.read()
+    finally:
+        connection.close()
 
 
 class Spider(Process):

@@ -1,6 +1,6 @@
 """Ways of deduplication, with the settings of their READMEs."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 
 @dataclass(frozen=True)
@@ -14,20 +14,58 @@ class Way:
     #: Redis keys of the filter.
     dedup: list = field(default_factory=list)
     spiders: int = 3
+    #: Numbers of partitions and of daemons, in a way with urlseen.
+    partitions: int = 0
+    daemons: int = 0
+    #: True if the crawl is on a Redis Cluster.
+    has_cluster: bool = False
 
     @property
     def has_redis(self):
-        return bool(self.queue)
+        return bool(self.queue or self.daemons)
+
+
+SOURCE = "docs:discovered"
+
+
+@dataclass(frozen=True)
+class Partition:
+    """Redis keys of a partition of a crawl with urlseen. `tag` is empty if there is only one."""
+
+    tag: str = ""
+
+    def named(self, name):
+        return f"{name}:{{{self.tag}}}" if self.tag else name
+
+    def own(self, name):
+        """Returns a key that urlseen itself names."""
+        return f"urlseen:{self.source}:{name}" if self.tag else f"urlseen:{{{SOURCE}}}:{name}"
 
     @property
-    def has_urlseen(self):
-        return self.name == "urlseen"
+    def source(self):
+        return self.named(SOURCE)
+
+    @property
+    def rejected(self):
+        return self.named("docs:rejected")
+
+    @property
+    def processing(self):
+        return self.own("processing")
+
+    @property
+    def consumers(self):
+        return self.own("consumers")
+
+    @property
+    def queue(self):
+        return [self.source, self.processing, self.named("docs:unseen"), self.consumers]
+
+    @property
+    def dedup(self):
+        return [self.source, self.processing, self.own("state"), self.own("lease")]
 
 
-SOURCE, REJECTED = "docs:discovered", "docs:rejected"
-PROCESSING = f"urlseen:{{{SOURCE}}}:processing"
-#: Redis key of the consumers. The keys of held requests have similar names.
-CONSUMERS = f"urlseen:{{{SOURCE}}}:consumers"
 URLSEEN = Way(
     "urlseen",
     {
@@ -35,8 +73,17 @@ URLSEEN = Way(
         "SCHEDULER_QUEUE_CLASS": "urlseen_scrapy.PriorityQueue",
         "DUPEFILTER_CLASS": "urlseen_scrapy.NoDupeFilter",
     },
-    queue=[SOURCE, PROCESSING, "docs:unseen", CONSUMERS],
-    dedup=[SOURCE, PROCESSING, f"urlseen:{{{SOURCE}}}:state", f"urlseen:{{{SOURCE}}}:lease"],
+    partitions=1,
+    daemons=1,
+)
+#: The same on a Redis Cluster. The daemons share the partitions.
+ON_CLUSTER = replace(
+    URLSEEN,
+    settings=URLSEEN.settings
+    | {"REDIS_PARAMS": {"redis_cls": "urlseen_scrapy.Redis", "socket_timeout": 5}},
+    partitions=16,
+    daemons=2,
+    has_cluster=True,
 )
 WAYS = {
     way.name: way
