@@ -24,8 +24,8 @@ from urlseen_scrapy.nodes import Cluster
 from urlseen_scrapy.wire import Silent
 
 COUNT = 16
-#: Number of the node that is away, among the primaries.
-AWAY = 1
+#: Number of the node that is away, among the primaries. It also has the partition table.
+AWAY = 2
 
 
 @pytest.fixture
