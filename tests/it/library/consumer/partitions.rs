@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
 use std::thread;
+use std::time::Duration;
 
 use redis::Commands;
 use urlseen::{Consumer, ConsumerOptions, Delivery, ErrorKind, Fingerprinter, Item, Request};
@@ -332,6 +333,25 @@ fn deliveries_that_are_not_finished_stay_in_their_partition() {
     for number in 0..4 {
         let rejects: usize = connection.llen(key("demo:rejected", number)).unwrap();
         assert_eq!(rejects, items.iter().filter(|it| partition_of(it) == number).count());
+    }
+}
+
+#[test]
+fn a_partition_that_refuses_its_requests_keeps_no_others() {
+    let items = fingerprints(8);
+    let crawl = prepared(&items);
+    let stop_timeout = Duration::from_millis(100);
+    let consumer = open(&crawl, ConsumerOptions { stop_timeout, ..options() });
+    let _held = pop_all(&consumer);
+    let mut connection = crawl.connection();
+    let () = connection.set(key("demo:unseen", 0), "no list").unwrap();
+    drop(consumer);
+    for number in 1..4 {
+        let count = items.iter().filter(|it| partition_of(it) == number).count();
+        assert!(count > 0);
+        wait_until(SOON, "requeued requests", || {
+            connection.llen::<_, usize>(key("demo:unseen", number)).unwrap() == count
+        });
     }
 }
 

@@ -149,14 +149,14 @@ impl Beating {
     /// Requeues all deliveries of the consumer, and removes the consumer's entries in Redis.
     fn leave(&mut self) {
         let end = Instant::now() + self.stop_timeout;
-        for &number in &self.duty.partitions {
-            let partition = &self.crawl.partitions[number];
-            while partition.give_back(&mut self.link, &[]).is_err() {
-                if Instant::now() >= end {
-                    return;
-                }
-                thread::sleep(PAUSE);
+        let Self { crawl, link, duty, .. } = self;
+        loop {
+            let fails = |&number: &usize| crawl.partitions[number].give_back(link, &[]).is_err();
+            duty.partitions.retain(fails);
+            if duty.partitions.is_empty() || Instant::now() >= end {
+                break;
             }
+            thread::sleep(PAUSE);
         }
     }
 }

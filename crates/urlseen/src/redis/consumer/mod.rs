@@ -130,8 +130,8 @@ impl Consumer {
     ///
     /// # Errors
     /// The consumer already holds its maximum number of requests ([`ErrorKind::Limit`]), or Redis
-    /// is unreachable. If this call popped a request and then failed, the next call for the same
-    /// partition returns that request. The next call begins with another partition.
+    /// is unreachable. If this call popped a request and then failed, a later call returns that
+    /// request. The next call begins with another partition, if the consumer has several.
     pub fn pop(&self) -> Result<Option<Delivery>, Error> {
         self.pop_in_turn()
     }
@@ -178,7 +178,7 @@ impl Consumer {
         links: impl IntoIterator<Item = impl Into<Item>>,
     ) -> Result<bool, Error> {
         self.check_owner(delivery)?;
-        let push::Links { own, others } =
+        let push::PageLinks { own, others } =
             self.divide(delivery, links.into_iter().map(Into::into))?;
         self.push_all(&others)?;
         self.end(delivery, |calls, name| calls.finish(name, delivery.id, own))
@@ -228,6 +228,9 @@ impl Consumer {
     /// Returns the number of unfinished requests of the crawl. An unfinished request waits in the
     /// source or the sink, is processed by the daemon, or is held by a consumer. If the number is
     /// 0, the crawl is complete.
+    ///
+    /// The partitions of a crawl cannot be counted at one moment. So the number is at least 1 if a
+    /// consumer pops a request during the count.
     ///
     /// # Errors
     /// Redis is unreachable.

@@ -40,7 +40,7 @@ impl Push {
 }
 
 /// Links of a page, divided by the way in which they are pushed.
-pub(super) struct Links {
+pub(super) struct PageLinks {
     /// Links that the finishing script pushes to the page's own partition.
     pub(super) own: Vec<Vec<u8>>,
     /// Filtered links of other partitions.
@@ -56,9 +56,9 @@ impl Consumer {
         &self,
         delivery: &Delivery,
         links: impl Iterator<Item = Item>,
-    ) -> Result<Links, Error> {
+    ) -> Result<PageLinks, Error> {
         let mut fingerprinter = self.crawl.fingerprinter();
-        let mut divided = Links { own: Vec::new(), others: Push::default() };
+        let mut divided = PageLinks { own: Vec::new(), others: Push::default() };
         let mut bytes = 0;
         for link in links {
             bytes += link.bytes.len();
