@@ -11,9 +11,10 @@ import redis
 from .crawl import LIST, PARTITIONS
 from .progress import until
 
-#: Pushes items, unless this was done before. A producer repeats a push whose answer was lost.
+#: Pushes items, unless this was done before. A producer repeats a push whose answer was lost. Each
+#: call writes, because WAIT on a new connection does not wait for the writes of the old one.
 PUSH = """
-if redis.call('SADD', KEYS[2], ARGV[1]) == 1 then
+if redis.call('HINCRBY', KEYS[2], ARGV[1], 1) == 1 then
     redis.call('RPUSH', KEYS[1], unpack(ARGV, 2))
 end
 return 1
