@@ -1,13 +1,15 @@
 """Redis Cluster of three primaries, each with a replica."""
 
 import subprocess
+import sys
 import time
 from dataclasses import dataclass
+from pathlib import Path
 
 from redis.crc import key_slot
 
 from .progress import Trouble, say, until
-from .server import DURABLE, REPLICATED, Server, program_of_valkey, runs
+from .server import DURABLE, REPLICATED, Server, runs
 
 SIZE = 6
 
@@ -167,7 +169,7 @@ class ValkeyCluster(Cluster):
 
     @staticmethod
     def program():
-        return program_of_valkey()
+        return Path(sys.executable).with_name("valkey-server")
 
     def move_atomically(self, draw):
         """Moves slots in one atomic step. Returns the slots and the new primary."""

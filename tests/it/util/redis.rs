@@ -12,7 +12,8 @@ use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
 
 use super::dies_with_us;
-use super::wait::{SOON, poll};
+use super::sources::root;
+use super::wait::{SOON, poll, wait_until};
 
 /// Redis server on a Unix socket in its own folder. It is killed when dropped.
 ///
@@ -20,6 +21,7 @@ use super::wait::{SOON, poll};
 pub(crate) struct RedisServer {
     /// The folder is dropped and removed after the server.
     folder: TempDir,
+    program: PathBuf,
     arguments: Vec<String>,
     process: Option<Child>,
 }
@@ -36,19 +38,37 @@ impl RedisServer {
     /// # Panics
     /// If the server does not answer in time. The message has its log.
     pub(crate) fn start_with(arguments: &[&str]) -> Self {
-        let folder = TempDir::with_prefix("urlseen-redis-").expect("a temporary folder");
-        let arguments = arguments.iter().map(ToString::to_string).collect();
-        let mut server = Self { folder, arguments, process: None };
-        server.spawn();
-        server
+        Self::start_program(redis_server(), arguments)
     }
 
-    /// Starts a server that also listens at a port of loopback. Returns the port. Replicas connect
-    /// to it without a delay.
+    /// Starts a server that also listens at a port of loopback. Returns the port.
     pub(crate) fn start_at_port(arguments: &[&str]) -> (Self, String) {
         let port = free_port();
-        let place = ["--bind", "127.0.0.1", "--port", &port, "--repl-diskless-sync-delay", "0"];
-        (Self::start_with(&[&place[..], arguments].concat()), port)
+        (Self::start_with(&[&at_port(&port), arguments].concat()), port)
+    }
+
+    /// Starts a Valkey that also listens at a port of loopback. Returns the port.
+    pub(crate) fn start_valkey_at_port() -> (Self, String) {
+        let port = free_port();
+        (Self::start_program(root().join(".venv/bin/valkey-server"), &at_port(&port)), port)
+    }
+
+    /// Starts a replica, of the same program, of this server, which listens at this port. Waits
+    /// until it has all data. Returns its port, too.
+    pub(crate) fn start_replica(&self, port: &str) -> (Self, String) {
+        let own = free_port();
+        let arguments = [&at_port(&own)[..], &["--replicaof", "127.0.0.1", port]].concat();
+        let replica = Self::start_program(self.program.clone(), &arguments);
+        wait_until(SOON, "replica", || self.cli(&["info", "replication"]).contains("state=online"));
+        (replica, own)
+    }
+
+    fn start_program(program: PathBuf, arguments: &[&str]) -> Self {
+        let folder = TempDir::with_prefix("urlseen-redis-").expect("a temporary folder");
+        let arguments = arguments.iter().map(ToString::to_string).collect();
+        let mut server = Self { folder, program, arguments, process: None };
+        server.spawn();
+        server
     }
 
     /// Kills the server, as in a crash. It saves no data.
@@ -128,7 +148,7 @@ impl RedisServer {
         let folder = self.folder.path();
         let log = File::create(self.log_file()).expect("a file in a folder of ours");
         let errors = log.try_clone().expect("a file handle can be cloned");
-        let process = dies_with_us(program())
+        let process = dies_with_us(&self.program)
             .args(["--port", "0", "--save", "", "--appendonly", "no", "--daemonize", "no"])
             .arg("--dir")
             .arg(folder)
@@ -149,7 +169,8 @@ impl RedisServer {
         });
         if ready != Some(true) {
             let log = fs::read_to_string(self.log_file()).unwrap_or_default();
-            panic!("redis-server {:?} does not answer, its log:\n{log}", self.arguments);
+            let program = self.program.display();
+            panic!("{program} {:?} does not answer, its log:\n{log}", self.arguments);
         }
     }
 
@@ -197,7 +218,13 @@ fn answers(url: &str) -> bool {
     }
 }
 
-fn program() -> PathBuf {
+/// Returns the arguments for a server at a port of loopback, to which replicas connect without a
+/// delay.
+fn at_port(port: &str) -> [&str; 6] {
+    ["--bind", "127.0.0.1", "--port", port, "--repl-diskless-sync-delay", "0"]
+}
+
+fn redis_server() -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .map(|folder| folder.join("redis-server"))

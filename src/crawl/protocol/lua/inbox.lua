@@ -29,5 +29,10 @@ for index = 3, #ARGV, 2 do
         pushed = pushed + 1
     end
 end
+if pushed == 0 then
+    -- An earlier connection pushed the items. A WAIT covers only writes of its own connection, and
+    -- answers at once if there was none.
+    redis.call('ZADD', inbox, score + 1, last[1])
+end
 redis.call('ZREMRANGEBYRANK', inbox, 0, -most - 1)
 return {'ok', pushed}
