@@ -42,6 +42,7 @@ mod sizing;
 mod spec;
 mod strings;
 mod table;
+mod two_choice;
 mod verdict;
 
 pub use capacity::{Capacity, CapacityError};

@@ -1,12 +1,14 @@
 //! Zeroed memory for a filter's blocks, mapped directly from the system.
 
-use memmap2::MmapMut;
+use std::io;
+use std::ops::Range;
+
+use memmap2::{MmapMut, MmapOptions};
 
 use super::block::Block;
 
-/// Contiguous region of blocks, which are zeroed at first. The system backs the whole region with
-/// memory from the start, so that no page fault comes later. The region uses huge pages if the
-/// system has them. With small pages, a random access to a large region would also miss the
+/// Contiguous region of blocks, which are zeroed at first. Blocks are backed with memory before their
+/// use, so that no page fault comes later. The region uses huge pages if the system has them. With small pages, a random access to a large region would also miss the
 /// address cache (TLB).
 #[derive(Debug)]
 pub(super) struct Region {
@@ -41,26 +43,46 @@ pub enum AllocationError {
 impl Region {
     /// Maps the memory of `blocks` zeroed blocks.
     pub(super) fn zeroed(blocks: u64) -> Result<Self, AllocationError> {
-        let bytes = blocks.saturating_mul(size_of::<Block>() as u64);
-        let bytes = usize::try_from(bytes).ok().filter(|&bytes| isize::try_from(bytes).is_ok());
-        let bytes =
-            bytes.ok_or(AllocationError::Unaddressable { bytes: blocks.saturating_mul(64) })?;
+        let bytes = bytes_of(blocks)?;
         let refused = |source| AllocationError::Refused { bytes, source };
-        let mut map = MmapMut::map_anon(bytes).map_err(refused)?;
+        let mut region = Self::advised(MmapMut::map_anon(bytes).map_err(refused)?);
+        let all = 0..region.len();
+        region.back(all).map_err(refused)?;
+        Ok(region)
+    }
+
+    /// Reserves addresses for `blocks` zeroed blocks. [`Region::back`] backs some of them with
+    /// memory.
+    pub(super) fn reserved(blocks: u64) -> Result<Self, AllocationError> {
+        let bytes = bytes_of(blocks)?;
+        let map = MmapOptions::new().len(bytes).no_reserve_swap().map_anon();
+        Ok(Self::advised(map.map_err(|source| AllocationError::Refused { bytes, source })?))
+    }
+
+    fn advised(map: MmapMut) -> Self {
+        // Systems without huge pages refuse this; small pages are only slower.
         #[cfg(target_os = "linux")]
-        {
-            use memmap2::Advice;
-            // Systems without huge pages refuse this; small pages are only slower.
-            let _ = map.advise(Advice::HugePage);
-            match map.advise(Advice::PopulateWrite) {
-                Ok(()) => return Ok(Self { map }),
-                // Linux before 5.14 does not know this advice.
-                Err(error) if error.kind() == std::io::ErrorKind::InvalidInput => {}
-                Err(error) => return Err(refused(error)),
-            }
+        let _ = map.advise(memmap2::Advice::HugePage);
+        Self { map }
+    }
+
+    /// Backs some of the blocks with memory.
+    pub(super) fn back(&mut self, blocks: Range<usize>) -> io::Result<()> {
+        let start = blocks.start * size_of::<Block>();
+        let len = blocks.len() * size_of::<Block>();
+        #[cfg(target_os = "linux")]
+        match self.map.advise_range(memmap2::Advice::PopulateWrite, start, len) {
+            // Linux before 5.14 does not know this advice.
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {}
+            done => return done,
         }
-        touch(&mut map);
-        Ok(Self { map })
+        touch(&mut self.map[start..start + len]);
+        Ok(())
+    }
+
+    /// Returns the number of blocks.
+    pub(super) fn len(&self) -> usize {
+        self.map.len() / size_of::<Block>()
     }
 
     /// Returns the blocks for reading.
@@ -74,6 +96,13 @@ impl Region {
     pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
         bytemuck::cast_slice_mut(&mut self.map)
     }
+}
+
+/// Returns the number of bytes of `blocks` blocks.
+fn bytes_of(blocks: u64) -> Result<usize, AllocationError> {
+    let bytes = blocks.saturating_mul(size_of::<Block>() as u64);
+    let addressable = usize::try_from(bytes).ok().filter(|&it| isize::try_from(it).is_ok());
+    addressable.ok_or(AllocationError::Unaddressable { bytes })
 }
 
 /// Writes to each page, for systems without a call that backs pages with memory.

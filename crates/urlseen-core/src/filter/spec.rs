@@ -53,6 +53,18 @@ pub enum SpecError {
         /// The requested capacity.
         capacity: u64,
     },
+    /// The kind `two-choice` cannot tell so many fingerprints apart.
+    #[error(
+        "filter.error_rate is {error_rate:e} and filter.grow_to is {grow_to}, and the kind \
+         two-choice has too few bits of a key for both; raise filter.error_rate, or lower \
+         filter.grow_to"
+    )]
+    KeyBits {
+        /// Number of fingerprints up to which the error rate should hold.
+        grow_to: u64,
+        /// The requested error rate.
+        error_rate: f64,
+    },
     /// A part is missing or invalid.
     #[error("{name} {}", .found.as_ref().map_or_else(
         || "is missing".to_owned(),
@@ -125,7 +137,7 @@ impl FilterSpec {
         let mut differences: Vec<_> = self
             .fields()
             .into_iter()
-            .filter(|(name, _)| comparable(name))
+            .filter(|(name, _)| comparable(name) && self.parameters.is_compared(name))
             .filter_map(|(what, found)| {
                 let (_, wanted) = of_wanted.iter().find(|(name, _)| *name == what)?;
                 let wanted = wanted.clone();
@@ -186,6 +198,7 @@ mod tests {
                 ("filter.capacity", "1000"),
                 ("filter.error_rate", "0.01"),
                 ("filter.expansion", "2"),
+                ("filter.grow_to", "5000"),
                 ("filter.seed", "7"),
                 ("filter.bit", "20"),
                 ("filter.hash_number", "6"),

@@ -18,6 +18,7 @@ mod scrapy_redis;
 mod scrapy_redis_bloomfilter;
 #[cfg(test)]
 mod tests;
+mod two_choice;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -57,6 +58,8 @@ macro_rules! kinds {
 kinds! {
     /// urlseen's own kind: shards by leading byte, the bits of a key in few cache lines, a seed.
     NATIVE = native::NATIVE,
+    /// urlseen's own kind that grows and forgets: each key in one of two blocks.
+    TWO_CHOICE = two_choice::KIND,
     /// Exact set of key hashes, in memory. It takes 18 to 37 bytes for each key.
     EXACT = exact::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
@@ -291,6 +294,12 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// them. [`Kind::read`] can read these records, too.
     fn record(&self) -> Vec<(&'static str, String)> {
         self.fields()
+    }
+
+    /// Returns true if an existing filter must have the same value of this parameter as the
+    /// configuration.
+    fn is_compared(&self, _name: &str) -> bool {
+        true
     }
 
     /// Describes the shape of a filter in memory, for people.

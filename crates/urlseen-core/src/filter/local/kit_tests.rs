@@ -26,6 +26,7 @@ impl Filter {
             "filter.capacity" => Some(CAPACITY.to_string()),
             "filter.error_rate" => Some(ERROR_RATE.to_string()),
             "filter.expansion" => Some("2".to_owned()),
+            "filter.grow_to" => Some(CAPACITY.to_string()),
             "filter.seed" => Some(seed.to_string()),
             _ => None,
         };

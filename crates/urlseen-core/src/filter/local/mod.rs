@@ -11,6 +11,7 @@ mod kit_tests;
 mod native;
 mod recent;
 mod redisbloom;
+mod two_choice;
 
 use std::any::Any;
 use std::fmt::Debug;
@@ -21,6 +22,7 @@ use std::sync::Arc;
 use super::layout::native::{KeyHash, key_hash};
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
+use super::two_choice::KeyBits;
 use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
 use crate::fingerprint::{Fingerprint, PartitionCount};
 
@@ -30,6 +32,7 @@ pub use hashed::Hashed;
 pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
+pub(super) use two_choice::{TwoChoiceFilter, TwoChoiceSize};
 
 /// The shards of an in-memory filter that belong to one owner. Only the owner's thread uses these
 /// shards, so they need no lock.
@@ -284,6 +287,9 @@ pub enum BuildError {
          filter.error_rate, or give the process more memory: {0}"
     )]
     Reserve(#[from] ReserveError),
+    /// The memory of a small filter that grows could not be taken.
+    #[error(transparent)]
+    Full(#[from] Full),
     /// The kind exists only in Redis.
     #[error("the filter kind {0} exists only in Redis, not in memory")]
     InRedis(Kind),
@@ -299,26 +305,40 @@ pub struct Full(pub(crate) String);
 pub struct KeyHasher {
     seed: Seed,
     partitions: PartitionCount,
-    rule: fn(Seed, PartitionCount, &Fingerprint) -> KeyHash,
+    rule: fn(&Self, &Fingerprint) -> KeyHash,
+    /// Number of bits of a key, for the kind that keeps some of a hash's bits.
+    bits: Option<KeyBits>,
 }
 
 impl KeyHasher {
     /// Creates a hasher with the rule of urlseen's own kinds, for the filter of one of these
     /// partitions.
     pub(crate) fn new(seed: Seed, partitions: PartitionCount) -> Self {
-        Self { seed, partitions, rule: key_hash }
+        let rule = |it: &Self, key: &Fingerprint| key_hash(it.seed, it.partitions, key);
+        Self { seed, partitions, rule, bits: None }
     }
 
     /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
     /// the text of a fingerprint.
     pub(super) fn of_redisbloom() -> Self {
-        let rule = |_, _, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
-        Self { seed: Seed::new(0), partitions: PartitionCount::ONE, rule }
+        let rule =
+            |_: &Self, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
+        Self { rule, ..Self::new(Seed::new(0), PartitionCount::ONE) }
+    }
+
+    /// Returns a hasher whose key hashes have only these bits of the second word.
+    pub(super) fn with_bits(self, bits: KeyBits) -> Self {
+        let rule = |it: &Self, key: &Fingerprint| {
+            let key_hash = key_hash(it.seed, it.partitions, key);
+            let bits = it.bits.expect("the constructor sets the bits");
+            bits.key_hash(key_hash.shard, key_hash.h2)
+        };
+        Self { rule, bits: Some(bits), ..self }
     }
 
     /// Computes the key hash of a fingerprint.
     #[inline]
     pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        (self.rule)(self.seed, self.partitions, fingerprint)
+        (self.rule)(self, fingerprint)
     }
 }

@@ -1,0 +1,428 @@
+//! The kind `two-choice`, in memory.
+
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
+#![allow(clippy::inline_always)]
+
+use std::io::{self, Read, Write};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Blob, BuildError, Fill, FilterKind, Full, Gauge, Removal};
+use crate::filter::layout::native::KeyHash;
+use crate::filter::two_choice::{Arena, Contents, Kernel, Kernels, Key, KeyBits, Shard, Work};
+use crate::filter::{SHARDS, ShardId, Verdict};
+
+/// Number of keys whose blocks are fetched ahead of the visited key.
+const AHEAD: usize = 32;
+
+/// Marks a shard that belongs to another owner.
+const FOREIGN: u16 = u16::MAX;
+
+/// Number of saved keys that are read or written together.
+const PAGE: usize = 8192;
+
+/// Size of a filter of the kind `two-choice`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::filter) struct TwoChoiceSize {
+    /// Number of keys of the whole filter at which it begins to grow.
+    pub(in crate::filter) capacity: u64,
+    /// Number of keys of the whole filter up to which it keeps its error rate.
+    pub(in crate::filter) grow_to: u64,
+    /// Number of bits of a key in its shard.
+    pub(in crate::filter) bits: KeyBits,
+}
+
+impl TwoChoiceSize {
+    /// Returns the number of slots of an empty shard, or of one with `keys` keys. The shards have
+    /// different lengths, so that they do not all grow at the same time.
+    fn slots(&self, shard: ShardId, keys: u64) -> u64 {
+        let keys = shard.share(self.capacity).max(keys);
+        let stagger = 1.25_f64.powf(shard.index() as f64 / SHARDS as f64);
+        crate::filter::number::whole((keys as f64 / 0.9 * stagger).ceil())
+    }
+
+    /// Returns the number of blocks of a full filter with this number of keys.
+    pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
+        let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
+        Shard::blocks_for(slots, self.bits) * SHARDS as u64
+    }
+
+    /// Returns the error rate of a filter with this number of keys.
+    pub(in crate::filter) fn error_rate_at(&self, keys: u64) -> f64 {
+        keys as f64 / SHARDS as f64 / self.bits.count()
+    }
+
+    /// Returns the largest number of keys of a shard.
+    fn most_in_shard(&self) -> u64 {
+        (self.grow_to / 8).max(1 << 20)
+    }
+}
+
+/// Shards of a filter of the kind `two-choice` that belong to one owner.
+#[derive(Debug)]
+pub struct TwoChoiceFilter {
+    size: TwoChoiceSize,
+    arena: Arena,
+    shards: Vec<Shard>,
+    /// Index of each shard in `shards`; [`FOREIGN`] for shards of other owners.
+    places: [u16; SHARDS],
+    kernel: Kernels,
+    gauge: Arc<Shown>,
+}
+
+impl TwoChoiceFilter {
+    /// Makes the empty shards that belong to `owner`, the index of one of `owners` owners.
+    ///
+    /// # Errors
+    /// The process has too little memory.
+    pub(in crate::filter) fn new(
+        size: TwoChoiceSize,
+        owner: usize,
+        owners: usize,
+    ) -> Result<Self, BuildError> {
+        let own: Vec<_> = ShardId::all().filter(|shard| shard.owner(owners) == owner).collect();
+        let usual = size.blocks_at(size.grow_to);
+        // A shard may have a far larger share than the others, and a filter may outgrow `grow_to`.
+        let mut arena = Arena::reserve(4 * usual + (1 << 16), usual)?;
+        let make = |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, &mut arena);
+        let shards = own.iter().map(make).collect::<Result<Vec<_>, _>>()?;
+        let mut places = [FOREIGN; SHARDS];
+        for (shard, place) in own.iter().zip(0..) {
+            places[shard.index()] = place;
+        }
+        let shown = own.into_iter().map(|shard| (shard, ShownShard::default())).collect();
+        let gauge = Shown { size, bytes: AtomicU64::new(0), shards: shown };
+        let kernel = Kernels::fastest();
+        let filter = Self { size, arena, shards, places, kernel, gauge: Arc::new(gauge) };
+        filter.show();
+        Ok(filter)
+    }
+
+    /// Returns the index of a shard.
+    ///
+    /// # Panics
+    /// Panics if another owner has the shard.
+    #[inline(always)]
+    fn place(&self, shard: ShardId) -> usize {
+        let place = self.places[shard.index()];
+        assert!(place != FOREIGN, "shard {shard} has another owner");
+        usize::from(place)
+    }
+
+    #[inline(always)]
+    fn key(&self, key_hash: KeyHash) -> Key {
+        self.size.bits.key(key_hash.h2)
+    }
+
+    /// Begins to fetch the blocks of a key.
+    #[inline(always)]
+    fn fetch(&self, key_hash: KeyHash) {
+        let shard = &self.shards[self.place(key_hash.shard())];
+        shard.probe(self.key(key_hash), &self.arena).fetch(self.arena.blocks());
+    }
+
+    /// Replaces a shard by an empty one with at least this number of slots.
+    fn renew(&mut self, place: usize, slots: u64) -> Result<(), Full> {
+        self.shards[place].free(&mut self.arena);
+        self.shards[place] = Shard::with_slots(slots, self.size.bits, &mut self.arena)?;
+        Ok(())
+    }
+
+    /// Reads the keys of a shard.
+    fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
+        let place = self.place(shard);
+        self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
+        let mut left = keys;
+        let mut page = vec![0; PAGE * self.size.bits.bytes()];
+        while left > 0 {
+            let count = left.min(PAGE as u64);
+            // At most a page.
+            #[allow(clippy::cast_possible_truncation)]
+            let page = &mut page[..count as usize * self.size.bits.bytes()];
+            from.read_exact(page)?;
+            let size = self.size.bits.bytes();
+            let keys = page.chunks_exact(size).map(|bytes| self.size.bits.from_bytes(bytes));
+            let keys = keys.collect::<Option<Vec<_>>>().ok_or(io::ErrorKind::InvalidData)?;
+            self.insert_keys(place, &keys).map_err(out_of_memory)?;
+            left -= count;
+        }
+        if self.shards[place].keys() == keys {
+            Ok(())
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    fn insert_keys(&mut self, place: usize, keys: &[Key]) -> Result<(), Full> {
+        let Self { arena, shards, kernel, .. } = self;
+        kernel.run(InsertInto { shard: &mut shards[place], arena, keys })
+    }
+
+    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        let place = self.place(shard);
+        let most = self.size.most_in_shard();
+        if keys > 0 && self.shards[place].keys() + keys > most {
+            return Err(Full(format!(
+                "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
+                 filter.grow_to, because the leading bytes of the fingerprints are not evenly \
+                 spread. Use fingerprints that are digests, or raise filter.grow_to"
+            )));
+        }
+        let Self { arena, shards, kernel, .. } = self;
+        kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
+    }
+
+    fn show(&self) {
+        self.gauge.bytes.store(self.arena.bytes(), Ordering::Relaxed);
+        for ((_, shown), shard) in self.gauge.shards.iter().zip(&self.shards) {
+            shown.keys.store(shard.keys(), Ordering::Relaxed);
+            shown.slots.store(shard.slots(), Ordering::Relaxed);
+        }
+    }
+}
+
+fn out_of_memory(full: Full) -> io::Error {
+    io::Error::new(io::ErrorKind::OutOfMemory, full)
+}
+
+impl FilterKind for TwoChoiceFilter {
+    fn prefetch(&self, key_hashes: &[KeyHash]) {
+        key_hashes.iter().for_each(|&key_hash| self.fetch(key_hash));
+    }
+
+    fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
+        verdicts.reserve(key_hashes.len());
+        self.kernel.run(TestAll { filter: self, key_hashes, verdicts });
+    }
+
+    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
+        let shards = self.gauge.shards.iter().map(|&(shard, _)| shard);
+        let wanted: Vec<_> = shards.map(|shard| (shard, keys[shard.index()])).collect();
+        wanted.into_iter().try_for_each(|(shard, keys)| self.make_room(shard, keys))
+    }
+
+    fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        let kernel = self.kernel;
+        let inserted = kernel.run(InsertAll { filter: self, key_hashes });
+        self.show();
+        inserted
+    }
+
+    fn remove(&mut self, key_hash: KeyHash) -> Removal {
+        let (place, key) = (self.place(key_hash.shard()), self.key(key_hash));
+        self.shards[place].remove(key, &mut self.arena);
+        self.show();
+        Removal::Removed
+    }
+
+    fn gauge(&self) -> Arc<dyn Gauge> {
+        Arc::clone(&self.gauge) as Arc<dyn Gauge>
+    }
+
+    fn save(&self, shard: ShardId, buffer: Vec<u8>) -> Box<dyn Blob> {
+        let shard = &self.shards[self.place(shard)];
+        Box::new(SavedKeys { contents: shard.copy(&self.arena, buffer), bits: self.size.bits })
+    }
+
+    fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
+        let loaded = if keys.checked_mul(self.size.bits.bytes() as u64) == Some(len) {
+            self.read(shard, keys, from)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        };
+        if loaded.is_err() {
+            let place = self.place(shard);
+            self.renew(place, self.size.slots(shard, 0)).map_err(out_of_memory)?;
+        }
+        self.show();
+        loaded
+    }
+
+    fn key_hashes(&self) -> Option<Vec<KeyHash>> {
+        let bits = self.size.bits;
+        let shards = self.gauge.shards.iter().zip(&self.shards);
+        let key_hashes = shards.flat_map(|(&(id, _), shard)| {
+            shard.iter(&self.arena).map(move |key| bits.key_hash(id, key.get()))
+        });
+        Some(key_hashes.collect())
+    }
+
+    fn clear(&mut self) {
+        for place in 0..self.shards.len() {
+            let (shard, _) = self.gauge.shards[place];
+            self.renew(place, self.size.slots(shard, 0)).expect("the shard had more memory");
+        }
+        self.show();
+    }
+}
+
+/// Work of [`TwoChoiceFilter::test`].
+struct TestAll<'a> {
+    filter: &'a TwoChoiceFilter,
+    key_hashes: &'a [KeyHash],
+    verdicts: &'a mut Vec<Verdict>,
+}
+
+impl Work for TestAll<'_> {
+    type Done = ();
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) {
+        let Self { filter, key_hashes, verdicts } = self;
+        let look = |key_hash: KeyHash| {
+            let (shard, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
+            let probe = filter.shards[shard].probe(key, &filter.arena);
+            probe.fetch(filter.arena.blocks());
+            (shard, key, probe)
+        };
+        let Some(&first) = key_hashes.first() else { return };
+        let mut looks = [look(first); AHEAD];
+        for (place, &key_hash) in key_hashes.iter().take(AHEAD).enumerate() {
+            looks[place] = look(key_hash);
+        }
+        for place in 0..key_hashes.len() {
+            let (shard, key, probe) = looks[place % AHEAD];
+            if let Some(&next) = key_hashes.get(place + AHEAD) {
+                looks[place % AHEAD] = look(next);
+            }
+            let is_seen = filter.shards[shard].has(key, &probe, kernel, &filter.arena);
+            verdicts.push(Verdict::of(is_seen));
+        }
+    }
+}
+
+/// Work of [`TwoChoiceFilter::insert`].
+struct InsertAll<'a> {
+    filter: &'a mut TwoChoiceFilter,
+    key_hashes: &'a [KeyHash],
+}
+
+impl Work for InsertAll<'_> {
+    type Done = Result<(), Full>;
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
+        let Self { filter, key_hashes } = self;
+        key_hashes.iter().take(AHEAD).for_each(|&key_hash| filter.fetch(key_hash));
+        for (index, &key_hash) in key_hashes.iter().enumerate() {
+            if let Some(&next) = key_hashes.get(index + AHEAD) {
+                filter.fetch(next);
+            }
+            let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
+            let TwoChoiceFilter { shards, arena, .. } = filter;
+            shards[place].make_room(1, kernel, arena)?;
+            shards[place].insert(key, kernel, arena);
+        }
+        Ok(())
+    }
+}
+
+/// Insertion of keys into one shard.
+struct InsertInto<'a> {
+    shard: &'a mut Shard,
+    arena: &'a mut Arena,
+    keys: &'a [Key],
+}
+
+impl Work for InsertInto<'_> {
+    type Done = Result<(), Full>;
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
+        let Self { shard, arena, keys } = self;
+        keys.iter().try_for_each(|&key| {
+            shard.make_room(1, kernel, arena)?;
+            shard.insert(key, kernel, arena);
+            Ok(())
+        })
+    }
+}
+
+/// Work of [`TwoChoiceFilter::reserve`] for one shard.
+struct MakeRoom<'a> {
+    shard: &'a mut Shard,
+    arena: &'a mut Arena,
+    keys: u64,
+}
+
+impl Work for MakeRoom<'_> {
+    type Done = Result<(), Full>;
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
+        self.shard.make_room(self.keys, kernel, self.arena)
+    }
+}
+
+/// Saved state of a shard. It is written as its keys, in any order. A key takes as many bytes as its
+/// bits need, the highest ones first.
+#[derive(Debug)]
+struct SavedKeys {
+    contents: Contents,
+    bits: KeyBits,
+}
+
+impl Blob for SavedKeys {
+    fn keys(&self) -> u64 {
+        self.contents.keys()
+    }
+
+    fn len(&self) -> u64 {
+        self.contents.keys() * self.bits.bytes() as u64
+    }
+
+    fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        let size = self.bits.bytes();
+        let mut page = Vec::with_capacity(PAGE * size);
+        for key in self.contents.iter() {
+            page.extend_from_slice(&key.get().to_be_bytes()[..size]);
+            if page.len() == PAGE * size {
+                to.write_all(&page)?;
+                page.clear();
+            }
+        }
+        to.write_all(&page)
+    }
+
+    fn into_buffer(self: Box<Self>) -> Vec<u8> {
+        self.contents.into_buffer()
+    }
+}
+
+/// Numbers of keys and slots in an owner's shards. All threads can read these numbers.
+#[derive(Debug)]
+struct Shown {
+    size: TwoChoiceSize,
+    bytes: AtomicU64,
+    shards: Vec<(ShardId, ShownShard)>,
+}
+
+#[derive(Debug, Default)]
+struct ShownShard {
+    keys: AtomicU64,
+    slots: AtomicU64,
+}
+
+impl Shown {
+    fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
+        self.shards.iter().map(|(_, shard)| number(shard).load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Gauge for Shown {
+    fn fill(&self) -> Fill {
+        let keys = self.sum(|shard| &shard.keys);
+        let capacity = self.sum(|shard| &shard.slots) / 10 * 9;
+        Fill { keys, counted: keys, capacity, bytes: self.bytes.load(Ordering::Relaxed), layers: 0 }
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.size.error_rate_at(self.sum(|shard| &shard.keys))
+    }
+
+    fn keys(&self, keys: &mut [u64; SHARDS]) {
+        for (shard, shown) in &self.shards {
+            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Memory of the blocks of an owner's shards.
+
+use super::super::SHARDS;
+use super::super::block::Block;
+use super::super::local::Full;
+use super::super::memory::{self, Available};
+use super::super::region::{AllocationError, Region};
+
+/// Number of bytes that are backed with memory at once. This takes 0.2 ms.
+const STEP: usize = 2 << 20;
+
+/// Number of bytes that a growing filter leaves to the rest of the process.
+const SPARE: u64 = 64 << 20;
+
+/// Number of chunks into which the memory of a filter is divided, about. The list of the chunks of
+/// all shards then fits into a cache.
+const CHUNKS: u64 = 1 << 16;
+
+/// Chunk without blocks.
+pub(super) const NONE: u32 = u32::MAX;
+
+/// Memory of an owner, divided into chunks of equal size. Each shard has some of the chunks. So the
+/// lengths of the shards are independent, and one region with huge pages has them all.
+#[derive(Debug)]
+pub(in crate::filter) struct Arena {
+    region: Region,
+    /// Binary logarithm of the number of blocks of a chunk.
+    shift: u32,
+    /// Number of blocks that are backed with memory.
+    backed: usize,
+    /// Number of chunks that were taken from the region.
+    taken: u32,
+    /// Chunks that were given back.
+    free: Vec<u32>,
+    available: fn() -> Option<Available>,
+}
+
+impl Arena {
+    /// Reserves addresses for at most this number of blocks. The arena takes memory as its chunks
+    /// are taken. `usual` is the number of blocks of a filter of the planned size.
+    pub(in crate::filter) fn reserve(most: u64, usual: u64) -> Result<Self, AllocationError> {
+        let shift = (usual / CHUNKS).clamp(8, 1024).ilog2();
+        // Each shard may have a chunk that is not full.
+        let region = Region::reserved(most.saturating_add((SHARDS as u64) << shift))?;
+        let available = memory::available;
+        Ok(Self { region, shift, backed: 0, taken: 0, free: Vec::new(), available })
+    }
+
+    /// Returns the number of bytes that are backed with memory.
+    pub(in crate::filter) fn bytes(&self) -> u64 {
+        (self.backed * size_of::<Block>()) as u64
+    }
+
+    /// Returns the number of blocks of a chunk.
+    pub(super) fn chunk(&self) -> usize {
+        1 << self.shift
+    }
+
+    /// Returns the index in the arena of a block of a shard with these chunks.
+    #[inline]
+    pub(super) fn index(&self, chunks: &[u32], block: u64) -> usize {
+        // A shard has at most as many blocks as the arena.
+        #[allow(clippy::cast_possible_truncation)]
+        let block = block as usize;
+        (chunks[block >> self.shift] as usize) << self.shift | block & (self.chunk() - 1)
+    }
+
+    /// Returns all blocks.
+    #[inline]
+    pub(in crate::filter) fn blocks(&self) -> &[Block] {
+        self.region.blocks()
+    }
+
+    /// Returns all blocks for changes.
+    #[inline]
+    pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
+        self.region.blocks_mut()
+    }
+
+    /// Takes a chunk, whose blocks are empty.
+    ///
+    /// # Errors
+    /// The process has too little memory.
+    pub(super) fn take(&mut self) -> Result<u32, Full> {
+        if let Some(chunk) = self.free.pop() {
+            let start = (chunk as usize) << self.shift;
+            let end = start + self.chunk();
+            bytemuck::fill_zeroes(&mut self.region.blocks_mut()[start..end]);
+            return Ok(chunk);
+        }
+        let end = (self.taken as usize + 1) << self.shift;
+        while self.backed < end {
+            self.back()?;
+        }
+        self.taken += 1;
+        Ok(self.taken - 1)
+    }
+
+    /// Takes a chunk back.
+    pub(super) fn give(&mut self, chunk: u32) {
+        self.free.push(chunk);
+    }
+
+    /// Backs further blocks with memory.
+    fn back(&mut self) -> Result<(), Full> {
+        let full = |why| {
+            let full = "the filter has no memory for more fingerprints";
+            Full(format!("{full}: {why}. Give the process more memory"))
+        };
+        let step = (STEP / size_of::<Block>()).max(self.chunk());
+        let end = self.region.len().min(self.backed + step);
+        if end == self.backed {
+            let most = self.bytes();
+            return Err(full(format!("it has the {most} bytes that were reserved for its growth")));
+        }
+        if let Some(Available { bytes, limit }) = (self.available)()
+            && bytes < SPARE
+        {
+            return Err(full(format!("{SPARE} bytes must stay free, and {bytes} are, {limit}")));
+        }
+        self.region.back(self.backed..end).map_err(|error| full(error.to_string()))?;
+        self.backed = end;
+        Ok(())
+    }
+}

@@ -1,0 +1,113 @@
+//! Growth of a shard, a few blocks at a time.
+
+use std::ops::Range;
+
+use bytemuck::Zeroable;
+
+use super::super::block::Block;
+use super::super::local::Full;
+use super::super::prefetch::prefetch;
+use super::arena::{Arena, NONE};
+use super::kernel::Kernel;
+use super::shard::{Shard, words};
+
+/// Number of blocks that are moved together, so that the processor reads them in order.
+const STEP: u64 = 32;
+
+/// Number of blocks that are fetched ahead of the moved block.
+const AHEAD: u64 = 8;
+
+impl Shard {
+    /// Continues the growth after the insertion of a key. A shard begins to grow when 90 % of its
+    /// slots have keys. Then the growth ends before 94.1 % have keys.
+    pub(super) fn grow(&mut self, kernel: impl Kernel, arena: &mut Arena) {
+        if self.layouts.is_growing() {
+            // This moves all blocks while 4 % of the slots get keys.
+            self.due += 25_u64.div_ceil(self.layouts.first().format.slots() as u64);
+            if self.due >= STEP {
+                // Without memory, growth stops. Then `make_room` fails before the slots are full.
+                let _ = self.advance(self.due, kernel, arena);
+                self.due = 0;
+            }
+        } else if self.keys() >= self.slots() / 10 * 9 {
+            self.begin_growth(arena);
+        }
+    }
+
+    /// Makes room for further keys. If the usual growth does not suffice, moves all blocks.
+    ///
+    /// # Errors
+    /// The process has too little memory.
+    pub(in crate::filter) fn make_room(
+        &mut self,
+        keys: u64,
+        kernel: impl Kernel,
+        arena: &mut Arena,
+    ) -> Result<(), Full> {
+        while self.keys() + keys > self.layouts.first().slots() * 19 / 20 {
+            if !self.layouts.is_growing() {
+                self.begin_growth(arena);
+            }
+            self.advance(u64::MAX, kernel, arena)?;
+        }
+        Ok(())
+    }
+
+    fn begin_growth(&mut self, arena: &Arena) {
+        self.layouts.begin(self.bits);
+        self.due = 0;
+        self.lengthen(self.layouts.second().blocks, arena);
+    }
+
+    /// Makes entries for the chunks of this number of blocks.
+    pub(super) fn lengthen(&mut self, blocks: u64, arena: &Arena) {
+        let chunks = blocks.div_ceil(arena.chunk() as u64);
+        self.chunks.resize(usize::try_from(chunks).expect("the arena has them"), NONE);
+    }
+
+    /// Moves the keys of at most `most` blocks, from the last block to the first.
+    fn advance(&mut self, most: u64, kernel: impl Kernel, arena: &mut Arena) -> Result<(), Full> {
+        let mut moved = 0;
+        while moved < most
+            && let Some(due) = self.layouts.due()
+        {
+            moved += 1;
+            self.back_from(due.to, arena)?;
+            let index = self.index(due.block, arena);
+            let ahead = self.index(due.block.saturating_sub(AHEAD), arena);
+            prefetch(&arena.blocks()[ahead]);
+            let content = std::mem::replace(&mut arena.blocks_mut()[index], Block::zeroed());
+            let layout = *self.layouts.first();
+            self.layouts.moved(due);
+            for word in words(layout, self.bits, due.block, content) {
+                if !self.store_word(word, kernel, arena) {
+                    self.store(word.key(), kernel, arena);
+                }
+            }
+        }
+        if !self.layouts.is_growing() {
+            for key in std::mem::take(&mut self.homeless) {
+                self.store(key, kernel, arena);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the missing chunks of the blocks from `block` on, to which keys move.
+    fn back_from(&mut self, block: u64, arena: &mut Arena) -> Result<(), Full> {
+        let chunk = |block: u64| usize::try_from(block).expect("the arena has it") / arena.chunk();
+        // The chunk of the last block before the growth is there.
+        let from = chunk(block).max(chunk(self.layouts.first().blocks - 1) + 1);
+        let later = self.chunks.get(from..).unwrap_or_default();
+        let missing = later.iter().take_while(|&&chunk| chunk == NONE).count();
+        self.take(from..from + missing, arena)
+    }
+
+    /// Takes chunks, the last one first. So if one fails, all missing ones are together.
+    pub(super) fn take(&mut self, chunks: Range<usize>, arena: &mut Arena) -> Result<(), Full> {
+        for chunk in self.chunks[chunks].iter_mut().rev() {
+            *chunk = arena.take()?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,82 @@
+//! Kernel for processors with AVX-512. Two registers have the windows of all slots.
+
+use std::arch::x86_64::{
+    __m512i, _mm512_and_si512, _mm512_cmpeq_epi64_mask, _mm512_permutexvar_epi8, _mm512_set1_epi64,
+    _mm512_srlv_epi64, _mm512_test_epi64_mask,
+};
+
+use super::{Kernel, Work};
+use crate::filter::block::Block;
+use crate::filter::two_choice::Format;
+
+/// Kernel with AVX-512. Only [`Avx512::detect`] makes this kernel, so the processor has the
+/// instructions.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::filter) struct Avx512(());
+
+impl Avx512 {
+    /// Returns the kernel if the processor and the system support its instructions.
+    pub(super) fn detect() -> Option<Self> {
+        let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vbmi");
+        has_all.then_some(Self(()))
+    }
+
+    /// Does the work with this kernel.
+    #[allow(unsafe_code)]
+    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+        // SAFETY: `run` only requires the instructions that it is compiled for, and `self` proves
+        // that the processor has them.
+        unsafe { run(work, self) }
+    }
+}
+
+impl Kernel for Avx512 {
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn has(self, block: &Block, format: &Format, content: u64) -> bool {
+        // SAFETY: as in `run`.
+        unsafe { has(block, format, content) }
+    }
+
+    #[inline(always)]
+    #[allow(unsafe_code)]
+    fn empty(self, block: &Block, format: &Format) -> u32 {
+        // SAFETY: as in `run`.
+        unsafe { empty(block, format) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
+    work.by(kernel)
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn has(block: &Block, format: &Format, content: u64) -> bool {
+    let content = _mm512_set1_epi64(content.cast_signed());
+    let mask = _mm512_set1_epi64(format.mask.cast_signed());
+    let [low, high] = windows(block, format);
+    let low = _mm512_cmpeq_epi64_mask(_mm512_and_si512(low, mask), content);
+    let high = _mm512_cmpeq_epi64_mask(_mm512_and_si512(high, mask), content);
+    low | high != 0
+}
+
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn empty(block: &Block, format: &Format) -> u32 {
+    let mask = _mm512_set1_epi64(format.mask.cast_signed());
+    let [low, high] = windows(block, format).map(|it| _mm512_test_epi64_mask(it, mask));
+    !(u32::from(high) << 8 | u32::from(low)) & format.all_slots()
+}
+
+/// Returns the slots in the lowest bits of the lanes. The higher bits of a lane are those of other
+/// slots. A lane without a slot is 0.
+#[inline]
+#[target_feature(enable = "avx512f,avx512vbmi")]
+fn windows(block: &Block, format: &Format) -> [__m512i; 2] {
+    let block: __m512i = bytemuck::must_cast(*block);
+    let shifts: [__m512i; 2] = bytemuck::must_cast(format.shifts);
+    let bytes: [__m512i; 2] = bytemuck::must_cast(format.windows);
+    [0, 1].map(|half| _mm512_srlv_epi64(_mm512_permutexvar_epi8(bytes[half], block), shifts[half]))
+}

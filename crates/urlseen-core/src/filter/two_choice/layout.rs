@@ -1,0 +1,240 @@
+//! Layout of the blocks of a shard: places of words.
+
+use super::super::ShardId;
+use super::super::layout::native::KeyHash;
+use super::format::Format;
+
+/// Odd number c. Its multiples spread evenly, because it is close to 2^64 divided by the golden
+/// ratio (Knuth, "The Art of Computer Programming", volume 3, section 6.4).
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// Number whose product with [`MULTIPLIER`] is 1 mod 2^64.
+const INVERSE: u64 = inverse(MULTIPLIER);
+
+/// Inverts an odd number mod 2^64 by Newton's method. Each step doubles the number of right bits.
+const fn inverse(odd: u64) -> u64 {
+    // Three bits are right: the square of an odd number is 1 mod 8.
+    let (mut inverse, mut bits) = (odd, 3);
+    while bits < u64::BITS {
+        inverse = inverse.wrapping_mul(2u64.wrapping_sub(odd.wrapping_mul(inverse)));
+        bits *= 2;
+    }
+    inverse
+}
+
+/// Number h of the bits of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::filter) struct KeyBits(u32);
+
+impl KeyBits {
+    /// Largest number of bits. A border after all words fits into 64 bits, too.
+    pub(in crate::filter) const MAX: u32 = 63;
+
+    /// # Panics
+    /// Panics if the number is 0 or above [`KeyBits::MAX`].
+    pub(in crate::filter) fn new(bits: u32) -> Self {
+        assert!((1..=Self::MAX).contains(&bits), "{bits} bits");
+        Self(bits)
+    }
+
+    pub(in crate::filter) fn get(self) -> u32 {
+        self.0
+    }
+
+    /// Returns the key whose bits are the highest ones of a hash.
+    #[inline]
+    pub(in crate::filter) fn key(self, hash: u64) -> Key {
+        Key(hash & !(self.unit() - 1))
+    }
+
+    /// Returns the number of possible keys.
+    pub(in crate::filter) fn count(self) -> f64 {
+        2_f64.powi(self.0.cast_signed())
+    }
+
+    /// Returns the number of bytes that have all bits.
+    pub(in crate::filter) fn bytes(self) -> usize {
+        self.0.div_ceil(8) as usize
+    }
+
+    /// Returns the key with these bytes, the highest ones first. Returns `None` if they are no key.
+    pub(in crate::filter) fn from_bytes(self, bytes: &[u8]) -> Option<Key> {
+        let mut all = [0; size_of::<u64>()];
+        all[..bytes.len()].copy_from_slice(bytes);
+        let hash = u64::from_be_bytes(all);
+        Some(self.key(hash)).filter(|key| key.0 == hash)
+    }
+
+    /// Returns the key hash of the key of a shard whose bits are the highest ones of `hash`. The
+    /// key hash has no other bits of `hash`, so keys that the filter cannot tell apart are equal.
+    #[inline]
+    pub(in crate::filter) fn key_hash(self, shard: ShardId, hash: u64) -> KeyHash {
+        let Key(mut h2) = self.key(hash);
+        // Sets of key hashes use the lowest bits, too.
+        let mut bits = self.0;
+        while bits < u64::BITS {
+            h2 |= h2 >> bits;
+            bits *= 2;
+        }
+        KeyHash { h1: shard.number().into(), h2, shard }
+    }
+
+    /// Returns the smallest difference between two words.
+    #[inline]
+    fn unit(self) -> u64 {
+        1 << (u64::BITS - self.0)
+    }
+}
+
+/// Key of a shard, and at the same time its word x. The h bits of a word are the highest ones of
+/// the 64 bits. The lower bits are 0. A product mod 2^64 with such a number is a product mod 2^h
+/// with the same position.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(in crate::filter) struct Key(u64);
+
+/// One of the two words of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u64)]
+pub(super) enum Which {
+    X = 1,
+    Y = 2,
+}
+
+/// A word of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Word {
+    pub(super) value: u64,
+    pub(super) which: Which,
+}
+
+impl Key {
+    pub(in crate::filter) fn get(self) -> u64 {
+        self.0
+    }
+
+    /// Returns both words.
+    #[inline]
+    pub(super) fn words(self) -> [Word; 2] {
+        let y = self.0.wrapping_mul(MULTIPLIER);
+        [Word { value: self.0, which: Which::X }, Word { value: y, which: Which::Y }]
+    }
+}
+
+impl Word {
+    /// Returns the key of the word.
+    #[inline]
+    pub(super) fn key(self) -> Key {
+        match self.which {
+            Which::X => Key(self.value),
+            Which::Y => Key(self.value.wrapping_mul(INVERSE)),
+        }
+    }
+
+    /// Returns the other word of the same key.
+    pub(super) fn other(self) -> Self {
+        let [x, y] = self.key().words();
+        match self.which {
+            Which::X => y,
+            Which::Y => x,
+        }
+    }
+}
+
+/// Layout of the blocks of a shard.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Layout {
+    /// Number L of blocks.
+    pub(super) blocks: u64,
+    pub(super) format: &'static Format,
+}
+
+/// Place of a word in a layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Place {
+    /// Index of the block.
+    pub(super) block: u64,
+    /// Content of the slot.
+    pub(super) content: u64,
+}
+
+impl Layout {
+    /// Returns the smallest layout with at least this number of slots in which block and tag
+    /// determine a word.
+    pub(super) fn with_slots(slots: u64, bits: KeyBits) -> Self {
+        let layout = |format: &'static Format| Self {
+            blocks: slots.div_ceil(format.slots() as u64).max(1),
+            format,
+        };
+        // The format with the most slots comes first.
+        let fits = Format::all().rev().map(layout).find(|it| it.is_lossless(bits));
+        fits.unwrap_or_else(|| {
+            let widest = Format::all().next().expect("there are formats");
+            Self { blocks: 1 << (bits.0 - widest.tag_bits()), format: widest }
+        })
+    }
+
+    /// Returns true if block and tag determine a word.
+    fn is_lossless(&self, bits: KeyBits) -> bool {
+        self.format.tag_bits() + self.blocks.ilog2() >= bits.0
+    }
+
+    /// Returns the layout of a shard that grows to 1.25 times its slots. If possible, a block has
+    /// one slot more. All words move to higher blocks, or stay.
+    pub(super) fn grown(&self, bits: KeyBits) -> Self {
+        let slots = self.slots() + self.slots().div_ceil(4);
+        let layout = |format: &'static Format| Self {
+            blocks: slots.div_ceil(format.slots() as u64).max(self.blocks + 1),
+            format,
+        };
+        let denser = Format::new(self.format.slots() + 1).map(layout);
+        denser.filter(|it| it.is_lossless(bits)).unwrap_or_else(|| layout(self.format))
+    }
+
+    /// Returns the number of slots of all blocks.
+    pub(super) fn slots(&self) -> u64 {
+        self.blocks * self.format.slots() as u64
+    }
+
+    /// Returns the place of a word.
+    #[inline]
+    pub(super) fn place(&self, word: Word) -> Place {
+        let product = u128::from(word.value) * u128::from(self.blocks);
+        // The upper half, and the lower.
+        #[allow(clippy::cast_possible_truncation)]
+        let (block, rest) = ((product >> u64::BITS) as u64, product as u64);
+        let tag = rest >> (u64::BITS - self.format.tag_bits());
+        Place { block, content: tag << 2 | word.which as u64 }
+    }
+
+    /// Returns the word of a slot that is not empty. Returns `None` if no word has this content.
+    pub(super) fn word(&self, place: Place, bits: KeyBits) -> Option<Word> {
+        let which = match place.content & 3 {
+            1 => Which::X,
+            2 => Which::Y,
+            _ => return None,
+        };
+        let rest = place.content >> 2 << (u64::BITS - self.format.tag_bits());
+        let product = u128::from(place.block) << u64::BITS | u128::from(rest);
+        let step = u128::from(bits.unit()) * u128::from(self.blocks);
+        // The first multiple of `step` is below 2^64 times the number of blocks.
+        #[allow(clippy::cast_possible_truncation)]
+        let value = product.div_ceil(step) as u64 * bits.unit();
+        Some(Word { value, which })
+    }
+
+    /// Returns the last number before the words of a block; `None` for the first block.
+    pub(super) fn last_before(&self, block: u64) -> Option<u64> {
+        let first = (u128::from(block) << u64::BITS).div_ceil(u128::from(self.blocks));
+        // The words of a block are below 2^64.
+        first.checked_sub(1).map(|last| u64::try_from(last).unwrap_or(u64::MAX))
+    }
+
+    /// Returns the first block that may have words after `last`.
+    pub(super) fn first_after(&self, last: u64) -> u64 {
+        let product = (u128::from(last) + 1) * u128::from(self.blocks);
+        // At most the number of blocks.
+        #[allow(clippy::cast_possible_truncation)]
+        let block = (product >> u64::BITS) as u64;
+        block
+    }
+}

@@ -1,0 +1,256 @@
+//! Shard of a filter of the kind `two-choice`.
+
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
+#![allow(clippy::inline_always)]
+
+use super::super::block::Block;
+use super::super::local::Full;
+use super::super::prefetch::prefetch;
+use super::arena::{Arena, NONE};
+use super::contents::Contents;
+use super::format::Format;
+use super::kernel::Kernel;
+use super::layout::{Key, KeyBits, Layout, Place, Word};
+use super::layouts::Layouts;
+
+/// Keys of a shard. Their blocks are in an [`Arena`], which the methods take.
+#[derive(Debug)]
+pub(in crate::filter) struct Shard {
+    pub(super) bits: KeyBits,
+    pub(super) layouts: Layouts,
+    /// Number of blocks that are due to be moved, because keys were inserted.
+    pub(super) due: u64,
+    /// Chunks of the blocks, in order. The blocks of [`NONE`] are not in use yet.
+    pub(super) chunks: Vec<u32>,
+    /// Keys that found no slot.
+    pub(super) homeless: Vec<Key>,
+    keys: u64,
+}
+
+/// Places of both words of a key.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::filter) struct Probe {
+    /// Indices of the blocks in the arena.
+    blocks: [usize; 2],
+    formats: [&'static Format; 2],
+    /// Contents of a slot with the key.
+    contents: [u64; 2],
+}
+
+impl Probe {
+    /// Begins to fetch both blocks from memory.
+    #[inline]
+    pub(in crate::filter) fn fetch(&self, blocks: &[Block]) {
+        self.blocks.iter().for_each(|&block| prefetch(&blocks[block]));
+    }
+
+    /// Returns true if a slot has the key.
+    #[inline(always)]
+    fn is_in(&self, kernel: impl Kernel, blocks: &[Block]) -> bool {
+        // Both blocks are searched without a branch: they have been fetched, and a processor
+        // cannot predict whether a key is seen.
+        let [first, second] = [0, 1].map(|word| {
+            kernel.has(&blocks[self.blocks[word]], self.formats[word], self.contents[word])
+        });
+        first | second
+    }
+}
+
+impl Shard {
+    /// Makes an empty shard with at least this number of slots.
+    ///
+    /// # Errors
+    /// The process has too little memory.
+    pub(in crate::filter) fn with_slots(
+        slots: u64,
+        bits: KeyBits,
+        arena: &mut Arena,
+    ) -> Result<Self, Full> {
+        let layout = Layout::with_slots(slots, bits);
+        let mut shard = Self {
+            bits,
+            layouts: Layouts::new(layout),
+            due: 0,
+            chunks: Vec::new(),
+            homeless: Vec::new(),
+            keys: 0,
+        };
+        shard.lengthen(layout.blocks, arena);
+        let backed = shard.take(0..shard.chunks.len(), arena);
+        if backed.is_err() {
+            shard.free(arena);
+        }
+        backed.map(|()| shard)
+    }
+
+    /// Gives the memory of the shard back.
+    pub(in crate::filter) fn free(&mut self, arena: &mut Arena) {
+        self.chunks.drain(..).filter(|&chunk| chunk != NONE).for_each(|chunk| arena.give(chunk));
+    }
+
+    /// Returns the number of keys.
+    pub(in crate::filter) fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    /// Returns the number of slots that the shard has, or will have after its growth.
+    pub(in crate::filter) fn slots(&self) -> u64 {
+        self.layouts.second().slots()
+    }
+
+    /// Returns the places of a key.
+    #[inline]
+    pub(in crate::filter) fn probe(&self, key: Key, arena: &Arena) -> Probe {
+        let [x, y] = key.words().map(|word| {
+            let layout = self.layouts.of(word);
+            let Place { block, content } = layout.place(word);
+            (self.index(block, arena), layout.format, content)
+        });
+        Probe { blocks: [x.0, y.0], formats: [x.1, y.1], contents: [x.2, y.2] }
+    }
+
+    /// Returns true if the shard has the key. `probe` has the places of the key.
+    #[inline(always)]
+    pub(in crate::filter) fn has(
+        &self,
+        key: Key,
+        probe: &Probe,
+        kernel: impl Kernel,
+        arena: &Arena,
+    ) -> bool {
+        probe.is_in(kernel, arena.blocks())
+            || (!self.homeless.is_empty() && self.homeless.contains(&key))
+    }
+
+    /// Inserts a key, unless the shard has it.
+    pub(in crate::filter) fn insert(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) {
+        let probe = self.probe(key, arena);
+        if !self.has(key, &probe, kernel, arena) {
+            self.store(key, kernel, arena);
+            self.keys += 1;
+            self.grow(kernel, arena);
+        }
+    }
+
+    /// Removes a key.
+    pub(in crate::filter) fn remove(&mut self, key: Key, arena: &mut Arena) {
+        let Probe { blocks, formats, contents } = self.probe(key, arena);
+        let before = self.homeless.len();
+        self.homeless.retain(|&homeless| homeless != key);
+        let mut removed = before - self.homeless.len();
+        for ((block, format), content) in blocks.into_iter().zip(formats).zip(contents) {
+            let block = &mut arena.blocks_mut()[block];
+            for slot in 0..format.slots() {
+                if format.get(block, slot) == content {
+                    format.put(block, slot, 0);
+                    removed += 1;
+                }
+            }
+        }
+        self.keys -= removed as u64;
+    }
+
+    /// Returns the smallest number of blocks with at least this number of slots.
+    pub(in crate::filter) fn blocks_for(slots: u64, bits: KeyBits) -> u64 {
+        Layout::with_slots(slots, bits).blocks
+    }
+
+    /// Iterates over all keys.
+    pub(in crate::filter) fn iter<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Key> {
+        let keys = self.layouts.live().flat_map(move |(layout, block)| {
+            let content = arena.blocks()[self.index(block, arena)];
+            words(layout, self.bits, block, content).map(Word::key)
+        });
+        keys.chain(self.homeless.iter().copied())
+    }
+
+    /// Copies the contents, with the memory of `buffer`.
+    pub(in crate::filter) fn copy(&self, arena: &Arena, buffer: Vec<u8>) -> Contents {
+        let mut bytes = buffer;
+        bytes.clear();
+        for (_, block) in self.layouts.live() {
+            bytes.extend_from_slice(bytemuck::bytes_of(&arena.blocks()[self.index(block, arena)]));
+        }
+        let Self { bits, keys, layouts, ref homeless, .. } = *self;
+        Contents { bits, keys, layouts, bytes, homeless: homeless.clone() }
+    }
+
+    /// Stores a key that the shard does not have.
+    pub(super) fn store(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) {
+        let [x, y] = key.words().map(|word| self.empty_slots(word, kernel, arena));
+        let word = usize::from(y.count_ones() > x.count_ones());
+        let word = key.words()[word];
+        if !self.store_word(word, kernel, arena) && !self.displace(key, kernel, arena) {
+            self.homeless.push(key);
+        }
+    }
+
+    /// Stores a word in its block. Returns false if the block is full.
+    pub(super) fn store_word(
+        &mut self,
+        word: Word,
+        kernel: impl Kernel,
+        arena: &mut Arena,
+    ) -> bool {
+        let empty = self.empty_slots(word, kernel, arena);
+        let layout = *self.layouts.of(word);
+        let Place { block, content } = layout.place(word);
+        let index = self.index(block, arena);
+        if empty != 0 {
+            let slot = empty.trailing_zeros() as usize;
+            layout.format.put(&mut arena.blocks_mut()[index], slot, content);
+        }
+        empty != 0
+    }
+
+    /// Stores a key whose blocks are full: moves another key from there to its other block. Returns
+    /// false if all these other blocks are full, too.
+    #[cold]
+    fn displace(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) -> bool {
+        for word in key.words() {
+            let layout = *self.layouts.of(word);
+            let Place { block, content } = layout.place(word);
+            let index = self.index(block, arena);
+            for slot in 0..layout.format.slots() {
+                let place =
+                    Place { block, content: layout.format.get(&arena.blocks()[index], slot) };
+                let moved = layout.word(place, self.bits).expect("a full block has no empty slot");
+                if self.store_word(moved.other(), kernel, arena) {
+                    layout.format.put(&mut arena.blocks_mut()[index], slot, content);
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Returns the mask of the empty slots in the block of a word.
+    #[inline(always)]
+    fn empty_slots(&self, word: Word, kernel: impl Kernel, arena: &Arena) -> u32 {
+        let layout = self.layouts.of(word);
+        let block = self.index(layout.place(word).block, arena);
+        kernel.empty(&arena.blocks()[block], layout.format)
+    }
+
+    /// Returns the index of a block in the arena.
+    #[inline]
+    pub(super) fn index(&self, block: u64, arena: &Arena) -> usize {
+        arena.index(&self.chunks, block)
+    }
+}
+
+/// Returns the words in a block.
+pub(super) fn words(
+    layout: Layout,
+    bits: KeyBits,
+    block: u64,
+    content: Block,
+) -> impl Iterator<Item = Word> {
+    (0..layout.format.slots()).filter_map(move |slot| {
+        layout.word(Place { block, content: layout.format.get(&content, slot) }, bits)
+    })
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;
