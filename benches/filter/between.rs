@@ -11,7 +11,7 @@ use super::crawl::Crawl;
 use super::filter::{BATCH, Filter};
 use super::limit::Limit;
 use super::rounds::Rounds;
-use super::{KEYS, ROUNDS, fingerprints};
+use super::{KEYS, KINDS, ROUNDS, fingerprints, of_blocks};
 
 /// Amounts of memory, in KiB, that the other work reads and writes between two batches. For
 /// comparison: a daemon with a batch of 1000 items of 94 bytes reads and writes about seven times
@@ -42,31 +42,38 @@ impl Other {
 /// Measures the time per key of the filter and of the machine's limit, for each amount of work
 /// between batches.
 pub fn between(sizing: Sizing) {
-    let set = sizing.capacity.get() / 2;
-    let filter = RefCell::new(Filter::new(sizing, 0, 1));
-    filter.borrow_mut().fill(0..set);
-    let crawl = RefCell::new(Crawl::new(set));
+    let cases = OTHERS.len() * (ROUNDS + 1);
+    let set = sizing.capacity.get() - (cases * KEYS * 3 / 10) as u64;
+    let filters = KINDS.map(|kind| {
+        let mut filter = Filter::new(kind, sizing, 0, 1);
+        filter.fill(0..set);
+        (kind, RefCell::new((filter, Crawl::new(set))))
+    });
     let limit = RefCell::new(Limit::new(sizing.geometry.bytes()));
-    let lines = sizing.geometry.blocks().get() as usize;
     let mut rounds = Rounds::new("test-and-set between other work", "ns/key");
     for size in OTHERS {
-        let (filter, crawl, limit) = (&filter, &crawl, &limit);
-        let mut other = Other::new();
-        rounds.case(format!("urlseen, hashed before, {size} KiB between"), move || {
-            let mut filter = filter.borrow_mut();
-            let key_hashes = filter.key_hashes(&fingerprints(&mut crawl.borrow_mut()));
-            per_key(
-                key_hashes.chunks(BATCH),
-                |batch| filter.judge_key_hashes(batch),
-                || other.work(size),
-            )
-        });
-        let mut other = Other::new();
-        rounds.case(format!("the machine's limit, {size} KiB between"), move || {
-            let mut limit = limit.borrow_mut();
-            let places = limit.places(lines * KEYS);
-            per_key(places.chunks(lines * BATCH), |batch| limit.change(batch), || other.work(size))
-        });
+        for (kind, filter) in &filters {
+            let mut other = Other::new();
+            rounds.case(format!("{kind}, hashed before, {size} KiB between"), move || {
+                let (filter, crawl) = &mut *filter.borrow_mut();
+                let key_hashes = filter.key_hashes(&fingerprints(crawl));
+                per_key(
+                    key_hashes.chunks(BATCH),
+                    |batch| filter.judge_key_hashes(batch),
+                    || other.work(size),
+                )
+            });
+        }
+        for blocks in [1, 2] {
+            let (limit, mut other) = (&limit, Other::new());
+            let name = format!("the machine's limit, {}, {size} KiB between", of_blocks(blocks));
+            rounds.case(name, move || {
+                let mut limit = limit.borrow_mut();
+                let places = limit.places(blocks * KEYS);
+                let batches = places.chunks(blocks * BATCH);
+                per_key(batches, |batch| limit.change(batch), || other.work(size))
+            });
+        }
     }
     rounds.run(ROUNDS);
 }

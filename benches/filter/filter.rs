@@ -1,9 +1,9 @@
-//! urlseen's filter. The benchmark calls it in the same way as the daemon's engine does.
+//! urlseen's filters. The benchmark calls them in the same way as the daemon's engine does.
 
 use std::ops::Range;
 
-use urlseen_core::filter::native::{KeyHash, Native};
-use urlseen_core::filter::{Seed, Shards, Sizing, Verdict};
+use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{FilterKind, KeyHasher, Kind, Sizing, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::fingerprint;
@@ -13,42 +13,59 @@ pub const BATCH: usize = 1000;
 
 /// Shards of one filter thread.
 pub struct Filter {
-    native: Native,
-    shards: Shards,
+    hasher: KeyHasher,
+    kind: Box<dyn FilterKind>,
     owner: usize,
     owners: usize,
 }
 
 impl Filter {
-    /// Allocates an empty filter.
-    pub fn new(sizing: Sizing, owner: usize, owners: usize) -> Self {
-        let native = Native::new(Seed::new(1), sizing.geometry);
-        let shards = Shards::allocate(native, owner, owners).expect("memory");
-        Self { native, shards, owner, owners }
+    /// Allocates an empty filter. A filter that grows begins with the capacity, and keeps its error
+    /// rate up to there.
+    pub fn new(kind: Kind, sizing: Sizing, owner: usize, owners: usize) -> Self {
+        let parameters = kind.read(&|name| match name {
+            "filter.capacity" | "filter.grow_to" => Some(sizing.capacity.get().to_string()),
+            "filter.error_rate" => Some(sizing.error_rate.to_string()),
+            "filter.seed" => Some("1".to_owned()),
+            _ => None,
+        });
+        let parameters = parameters.expect("parameters of the kind");
+        let kind = parameters.build(owner, owners).expect("memory");
+        Self { hasher: parameters.hasher(), kind, owner, owners }
+    }
+
+    /// Allocates the empty filters of this number of owners.
+    pub fn all(kind: Kind, sizing: Sizing, owners: usize) -> Vec<Self> {
+        (0..owners).map(|owner| Self::new(kind, sizing, owner, owners)).collect()
+    }
+
+    /// Returns the number of bits of memory.
+    pub fn bits(&self) -> u64 {
+        8 * self.kind.gauge().fill().bytes
     }
 
     /// Sets the keys that belong to the shards of this thread.
     pub fn fill(&mut self, keys: Range<u64>) {
-        let (native, owner, owners) = (self.native, self.owner, self.owners);
+        let (hasher, owner, owners) = (self.hasher, self.owner, self.owners);
         for first in keys.clone().step_by(BATCH) {
             let batch = first..keys.end.min(first + BATCH as u64);
             let mut key_hashes: Vec<KeyHash> =
-                batch.map(|key| native.key_hash(&fingerprint(key))).collect();
+                batch.map(|key| hasher.key_hash(&fingerprint(key))).collect();
             key_hashes.retain(|key_hash| key_hash.shard().owner(owners) == owner);
-            self.shards.set_all(&key_hashes);
+            self.kind.insert(&key_hashes).expect("memory");
         }
     }
 
     /// Returns those of `keys` that belong to the shards of this thread.
     pub fn own(&self, keys: &[Fingerprint]) -> Vec<Fingerprint> {
         let is_own =
-            |key: &&Fingerprint| self.native.key_hash(key).shard().owner(self.owners) == self.owner;
+            |key: &&Fingerprint| self.hasher.key_hash(key).shard().owner(self.owners) == self.owner;
         keys.iter().filter(is_own).cloned().collect()
     }
 
     /// Returns the key hash of each key.
     pub fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.native.key_hash(key)).collect()
+        keys.iter().map(|key| self.hasher.key_hash(key)).collect()
     }
 
     /// Tests keys and sets the unseen ones. Returns the number of unseen keys.
@@ -63,34 +80,26 @@ impl Filter {
 
     fn judge_batch(&mut self, key_hashes: &[KeyHash]) -> usize {
         let mut verdicts = Vec::new();
-        self.shards.test_all(key_hashes, &mut verdicts);
+        self.kind.test(key_hashes, &mut verdicts);
         let judged = key_hashes.iter().zip(verdicts);
         let unseen: Vec<KeyHash> = judged
             .filter(|&(_, verdict)| verdict == Verdict::Unseen)
             .map(|(&key_hash, _)| key_hash)
             .collect();
-        self.shards.set_all(&unseen);
+        self.kind.insert(&unseen).expect("memory");
         unseen.len()
     }
 
-    /// Returns the number of keys that the filter reports as seen. Tests the keys on all
-    /// processors.
+    /// Returns the number of keys in the shards of this thread that the filter reports as seen.
     pub fn seen(&self, keys: Range<u64>) -> usize {
-        let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let of_batch = |first: u64| {
             let batch = first..(first + BATCH as u64).min(keys.end);
-            let key_hashes = batch.map(|key| self.native.key_hash(&fingerprint(key)));
+            let key_hashes = batch.map(|key| self.hasher.key_hash(&fingerprint(key)));
+            let own = key_hashes.filter(|it| it.shard().owner(self.owners) == self.owner);
             let mut verdicts = Vec::new();
-            self.shards.test_all(&key_hashes.collect::<Vec<_>>(), &mut verdicts);
+            self.kind.test(&own.collect::<Vec<_>>(), &mut verdicts);
             verdicts.iter().filter(|&&verdict| verdict == Verdict::Seen).count()
         };
-        std::thread::scope(|scope| {
-            let begin = |thread: usize| {
-                let firsts = keys.clone().step_by(BATCH).skip(thread).step_by(threads);
-                scope.spawn(move || firsts.map(of_batch).sum::<usize>())
-            };
-            let running: Vec<_> = (0..threads).map(begin).collect();
-            running.into_iter().map(|thread| thread.join().expect("a count")).sum()
-        })
+        keys.clone().step_by(BATCH).map(of_batch).sum()
     }
 }

@@ -1,7 +1,7 @@
 //! Time per key to test and set keys in a filter that is far larger than the processor's cache.
 //! Other sets and the machine's limit are measured beside it.
 //!
-//! Without arguments, the program measures 100 million keys. `--large` also measures a billion
+//! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a billion
 //! keys, which takes 21 GiB of memory and 15 minutes. `--between` measures only the effect of other
 //! work between two batches.
 
@@ -14,14 +14,15 @@ mod peers;
 mod rounds;
 
 use std::cell::RefCell;
+use std::rc::Rc;
 use std::time::Instant;
 
 use crawl::{Crawl, fingerprint};
 use filter::Filter;
 use limit::Limit;
-use peers::{Exact, Fastbloom};
+use peers::{Exact, Fastbloom, Qfilter};
 use rounds::Rounds;
-use urlseen_core::filter::{Capacity, ErrorRate, Sizing};
+use urlseen_core::filter::{Capacity, ErrorRate, Kind, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
 
 const ERROR_RATE: f64 = 1e-8;
@@ -30,6 +31,9 @@ const KEYS: usize = 500_000;
 const ROUNDS: usize = 15;
 /// Number of unseen keys that a full filter tests, to count its wrong verdicts.
 const UNSEEN: u64 = 500_000_000;
+
+/// Kinds that are measured beside each other.
+const KINDS: [Kind; 2] = [Kind::NATIVE, Kind::TWO_CHOICE];
 
 fn main() {
     let sizing = |keys| {
@@ -40,6 +44,7 @@ fn main() {
     if is_given("--between") {
         return between::between(sizing(100_000_000));
     }
+    test_and_set("test-and-set 10M", sizing(10_000_000), true);
     test_and_set("test-and-set 100M", sizing(100_000_000), true);
     threads(sizing(100_000_000));
     wrong_verdicts(sizing(100_000_000));
@@ -48,88 +53,113 @@ fn main() {
     }
 }
 
-/// Measures the time per key of a half-full filter, of other sets with the same keys, and of the
-/// machine's limit.
-fn test_and_set(group: &str, sizing: Sizing, with_exact: bool) {
+/// Measures the time per key of filters that have nearly as many keys as they are made for, of other
+/// sets with the same keys, and of the machine's limit.
+fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
     let capacity = sizing.capacity.get();
-    let set = capacity / 2;
-    let filter = RefCell::new(Filter::new(sizing, 0, 1));
-    filter.borrow_mut().fill(0..set);
+    // Two cases add keys to each filter.
+    let set = capacity - (2 * (ROUNDS + 1) * KEYS * 3 / 10) as u64;
+    let filters = KINDS.map(|kind| {
+        let mut filter = Filter::new(kind, sizing, 0, 1);
+        filter.fill(0..set);
+        (kind, RefCell::new(filter))
+    });
     let mut fastblooms = [Fastbloom::new(sizing), Fastbloom::in_huge_pages(sizing)];
     for fastbloom in &mut fastblooms {
         fastbloom.fill(0..set);
     }
-    let mut exact = with_exact.then(|| Exact::new(sizing));
-    if let Some(exact) = &mut exact {
+    let mut exact = with_all.then(|| (Exact::new(sizing), Qfilter::new(sizing)));
+    if let Some((exact, qfilter)) = &mut exact {
         exact.fill(0..set);
+        qfilter.fill(0..set);
     }
-    let mut limit = Limit::new(sizing.geometry.bytes());
 
     let mut bits = Rounds::new(group, "bits/key");
-    bits.case("urlseen", || sizing.bits_per_key());
+    for (kind, filter) in &filters {
+        bits.case(kind.name(), || filter.borrow().bits() as f64 / capacity as f64);
+    }
     bits.case("fastbloom", || fastblooms[0].bits() as f64 / capacity as f64);
-    if let Some(exact) = &exact {
+    if let Some((exact, qfilter)) = &exact {
         bits.case("HashSet", || exact.bits() as f64 / capacity as f64);
+        bits.case("qfilter", || qfilter.bits() as f64 / capacity as f64);
     }
     bits.run(1);
 
     let mut rounds = Rounds::new(group, "ns/key");
-    let crawl = RefCell::new(Crawl::new(set));
-    rounds.case("urlseen", || {
-        let keys = fingerprints(&mut crawl.borrow_mut());
-        per_key(|| filter.borrow_mut().judge(&keys))
-    });
-    rounds.case("urlseen, hashed before", || {
-        let keys = fingerprints(&mut crawl.borrow_mut());
-        let key_hashes = filter.borrow().key_hashes(&keys);
-        per_key(|| filter.borrow_mut().judge_key_hashes(&key_hashes))
-    });
-    for (name, mut fastbloom) in
-        ["fastbloom", "fastbloom in huge pages"].into_iter().zip(fastblooms)
-    {
-        let mut crawl = Crawl::new(set);
-        rounds.case(name, move || {
-            let keys = fingerprints(&mut crawl);
-            per_key(|| fastbloom.judge(&keys))
+    for (kind, filter) in filters {
+        let filter = Rc::new(filter);
+        let crawl = Rc::new(RefCell::new(Crawl::new(set)));
+        let (its_filter, its_crawl) = (Rc::clone(&filter), Rc::clone(&crawl));
+        rounds.case(kind.name(), move || {
+            let keys = fingerprints(&mut its_crawl.borrow_mut());
+            per_key(|| its_filter.borrow_mut().judge(&keys))
+        });
+        rounds.case(format!("{kind}, hashed before"), move || {
+            let keys = fingerprints(&mut crawl.borrow_mut());
+            let key_hashes = filter.borrow().key_hashes(&keys);
+            per_key(|| filter.borrow_mut().judge_key_hashes(&key_hashes))
         });
     }
-    if let Some(mut exact) = exact {
-        let mut crawl = Crawl::new(set);
-        rounds.case("HashSet", move || {
-            let keys = fingerprints(&mut crawl);
-            per_key(|| exact.judge(&keys))
+    let [plain, huge] = fastblooms;
+    case(&mut rounds, set, "fastbloom", plain, Fastbloom::judge);
+    case(&mut rounds, set, "fastbloom in huge pages", huge, Fastbloom::judge);
+    if let Some((exact, qfilter)) = exact {
+        case(&mut rounds, set, "HashSet", exact, Exact::judge);
+        case(&mut rounds, set, "qfilter", qfilter, Qfilter::judge);
+    }
+    for blocks in [1, 2] {
+        let mut limit = Limit::new(sizing.geometry.bytes());
+        rounds.case(format!("the machine's limit, {}", of_blocks(blocks)), move || {
+            let places = limit.places(blocks * KEYS);
+            per_key(|| limit.change(&places))
         });
     }
-    rounds.case("the machine's limit", || {
-        let lines = sizing.geometry.blocks().get() as usize;
-        let places = limit.places(lines * KEYS);
-        per_key(|| limit.change(&places))
-    });
     rounds.run(ROUNDS);
+}
+
+/// Adds the case of another set. The set has the keys below `set`.
+fn case<S: 'static>(
+    rounds: &mut Rounds<'_>,
+    set: u64,
+    name: &str,
+    mut peer: S,
+    judge: fn(&mut S, &[Fingerprint]) -> usize,
+) {
+    let mut crawl = Crawl::new(set);
+    rounds.case(name, move || {
+        let keys = fingerprints(&mut crawl);
+        per_key(|| judge(&mut peer, &keys))
+    });
+}
+
+fn of_blocks(blocks: usize) -> String {
+    format!("{blocks} block{}", if blocks == 1 { "" } else { "s" })
 }
 
 /// Measures the keys per second of several filter threads together, each with its own shards.
 fn threads(sizing: Sizing) {
     let mut rounds = Rounds::new("threads", "keys/s");
-    for owners in 1..=std::thread::available_parallelism().map_or(1, usize::from) {
-        let mut filters: Vec<_> = (0..owners).map(|n| Filter::new(sizing, n, owners)).collect();
-        let set = sizing.capacity.get() / 2;
-        for filter in &mut filters {
-            filter.fill(0..set);
-        }
-        let mut crawl = Crawl::new(set);
-        rounds.case(owners.to_string(), move || {
-            let keys = fingerprints(&mut crawl);
-            let own: Vec<_> = filters.iter().map(|filter| filter.own(&keys)).collect();
-            let seconds = time(|| {
-                std::thread::scope(|scope| {
-                    for (filter, own) in filters.iter_mut().zip(&own) {
-                        scope.spawn(|| filter.judge(own));
-                    }
+    for kind in KINDS {
+        for owners in 1..=processors() {
+            let mut filters = Filter::all(kind, sizing, owners);
+            let set = sizing.capacity.get() / 2;
+            for filter in &mut filters {
+                filter.fill(0..set);
+            }
+            let mut crawl = Crawl::new(set);
+            rounds.case(format!("{kind}, {owners}"), move || {
+                let keys = fingerprints(&mut crawl);
+                let own: Vec<_> = filters.iter().map(|filter| filter.own(&keys)).collect();
+                let seconds = time(|| {
+                    std::thread::scope(|scope| {
+                        for (filter, own) in filters.iter_mut().zip(&own) {
+                            scope.spawn(|| filter.judge(own));
+                        }
+                    });
                 });
+                KEYS as f64 / seconds
             });
-            KEYS as f64 / seconds
-        });
+        }
     }
     rounds.run(ROUNDS);
 }
@@ -138,16 +168,28 @@ fn threads(sizing: Sizing) {
 /// that the error rate promises.
 fn wrong_verdicts(sizing: Sizing) {
     let capacity = sizing.capacity.get();
-    let mut filter = Filter::new(sizing, 0, 1);
-    filter.fill(0..capacity);
     let mut rounds = Rounds::new("wrong verdicts, full", "of 500 million unseen");
-    let mut next = capacity;
     rounds.case("promised", || UNSEEN as f64 * ERROR_RATE);
-    rounds.case("urlseen", || {
-        next += UNSEEN;
-        filter.seen(next - UNSEEN..next) as f64
-    });
+    for kind in KINDS {
+        rounds.case(kind.name(), move || {
+            let filters = Filter::all(kind, sizing, processors());
+            let count = |mut filter: Filter| {
+                filter.fill(0..capacity);
+                filter.seen(capacity..capacity + UNSEEN)
+            };
+            std::thread::scope(|scope| {
+                let begin = |filter| scope.spawn(move || count(filter));
+                let running: Vec<_> = filters.into_iter().map(begin).collect();
+                running.into_iter().map(|thread| thread.join().expect("a count")).sum::<usize>()
+            }) as f64
+        });
+    }
     rounds.run(1);
+}
+
+/// Returns the number of processors.
+fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, usize::from)
 }
 
 /// Returns the next fingerprints of a crawl, enough for one round.

@@ -1,4 +1,4 @@
-//! Other sets in memory: fastbloom, and the exact set of the standard library.
+//! Other sets in memory: fastbloom, qfilter, and the exact set of the standard library.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
@@ -72,6 +72,33 @@ fn advise_huge_pages(memory: &[u64]) {
     let (begin, length) = (whole.as_ptr().cast_mut().cast(), whole.len());
     // SAFETY: the advice changes the size of the pages, not the contents of the memory.
     unsafe { madvise(begin, length, Advice::LinuxHugepage) }.expect("a system with huge pages");
+}
+
+/// Quotient filter of the crate qfilter with the same capacity and error rate. Its keys are 64-bit
+/// hashes.
+pub struct Qfilter(qfilter::Filter);
+
+impl Qfilter {
+    pub fn new(sizing: Sizing) -> Self {
+        let filter = qfilter::Filter::new(sizing.capacity.get(), sizing.error_rate.get());
+        Self(filter.expect("a size that qfilter has"))
+    }
+
+    pub fn bits(&self) -> usize {
+        self.0.memory_usage() * 8
+    }
+
+    pub fn fill(&mut self, keys: Range<u64>) {
+        for key in keys {
+            self.0.insert_fingerprint(false, mixed(key)).expect("room");
+        }
+    }
+
+    /// Tests keys and sets the unseen ones. Returns the number of unseen keys.
+    pub fn judge(&mut self, keys: &[Fingerprint]) -> usize {
+        let mut insert = |key| self.0.insert_fingerprint(false, word(key)).expect("room");
+        keys.iter().filter(|key| insert(key)).count()
+    }
 }
 
 /// Exact set of 64-bit hashes of the keys. From the start it has room for all keys.

@@ -69,6 +69,13 @@ impl FilterSpec {
         self.set("filter.error_rate", &share)
     }
 
+    /// Sets the number of keys up to which a filter of the kind [`Kind::TWO_CHOICE`] keeps its error
+    /// rate while it grows.
+    #[must_use]
+    pub fn grow_to(self, keys: u64) -> Self {
+        self.set("filter.grow_to", &keys)
+    }
+
     /// Sets the growth factor of a filter of the kind [`Kind::REDISBLOOM`]. When such a filter is
     /// full, it adds a layer with `factor` times the capacity of the layer before. With the factor
     /// 0, the filter does not grow.

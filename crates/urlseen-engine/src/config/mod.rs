@@ -132,6 +132,9 @@ impl Config {
     /// more fingerprints, its error rate is too high. Returns `None` for a kind that takes more
     /// memory instead.
     pub fn limit(&self, parameters: &Parameters) -> Option<u64> {
+        if let Some(grow_to) = parameters.field("filter.grow_to") {
+            return Some(grow_to);
+        }
         // If other settings than the capacity determine the size, the limit is the configured
         // capacity.
         let capacity = || parameters.capacity().unwrap_or(self.filter.capacity);
@@ -189,6 +192,7 @@ impl Filter {
             "filter.kind" => self.kind.to_string(),
             "filter.capacity" => self.capacity.to_string(),
             "filter.error_rate" => self.error_rate.to_string(),
+            "filter.grow_to" => self.grow_to.to_string(),
             "filter.expansion" => self.expansion.to_string(),
             "filter.seed" => match self.seed {
                 SeedChoice::Random => return None,
@@ -217,6 +221,7 @@ impl Filter {
         match name {
             "filter.capacity" => set(&mut self.capacity, value),
             "filter.error_rate" => set(&mut self.error_rate, value),
+            "filter.grow_to" => set(&mut self.grow_to, value),
             "filter.expansion" => set(&mut self.expansion, value),
             "filter.seed" => {
                 self.seed = value.parse().map_or(self.seed, SeedChoice::Fixed);

@@ -169,7 +169,9 @@ impl Config {
             *key = partition_key(key, &tag);
         }
         storage.dir.push(partition.number().to_string());
-        filter.capacity = filter.capacity.div_ceil(partition.count().get().into());
+        for keys in [&mut filter.capacity, &mut filter.grow_to] {
+            *keys = keys.div_ceil(partition.count().get().into());
+        }
         config.partition = partition;
         config.find_node();
         config

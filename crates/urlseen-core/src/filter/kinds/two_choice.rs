@@ -29,6 +29,9 @@ pub(super) const KIND: Kind = Kind(&Registered {
 /// Number of fingerprints up to which the error rate holds.
 const GROW_TO: &str = "filter.grow_to";
 
+/// Name of the field in a storage folder's header with the number of bits of a key in its shard.
+const KEY_BITS: &str = "filter.key_bits";
+
 #[derive(Debug, Clone, Copy)]
 struct TwoChoiceParameters {
     /// Seed of the hash. `None` until a seed is chosen.
@@ -43,7 +46,10 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
     let (capacity, error_rate) = values.size()?;
     let grow_to = Capacity::new(values.part(GROW_TO)?)?;
     let (capacity, grow_to) = (capacity.get(), grow_to.max(capacity).get());
-    let bits = key_bits(grow_to, error_rate)?;
+    let bits = match values.open(KEY_BITS)? {
+        Some(bits) => bits,
+        None => key_bits(grow_to, error_rate)?,
+    };
     let size = TwoChoiceSize { capacity, grow_to, bits };
     Ok(Parameters::new(TwoChoiceParameters { seed, error_rate, size, partitions }))
 }
@@ -56,10 +62,7 @@ fn key_bits(grow_to: u64, error_rate: ErrorRate) -> Result<KeyBits, SpecError> {
     // A whole number of at most 72: 2^32 keys at 2^-40.
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bits = bits as u32;
-    if bits > KeyBits::MAX {
-        return Err(SpecError::KeyBits { grow_to, error_rate: error_rate.get() });
-    }
-    Ok(KeyBits::new(bits))
+    KeyBits::new(bits).ok_or(SpecError::KeyBits { grow_to, error_rate: error_rate.get() })
 }
 
 impl KindParameters for TwoChoiceParameters {
@@ -72,6 +75,11 @@ impl KindParameters for TwoChoiceParameters {
         let grow_to = (GROW_TO, self.size.grow_to.to_string());
         let fields = seed_field(self.seed).into_iter().chain(size).chain([grow_to]);
         fields.chain(partitions_field(self.partitions)).collect()
+    }
+
+    fn record(&self) -> Vec<(&'static str, String)> {
+        let bits = (KEY_BITS, self.size.bits.get().to_string());
+        self.fields().into_iter().chain([bits]).collect()
     }
 
     /// A larger filter loads the keys of a smaller one.

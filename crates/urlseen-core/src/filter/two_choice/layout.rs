@@ -1,5 +1,7 @@
 //! Layout of the blocks of a shard: places of words.
 
+use std::str::FromStr;
+
 use super::super::ShardId;
 use super::super::layout::native::KeyHash;
 use super::format::Format;
@@ -30,11 +32,9 @@ impl KeyBits {
     /// Largest number of bits. A border after all words fits into 64 bits, too.
     pub(in crate::filter) const MAX: u32 = 63;
 
-    /// # Panics
-    /// Panics if the number is 0 or above [`KeyBits::MAX`].
-    pub(in crate::filter) fn new(bits: u32) -> Self {
-        assert!((1..=Self::MAX).contains(&bits), "{bits} bits");
-        Self(bits)
+    /// Returns `None` if the number is 0 or above [`KeyBits::MAX`].
+    pub(in crate::filter) fn new(bits: u32) -> Option<Self> {
+        (1..=Self::MAX).contains(&bits).then_some(Self(bits))
     }
 
     pub(in crate::filter) fn get(self) -> u32 {
@@ -83,6 +83,14 @@ impl KeyBits {
     #[inline]
     fn unit(self) -> u64 {
         1 << (u64::BITS - self.0)
+    }
+}
+
+impl FromStr for KeyBits {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        text.parse().ok().and_then(Self::new).ok_or(())
     }
 }
 

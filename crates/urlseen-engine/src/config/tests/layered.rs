@@ -49,6 +49,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("filter.place", "local"),
         ("filter.capacity", "1e9"),
         ("filter.error_rate", "1e-8"),
+        ("filter.grow_to", "1e10"),
         ("filter.expansion", "0"),
         ("filter.seed", "7"),
         ("filter.when_full", "stop"),

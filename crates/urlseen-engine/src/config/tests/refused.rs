@@ -31,7 +31,7 @@ capacity = 10
             "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
             "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
              to 4_294_967_295 without quotes",
-            "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, exact, redisbloom, imooc, \
+            "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, two-choice, exact, redisbloom, imooc, \
              pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, redisson, redis-lua-scaling, scrapy-redis",
             "config.toml:9:9: filter.place is \"disk\"; allowed: local, redis",
@@ -245,7 +245,7 @@ fn kinds_that_live_in_redis_have_no_local_filter() {
             [format!(
                 "config.toml:1:15: filter.kind is \"{kind}\", and filter.place is \"local\" \
                  (default), where no filter of that kind can be; allowed: filter.place = \
-                 \"redis\", or filter.kind = \"native\", \"exact\", \"redisbloom\""
+                 \"redis\", or filter.kind = \"native\", \"two-choice\", \"exact\", \"redisbloom\""
             )]
         );
         assert!(load(&format!("filter.kind = '{kind}'"), &[], &["filter.place=redis"]).is_ok());
