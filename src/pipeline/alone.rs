@@ -171,7 +171,6 @@ impl From<FlowError> for RunError {
 }
 
 /// Remedy for a full filter without a source.
-const REMEDY: &str = "The filter cannot be made larger. Raise filter.capacity (or set \
-     filter.kind = \"redisbloom\", which grows), and delete the storage folder while no daemon \
-     runs. All fingerprints are then forgotten, except those that urlseen import restores from \
-     lists";
+const REMEDY: &str = "Raise filter.capacity, or set filter.kind = \"two-choice\" with a \
+     filter.grow_to that suffices, and delete the storage folder while no daemon runs. All \
+     fingerprints are then forgotten, except those that urlseen import restores from lists";

@@ -11,9 +11,9 @@ fn marks() -> impl Iterator<Item = u64> {
 }
 
 /// Remedy for a full filter of a crawl, in its storage folder.
-pub const REMEDY_IN_FOLDER: &str = "It cannot be made larger. Raise filter.capacity (or set \
-     filter.kind = \"redisbloom\", which grows) and empty it with urlseen storage reset: all that \
-     was seen is emitted again, except what urlseen import brings back from lists of fingerprints";
+pub const REMEDY_IN_FOLDER: &str = "Raise filter.capacity, or set filter.kind = \"two-choice\" \
+     with a filter.grow_to that suffices, and empty it with urlseen storage reset: all that was \
+     seen is emitted again, except what urlseen import brings back from lists of fingerprints";
 
 /// Remedy for a full filter in Redis.
 pub const REMEDY_IN_REDIS: &str = "It cannot be made larger. Raise filter.capacity and empty it \
