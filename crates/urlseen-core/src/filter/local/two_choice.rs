@@ -8,8 +8,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Blob, BuildError, Fill, FilterKind, Full, Gauge, Removal};
+use crate::filter::block::Block;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::two_choice::{Arena, Contents, Kernel, Kernels, Key, KeyBits, Shard, Work};
+use crate::filter::two_choice::{
+    Arena, Contents, Kernel, Kernels, Key, KeyBits, Probe, Shard, Work,
+};
 use crate::filter::{SHARDS, ShardId, Verdict};
 
 /// Number of keys whose blocks are fetched ahead of the visited key.
@@ -116,9 +119,11 @@ impl TwoChoiceFilter {
 
     /// Begins to fetch the blocks of a key.
     #[inline(always)]
-    fn fetch(&self, key_hash: KeyHash) {
-        let shard = &self.shards[self.place(key_hash.shard())];
-        shard.probe(self.key(key_hash), &self.arena).fetch(self.arena.blocks());
+    fn look(&self, key_hash: KeyHash, blocks: &[Block]) -> Look {
+        let place = self.place(key_hash.shard());
+        let probe = self.shards[place].probe(self.key(key_hash), &self.arena);
+        probe.fetch(blocks);
+        Look { place, probe }
     }
 
     /// Replaces a shard by an empty one with at least this number of slots.
@@ -187,7 +192,9 @@ fn out_of_memory(full: Full) -> io::Error {
 
 impl FilterKind for TwoChoiceFilter {
     fn prefetch(&self, key_hashes: &[KeyHash]) {
-        key_hashes.iter().for_each(|&key_hash| self.fetch(key_hash));
+        key_hashes.iter().for_each(|&key_hash| {
+            self.look(key_hash, self.arena.blocks());
+        });
     }
 
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
@@ -256,6 +263,14 @@ impl FilterKind for TwoChoiceFilter {
     }
 }
 
+/// Places of a key whose blocks are being fetched.
+#[derive(Debug, Clone, Copy)]
+struct Look {
+    /// Index of the shard.
+    place: usize,
+    probe: Probe,
+}
+
 /// Work of [`TwoChoiceFilter::test`].
 struct TestAll<'a> {
     filter: &'a TwoChoiceFilter,
@@ -269,24 +284,19 @@ impl Work for TestAll<'_> {
     #[inline(always)]
     fn by(self, kernel: impl Kernel) {
         let Self { filter, key_hashes, verdicts } = self;
-        let look = |key_hash: KeyHash| {
-            let (shard, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
-            let probe = filter.shards[shard].probe(key, &filter.arena);
-            probe.fetch(filter.arena.blocks());
-            (shard, key, probe)
-        };
+        let blocks = filter.arena.blocks();
         let Some(&first) = key_hashes.first() else { return };
-        let mut looks = [look(first); AHEAD];
-        for (place, &key_hash) in key_hashes.iter().take(AHEAD).enumerate() {
-            looks[place] = look(key_hash);
+        let mut looks = [filter.look(first, blocks); AHEAD];
+        for (look, &key_hash) in looks.iter_mut().zip(key_hashes) {
+            *look = filter.look(key_hash, blocks);
         }
-        for place in 0..key_hashes.len() {
-            let (shard, key, probe) = looks[place % AHEAD];
-            if let Some(&next) = key_hashes.get(place + AHEAD) {
-                looks[place % AHEAD] = look(next);
+        for (index, &key_hash) in key_hashes.iter().enumerate() {
+            let Look { place, probe } = looks[index % AHEAD];
+            let key = filter.key(key_hash);
+            verdicts.push(Verdict::of(filter.shards[place].has(key, &probe, kernel, blocks)));
+            if let Some(&next) = key_hashes.get(index + AHEAD) {
+                looks[index % AHEAD] = filter.look(next, blocks);
             }
-            let is_seen = filter.shards[shard].has(key, &probe, kernel, &filter.arena);
-            verdicts.push(Verdict::of(is_seen));
         }
     }
 }
@@ -303,10 +313,12 @@ impl Work for InsertAll<'_> {
     #[inline(always)]
     fn by(self, kernel: impl Kernel) -> Result<(), Full> {
         let Self { filter, key_hashes } = self;
-        key_hashes.iter().take(AHEAD).for_each(|&key_hash| filter.fetch(key_hash));
+        key_hashes.iter().take(AHEAD).for_each(|&key_hash| {
+            filter.look(key_hash, filter.arena.blocks());
+        });
         for (index, &key_hash) in key_hashes.iter().enumerate() {
             if let Some(&next) = key_hashes.get(index + AHEAD) {
-                filter.fetch(next);
+                filter.look(next, filter.arena.blocks());
             }
             let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
             let TwoChoiceFilter { shards, arena, .. } = filter;

@@ -14,7 +14,7 @@ const SPARE: u64 = 64 << 20;
 
 /// Number of chunks into which the memory of a filter is divided, about. The list of the chunks of
 /// all shards then fits into a cache.
-const CHUNKS: u64 = 1 << 16;
+const CHUNKS: u64 = 1 << 13;
 
 /// Chunk without blocks.
 pub(super) const NONE: u32 = u32::MAX;
@@ -39,7 +39,7 @@ impl Arena {
     /// Reserves addresses for at most this number of blocks. The arena takes memory as its chunks
     /// are taken. `usual` is the number of blocks of a filter of the planned size.
     pub(in crate::filter) fn reserve(most: u64, usual: u64) -> Result<Self, AllocationError> {
-        let shift = (usual / CHUNKS).clamp(8, 1024).ilog2();
+        let shift = (usual / CHUNKS).clamp(8, 8192).ilog2();
         // Each shard may have a chunk that is not full.
         let region = Region::reserved(most.saturating_add((SHARDS as u64) << shift))?;
         let available = memory::available;

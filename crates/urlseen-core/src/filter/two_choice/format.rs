@@ -15,19 +15,21 @@ const BLOCK_BITS: usize = 8 * size_of::<Block>();
 ///
 /// A slot is a tag and two bits for the word of the key. An empty slot is 0. A slot is read through
 /// a *window*: the eight bytes of the block that contain the slot.
+// Kernels load the tables in whole cache lines.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(in crate::filter) struct Format {
+    /// Bytes of all windows.
+    pub(super) windows: [[u8; 64]; 2],
+    /// Distance of each slot from the lowest bit of its window; 64 for a lane without a slot.
+    pub(super) shifts: [u64; SLOTS_MAX],
+    /// The lowest `width` bits.
+    pub(super) mask: u64,
     pub(super) slots: usize,
     /// Number of bits of a slot.
     width: u32,
     /// First byte of each window.
     pub(super) starts: [u8; SLOTS_MAX],
-    /// Distance of each slot from the lowest bit of its window; 64 for a lane without a slot.
-    pub(super) shifts: [u64; SLOTS_MAX],
-    /// Bytes of all windows.
-    pub(super) windows: [[u8; 64]; 2],
-    /// The lowest `width` bits.
-    pub(super) mask: u64,
 }
 
 /// Formats by their numbers of slots, from [`Format::FEWEST`].

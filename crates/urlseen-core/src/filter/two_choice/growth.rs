@@ -1,5 +1,8 @@
 //! Growth of a shard, a few blocks at a time.
 
+// Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
+#![allow(clippy::inline_always)]
+
 use std::ops::Range;
 
 use bytemuck::Zeroable;
@@ -8,7 +11,7 @@ use super::super::block::Block;
 use super::super::local::Full;
 use super::super::prefetch::prefetch;
 use super::arena::{Arena, NONE};
-use super::kernel::Kernel;
+use super::kernel::{Kernel, Work};
 use super::shard::{Shard, words};
 
 /// Number of blocks that are moved together, so that the processor reads them in order.
@@ -20,6 +23,7 @@ const AHEAD: u64 = 8;
 impl Shard {
     /// Continues the growth after the insertion of a key. A shard begins to grow when 90 % of its
     /// slots have keys. Then the growth ends before 94.1 % have keys.
+    #[inline(always)]
     pub(super) fn grow(&mut self, kernel: impl Kernel, arena: &mut Arena) {
         if self.layouts.is_growing() {
             // This moves all blocks while 4 % of the slots get keys.
@@ -62,32 +66,18 @@ impl Shard {
     /// Makes entries for the chunks of this number of blocks.
     pub(super) fn lengthen(&mut self, blocks: u64, arena: &Arena) {
         let chunks = blocks.div_ceil(arena.chunk() as u64);
-        self.chunks.resize(usize::try_from(chunks).expect("the arena has them"), NONE);
+        let mut all = std::mem::take(&mut self.chunks).into_vec();
+        all.resize(usize::try_from(chunks).expect("the arena has them"), NONE);
+        self.chunks = all.into();
     }
 
     /// Moves the keys of at most `most` blocks, from the last block to the first.
     fn advance(&mut self, most: u64, kernel: impl Kernel, arena: &mut Arena) -> Result<(), Full> {
-        let mut moved = 0;
-        while moved < most
-            && let Some(due) = self.layouts.due()
-        {
-            moved += 1;
-            self.back_from(due.to, arena)?;
-            let index = self.index(due.block, arena);
-            let ahead = self.index(due.block.saturating_sub(AHEAD), arena);
-            prefetch(&arena.blocks()[ahead]);
-            let content = std::mem::replace(&mut arena.blocks_mut()[index], Block::zeroed());
-            let layout = *self.layouts.first();
-            self.layouts.moved(due);
-            for word in words(layout, self.bits, due.block, content) {
-                if !self.store_word(word, kernel, arena) {
-                    self.store(word.key(), kernel, arena);
-                }
-            }
-        }
+        kernel.run(Advance { shard: self, most, arena })?;
         if !self.layouts.is_growing() {
             for key in std::mem::take(&mut self.homeless) {
-                self.store(key, kernel, arena);
+                let probe = self.probe(key, arena);
+                self.store(key, &probe, kernel, arena);
             }
         }
         Ok(())
@@ -107,6 +97,42 @@ impl Shard {
     pub(super) fn take(&mut self, chunks: Range<usize>, arena: &mut Arena) -> Result<(), Full> {
         for chunk in self.chunks[chunks].iter_mut().rev() {
             *chunk = arena.take()?;
+        }
+        Ok(())
+    }
+}
+
+/// Work of [`Shard::advance`].
+struct Advance<'a> {
+    shard: &'a mut Shard,
+    most: u64,
+    arena: &'a mut Arena,
+}
+
+impl Work for Advance<'_> {
+    type Done = Result<(), Full>;
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
+        let Self { shard, most, arena } = self;
+        let mut moved = 0;
+        while moved < most
+            && let Some(due) = shard.layouts.due()
+        {
+            moved += 1;
+            shard.back_from(due.to, arena)?;
+            let index = shard.index(due.block, arena);
+            let ahead = shard.index(due.block.saturating_sub(AHEAD), arena);
+            prefetch(&arena.blocks()[ahead]);
+            let content = std::mem::replace(&mut arena.blocks_mut()[index], Block::zeroed());
+            let layout = *shard.layouts.first();
+            shard.layouts.moved(due);
+            for word in words(layout, shard.bits, due.block, content) {
+                if !shard.store_word(word, kernel, arena) {
+                    let probe = shard.probe(word.key(), arena);
+                    shard.store(word.key(), &probe, kernel, arena);
+                }
+            }
         }
         Ok(())
     }

@@ -31,4 +31,4 @@ pub(super) use contents::Contents;
 use format::{Format, SLOTS_MAX};
 pub(super) use kernel::{Kernel, Kernels, Work};
 pub(super) use layout::{Key, KeyBits};
-pub(super) use shard::Shard;
+pub(super) use shard::{Probe, Shard};

@@ -14,14 +14,16 @@ use super::layout::{Key, KeyBits, Layout, Place, Word};
 use super::layouts::Layouts;
 
 /// Keys of a shard. Their blocks are in an [`Arena`], which the methods take.
+// A test reads the first two fields, which are together in one cache line.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(in crate::filter) struct Shard {
-    pub(super) bits: KeyBits,
     pub(super) layouts: Layouts,
+    /// Chunks of the blocks, in order. The blocks of [`NONE`] are not in use yet.
+    pub(super) chunks: Box<[u32]>,
+    pub(super) bits: KeyBits,
     /// Number of blocks that are due to be moved, because keys were inserted.
     pub(super) due: u64,
-    /// Chunks of the blocks, in order. The blocks of [`NONE`] are not in use yet.
-    pub(super) chunks: Vec<u32>,
     /// Keys that found no slot.
     pub(super) homeless: Vec<Key>,
     keys: u64,
@@ -39,9 +41,10 @@ pub(in crate::filter) struct Probe {
 
 impl Probe {
     /// Begins to fetch both blocks from memory.
-    #[inline]
+    #[inline(always)]
     pub(in crate::filter) fn fetch(&self, blocks: &[Block]) {
-        self.blocks.iter().for_each(|&block| prefetch(&blocks[block]));
+        prefetch(&blocks[self.blocks[0]]);
+        prefetch(&blocks[self.blocks[1]]);
     }
 
     /// Returns true if a slot has the key.
@@ -49,10 +52,8 @@ impl Probe {
     fn is_in(&self, kernel: impl Kernel, blocks: &[Block]) -> bool {
         // Both blocks are searched without a branch: they have been fetched, and a processor
         // cannot predict whether a key is seen.
-        let [first, second] = [0, 1].map(|word| {
-            kernel.has(&blocks[self.blocks[word]], self.formats[word], self.contents[word])
-        });
-        first | second
+        kernel.has(&blocks[self.blocks[0]], self.formats[0], self.contents[0])
+            | kernel.has(&blocks[self.blocks[1]], self.formats[1], self.contents[1])
     }
 }
 
@@ -71,7 +72,7 @@ impl Shard {
             bits,
             layouts: Layouts::new(layout),
             due: 0,
-            chunks: Vec::new(),
+            chunks: Box::default(),
             homeless: Vec::new(),
             keys: 0,
         };
@@ -85,7 +86,8 @@ impl Shard {
 
     /// Gives the memory of the shard back.
     pub(in crate::filter) fn free(&mut self, arena: &mut Arena) {
-        self.chunks.drain(..).filter(|&chunk| chunk != NONE).for_each(|chunk| arena.give(chunk));
+        let chunks = std::mem::take(&mut self.chunks).into_iter();
+        chunks.filter(|&chunk| chunk != NONE).for_each(|chunk| arena.give(chunk));
     }
 
     /// Returns the number of keys.
@@ -99,14 +101,16 @@ impl Shard {
     }
 
     /// Returns the places of a key.
-    #[inline]
+    #[inline(always)]
     pub(in crate::filter) fn probe(&self, key: Key, arena: &Arena) -> Probe {
-        let [x, y] = key.words().map(|word| {
-            let layout = self.layouts.of(word);
-            let Place { block, content } = layout.place(word);
-            (self.index(block, arena), layout.format, content)
-        });
-        Probe { blocks: [x.0, y.0], formats: [x.1, y.1], contents: [x.2, y.2] }
+        let [x, y] = key.words();
+        let [of_x, of_y] = [self.layouts.of(x), self.layouts.of(y)];
+        let (x, y) = (of_x.place(x), of_y.place(y));
+        Probe {
+            blocks: [self.index(x.block, arena), self.index(y.block, arena)],
+            formats: [of_x.format, of_y.format],
+            contents: [x.content, y.content],
+        }
     }
 
     /// Returns true if the shard has the key. `probe` has the places of the key.
@@ -116,17 +120,17 @@ impl Shard {
         key: Key,
         probe: &Probe,
         kernel: impl Kernel,
-        arena: &Arena,
+        blocks: &[Block],
     ) -> bool {
-        probe.is_in(kernel, arena.blocks())
-            || (!self.homeless.is_empty() && self.homeless.contains(&key))
+        probe.is_in(kernel, blocks) || (!self.homeless.is_empty() && self.homeless.contains(&key))
     }
 
     /// Inserts a key, unless the shard has it.
+    #[inline(always)]
     pub(in crate::filter) fn insert(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) {
         let probe = self.probe(key, arena);
-        if !self.has(key, &probe, kernel, arena) {
-            self.store(key, kernel, arena);
+        if !self.has(key, &probe, kernel, arena.blocks()) {
+            self.store(key, &probe, kernel, arena);
             self.keys += 1;
             self.grow(kernel, arena);
         }
@@ -175,30 +179,43 @@ impl Shard {
         Contents { bits, keys, layouts, bytes, homeless: homeless.clone() }
     }
 
-    /// Stores a key that the shard does not have.
-    pub(super) fn store(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) {
-        let [x, y] = key.words().map(|word| self.empty_slots(word, kernel, arena));
+    /// Stores a key that the shard does not have. `probe` has the places of the key.
+    #[inline(always)]
+    pub(super) fn store(
+        &mut self,
+        key: Key,
+        probe: &Probe,
+        kernel: impl Kernel,
+        arena: &mut Arena,
+    ) {
+        let x = kernel.empty(&arena.blocks()[probe.blocks[0]], probe.formats[0]);
+        let y = kernel.empty(&arena.blocks()[probe.blocks[1]], probe.formats[1]);
         let word = usize::from(y.count_ones() > x.count_ones());
-        let word = key.words()[word];
-        if !self.store_word(word, kernel, arena) && !self.displace(key, kernel, arena) {
+        let empty = if word == 0 { x } else { y };
+        if empty != 0 {
+            let block = &mut arena.blocks_mut()[probe.blocks[word]];
+            let slot = empty.trailing_zeros() as usize;
+            probe.formats[word].put(block, slot, probe.contents[word]);
+        } else if !self.displace(key, kernel, arena) {
             self.homeless.push(key);
         }
     }
 
     /// Stores a word in its block. Returns false if the block is full.
+    #[inline(always)]
     pub(super) fn store_word(
         &mut self,
         word: Word,
         kernel: impl Kernel,
         arena: &mut Arena,
     ) -> bool {
-        let empty = self.empty_slots(word, kernel, arena);
-        let layout = *self.layouts.of(word);
+        let layout = self.layouts.of(word);
         let Place { block, content } = layout.place(word);
         let index = self.index(block, arena);
+        let block = &mut arena.blocks_mut()[index];
+        let empty = kernel.empty(block, layout.format);
         if empty != 0 {
-            let slot = empty.trailing_zeros() as usize;
-            layout.format.put(&mut arena.blocks_mut()[index], slot, content);
+            layout.format.put(block, empty.trailing_zeros() as usize, content);
         }
         empty != 0
     }
@@ -222,14 +239,6 @@ impl Shard {
             }
         }
         false
-    }
-
-    /// Returns the mask of the empty slots in the block of a word.
-    #[inline(always)]
-    fn empty_slots(&self, word: Word, kernel: impl Kernel, arena: &Arena) -> u32 {
-        let layout = self.layouts.of(word);
-        let block = self.index(layout.place(word).block, arena);
-        kernel.empty(&arena.blocks()[block], layout.format)
     }
 
     /// Returns the index of a block in the arena.

@@ -55,7 +55,11 @@ impl Work for Do<'_> {
         for number in (0..6000).step_by(7) {
             let key = key(number, shard.bits);
             let probe = shard.probe(key, arena);
-            assert_eq!(shard.has(key, &probe, kernel, arena), model.contains(&key), "{number}");
+            assert_eq!(
+                shard.has(key, &probe, kernel, arena.blocks()),
+                model.contains(&key),
+                "{number}"
+            );
         }
     }
 }
@@ -69,7 +73,8 @@ impl Work for Store<'_> {
     #[inline(always)]
     fn by(self, kernel: impl Kernel) {
         let Self(Pair { shard, arena, model }, key) = self;
-        shard.store(key, kernel, arena);
+        let probe = shard.probe(key, arena);
+        shard.store(key, &probe, kernel, arena);
         shard.keys += 1;
         assert!(model.insert(key));
     }

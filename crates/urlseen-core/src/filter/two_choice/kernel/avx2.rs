@@ -23,17 +23,16 @@ impl Avx2 {
     pub(super) fn detect() -> Option<Self> {
         is_x86_feature_detected!("avx2").then_some(Self(()))
     }
+}
 
-    /// Does the work with this kernel.
+impl Kernel for Avx2 {
     #[allow(unsafe_code)]
-    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+    fn run<W: Work>(self, work: W) -> W::Done {
         // SAFETY: `run` only requires the instructions that it is compiled for, and `self` proves
         // that the processor has them.
         unsafe { run(work, self) }
     }
-}
 
-impl Kernel for Avx2 {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn has(self, block: &Block, format: &Format, content: u64) -> bool {
@@ -83,8 +82,10 @@ fn empty(block: &Block, format: &Format) -> u32 {
 #[target_feature(enable = "avx2")]
 fn slots(block: &Block, format: &Format, group: usize) -> __m256i {
     let shifts: [__m256i; SLOTS_MAX / LANES] = bytemuck::must_cast(format.shifts);
-    let windows: __m256i =
-        bytemuck::must_cast([0, 1, 2, 3].map(|lane| format.window(block, LANES * group + lane)));
+    let mut windows = [0; LANES];
+    for (lane, window) in windows.iter_mut().enumerate() {
+        *window = format.window(block, LANES * group + lane);
+    }
     let mask = _mm256_set1_epi64x(format.mask.cast_signed());
-    _mm256_and_si256(_mm256_srlv_epi64(windows, shifts[group]), mask)
+    _mm256_and_si256(_mm256_srlv_epi64(bytemuck::must_cast(windows), shifts[group]), mask)
 }

@@ -20,17 +20,16 @@ impl Avx512 {
         let has_all = is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vbmi");
         has_all.then_some(Self(()))
     }
+}
 
-    /// Does the work with this kernel.
+impl Kernel for Avx512 {
     #[allow(unsafe_code)]
-    pub(super) fn run<W: Work>(self, work: W) -> W::Done {
+    fn run<W: Work>(self, work: W) -> W::Done {
         // SAFETY: `run` only requires the instructions that it is compiled for, and `self` proves
         // that the processor has them.
         unsafe { run(work, self) }
     }
-}
 
-impl Kernel for Avx512 {
     #[inline(always)]
     #[allow(unsafe_code)]
     fn has(self, block: &Block, format: &Format, content: u64) -> bool {
@@ -56,27 +55,28 @@ fn run<W: Work>(work: W, kernel: Avx512) -> W::Done {
 fn has(block: &Block, format: &Format, content: u64) -> bool {
     let content = _mm512_set1_epi64(content.cast_signed());
     let mask = _mm512_set1_epi64(format.mask.cast_signed());
-    let [low, high] = windows(block, format);
-    let low = _mm512_cmpeq_epi64_mask(_mm512_and_si512(low, mask), content);
-    let high = _mm512_cmpeq_epi64_mask(_mm512_and_si512(high, mask), content);
-    low | high != 0
+    let low = _mm512_and_si512(slots(block, format, 0), mask);
+    let high = _mm512_and_si512(slots(block, format, 1), mask);
+    _mm512_cmpeq_epi64_mask(low, content) | _mm512_cmpeq_epi64_mask(high, content) != 0
 }
 
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
 fn empty(block: &Block, format: &Format) -> u32 {
     let mask = _mm512_set1_epi64(format.mask.cast_signed());
-    let [low, high] = windows(block, format).map(|it| _mm512_test_epi64_mask(it, mask));
+    let low = _mm512_test_epi64_mask(slots(block, format, 0), mask);
+    let high = _mm512_test_epi64_mask(slots(block, format, 1), mask);
     !(u32::from(high) << 8 | u32::from(low)) & format.all_slots()
 }
 
-/// Returns the slots in the lowest bits of the lanes. The higher bits of a lane are those of other
-/// slots. A lane without a slot is 0.
+/// Returns half of the slots, each in the lowest bits of a lane. The higher bits of the lane are
+/// those of other slots. A lane without a slot is 0.
+// No closure here: a generic function that calls a closure with these instructions is not inlined.
 #[inline]
 #[target_feature(enable = "avx512f,avx512vbmi")]
-fn windows(block: &Block, format: &Format) -> [__m512i; 2] {
-    let block: __m512i = bytemuck::must_cast(*block);
+fn slots(block: &Block, format: &Format, half: usize) -> __m512i {
     let shifts: [__m512i; 2] = bytemuck::must_cast(format.shifts);
-    let bytes: [__m512i; 2] = bytemuck::must_cast(format.windows);
-    [0, 1].map(|half| _mm512_srlv_epi64(_mm512_permutexvar_epi8(bytes[half], block), shifts[half]))
+    let windows = bytemuck::must_cast(format.windows[half]);
+    let windows = _mm512_permutexvar_epi8(windows, bytemuck::must_cast(*block));
+    _mm512_srlv_epi64(windows, shifts[half])
 }

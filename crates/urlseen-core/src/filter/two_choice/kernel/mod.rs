@@ -19,6 +19,9 @@ use plain::Plain;
 
 /// Variant of the hot loops for a processor. All kernels find the same slots.
 pub(in crate::filter) trait Kernel: Copy {
+    /// Does the work in a function that is compiled for the kernel's instructions.
+    fn run<W: Work>(self, work: W) -> W::Done;
+
     /// Returns true if a slot has this content, which is not 0.
     fn has(self, block: &Block, format: &Format, content: u64) -> bool;
 
@@ -66,7 +69,7 @@ impl Kernels {
     /// Does the work with this kernel.
     pub(in crate::filter) fn run<W: Work>(self, work: W) -> W::Done {
         match self {
-            Self::Plain(plain) => work.by(plain),
+            Self::Plain(plain) => plain.run(work),
             #[cfg(target_arch = "x86_64")]
             Self::Avx2(avx2) => avx2.run(work),
             #[cfg(target_arch = "x86_64")]

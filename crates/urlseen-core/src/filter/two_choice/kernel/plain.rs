@@ -1,6 +1,6 @@
 //! Kernel that works slot by slot, on any processor. The tests compare the other kernels with it.
 
-use super::Kernel;
+use super::{Kernel, Work};
 use crate::filter::block::Block;
 use crate::filter::two_choice::Format;
 
@@ -9,6 +9,10 @@ use crate::filter::two_choice::Format;
 pub(in crate::filter) struct Plain;
 
 impl Kernel for Plain {
+    fn run<W: Work>(self, work: W) -> W::Done {
+        work.by(self)
+    }
+
     #[inline(always)]
     fn has(self, block: &Block, format: &Format, content: u64) -> bool {
         // All slots are compared without a branch, because a processor cannot predict the slot.
