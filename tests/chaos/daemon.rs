@@ -47,6 +47,10 @@ const LAYOUTS: [&[&str]; 4] = [
 
 const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
 
+/// Filter that begins with a few slots, and grows in most batches.
+const GROWING: &[&str] =
+    &["filter.kind=two-choice", "filter.capacity=1", "filter.error_rate=1e-12"];
+
 /// Kind of filter that has no capacity.
 const SET: &[&str] = &["filter.kind=scrapy-redis"];
 
@@ -72,8 +76,9 @@ pub(crate) struct Settings {
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
     pub(crate) place: FilterPlace,
-    /// Kind of a filter in Redis, and the size of its cache of seen keys.
+    /// Kind of the filter.
     pub(crate) kind: &'static [&'static str],
+    /// Size of the cache of seen keys, for a filter in Redis.
     pub(crate) recent: u64,
 }
 
@@ -94,14 +99,17 @@ impl Settings {
             horizon_bytes: 16 << 30,
             on_rollback: "stop",
         }
-        .with_layout(random)
+        .with_kind(random)
     }
 
-    /// Draws the settings that only a filter in Redis has.
-    fn with_layout(mut self, random: &mut Rng) -> Self {
-        if self.place == FilterPlace::Redis {
-            self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
-            self.recent = [1, 100, 1 << 20][random.usize(0..3)];
+    /// Draws the kind of the filter, and the settings that only a filter in Redis has.
+    fn with_kind(mut self, random: &mut Rng) -> Self {
+        match self.place {
+            FilterPlace::Local => self.kind = [NATIVE, GROWING][random.usize(0..2)],
+            FilterPlace::Redis => {
+                self.kind = LAYOUTS[random.usize(0..LAYOUTS.len())];
+                self.recent = [1, 100, 1 << 20][random.usize(0..3)];
+            }
         }
         self
     }
@@ -121,7 +129,7 @@ impl Settings {
     pub(crate) fn kept(&self) -> String {
         let source = self.source.join(", ");
         match self.place {
-            FilterPlace::Local => format!("{source}, fsync {}", self.fsync),
+            FilterPlace::Local => format!("{source}, {}, fsync {}", self.kind[0], self.fsync),
             FilterPlace::Redis => format!("{source}, {}, {} remembered", self.kind[0], self.recent),
         }
     }
@@ -148,7 +156,7 @@ impl Settings {
             format!("storage.on_rollback={}", self.on_rollback),
         ];
         lines.extend(self.source.iter().chain(self.kind).map(ToString::to_string));
-        if self.kind != SET {
+        if self.kind != SET && self.kind != GROWING {
             lines.push(format!("filter.capacity={}", self.capacity));
         }
         if self.place == FilterPlace::Redis {

@@ -26,19 +26,24 @@ pub(super) struct Crawl {
     pub(super) is_shared: bool,
 }
 
+const IN_REDIS: [&str; 2] = ["filter.kind=scrapy-redis", "filter.place=redis"];
+
+/// Filters of the crawls. One of them has tombstones, and one removes keys.
+const FILTERS: [[&str; 2]; 3] = [
+    ["filter.kind=native", "filter.seed=1"],
+    ["filter.kind=two-choice", "filter.seed=1"],
+    IN_REDIS,
+];
+
 impl Crawl {
-    /// Configures one crawl for each sink and each place of the filter.
+    /// Configures one crawl for each sink and each filter.
     pub(super) fn all() -> Vec<Self> {
         let sinks = ["list", "zset"].into_iter();
-        sinks.flat_map(|sink| [false, true].map(|is_shared| Self::new(sink, is_shared))).collect()
+        sinks.flat_map(|sink| FILTERS.map(|filter| Self::new(sink, filter))).collect()
     }
 
-    fn new(sink: &str, is_shared: bool) -> Self {
-        let filter = if is_shared {
-            ["filter.kind=scrapy-redis", "filter.place=redis"]
-        } else {
-            ["filter.kind=native", "filter.seed=1"]
-        };
+    fn new(sink: &str, filter: [&str; 2]) -> Self {
+        let is_shared = filter == IN_REDIS;
         let common = [
             "crawl.name=sim",
             "source.key=source",
