@@ -1,8 +1,8 @@
 //! Tests of questions that the engine answers while it judges batches.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 
-use super::tests::{batch, engine, fingerprints, onward, urls};
+use super::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
 use super::*;
 
 fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
@@ -109,21 +109,21 @@ async fn a_forgotten_fingerprint_passes_once() {
     assert_eq!(engine.gauges().keys().iter().sum::<u64>(), 3);
 }
 
-/// Model of the seen fingerprints, by their numbers. If a fingerprint is not committed yet, the
-/// model has the batch in flight that contains it.
+/// Model of the seen keys. If a key is not committed yet, the model has the batch in flight that
+/// contains it.
 #[derive(Default)]
 struct Model {
-    seen: HashMap<u32, Option<u64>>,
+    seen: HashMap<u128, Option<u64>>,
     /// The batches in flight, oldest first.
     batches: VecDeque<u64>,
     next: u64,
 }
 
 impl Model {
-    /// Returns true if the fingerprint was not seen.
-    fn add(&mut self, number: u32, batch: Option<u64>) -> bool {
-        let is_new = !self.seen.contains_key(&number);
-        self.seen.entry(number).or_insert(batch);
+    /// Returns true if the key was not seen.
+    fn add(&mut self, key: u128, batch: Option<u64>) -> bool {
+        let is_new = !self.seen.contains_key(&key);
+        self.seen.entry(key).or_insert(batch);
         is_new
     }
 
@@ -142,63 +142,85 @@ impl Model {
 
 #[tokio::test]
 async fn random_operations_in_random_order_agree_with_a_model() {
-    let mut random = fastrand::Rng::with_seed(11);
     for threads in [1, 2, 4] {
-        let (mut engine, mut model) = (engine(threads), Model::default());
-        let mut asked = Vec::new();
-        for step in 0..3000 {
-            let mut some = |most: u32| -> Vec<u32> {
-                (0..random.u32(1..=most)).map(|_| random.u32(0..60)).collect()
-            };
-            match step % 7 {
-                0 | 3 if engine.uncommitted() < 4 => {
-                    let numbers = some(6);
-                    engine.submit(batch(&urls(numbers.clone())));
-                    let own = model.next;
-                    model.next += 1;
-                    model.batches.push_back(own);
-                    let is_new = |&number: &u32| model.add(number, Some(own));
-                    let unseen: Vec<u32> = numbers.into_iter().filter(is_new).collect();
-                    assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
-                }
-                1 | 4 if engine.uncommitted() > 0 => {
-                    engine.committed(Position::START);
-                    model.commit();
-                }
-                2 => {
-                    let numbers = some(4);
-                    let add = questions(Wanted::Add, numbers.clone());
-                    let answers = ask(&mut engine, &add, &mut asked).await;
-                    for (number, answer) in numbers.into_iter().zip(answers) {
-                        let is_new = model.add(number, None);
-                        assert_eq!(answer == Answer::Unseen, is_new, "step {step}");
-                    }
-                }
-                5 => {
-                    let numbers = some(3);
-                    let forget = questions(Wanted::Forget, numbers.clone());
-                    let answers = ask(&mut engine, &forget, &mut asked).await;
-                    for (number, answer) in numbers.into_iter().zip(answers) {
-                        let was_seen = model.seen.remove(&number).is_some();
-                        assert_eq!(answer == Answer::Seen, was_seen, "step {step}");
-                    }
-                }
-                6 => {
-                    let test = questions(Wanted::Test, 0..60);
-                    for (number, answer) in (0..).zip(ask(&mut engine, &test, &mut asked).await) {
-                        let is_seen = model.seen.contains_key(&number);
-                        assert_eq!(answer == Answer::Seen, is_seen, "{number} at step {step}");
-                    }
-                }
-                _ => {}
+        agrees_with_a_model(engine(threads), 60).await;
+    }
+}
+
+/// Rule G5: a forgotten key is not set again, also if another URL with the same key is in flight.
+#[tokio::test]
+async fn urls_with_the_same_key_are_forgotten_together() {
+    for threads in [1, 2, 4] {
+        let engine = engine_with_few_keys(threads);
+        let keys: HashSet<_> = (0..400).map(|number| key(&engine, number)).collect();
+        assert!((350..400).contains(&keys.len()), "{} keys", keys.len());
+        agrees_with_a_model(engine, 400).await;
+    }
+}
+
+/// Returns the key of a URL.
+fn key(engine: &Engine, number: u32) -> u128 {
+    engine.handle().hasher.key_hash(&fingerprints(&urls([number]))[0]).id()
+}
+
+/// Compares the engine with a model. The operations have URLs with numbers below `most`.
+async fn agrees_with_a_model(mut engine: Engine, most: u32) {
+    let mut random = fastrand::Rng::with_seed(11);
+    let keys: Vec<_> = (0..most).map(|number| key(&engine, number)).collect();
+    let key = |number: u32| keys[number as usize];
+    let (mut model, mut asked) = (Model::default(), Vec::new());
+    for step in 0..3000 {
+        let mut some = |count: u32| -> Vec<u32> {
+            (0..random.u32(1..=count)).map(|_| random.u32(0..most)).collect()
+        };
+        match step % 7 {
+            0 | 3 if engine.uncommitted() < 4 => {
+                let numbers = some(most / 10);
+                engine.submit(batch(&urls(numbers.clone())));
+                let own = model.next;
+                model.next += 1;
+                model.batches.push_back(own);
+                let is_new = |&number: &u32| model.add(key(number), Some(own));
+                let unseen: Vec<u32> = numbers.into_iter().filter(is_new).collect();
+                assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
             }
-            if step % 50 == 49 {
-                engine.abort();
-                model.drop_batches();
+            1 | 4 if engine.uncommitted() > 0 => {
+                engine.committed(Position::START);
+                model.commit();
             }
-            if !engine.has_room_to_ask() || step % 5 == 0 {
-                remember(&mut engine, &mut asked);
+            2 => {
+                let numbers = some(most / 15);
+                let add = questions(Wanted::Add, numbers.clone());
+                let answers = ask(&mut engine, &add, &mut asked).await;
+                for (number, answer) in numbers.into_iter().zip(answers) {
+                    let is_new = model.add(key(number), None);
+                    assert_eq!(answer == Answer::Unseen, is_new, "step {step}");
+                }
             }
+            5 => {
+                let numbers = some(most / 20);
+                let forget = questions(Wanted::Forget, numbers.clone());
+                let answers = ask(&mut engine, &forget, &mut asked).await;
+                for (number, answer) in numbers.into_iter().zip(answers) {
+                    let was_seen = model.seen.remove(&key(number)).is_some();
+                    assert_eq!(answer == Answer::Seen, was_seen, "step {step}");
+                }
+            }
+            6 => {
+                let test = questions(Wanted::Test, 0..most);
+                for (number, answer) in (0..).zip(ask(&mut engine, &test, &mut asked).await) {
+                    let is_seen = model.seen.contains_key(&key(number));
+                    assert_eq!(answer == Answer::Seen, is_seen, "{number} at step {step}");
+                }
+            }
+            _ => {}
+        }
+        if step % 50 == 49 {
+            engine.abort();
+            model.drop_batches();
+        }
+        if !engine.has_room_to_ask() || step % 5 == 0 {
+            remember(&mut engine, &mut asked);
         }
     }
 }

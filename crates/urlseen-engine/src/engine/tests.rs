@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use super::*;
 use crate::config::ItemForm;
 use crate::item::{Items, Options};
-use urlseen_core::filter::{Parameters, Seed, ShardId, Sizing, Verdict};
+use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
 use urlseen_core::storage::{Copied, Head, LiveFilter as _, Restore as _, Section};
@@ -16,8 +16,23 @@ pub(super) fn parameters() -> Parameters {
 }
 
 pub(super) fn engine(threads: usize) -> Engine {
+    engine_for(parameters(), threads)
+}
+
+/// Makes an engine with a filter of the kind `two-choice`, which begins with a few slots. A key has
+/// four bits and its shard, so some of the URLs have the same key.
+pub(super) fn engine_with_few_keys(threads: usize) -> Engine {
+    let value = |name| match name {
+        "filter.capacity" | "filter.grow_to" | "filter.seed" => Some("1".to_owned()),
+        "filter.error_rate" => Some("0.1".to_owned()),
+        _ => None,
+    };
+    engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), threads)
+}
+
+fn engine_for(parameters: Parameters, threads: usize) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
-    Engine::start(&Parts::local(parameters(), items, Threads::start(threads).unwrap())).unwrap()
+    Engine::start(&Parts::local(parameters, items, Threads::start(threads).unwrap())).unwrap()
 }
 
 pub(super) fn batch(items: &[String]) -> Batch<Claimed> {
