@@ -7,11 +7,12 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::disk::{Disk, Hang};
+use super::memory_watch::MemoryWatch;
 use super::shared::Shared;
 use super::{FilterStatus, RunError};
 use crate::crawl::protocol::{Persistence, ReplicaInfo};
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{Estimate, Fill, FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS};
+use urlseen_core::filter::{Estimate, Fill, FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory};
 use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -37,6 +38,7 @@ pub(super) struct RunFilter {
     watch: Option<FillWatch>,
     /// Number of layers of a filter that grows, as last reported.
     layers: usize,
+    memory: MemoryWatch,
 }
 
 /// Snapshots of a filter while a crawl runs.
@@ -60,10 +62,12 @@ impl RunFilter {
         limit: Option<u64>,
         shared: Option<Shared>,
     ) -> Self {
+        let Fill { layers, bytes, .. } = works.engine.gauges().fill();
         Self {
             disk: works.storage.as_ref().map(Disk::of),
             watch: limit.map(FillWatch::new),
-            layers: works.engine.gauges().fill().layers,
+            layers,
+            memory: MemoryWatch::new(bytes),
             snapshots: Snapshots::default(),
             works,
             shared,
@@ -97,6 +101,9 @@ impl RunFilter {
         if layers > std::mem::replace(&mut self.layers, layers) && layers > 1 {
             let (capacity, bytes) = (HumanCount(capacity), BinaryBytes(bytes));
             info!("the filter has grown: {layers} layers for {capacity} fingerprints, {bytes}");
+        }
+        if let Some(warning) = self.memory.observe(bytes, memory::available) {
+            warn!("{warning}");
         }
     }
 

@@ -13,6 +13,7 @@ mod disk;
 mod error;
 mod filter;
 pub(crate) mod linger;
+mod memory_watch;
 pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;

@@ -123,3 +123,60 @@ impl Arena {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::memory::Limit;
+    use super::*;
+
+    fn little() -> Option<Available> {
+        Some(Available { bytes: SPARE - 1, limit: Limit::Machine })
+    }
+
+    #[test]
+    fn chunks_have_different_empty_blocks_and_come_back_empty() {
+        let mut arena = Arena::reserve(1 << 12, 1 << 10).unwrap();
+        let chunks = [(); 100].map(|()| arena.take().unwrap());
+        let full: Block = bytemuck::cast([u64::MAX; 8]);
+        for chunk in &chunks {
+            let index = arena.index(&[*chunk], 3);
+            assert_ne!(arena.blocks()[index], full);
+            arena.blocks_mut()[index] = full;
+        }
+        assert_eq!(arena.blocks().iter().filter(|block| **block == full).count(), 100);
+        let bytes = arena.bytes();
+        chunks.into_iter().for_each(|chunk| arena.give(chunk));
+        for _ in 0..100 {
+            let chunk = arena.take().unwrap();
+            let index = arena.index(&[chunk], 3);
+            assert_ne!(arena.blocks()[index], full);
+        }
+        assert_eq!(arena.bytes(), bytes);
+    }
+
+    #[test]
+    fn an_arena_leaves_memory_to_the_rest_of_the_process() {
+        let mut arena = Arena::reserve(1 << 20, 1 << 20).unwrap();
+        arena.take().unwrap();
+        arena.available = little;
+        // The rest of the first step is there.
+        let chunks = STEP / size_of::<Block>() / arena.chunk();
+        for _ in 1..chunks {
+            arena.take().unwrap();
+        }
+        let refused = arena.take().unwrap_err().to_string();
+        let expected = "the filter has no memory for more fingerprints: 67108864 bytes must stay \
+                        free, and 67108863 are, on this machine. Give the process more memory";
+        assert_eq!(refused, expected);
+    }
+
+    #[test]
+    fn an_arena_ends_at_its_reservation() {
+        let mut arena = Arena::reserve(1 << 12, 1 << 10).unwrap();
+        let most = arena.blocks().len() / arena.chunk();
+        for _ in 0..most {
+            arena.take().unwrap();
+        }
+        assert!(arena.take().unwrap_err().to_string().contains("reserved for its growth"));
+    }
+}

@@ -195,3 +195,38 @@ fn words_come_back_from_their_places() {
         }
     }
 }
+
+/// Makes room for one key, and inserts it.
+struct TryInsert<'a>(&'a mut Pair, u64);
+
+impl Work for TryInsert<'_> {
+    type Done = Result<(), Full>;
+
+    #[inline(always)]
+    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
+        let Self(Pair { shard, arena, model }, number) = self;
+        let key = key(number, shard.bits);
+        shard.make_room(1, kernel, arena)?;
+        shard.insert(key, kernel, arena);
+        model.insert(key);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_shard_without_memory_is_full_before_a_key_is_homeless() {
+    let mut pair = Pair::new(1, 40);
+    // The arena has as many blocks as it reserved.
+    let inserted =
+        (0..).take_while(|&number| Kernels::fastest().run(TryInsert(&mut pair, number)).is_ok());
+    let inserted = inserted.count();
+    assert!(inserted > 100_000, "{inserted}");
+    assert_eq!(pair.shard.homeless.len(), 0);
+    pair.check();
+    // After the failed growth, keys can be removed and inserted.
+    Kernels::fastest().run(Do(&mut pair, &Step::Remove(0, 1000)));
+    for number in 0..900 {
+        Kernels::fastest().run(TryInsert(&mut pair, number)).unwrap();
+    }
+    pair.check();
+}
