@@ -96,6 +96,11 @@ impl ExactShards {
         Ok(())
     }
 
+    /// Iterates over the keys of a shard.
+    fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = KeyHash> {
+        self.tables[self.place(shard)].keys().map(move |key| KeyHash::named(shard, key))
+    }
+
     fn show(&self, place: usize) {
         let (table, (_, shown)) = (&self.tables[place], &self.gauge.shards[place]);
         shown.keys.store(table.len() as u64, Ordering::Relaxed);
@@ -193,10 +198,12 @@ impl FilterKind for ExactShards {
     }
 
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        let shards = self.gauge.shards.iter().zip(&self.tables);
-        let keys = shards
-            .flat_map(|((shard, _), table)| table.keys().map(|key| KeyHash::named(*shard, key)));
-        Some(keys.collect())
+        let shards = self.gauge.shards.iter();
+        Some(shards.flat_map(|&(shard, _)| self.keys_of(shard)).collect())
+    }
+
+    fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
+        Some(self.keys_of(shard).collect())
     }
 
     fn clear(&mut self) {

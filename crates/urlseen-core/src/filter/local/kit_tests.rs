@@ -1,5 +1,6 @@
 //! Test kit: tests of the trait's guarantees for each kind of filter in memory.
 
+use std::collections::HashSet;
 use std::io::Read;
 
 use super::*;
@@ -173,6 +174,23 @@ fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
             assert_eq!(filter.has(key), removal == Removal::Unsupported, "{kind}");
         }
         assert_eq!(filter.count(100..CAPACITY / 10), CAPACITY / 10 - 100, "{kind}");
+    });
+}
+
+#[test]
+fn the_keys_of_all_shards_are_the_keys_of_the_filter() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 10);
+        let all: Vec<_> = filter.parts.iter().filter_map(|part| part.key_hashes()).collect();
+        let shards: Vec<_> = filter.shards().collect();
+        let of_shard = |shard| filter.part(shard).shard_key_hashes(shard);
+        let parts: Vec<_> = shards.into_iter().filter_map(of_shard).collect();
+        assert_eq!(parts.is_empty(), all.is_empty(), "{kind}");
+        let (all, parts) = (all.concat(), parts.concat());
+        let set = |keys: &[KeyHash]| keys.iter().copied().collect::<HashSet<_>>();
+        assert_eq!((set(&parts), parts.len()), (set(&all), all.len()), "{kind}");
+        let stored: Vec<_> = (0..CAPACITY / 10).map(|key| filter.key_hash(key)).collect();
+        assert!(all.is_empty() || set(&all) == set(&stored), "{kind}");
     });
 }
 

@@ -91,6 +91,11 @@ pub trait FilterKind: Any + Debug + Send {
         None
     }
 
+    /// Returns the keys of a shard, if the kind stores keys.
+    fn shard_key_hashes(&self, _shard: ShardId) -> Option<Vec<KeyHash>> {
+        None
+    }
+
     /// Returns the bits, part by part, for an estimate of the number of keys. `None` if the filter
     /// has no such bits.
     fn bits(&self) -> Option<Vec<Bits<'_>>> {

@@ -177,6 +177,12 @@ impl TwoChoiceFilter {
         kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
     }
 
+    /// Iterates over the keys of a shard.
+    fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = KeyHash> {
+        let keys = self.shards[self.place(shard)].iter(&self.arena);
+        keys.map(move |key| self.size.bits.key_hash(shard, key.get()))
+    }
+
     fn show(&self) {
         self.gauge.bytes.store(self.arena.bytes(), Ordering::Relaxed);
         for ((_, shown), shard) in self.gauge.shards.iter().zip(&self.shards) {
@@ -246,12 +252,12 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
-        let bits = self.size.bits;
-        let shards = self.gauge.shards.iter().zip(&self.shards);
-        let key_hashes = shards.flat_map(|(&(id, _), shard)| {
-            shard.iter(&self.arena).map(move |key| bits.key_hash(id, key.get()))
-        });
-        Some(key_hashes.collect())
+        let shards = self.gauge.shards.iter();
+        Some(shards.flat_map(|&(shard, _)| self.keys_of(shard)).collect())
+    }
+
+    fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
+        Some(self.keys_of(shard).collect())
     }
 
     fn clear(&mut self) {
