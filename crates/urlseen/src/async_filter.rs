@@ -52,10 +52,10 @@ pub trait AsyncFilter: Send + Sync {
     /// Returns the names of all Redis keys of the filter: see [`Filter::keys`].
     fn keys(&self) -> Vec<String>;
 
-    /// Returns the number of bits of the filter. For an exact set, the number is 0.
+    /// Returns the number of bits of the filter. For a kind that stores keys, the number is 0.
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits that a key sets. For an exact set, the number is 0.
+    /// Returns the number of bits that a key sets. For a kind that stores keys, the number is 0.
     fn hashes(&self) -> u32;
 
     /// Deletes all keys permanently. The empty filter can still be used.

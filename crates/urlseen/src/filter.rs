@@ -9,7 +9,7 @@ use urlseen_core::fingerprint::Fingerprint;
 /// bytes of a digest. [`FilterExt`] has methods for keys of any type.
 ///
 /// A filter reports a small share of the unseen keys as seen. This share is the error rate of the
-/// filter. A key that the filter reports as unseen was never added.
+/// filter. A key that the filter reports as unseen was never added, or was forgotten.
 ///
 /// All methods take `&self`, and threads share a filter as `Arc<dyn Filter>`. If several threads
 /// add the same key at the same time, the filter reports it as new to exactly one of them.
@@ -58,10 +58,10 @@ pub trait Filter: Send + Sync {
     /// after it has grown. The result is empty if the filter is not in Redis.
     fn keys(&self) -> Vec<String>;
 
-    /// Returns the number of bits of the filter. For an exact set, the number is 0.
+    /// Returns the number of bits of the filter. For a kind that stores keys, the number is 0.
     fn bits(&self) -> u64;
 
-    /// Returns the number of bits that a key sets. For an exact set, the number is 0.
+    /// Returns the number of bits that a key sets. For a kind that stores keys, the number is 0.
     fn hashes(&self) -> u32;
 
     /// Deletes all keys permanently. The empty filter can still be used.

@@ -21,6 +21,8 @@
 //! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
 //! | a filter in this process's memory | [`LocalFilter::new`] |
 //! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
+//! | a filter in memory that grows and removes keys | [`Kind::TWO_CHOICE`], [`FilterSpec::grow_to`] |
+//! | forgetting keys, the hashes of all keys | [`LocalFilter::forget`], [`LocalFilter::key_hashes`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | unseen requests from the daemon, each held in Redis until it is finished | [`Consumer`] |
 //! | an item for a crawl with several partitions | [`Item`] |
@@ -57,7 +59,7 @@ pub use canonicalize::canonicalize;
 pub use error::{Error, ErrorKind};
 pub use exact_filter::ExactFilter;
 pub use filter::{Filter, FilterExt};
-pub use local_filter::LocalFilter;
+pub use local_filter::{KeyHashes, LocalFilter};
 pub use spec::FilterSpec;
 pub use urlseen_core::filter::Kind;
 pub use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments};

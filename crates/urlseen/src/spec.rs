@@ -14,7 +14,7 @@ use urlseen_core::fingerprint::Algorithm;
 /// [`ErrorKind::Spec`].
 ///
 /// A filter in a folder or in Redis records its spec. A call that opens the filter with another
-/// spec fails with [`ErrorKind::Mismatch`].
+/// spec fails with [`ErrorKind::Mismatch`]. Only the capacity of [`Kind::TWO_CHOICE`] may differ.
 ///
 /// ```
 /// use urlseen::{ErrorKind, FilterSpec, Kind, LocalFilter};
@@ -74,6 +74,14 @@ impl FilterSpec {
     #[must_use]
     pub fn grow_to(self, keys: u64) -> Self {
         self.set("filter.grow_to", &keys)
+    }
+
+    /// Sets the seed of the hash. Without this call, each new filter gets a random seed, so that an
+    /// attacker cannot craft URLs which the filter reports as seen. Give two filters the same seed to
+    /// compare their keys: see [`LocalFilter::key_hashes`](crate::LocalFilter::key_hashes).
+    #[must_use]
+    pub fn seed(self, seed: u32) -> Self {
+        self.set("filter.seed", &seed)
     }
 
     /// Sets the growth factor of a filter of the kind [`Kind::REDISBLOOM`]. When such a filter is

@@ -3,10 +3,10 @@
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::shared::{Judged, SharedFilter, no_room};
+use super::shared::{Chosen, SharedFilter, no_room};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{FilterSpec, Seed, ShardId};
+use urlseen_core::filter::{FilterSpec, Parameters, Seed, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{
     Change, Copied, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore, Section,
@@ -43,7 +43,7 @@ impl Kept {
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
         let parameters = match folder.header() {
-            Some(header) => header.spec().filter.parameters.clone(),
+            Some(header) => reopened(&header.spec().filter.parameters, &spec.filter.parameters),
             None => spec.filter.parameters.seeded(Seed::random),
         };
         let is_new = folder.header().is_none();
@@ -66,29 +66,61 @@ impl Kept {
         let key_hashes = self.filter.key_hashes(keys);
         let filter = self.filter.clone();
         let mut state = filter.lock();
-        let Judged { is_new, new } = state.judge(&key_hashes)?;
+        let Chosen { is_chosen, key_hashes: new } = state.choose_new(&key_hashes)?;
         if !new.is_empty() {
-            let added = keys.iter().zip(&is_new).filter(|(_, is_new)| **is_new);
-            let added: Vec<Fingerprint> = added.map(|(key, _)| key.clone()).collect();
-            let appended = self.storage.journal().and_then(|journal| {
-                let mut group = journal.group();
-                group.change(Change::Add, &added)?;
-                let at = group.position();
-                group.finish().map(|_| at)
-            });
-            state.at = appended.map_err(|error| self.failed("written to", &error))?;
+            state.at = self.log(Change::Add, keys, &is_chosen)?;
             state.insert(&new)?;
         }
         drop(state);
+        self.tend();
+        Ok(is_chosen)
+    }
+
+    /// Forgets keys, and returns true for each key that was seen. Writes the seen keys to the log
+    /// before it forgets them.
+    pub(super) fn forget_all(&mut self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
+        let key_hashes = self.filter.key_hashes(keys);
+        let filter = self.filter.clone();
+        let mut state = filter.lock();
+        let Chosen { is_chosen, key_hashes: seen } = state.choose_seen(&key_hashes);
+        if !seen.is_empty() {
+            state.at = self.log(Change::Forget, keys, &is_chosen)?;
+            state.forget(&seen);
+        }
+        drop(state);
+        self.tend();
+        Ok(is_chosen)
+    }
+
+    /// Writes the change of the chosen keys to the log. Returns the end of the log.
+    fn log(
+        &mut self,
+        change: Change,
+        keys: &[Fingerprint],
+        is_chosen: &[bool],
+    ) -> Result<Position, Error> {
+        let chosen = keys.iter().zip(is_chosen).filter(|(_, is_chosen)| **is_chosen);
+        let chosen: Vec<Fingerprint> = chosen.map(|(key, _)| key.clone()).collect();
+        let appended = self.storage.journal().and_then(|journal| {
+            let mut group = journal.group();
+            group.change(change, &chosen)?;
+            let at = group.position();
+            group.finish().map(|_| at)
+        });
+        appended.map_err(|error| self.failed("written to", &error))
+    }
+
+    /// Takes a snapshot if one is due. Keeps its error for `sync`.
+    fn tend(&mut self) {
         self.trouble = self.storage.tend().or(self.trouble.take());
-        Ok(is_new)
     }
 
     /// Syncs the log to the disk, with all added keys.
     pub(super) fn sync(&mut self) -> Result<(), Error> {
         let synced = self.storage.journal().and_then(Journal::sync);
         synced.map_err(|error| self.failed("synced", &error))?;
-        match self.storage.tend().or(self.trouble.take()) {
+        self.tend();
+        match self.trouble.take() {
             Some(error) => {
                 let text = format!("no snapshot could be taken ({error}); the log keeps growing");
                 Err(Error::new(ErrorKind::Storage, text))
@@ -109,6 +141,18 @@ impl Kept {
         let dir = self.storage.folder.dir().display();
         let text = format!("the storage folder {dir} cannot be {what}: {error}");
         Error::new(ErrorKind::Storage, text)
+    }
+}
+
+/// Returns the parameters with which a folder's filter is opened. If its kind permits another
+/// capacity than the recorded one, the filter gets the wanted capacity.
+fn reopened(recorded: &Parameters, wanted: &Parameters) -> Parameters {
+    // An imported filter has no recorded capacity.
+    match (recorded.capacity(), recorded.seed()) {
+        (Some(capacity), Some(seed)) if wanted.capacity() != Some(capacity) => {
+            wanted.reseeded(seed)
+        }
+        _ => recorded.clone(),
     }
 }
 
@@ -141,8 +185,8 @@ impl Restore for SharedFilter {
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        let mut state = self.lock();
-        self.key_hashes(&fingerprints).into_iter().for_each(|it| state.filter.forget(it));
+        let key_hashes = self.key_hashes(&fingerprints);
+        self.lock().forget(&key_hashes);
     }
 }
 
@@ -164,11 +208,30 @@ impl LiveFilter for SharedFilter {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use tempfile::TempDir;
 
     use super::*;
-    use crate::local_filter::tests::specs;
+    use crate::local_filter::tests::{growing, numbers, specs};
     use crate::{Filter, FilterExt, FilterSpec, LocalFilter};
+
+    /// Copies the folder of an open filter. A killed process leaves the same files behind.
+    fn killed(dir: &TempDir) -> TempDir {
+        let copy = TempDir::new().unwrap();
+        for entry in fs::read_dir(dir).unwrap() {
+            let entry = entry.unwrap();
+            fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
+        }
+        copy
+    }
+
+    /// Takes a snapshot of the filter.
+    fn take_snapshot(filter: &LocalFilter) {
+        let storage = &mut filter.kept().unwrap().storage;
+        storage.begin_snapshot(storage.horizon()).unwrap();
+        storage.wait_for_snapshot().unwrap().unwrap();
+    }
 
     /// Returns the number of the last log record whose keys are in the newest snapshot.
     fn covered(dir: &TempDir) -> u64 {
@@ -210,6 +273,63 @@ mod tests {
             let again = LocalFilter::open(&dir, &spec).unwrap();
             assert_eq!(again.contains_all(["a", "b"]).unwrap(), [false, true], "{spec:?}");
         }
+    }
+
+    #[test]
+    fn a_reopened_filter_of_any_kind_has_forgotten_the_same_keys() {
+        for (spec, has_snapshot) in specs().flat_map(|spec| [(spec.clone(), true), (spec, false)]) {
+            let dir = TempDir::new().unwrap();
+            let filter = LocalFilter::open(&dir, &spec).unwrap();
+            filter.extend(["a", "b", "c"]).unwrap();
+            let forgotten = filter.forget_all(["a", "b", "d"]).unwrap();
+            assert_eq!(forgotten, [true, true, false], "{spec:?}");
+            if has_snapshot {
+                take_snapshot(&filter);
+                assert_eq!(covered(&dir), 2, "{spec:?}");
+            }
+            assert!(filter.add("b").unwrap() && filter.forget("c").unwrap(), "{spec:?}");
+            let copy = killed(&dir);
+            drop(filter);
+            for dir in [dir, copy] {
+                let again = LocalFilter::open(&dir, &spec).unwrap();
+                let seen = again.contains_all(["a", "b", "c"]).unwrap();
+                assert_eq!(seen, [false, true, false], "{spec:?}");
+                assert!(again.add("a").unwrap(), "{spec:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_grown_filter_is_reopened_with_another_capacity_and_all_keys() {
+        let (dir, spec) = (TempDir::new().unwrap(), growing(1e-9));
+        let filter = LocalFilter::open(&dir, &spec).unwrap();
+        for from in (0..100_000).step_by(1000) {
+            filter.extend(numbers(from..from + 1000)).unwrap();
+        }
+        filter.forget_all(numbers(0..10_000)).unwrap();
+        let (copy, capacity) = (killed(&dir), filter.capacity());
+        assert!(capacity >= 90_000, "{capacity}");
+        for capacity in [100_000, 1000, 10] {
+            let again = LocalFilter::open(&copy, &spec.clone().capacity(capacity)).unwrap();
+            assert_eq!(again.len(), 90_000);
+            assert!(again.capacity() >= capacity.max(90_000), "{}", again.capacity());
+            let is_seen = again.contains_all(numbers(0..100_000)).unwrap();
+            let (forgotten, kept) = is_seen.split_at(10_000);
+            assert!(kept.iter().all(|seen| *seen) && !forgotten.contains(&true));
+            assert_eq!(again.key_hashes().unwrap().count(), 90_000);
+        }
+        let error = LocalFilter::open(&copy, &spec.clone().grow_to(200_000)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Mismatch);
+        assert!(error.to_string().contains("filter.grow_to"), "{error}");
+        assert!(LocalFilter::open(&copy, &spec.seed(8)).is_err(), "another seed");
+    }
+
+    #[test]
+    fn an_empty_filter_is_reopened_with_the_wanted_capacity() {
+        let (dir, spec) = (TempDir::new().unwrap(), growing(1e-9));
+        drop(LocalFilter::open(&dir, &spec).unwrap());
+        let again = LocalFilter::open(&dir, &spec.capacity(50_000)).unwrap();
+        assert!(again.capacity() >= 50_000, "{}", again.capacity());
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "storage")]
 mod kept;
+mod key_hashes;
 mod shared;
 
 #[cfg(feature = "storage")]
@@ -9,10 +10,12 @@ use std::path::Path;
 #[cfg(feature = "storage")]
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::filter::fingerprints;
 use crate::{Error, Filter, FilterSpec};
 #[cfg(feature = "storage")]
 use kept::Kept;
-use shared::{Judged, SharedFilter};
+pub use key_hashes::KeyHashes;
+use shared::{Chosen, SharedFilter};
 use urlseen_core::filter::Seed;
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -109,12 +112,112 @@ impl LocalFilter {
         self.kept().map_or(Ok(()), |mut kept| kept.sync())
     }
 
-    /// Returns the number of keys that were new when they were added.
+    /// Forgets one key of any type. From now on the key is unseen, until it is added again. Returns
+    /// true if the key was seen.
+    ///
+    /// A kind that stores keys, such as [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) and
+    /// [`Kind::EXACT`](crate::Kind::EXACT), removes the key at once and reuses its memory. The other
+    /// kinds cannot remove keys. For them, the filter keeps a tombstone in memory until the key is
+    /// added again. Each tombstone takes 40 to 80 bytes, so these kinds suit only a few forgotten
+    /// keys.
+    ///
+    /// A filter with a folder first writes the key to the log of the folder. So the key is still
+    /// unseen when the folder is opened again.
+    ///
+    /// ```
+    /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
+    ///
+    /// let filter = LocalFilter::new(&FilterSpec::native(1000, 1e-6))?;
+    /// filter.add("a")?;
+    /// assert!(filter.forget("a")? && !filter.forget("a")?);
+    /// assert!(filter.add("a")?);
+    /// # Ok::<(), urlseen::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The storage failed. The filter in memory has forgotten no key then. The log may contain the
+    /// call, or a part of its keys.
+    pub fn forget(&self, key: impl Into<Fingerprint>) -> Result<bool, Error> {
+        Ok(self.forget_all([key])? == [true])
+    }
+
+    /// Forgets keys of any type: see [`LocalFilter::forget`]. Returns one value for each key, in the
+    /// order of `keys`: true if the key was seen, and no earlier element of `keys` equals the key.
+    ///
+    /// [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) stores a few different keys as the same bits. If
+    /// a program forgets one of these keys, all of them are unseen. For each forgotten key, the
+    /// chance of this is about [`LocalFilter::error_rate`].
+    ///
+    /// # Errors
+    /// The same errors as [`LocalFilter::forget`].
+    pub fn forget_all<K: Into<Fingerprint>>(
+        &self,
+        keys: impl IntoIterator<Item = K>,
+    ) -> Result<Vec<bool>, Error> {
+        let keys = fingerprints(keys);
+        #[cfg(feature = "storage")]
+        if let Some(mut kept) = self.kept() {
+            return kept.forget_all(&keys);
+        }
+        let key_hashes = self.filter.key_hashes(&keys);
+        let mut state = self.filter.lock();
+        let Chosen { is_chosen, key_hashes: seen } = state.choose_seen(&key_hashes);
+        state.forget(&seen);
+        Ok(is_chosen)
+    }
+
+    /// Iterates over the hashes of all stored keys, in no particular order. Returns `None` if the
+    /// filter's kind does not store keys. [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) and
+    /// [`Kind::EXACT`](crate::Kind::EXACT) store keys.
+    ///
+    /// A key hash is not a URL, and the URL cannot be computed from it. With
+    /// [`LocalFilter::key_hash`], a program computes the hash of a key that it knows. So it can find
+    /// out which of its URLs are behind the stored hashes, and count the keys that two filters have
+    /// in common. The hashes of two filters are comparable if the specs of the filters have the same
+    /// kind, [seed](FilterSpec::seed) and algorithm. For [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE)
+    /// the specs must also have the same error rate and the same [`FilterSpec::grow_to`].
+    ///
+    /// The iterator copies the hashes of one of 256 parts of the filter at a time, 24 bytes for each
+    /// key of the part. Between two parts, other calls may change the filter. The iterator returns a
+    /// key once if the key is in the filter all the time. If the key is added or forgotten meanwhile,
+    /// the iterator returns it at most once.
+    ///
+    /// ```
+    /// use std::collections::HashSet;
+    /// use urlseen::{FilterExt, FilterSpec, Kind, LocalFilter};
+    ///
+    /// let spec = FilterSpec::new(Kind::EXACT).seed(7);
+    /// let (old, new) = (LocalFilter::new(&spec)?, LocalFilter::new(&spec)?);
+    /// old.extend(["a", "b", "c"])?;
+    /// new.extend(["b", "c", "d", "e"])?;
+    ///
+    /// let hashes: HashSet<u128> = old.key_hashes().into_iter().flatten().collect();
+    /// let common = new.key_hashes().into_iter().flatten().filter(|hash| hashes.contains(hash));
+    /// assert_eq!(common.count(), 2);
+    /// assert!(hashes.contains(&old.key_hash("a")));
+    ///
+    /// let native = LocalFilter::new(&FilterSpec::native(1000, 1e-6))?;
+    /// assert!(native.key_hashes().is_none());
+    /// # Ok::<(), urlseen::Error>(())
+    /// ```
+    pub fn key_hashes(&self) -> Option<KeyHashes<'_>> {
+        KeyHashes::new(&self.filter)
+    }
+
+    /// Returns the hash of a key in this filter, as [`LocalFilter::key_hashes`] returns it for a
+    /// stored key. The filter need not contain the key.
+    pub fn key_hash(&self, key: impl Into<Fingerprint>) -> u128 {
+        self.filter.key_hash(&key.into()).id()
+    }
+
+    /// Returns the number of keys that were new when they were added. A kind that removes forgotten
+    /// keys does not count these keys. A kind that keeps tombstones counts a forgotten key, and
+    /// counts the key again if it is added again.
     pub fn len(&self) -> u64 {
         self.filter.gauge().fill().counted
     }
 
-    /// Returns true if the filter has no keys.
+    /// Returns true if [`LocalFilter::len`] is 0.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -147,9 +250,9 @@ impl Filter for LocalFilter {
         }
         let key_hashes = self.filter.key_hashes(keys);
         let mut state = self.filter.lock();
-        let Judged { is_new, new } = state.judge(&key_hashes)?;
+        let Chosen { is_chosen, key_hashes: new } = state.choose_new(&key_hashes)?;
         state.insert(&new)?;
-        Ok(is_new)
+        Ok(is_chosen)
     }
 
     fn test_all(&self, keys: &[Fingerprint]) -> Result<Vec<bool>, Error> {
@@ -179,99 +282,4 @@ impl Filter for LocalFilter {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::{ErrorKind, FilterExt, Kind};
-    use urlseen_core::filter::choice::FilterPlace;
-    use urlseen_core::filter::{Parameters, ShardId, redisbloom};
-
-    /// Returns a small filter of every kind in memory.
-    pub(super) fn specs() -> impl Iterator<Item = FilterSpec> {
-        let set = |spec: FilterSpec, name: &&str| match *name {
-            "filter.capacity" => spec.capacity(1000),
-            "filter.error_rate" => spec.error_rate(1e-12),
-            "filter.expansion" => spec.expansion(2),
-            _ => spec,
-        };
-        let spec = move |kind: Kind| kind.keys().iter().fold(FilterSpec::new(kind), set);
-        Kind::all_in(FilterPlace::Local).map(spec)
-    }
-
-    fn native(capacity: u64, error_rate: f64) -> LocalFilter {
-        LocalFilter::new(&FilterSpec::native(capacity, error_rate)).unwrap()
-    }
-
-    #[test]
-    fn filters_of_every_kind_add_test_and_delete_alike() {
-        for spec in specs() {
-            let filter = LocalFilter::new(&spec).unwrap();
-            assert_eq!(filter.extend(["a", "b", "a"]).unwrap(), [true, true, false], "{spec:?}");
-            assert_eq!(filter.extend(["c", "b"]).unwrap(), [true, false], "{spec:?}");
-            assert_eq!(filter.contains_all(["a", "d"]).unwrap(), [true, false], "{spec:?}");
-            assert_eq!(filter.len(), 3, "{spec:?}");
-            filter.delete().unwrap();
-            assert!(filter.is_empty() && filter.add("a").unwrap(), "{spec:?}");
-        }
-    }
-
-    /// The bits and hashes of an imported filter are those of its layers, not of its parameters.
-    #[test]
-    fn an_imported_filter_has_the_bits_of_its_layers() {
-        let mut imported = redisbloom::Filter::reserve(0.01, 100, 2, u64::MAX).unwrap();
-        for key in 0..150_u32 {
-            imported.add(&key.to_le_bytes()).unwrap();
-        }
-        let [first, last] = imported.layers() else { panic!("two layers") };
-        let mut dump = Vec::new();
-        redisbloom::dump::write(&imported, &mut dump).unwrap();
-        let filter = LocalFilter {
-            filter: SharedFilter::new(Parameters::imported()).unwrap(),
-            #[cfg(feature = "storage")]
-            kept: None,
-        };
-        let (keys, len) = (imported.size(), dump.len() as u64);
-        filter.filter.lock().filter.load(ShardId::WHOLE, keys, len, &mut &dump[..]).unwrap();
-        assert_eq!(filter.bits(), first.bits() + last.bits());
-        assert_eq!(filter.hashes(), last.hashes());
-    }
-
-    #[test]
-    fn a_key_that_several_threads_add_at_once_is_new_to_exactly_one() {
-        let filter = native(100_000, 1e-12);
-        let add = || {
-            let keys = (0..10_000).map(|number: u32| number.to_string());
-            keys.filter(|key| filter.add(key.as_str()).unwrap()).count()
-        };
-        let new: usize = std::thread::scope(|scope| {
-            let threads: Vec<_> = (0..4).map(|_| scope.spawn(add)).collect();
-            threads.into_iter().map(|thread| thread.join().unwrap()).sum()
-        });
-        assert_eq!((new, filter.len()), (10_000, 10_000));
-    }
-
-    #[test]
-    fn the_reported_error_rate_equals_the_measured_one() {
-        let filter = native(10_000, 1e-3);
-        assert!(filter.error_rate() < 1e-12);
-        filter.extend((0..20_000).map(|number: u32| number.to_string())).unwrap();
-        let unseen = (0..200_000).map(|number: u32| format!("unseen {number}"));
-        let wrong = filter.contains_all(unseen).unwrap().into_iter().filter(|seen| *seen).count();
-        let (measured, said) = (wrong as f64 / 200_000.0, filter.error_rate());
-        assert!(said > 2e-3 && (measured / said - 1.0).abs() < 0.15, "{measured} for {said}");
-    }
-
-    #[test]
-    fn invalid_specs_are_refused() {
-        for (spec, kind) in [
-            (FilterSpec::native(0, 1e-6), ErrorKind::Spec),
-            (FilterSpec::native(1000, 0.0), ErrorKind::Spec),
-            (FilterSpec::native(1000, 1e-6).bit(30), ErrorKind::Spec),
-            (FilterSpec::new(Kind::NATIVE).capacity(1000), ErrorKind::Spec),
-            (FilterSpec::new(Kind::SCRAPY_REDIS), ErrorKind::Spec),
-            (FilterSpec::native(1_000_000_000_000, 1e-12), ErrorKind::Memory),
-        ] {
-            let error = LocalFilter::new(&spec).unwrap_err();
-            assert_eq!(error.kind(), kind, "{error}");
-        }
-    }
-}
+mod tests;

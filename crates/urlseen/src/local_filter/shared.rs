@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
-    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, Verdict,
+    BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId, Verdict,
     count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
@@ -33,12 +33,12 @@ pub(super) struct State {
     pub(super) full: Option<Full>,
 }
 
-/// Result of `State::judge`: the keys that are new. The filter does not contain them yet.
-pub(super) struct Judged {
-    /// True for each key that is new.
-    pub(super) is_new: Vec<bool>,
-    /// Key hashes of the new keys.
-    pub(super) new: Vec<KeyHash>,
+/// Keys that a call changes: the keys to add, or the keys to forget. The filter is not changed yet.
+pub(super) struct Chosen {
+    /// True for each key that changes.
+    pub(super) is_chosen: Vec<bool>,
+    /// Key hashes of the keys that change.
+    pub(super) key_hashes: Vec<KeyHash>,
 }
 
 impl SharedFilter {
@@ -84,7 +84,17 @@ impl SharedFilter {
     }
 
     pub(super) fn key_hashes(&self, keys: &[Fingerprint]) -> Vec<KeyHash> {
-        keys.iter().map(|key| self.hasher.key_hash(key)).collect()
+        keys.iter().map(|key| self.key_hash(key)).collect()
+    }
+
+    /// Computes the key hash of a key.
+    pub(super) fn key_hash(&self, key: &Fingerprint) -> KeyHash {
+        self.hasher.key_hash(key)
+    }
+
+    /// Copies the key hashes of a shard, if the kind stores keys.
+    pub(super) fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
+        self.lock().filter.kind().shard_key_hashes(shard)
     }
 
     /// Tests keys. Returns true for each seen key.
@@ -96,23 +106,38 @@ impl SharedFilter {
 }
 
 impl State {
-    /// Tests keys, and reserves memory for the new keys. Does not insert the new keys.
-    pub(super) fn judge(&mut self, key_hashes: &[KeyHash]) -> Result<Judged, Error> {
-        let (mut verdicts, mut new) = (Vec::new(), Vec::new());
+    /// Chooses the new keys, and reserves memory for them. Does not insert them.
+    pub(super) fn choose_new(&mut self, key_hashes: &[KeyHash]) -> Result<Chosen, Error> {
+        let chosen = self.choose(Verdict::Unseen, key_hashes);
+        self.filter.reserve(&count_by_shard(&chosen.key_hashes)).map_err(no_room)?;
+        Ok(chosen)
+    }
+
+    /// Chooses the seen keys. Does not forget them.
+    pub(super) fn choose_seen(&self, key_hashes: &[KeyHash]) -> Chosen {
+        self.choose(Verdict::Seen, key_hashes)
+    }
+
+    /// Chooses the keys with this verdict. If a key comes several times, chooses the first one.
+    fn choose(&self, wanted: Verdict, key_hashes: &[KeyHash]) -> Chosen {
+        let (mut verdicts, mut chosen) = (Vec::new(), Vec::new());
         self.filter.test(key_hashes, &mut verdicts);
         let mut known = HashSet::<u128, Hashed>::default();
-        let judge = |(verdict, &key_hash): (Verdict, &KeyHash)| {
-            let is_new = verdict == Verdict::Unseen && known.insert(key_hash.id());
-            new.extend(is_new.then_some(key_hash));
-            is_new
+        let choose = |(verdict, &key_hash): (Verdict, &KeyHash)| {
+            let is_chosen = verdict == wanted && known.insert(key_hash.id());
+            chosen.extend(is_chosen.then_some(key_hash));
+            is_chosen
         };
-        let is_new = verdicts.into_iter().zip(key_hashes).map(judge).collect();
-        self.filter.reserve(&count_by_shard(&new)).map_err(no_room)?;
-        Ok(Judged { is_new, new })
+        let is_chosen = verdicts.into_iter().zip(key_hashes).map(choose).collect();
+        Chosen { is_chosen, key_hashes: chosen }
     }
 
     pub(super) fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Error> {
         self.filter.insert(key_hashes).map_err(no_room)
+    }
+
+    pub(super) fn forget(&mut self, key_hashes: &[KeyHash]) {
+        key_hashes.iter().for_each(|&key_hash| self.filter.forget(key_hash));
     }
 }
 
