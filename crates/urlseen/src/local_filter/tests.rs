@@ -167,7 +167,7 @@ fn the_key_hashes_of_a_changing_filter_have_each_remaining_key_once() {
     let unique: HashSet<u128> = all.iter().copied().collect();
     assert_eq!(all.len(), unique.len());
     assert!(numbers(2000..5000).all(|key| unique.contains(&filter.key_hash(key))));
-    assert!(all.len() < 50_000, "the iterator copies the whole filter at once");
+    assert!(all.len() > 20_000, "later parts have the added keys: {}", all.len());
 }
 
 #[test]
