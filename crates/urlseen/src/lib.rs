@@ -21,8 +21,9 @@
 //! | kind, size and fingerprints of a filter | [`FilterSpec`], [`Kind`] |
 //! | a filter in this process's memory | [`LocalFilter::new`] |
 //! | a filter in memory that is stored in a folder | [`LocalFilter::open`] |
-//! | a filter in memory that grows and removes keys | [`Kind::TWO_CHOICE`], [`FilterSpec::grow_to`] |
-//! | forgetting keys, the hashes of all keys | [`LocalFilter::forget`], [`LocalFilter::key_hashes`] |
+//! | a filter in memory that grows | [`Kind::TWO_CHOICE`], [`FilterSpec::grow_to`] |
+//! | keys that are forgotten | [`LocalFilter::forget`] |
+//! | the hashes of all keys | [`LocalFilter::key_hashes`] |
 //! | a filter in Redis that processes share | [`RedisFilter`], [`AsyncRedisFilter`] |
 //! | unseen requests from the daemon, each held in Redis until it is finished | [`Consumer`] |
 //! | an item for a crawl with several partitions | [`Item`] |

@@ -69,16 +69,16 @@ impl FilterSpec {
         self.set("filter.error_rate", &share)
     }
 
-    /// Sets the number of keys up to which a filter of the kind [`Kind::TWO_CHOICE`] keeps its error
-    /// rate while it grows.
+    /// Sets the number of keys up to which a filter of the kind [`Kind::TWO_CHOICE`] keeps its
+    /// error rate while it grows.
     #[must_use]
     pub fn grow_to(self, keys: u64) -> Self {
         self.set("filter.grow_to", &keys)
     }
 
     /// Sets the seed of the hash. Without this call, each new filter gets a random seed, so that an
-    /// attacker cannot craft URLs which the filter reports as seen. Give two filters the same seed to
-    /// compare their keys: see [`LocalFilter::key_hashes`](crate::LocalFilter::key_hashes).
+    /// attacker cannot craft URLs which the filter reports as seen. Give two filters the same seed
+    /// to compare their keys: see [`LocalFilter::key_hashes`](crate::LocalFilter::key_hashes).
     #[must_use]
     pub fn seed(self, seed: u32) -> Self {
         self.set("filter.seed", &seed)

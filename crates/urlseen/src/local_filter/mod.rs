@@ -116,10 +116,10 @@ impl LocalFilter {
     /// true if the key was seen.
     ///
     /// A kind that stores keys, such as [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) and
-    /// [`Kind::EXACT`](crate::Kind::EXACT), removes the key at once and reuses its memory. The other
-    /// kinds cannot remove keys. For them, the filter keeps a tombstone in memory until the key is
-    /// added again. Each tombstone takes 40 to 80 bytes, so these kinds suit only a few forgotten
-    /// keys.
+    /// [`Kind::EXACT`](crate::Kind::EXACT), removes the key at once and reuses its memory. The
+    /// other kinds cannot remove keys. For them, the filter keeps a tombstone in memory until the
+    /// key is added again. Each tombstone takes 40 to 80 bytes, so these kinds suit only a few
+    /// forgotten keys.
     ///
     /// A filter with a folder first writes the key to the log of the folder. So the key is still
     /// unseen when the folder is opened again.
@@ -141,11 +141,12 @@ impl LocalFilter {
         Ok(self.forget_all([key])? == [true])
     }
 
-    /// Forgets keys of any type: see [`LocalFilter::forget`]. Returns one value for each key, in the
-    /// order of `keys`: true if the key was seen, and no earlier element of `keys` equals the key.
+    /// Forgets keys of any type: see [`LocalFilter::forget`]. Returns one value for each key, in
+    /// the order of `keys`: true if the key was seen, and no earlier element of `keys` equals the
+    /// key.
     ///
-    /// [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) stores a few different keys as the same bits. If
-    /// a program forgets one of these keys, all of them are unseen. For each forgotten key, the
+    /// [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) stores a few different keys as the same bits.
+    /// If a program forgets one of these keys, all of them are unseen. For each forgotten key, the
     /// chance of this is about [`LocalFilter::error_rate`].
     ///
     /// # Errors
@@ -171,16 +172,17 @@ impl LocalFilter {
     /// [`Kind::EXACT`](crate::Kind::EXACT) store keys.
     ///
     /// A key hash is not a URL, and the URL cannot be computed from it. With
-    /// [`LocalFilter::key_hash`], a program computes the hash of a key that it knows. So it can find
-    /// out which of its URLs are behind the stored hashes, and count the keys that two filters have
-    /// in common. The hashes of two filters are comparable if the specs of the filters have the same
-    /// kind, [seed](FilterSpec::seed) and algorithm. For [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE)
-    /// the specs must also have the same error rate and the same [`FilterSpec::grow_to`].
+    /// [`LocalFilter::key_hash`], a program computes the hash of a key that it knows. So it can
+    /// find out which of its URLs are behind the stored hashes, and count the keys that two filters
+    /// have in common. The hashes of two filters are comparable if the specs of the filters have
+    /// the same kind, [seed](FilterSpec::seed) and algorithm. For
+    /// [`Kind::TWO_CHOICE`](crate::Kind::TWO_CHOICE) the specs must also have the same error rate
+    /// and the same [`FilterSpec::grow_to`].
     ///
-    /// The iterator copies the hashes of one of 256 parts of the filter at a time, 24 bytes for each
-    /// key of the part. Between two parts, other calls may change the filter. The iterator returns a
-    /// key once if the key is in the filter all the time. If the key is added or forgotten meanwhile,
-    /// the iterator returns it at most once.
+    /// The iterator copies the hashes of one of 256 parts of the filter at a time, 24 bytes for
+    /// each key of the part. Between two parts, other calls may change the filter. The iterator
+    /// returns a key once if the key is in the filter all the time. If the key is added or
+    /// forgotten meanwhile, the iterator returns it at most once.
     ///
     /// ```
     /// use std::collections::HashSet;

@@ -137,7 +137,9 @@ impl State {
     }
 
     pub(super) fn forget(&mut self, key_hashes: &[KeyHash]) {
-        key_hashes.iter().for_each(|&key_hash| self.filter.forget(key_hash));
+        for &key_hash in key_hashes {
+            self.filter.forget(key_hash);
+        }
     }
 }
 
