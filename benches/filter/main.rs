@@ -1,9 +1,9 @@
 //! Time per key to test and set keys in a filter that is far larger than the processor's cache.
 //! Other sets and the machine's limit are measured beside it.
 //!
-//! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a billion
-//! keys, which takes 21 GiB of memory and 15 minutes. `--between` measures only the effect of other
-//! work between two batches.
+//! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a
+//! billion keys, which takes 21 GiB of memory and 15 minutes. `--between` measures only the effect
+//! of other work between two batches.
 
 mod between;
 mod crawl;
@@ -53,8 +53,8 @@ fn main() {
     }
 }
 
-/// Measures the time per key of filters that have nearly as many keys as they are made for, of other
-/// sets with the same keys, and of the machine's limit.
+/// Measures the time per key of filters that have nearly as many keys as they are made for, of
+/// other sets with the same keys, and of the machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
     let capacity = sizing.capacity.get();
     // Two cases add keys to each filter.

@@ -76,7 +76,7 @@ pub(crate) struct Settings {
     pub(crate) horizon_bytes: u64,
     pub(crate) on_rollback: &'static str,
     pub(crate) place: FilterPlace,
-    /// Kind of the filter.
+    /// Kind of the filter, with its error rate or its size.
     pub(crate) kind: &'static [&'static str],
     /// Size of the cache of seen keys, for a filter in Redis.
     pub(crate) recent: u64,

@@ -7,9 +7,9 @@ use memmap2::{MmapMut, MmapOptions};
 
 use super::block::Block;
 
-/// Contiguous region of blocks, which are zeroed at first. Blocks are backed with memory before their
-/// use, so that no page fault comes later. The region uses huge pages if the system has them. With small pages, a random access to a large region would also miss the
-/// address cache (TLB).
+/// Contiguous region of blocks, which are zeroed at first. Blocks are backed with memory before
+/// their use, so that no page fault comes later. The region uses huge pages if the system has them.
+/// With small pages, a random access to a large region would also miss the address cache (TLB).
 #[derive(Debug)]
 pub(super) struct Region {
     map: MmapMut,

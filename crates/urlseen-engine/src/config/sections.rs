@@ -178,8 +178,8 @@ sections! {
         /// Probability that the filter reports an unseen fingerprint as seen when it holds
         /// `capacity` fingerprints.
         error_rate: f64 = Number(ERROR_RATE), |_| 1e-6;
-        /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error rate
-        /// while it grows.
+        /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
+        /// rate while it grows.
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.

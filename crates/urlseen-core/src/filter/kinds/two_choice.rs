@@ -6,9 +6,9 @@ use super::{
     partitions_field, seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
-use crate::filter::local::{TwoChoiceFilter, TwoChoiceSize};
+use crate::filter::local::TwoChoiceFilter;
 use crate::filter::spec::SpecError;
-use crate::filter::two_choice::KeyBits;
+use crate::filter::two_choice::{KeyBits, TwoChoiceSize};
 use crate::filter::{
     BLOCK_BYTES, BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, SHARD_RULE,
     SHARDS, Seed,

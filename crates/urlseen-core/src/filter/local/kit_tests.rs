@@ -24,10 +24,9 @@ struct Filter {
 impl Filter {
     fn new(kind: Kind, seed: u32) -> Self {
         let value = |name| match name {
-            "filter.capacity" => Some(CAPACITY.to_string()),
+            "filter.capacity" | "filter.grow_to" => Some(CAPACITY.to_string()),
             "filter.error_rate" => Some(ERROR_RATE.to_string()),
             "filter.expansion" => Some("2".to_owned()),
-            "filter.grow_to" => Some(CAPACITY.to_string()),
             "filter.seed" => Some(seed.to_string()),
             _ => None,
         };

@@ -32,7 +32,7 @@ pub use hashed::Hashed;
 pub use native::NativeFilter;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
-pub(super) use two_choice::{TwoChoiceFilter, TwoChoiceSize};
+pub(super) use two_choice::TwoChoiceFilter;
 
 /// The shards of an in-memory filter that belong to one owner. Only the owner's thread uses these
 /// shards, so they need no lock.

@@ -3,16 +3,14 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Blob, BuildError, Fill, FilterKind, Full, Gauge, Removal};
 use crate::filter::block::Block;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::two_choice::{
-    Arena, Contents, Kernel, Kernels, Key, KeyBits, Probe, Shard, Work,
-};
+use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
 use crate::filter::{SHARDS, ShardId, Verdict};
 
 /// Number of keys whose blocks are fetched ahead of the visited key.
@@ -21,45 +19,8 @@ const AHEAD: usize = 32;
 /// Marks a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
 
-/// Number of saved keys that are read or written together.
+/// Number of saved keys that are read together.
 const PAGE: usize = 8192;
-
-/// Size of a filter of the kind `two-choice`.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(in crate::filter) struct TwoChoiceSize {
-    /// Number of keys of the whole filter at which it begins to grow.
-    pub(in crate::filter) capacity: u64,
-    /// Number of keys of the whole filter up to which it keeps its error rate.
-    pub(in crate::filter) grow_to: u64,
-    /// Number of bits of a key in its shard.
-    pub(in crate::filter) bits: KeyBits,
-}
-
-impl TwoChoiceSize {
-    /// Returns the number of slots of an empty shard, or of one with `keys` keys. The shards have
-    /// different lengths, so that they do not all grow at the same time.
-    fn slots(&self, shard: ShardId, keys: u64) -> u64 {
-        let keys = shard.share(self.capacity).max(keys);
-        let stagger = 1.25_f64.powf(shard.index() as f64 / SHARDS as f64);
-        crate::filter::number::whole((keys as f64 / 0.9 * stagger).ceil())
-    }
-
-    /// Returns the number of blocks of a full filter with this number of keys.
-    pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
-        let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
-        Shard::blocks_for(slots, self.bits) * SHARDS as u64
-    }
-
-    /// Returns the error rate of a filter with this number of keys.
-    pub(in crate::filter) fn error_rate_at(&self, keys: u64) -> f64 {
-        keys as f64 / SHARDS as f64 / self.bits.count()
-    }
-
-    /// Returns the largest number of keys of a shard.
-    fn most_in_shard(&self) -> u64 {
-        (self.grow_to / 8).max(1 << 20)
-    }
-}
 
 /// Shards of a filter of the kind `two-choice` that belong to one owner.
 #[derive(Debug)]
@@ -133,7 +94,7 @@ impl TwoChoiceFilter {
         Ok(())
     }
 
-    /// Reads the keys of a shard.
+    /// Reads the keys of a shard, which it replaces.
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
         let place = self.place(shard);
         self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
@@ -146,7 +107,7 @@ impl TwoChoiceFilter {
             let page = &mut page[..count as usize * self.size.bits.bytes()];
             from.read_exact(page)?;
             let size = self.size.bits.bytes();
-            let keys = page.chunks_exact(size).map(|bytes| self.size.bits.from_bytes(bytes));
+            let keys = page.chunks_exact(size).map(|bytes| self.size.bits.read(bytes));
             let keys = keys.collect::<Option<Vec<_>>>().ok_or(io::ErrorKind::InvalidData)?;
             self.insert_keys(place, &keys).map_err(out_of_memory)?;
             left -= count;
@@ -198,9 +159,9 @@ fn out_of_memory(full: Full) -> io::Error {
 
 impl FilterKind for TwoChoiceFilter {
     fn prefetch(&self, key_hashes: &[KeyHash]) {
-        key_hashes.iter().for_each(|&key_hash| {
+        for &key_hash in key_hashes {
             self.look(key_hash, self.arena.blocks());
-        });
+        }
     }
 
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>) {
@@ -234,7 +195,7 @@ impl FilterKind for TwoChoiceFilter {
 
     fn save(&self, shard: ShardId, buffer: Vec<u8>) -> Box<dyn Blob> {
         let shard = &self.shards[self.place(shard)];
-        Box::new(SavedKeys { contents: shard.copy(&self.arena, buffer), bits: self.size.bits })
+        Box::new(shard.copy(&self.arena, buffer))
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
@@ -272,7 +233,6 @@ impl FilterKind for TwoChoiceFilter {
 /// Places of a key whose blocks are being fetched.
 #[derive(Debug, Clone, Copy)]
 struct Look {
-    /// Index of the shard.
     place: usize,
     probe: Probe,
 }
@@ -372,42 +332,7 @@ impl Work for MakeRoom<'_> {
     }
 }
 
-/// Saved state of a shard. It is written as its keys, in any order. A key takes as many bytes as its
-/// bits need, the highest ones first.
-#[derive(Debug)]
-struct SavedKeys {
-    contents: Contents,
-    bits: KeyBits,
-}
-
-impl Blob for SavedKeys {
-    fn keys(&self) -> u64 {
-        self.contents.keys()
-    }
-
-    fn len(&self) -> u64 {
-        self.contents.keys() * self.bits.bytes() as u64
-    }
-
-    fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        let size = self.bits.bytes();
-        let mut page = Vec::with_capacity(PAGE * size);
-        for key in self.contents.iter() {
-            page.extend_from_slice(&key.get().to_be_bytes()[..size]);
-            if page.len() == PAGE * size {
-                to.write_all(&page)?;
-                page.clear();
-            }
-        }
-        to.write_all(&page)
-    }
-
-    fn into_buffer(self: Box<Self>) -> Vec<u8> {
-        self.contents.into_buffer()
-    }
-}
-
-/// Numbers of keys and slots in an owner's shards. All threads can read these numbers.
+/// Numbers of keys and slots in an owner's shards, for all threads.
 #[derive(Debug)]
 struct Shown {
     size: TwoChoiceSize,

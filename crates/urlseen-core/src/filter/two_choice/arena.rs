@@ -16,7 +16,7 @@ const SPARE: u64 = 64 << 20;
 /// all shards then fits into a cache.
 const CHUNKS: u64 = 1 << 13;
 
-/// Chunk without blocks.
+/// Chunk of blocks that are not in use yet.
 pub(super) const NONE: u32 = u32::MAX;
 
 /// Memory of an owner, divided into chunks of equal size. Each shard has some of the chunks. So the
@@ -65,13 +65,11 @@ impl Arena {
         (chunks[block >> self.shift] as usize) << self.shift | block & (self.chunk() - 1)
     }
 
-    /// Returns all blocks.
     #[inline]
     pub(in crate::filter) fn blocks(&self) -> &[Block] {
         self.region.blocks()
     }
 
-    /// Returns all blocks for changes.
     #[inline]
     pub(super) fn blocks_mut(&mut self) -> &mut [Block] {
         self.region.blocks_mut()
@@ -96,7 +94,7 @@ impl Arena {
         Ok(self.taken - 1)
     }
 
-    /// Takes a chunk back.
+    /// Takes a chunk back, for another shard.
     pub(super) fn give(&mut self, chunk: u32) {
         self.free.push(chunk);
     }
@@ -129,10 +127,6 @@ mod tests {
     use super::super::super::memory::Limit;
     use super::*;
 
-    fn little() -> Option<Available> {
-        Some(Available { bytes: SPARE - 1, limit: Limit::Machine })
-    }
-
     #[test]
     fn chunks_have_different_empty_blocks_and_come_back_empty() {
         let mut arena = Arena::reserve(1 << 12, 1 << 10).unwrap();
@@ -145,7 +139,9 @@ mod tests {
         }
         assert_eq!(arena.blocks().iter().filter(|block| **block == full).count(), 100);
         let bytes = arena.bytes();
-        chunks.into_iter().for_each(|chunk| arena.give(chunk));
+        for chunk in chunks {
+            arena.give(chunk);
+        }
         for _ in 0..100 {
             let chunk = arena.take().unwrap();
             let index = arena.index(&[chunk], 3);
@@ -158,7 +154,7 @@ mod tests {
     fn an_arena_leaves_memory_to_the_rest_of_the_process() {
         let mut arena = Arena::reserve(1 << 20, 1 << 20).unwrap();
         arena.take().unwrap();
-        arena.available = little;
+        arena.available = || Some(Available { bytes: SPARE - 1, limit: Limit::Machine });
         // The rest of the first step is there.
         let chunks = STEP / size_of::<Block>() / arena.chunk();
         for _ in 1..chunks {

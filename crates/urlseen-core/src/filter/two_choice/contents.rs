@@ -1,11 +1,20 @@
 //! Copy of the contents of a shard.
 
+use std::io::{self, Write};
+
 use super::super::block::Block;
+use super::super::local::Blob;
 use super::layout::{Key, KeyBits, Word};
 use super::layouts::Layouts;
 use super::shard::words;
 
+/// Number of keys that are written together.
+const PAGE: usize = 8192;
+
 /// Copy of the blocks of a shard. It can be read while the shard is in use.
+///
+/// It is written as its keys, in any order. A key takes as many bytes as its bits need, the highest
+/// ones first.
 #[derive(Debug)]
 pub(in crate::filter) struct Contents {
     pub(super) bits: KeyBits,
@@ -17,11 +26,6 @@ pub(in crate::filter) struct Contents {
 }
 
 impl Contents {
-    /// Returns the number of keys.
-    pub(in crate::filter) fn keys(&self) -> u64 {
-        self.keys
-    }
-
     /// Iterates over all keys.
     pub(in crate::filter) fn iter(&self) -> impl Iterator<Item = Key> {
         let blocks = self.bytes.chunks_exact(size_of::<Block>());
@@ -30,9 +34,31 @@ impl Contents {
         });
         keys.chain(self.homeless.iter().copied())
     }
+}
 
-    /// Returns the memory of the copy, to be reused.
-    pub(in crate::filter) fn into_buffer(self) -> Vec<u8> {
+impl Blob for Contents {
+    fn keys(&self) -> u64 {
+        self.keys
+    }
+
+    fn len(&self) -> u64 {
+        self.keys * self.bits.bytes() as u64
+    }
+
+    fn write(&self, to: &mut dyn Write) -> io::Result<()> {
+        let size = self.bits.bytes();
+        let mut page = Vec::with_capacity(PAGE * size);
+        for key in self.iter() {
+            page.extend_from_slice(&key.get().to_be_bytes()[..size]);
+            if page.len() == PAGE * size {
+                to.write_all(&page)?;
+                page.clear();
+            }
+        }
+        to.write_all(&page)
+    }
+
+    fn into_buffer(self: Box<Self>) -> Vec<u8> {
         self.bytes
     }
 }

@@ -19,7 +19,7 @@ const BLOCK_BITS: usize = 8 * size_of::<Block>();
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub(in crate::filter) struct Format {
-    /// Bytes of all windows.
+    /// Indices of the bytes of all windows.
     pub(super) windows: [[u8; 64]; 2],
     /// Distance of each slot from the lowest bit of its window; 64 for a lane without a slot.
     pub(super) shifts: [u64; SLOTS_MAX],
@@ -160,8 +160,8 @@ mod tests {
                     model[slot] = content & format.mask;
                     format.put(&mut block, slot, model[slot]);
                 }
-                for slot in 0..format.slots {
-                    prop_assert_eq!(format.get(&block, slot), model[slot]);
+                for (slot, &content) in model.iter().enumerate().take(format.slots) {
+                    prop_assert_eq!(format.get(&block, slot), content);
                 }
             }
         }

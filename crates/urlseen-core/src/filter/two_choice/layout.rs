@@ -58,7 +58,7 @@ impl KeyBits {
     }
 
     /// Returns the key with these bytes, the highest ones first. Returns `None` if they are no key.
-    pub(in crate::filter) fn from_bytes(self, bytes: &[u8]) -> Option<Key> {
+    pub(in crate::filter) fn read(self, bytes: &[u8]) -> Option<Key> {
         let mut all = [0; size_of::<u64>()];
         all[..bytes.len()].copy_from_slice(bytes);
         let hash = u64::from_be_bytes(all);
@@ -108,7 +108,7 @@ pub(super) enum Which {
     Y = 2,
 }
 
-/// A word of a key.
+/// Word of a key, and its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Word {
     pub(super) value: u64,
@@ -120,7 +120,7 @@ impl Key {
         self.0
     }
 
-    /// Returns both words.
+    /// Returns the words x and y.
     #[inline]
     pub(super) fn words(self) -> [Word; 2] {
         let y = self.0.wrapping_mul(MULTIPLIER);
@@ -151,7 +151,6 @@ impl Word {
 /// Layout of the blocks of a shard.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Layout {
-    /// Number L of blocks.
     pub(super) blocks: u64,
     pub(super) format: &'static Format,
 }
@@ -159,9 +158,8 @@ pub(super) struct Layout {
 /// Place of a word in a layout.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Place {
-    /// Index of the block.
     pub(super) block: u64,
-    /// Content of the slot.
+    /// Content of the slot: the tag, and the name of the word.
     pub(super) content: u64,
 }
 

@@ -46,7 +46,7 @@ impl Layouts {
         self.both[0].blocks != self.both[1].blocks
     }
 
-    /// Begins to grow.
+    /// Begins the growth to the next layout.
     pub(super) fn begin(&mut self, bits: KeyBits) {
         self.both[1] = self.both[0].grown(bits);
     }

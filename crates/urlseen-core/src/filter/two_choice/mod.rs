@@ -1,12 +1,12 @@
 //! Structure of the kind `two-choice`: each key has two blocks, and is stored in one of them.
 //!
-//! A key of a shard is a number of h bits, which comes from the seeded hash of a fingerprint. It has
-//! two *words*: x is the key itself, and y is x · c mod 2^h, for an odd number c. So each word
+//! A key of a shard is a number of h bits, which comes from the seeded hash of a fingerprint. It
+//! has two *words*: x is the key itself, and y is x · c mod 2^h, for an odd number c. So each word
 //! determines the key. In a layout with L blocks, the word w belongs to the block ⌊w L / 2^h⌋. The
 //! block stores the next bits of w L / 2^h, the *tag*, together with two bits for the word, x or y.
 //! Block and tag determine the word if a tag has at least h − log2 L bits. So a shard has exactly
-//! the keys that were inserted, and an unseen key counts as seen only if all of its h bits are those
-//! of a stored key: with a chance of n / 2^h, for n keys in the shard.
+//! the keys that were inserted. An unseen key counts as seen only if all of its h bits are those of
+//! a stored key. The chance is n / 2^h, for n keys in the shard.
 //!
 //! A new key goes to the block that has more free slots. This is the power of two choices
 //! (Azar, Broder, Karlin and Upfal, "Balanced Allocations", 1994). Blocks of ten and more slots are
@@ -25,10 +25,11 @@ mod kernel;
 mod layout;
 mod layouts;
 mod shard;
+mod size;
 
 pub(super) use arena::Arena;
-pub(super) use contents::Contents;
 use format::{Format, SLOTS_MAX};
 pub(super) use kernel::{Kernel, Kernels, Work};
 pub(super) use layout::{Key, KeyBits};
 pub(super) use shard::{Probe, Shard};
+pub(super) use size::TwoChoiceSize;

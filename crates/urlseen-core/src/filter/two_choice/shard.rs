@@ -136,7 +136,7 @@ impl Shard {
         }
     }
 
-    /// Removes a key.
+    /// Removes a key, and frees its slot.
     pub(in crate::filter) fn remove(&mut self, key: Key, arena: &mut Arena) {
         let Probe { blocks, formats, contents } = self.probe(key, arena);
         let before = self.homeless.len();

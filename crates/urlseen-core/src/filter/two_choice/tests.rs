@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 
+use super::super::contents::Contents;
 use super::super::layout::{KeyBits, Layout};
-use super::super::{Arena, Contents, Kernel, Kernels, Work};
+use super::super::{Arena, Kernel, Kernels, Work};
 use super::*;
 
 /// Shard, and the set that it must equal.
@@ -15,7 +16,7 @@ struct Pair {
     model: BTreeSet<Key>,
 }
 
-/// Step of a test.
+/// Operation on a shard.
 #[derive(Debug, Clone)]
 enum Step {
     /// Insert this many keys from this one on.

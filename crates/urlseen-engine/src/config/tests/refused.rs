@@ -31,8 +31,8 @@ capacity = 10
             "config.toml:6:14: filter.error_rate is 0.5; allowed: a number from 1e-12 to 0.1",
             "config.toml:7:8: filter.seed is \"42\"; allowed: \"random\", or a whole number from 0 \
              to 4_294_967_295 without quotes",
-            "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, two-choice, exact, redisbloom, imooc, \
-             pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
+            "config.toml:8:8: filter.kind is \"bloom\"; allowed: native, two-choice, \
+             exact, redisbloom, imooc, pyrebloom, luw2007-bloomfilter, scrapy-redis-bloomfilter, \
              scrapy-redis-bloomfilter-block-cluster, redisson, redis-lua-scaling, scrapy-redis",
             "config.toml:9:9: filter.place is \"disk\"; allowed: local, redis",
             "config.toml:11:8: source.item is \"jsonl\"; allowed: auto, url, json, fingerprint, \

@@ -1,0 +1,43 @@
+//! Size of a filter of the kind `two-choice`, before and after its growth.
+
+use super::super::number::whole;
+use super::super::{SHARDS, ShardId};
+use super::layout::KeyBits;
+use super::shard::Shard;
+
+/// Size of a filter of the kind `two-choice`.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(in crate::filter) struct TwoChoiceSize {
+    /// Number of keys of the whole filter at which it begins to grow.
+    pub(in crate::filter) capacity: u64,
+    /// Number of keys of the whole filter up to which it keeps its error rate.
+    pub(in crate::filter) grow_to: u64,
+    /// Number of bits of a key in its shard.
+    pub(in crate::filter) bits: KeyBits,
+}
+
+impl TwoChoiceSize {
+    /// Returns the number of slots of an empty shard, or of one with `keys` keys. The shards have
+    /// different lengths, so that they do not all grow at the same time.
+    pub(in crate::filter) fn slots(&self, shard: ShardId, keys: u64) -> u64 {
+        let keys = shard.share(self.capacity).max(keys);
+        let stagger = 1.25_f64.powf(shard.index() as f64 / SHARDS as f64);
+        whole((keys as f64 / 0.9 * stagger).ceil())
+    }
+
+    /// Returns the number of blocks of a full filter with this number of keys.
+    pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
+        let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
+        Shard::blocks_for(slots, self.bits) * SHARDS as u64
+    }
+
+    /// Returns the error rate of a filter with this number of keys.
+    pub(in crate::filter) fn error_rate_at(&self, keys: u64) -> f64 {
+        keys as f64 / SHARDS as f64 / self.bits.count()
+    }
+
+    /// Returns the largest number of keys of a shard.
+    pub(in crate::filter) fn most_in_shard(&self) -> u64 {
+        (self.grow_to / 8).max(1 << 20)
+    }
+}
