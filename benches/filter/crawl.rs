@@ -19,6 +19,11 @@ impl Crawl {
         Self { asked: 0, set }
     }
 
+    /// Returns the number of keys that the filter has.
+    pub fn set(&self) -> u64 {
+        self.set
+    }
+
     /// Returns the next `count` keys: seen keys, which are drawn evenly from all set keys, and new
     /// keys.
     pub fn keys(&mut self, count: usize) -> Vec<u64> {

@@ -20,11 +20,17 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// Allocates an empty filter. A filter that grows begins with the capacity, and keeps its error
-    /// rate up to there.
+    /// Allocates an empty filter.
     pub fn new(kind: Kind, sizing: Sizing, owner: usize, owners: usize) -> Self {
+        Self::beginning(kind, sizing, sizing.capacity.get(), owner, owners)
+    }
+
+    /// Allocates an empty filter with room for `begin` keys. If it grows, it keeps its error rate
+    /// up to the capacity.
+    pub fn beginning(kind: Kind, sizing: Sizing, begin: u64, owner: usize, owners: usize) -> Self {
         let parameters = kind.read(&|name| match name {
-            "filter.capacity" | "filter.grow_to" => Some(sizing.capacity.get().to_string()),
+            "filter.capacity" => Some(begin.to_string()),
+            "filter.grow_to" => Some(sizing.capacity.get().to_string()),
             "filter.error_rate" => Some(sizing.error_rate.to_string()),
             "filter.seed" => Some("1".to_owned()),
             _ => None,

@@ -8,6 +8,7 @@
 mod between;
 mod crawl;
 mod filter;
+mod growing;
 mod limit;
 mod peers;
 #[path = "../rounds/mod.rs"]
@@ -19,6 +20,7 @@ use std::time::Instant;
 
 use crawl::{Crawl, fingerprint};
 use filter::Filter;
+use growing::growing;
 use limit::Limit;
 use peers::{Exact, Fastbloom, Qfilter};
 use rounds::Rounds;
@@ -46,6 +48,8 @@ fn main() {
     }
     test_and_set("test-and-set 10M", sizing(10_000_000), true);
     test_and_set("test-and-set 100M", sizing(100_000_000), true);
+    growing("growing to 1M", sizing(1_000_000));
+    growing("growing to 100M", sizing(100_000_000));
     threads(sizing(100_000_000));
     wrong_verdicts(sizing(100_000_000));
     if is_given("--large") {

@@ -19,7 +19,8 @@ use super::settings::Settings;
 /// The command computes the estimates from the bits of the filters. The filters must have the same
 /// kind, parameters and seed. Otherwise the command prints the differences and fails. The command
 /// changes nothing, so it can run while a daemon uses the filters. In 95 of 100 cases, the true
-/// number is within the printed bounds. For sets (the kind scrapy-redis), the numbers are exact.
+/// number is within the printed bounds. For the kinds two-choice, exact
+/// and scrapy-redis, the numbers are exact.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -77,7 +77,8 @@ def test_and_set(data, axes):
         if line["group"].startswith("test-and-set"):
             case = f"{line['case']}, {line['group'].removeprefix('test-and-set ')}"
             is_limit = "limit" in case
-            color = OURS if "urlseen" in case else LIMIT if is_limit else OTHER
+            is_ours = case.startswith(("native", "two-choice"))
+            color = OURS if is_ours else LIMIT if is_limit else OTHER
             found.append((case, line["values"], color))
     return bars(axes, found)
 

@@ -147,7 +147,7 @@ fn member(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, subject: &Subje
     let made = subject.header.as_ref().map(|header| &header.spec().filter.parameters);
     let made = made.filter(|made| made.kind() == kind);
     place.shard = made.map(|made| made.hasher().key_hash(key).shard().to_string());
-    place.note = Some("its hash of 128 bits is a member of the set of its shard".to_owned());
+    place.note = Some("its hash is a member of the set of its shard".to_owned());
 }
 
 fn strings(place: &mut PlaceShown, kind: Kind, key: &Fingerprint, config: &Config) {
