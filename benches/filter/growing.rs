@@ -24,6 +24,8 @@ pub fn growing(group: &str, sizing: Sizing) {
     });
     let mut crawl = Crawl::new(start);
     let mut times = [Vec::new(), Vec::new()];
+    // The first tenth does not count: chunks that are not full matter there.
+    let mut bits = Vec::new();
     while crawl.set() < most {
         let batch: Vec<_> = crawl.keys(BATCH).into_iter().map(fingerprint).collect();
         for (filter, times) in filters.iter_mut().zip(&mut times) {
@@ -32,7 +34,15 @@ pub fn growing(group: &str, sizing: Sizing) {
             std::hint::black_box(filter.judge_key_hashes(&key_hashes));
             times.push(begin.elapsed().as_secs_f64() * 1e6);
         }
+        if crawl.set() > most / 10 {
+            bits.push(filters[0].bits() as f64 / crawl.set() as f64);
+        }
     }
+    let mut rounds = Rounds::new(group, "bits/key");
+    let mean = bits.iter().sum::<f64>() / bits.len() as f64;
+    rounds.case("growing, mean", || mean);
+    rounds.case("growing, most", || bits.iter().copied().fold(0.0, f64::max));
+    rounds.run(1);
     let mut rounds = Rounds::new(group, "µs/batch");
     for (name, mut times) in names.into_iter().zip(times) {
         times.sort_by(f64::total_cmp);

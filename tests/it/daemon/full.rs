@@ -77,7 +77,7 @@ fn a_full_filter_can_be_replaced_by_an_import_or_by_a_kind_that_grows() {
     let crawl = Crawl::new().set("filter.capacity=1000");
     crawl.push(&urls(0, 1500));
     let warned = crawl.drain().stderr;
-    for words in ["urlseen import", "filter.kind = \"redisbloom\""] {
+    for words in ["urlseen import", "filter.kind = \"two-choice\""] {
         assert!(warned.contains(words), "no {words:?} in {warned}");
     }
     let larger = crawl.set("filter.capacity=5000");
@@ -88,7 +88,7 @@ fn a_full_filter_can_be_replaced_by_an_import_or_by_a_kind_that_grows() {
     larger.push(&urls(0, 1600));
     assert_eq!(larger.drain().count("unseen"), 100);
 
-    let growing = larger.set("filter.capacity=1000").set("filter.kind=redisbloom");
+    let growing = larger.set("filter.capacity=1000").set("filter.kind=two-choice");
     assert_eq!(growing.command("storage reset", &["--yes"]).output().code(), Some(0));
     growing.push(&urls(0, 4000));
     assert_eq!(growing.drain().counts(), (4000, [4000, 0, 0, 0]));
@@ -104,4 +104,31 @@ fn a_warning_names_a_filter_of_redisbloom_that_cannot_keep_its_error_rate() {
     assert!(summary.stderr.contains("RedisBloom's hashes cause most errors"), "{summary:?}");
     let rate = summary.values["error_rate"].as_f64().unwrap();
     assert!((1e-6..1e-4).contains(&rate), "{rate}");
+}
+
+#[test]
+fn a_two_choice_filter_warns_or_stops_after_it_has_grown() {
+    let crawl = Crawl::new()
+        .set("filter.kind=two-choice")
+        .set("filter.capacity=100")
+        .set("filter.grow_to=1000");
+    crawl.push(&urls(0, 700));
+    let summary = crawl.drain();
+    assert_eq!(summary.counts(), (700, [700, 0, 0, 0]));
+    assert!(!summary.stderr.contains("what it is made for"), "{summary:?}");
+    // The capacity is only a first size, and may change.
+    let crawl = crawl.set("filter.capacity=500");
+    crawl.push(&urls(0, 1200));
+    let summary = crawl.drain();
+    assert_eq!(summary.counts(), (1200, [500, 700, 0, 0]));
+    let warning = "the filter has 1200 fingerprints, 120 % of what it is made for";
+    assert!(summary.stderr.contains(warning), "{summary:?}");
+    let stopping = crawl.set("filter.when_full=stop");
+    stopping.push(&urls(0, 1300));
+    let output = stopping.run(&[]).output();
+    assert_eq!(output.code(), Some(3), "{output:?}");
+    assert!(output.stderr.contains("the filter holds 1000 fingerprints or more"), "{output:?}");
+    let another = stopping.set("filter.grow_to=2000").run(&["--drain"]).output();
+    assert_eq!(another.code(), Some(2), "{another:?}");
+    assert!(another.stderr.contains("filter.grow_to"), "{another:?}");
 }
