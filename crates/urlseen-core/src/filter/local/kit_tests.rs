@@ -164,6 +164,27 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
 }
 
 #[test]
+fn a_shard_without_its_last_byte_is_refused_and_empty() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 2);
+        let shard = filter.shards().last().unwrap();
+        let blob = filter.part(shard).save(shard, Vec::new());
+        let (keys, len) = (blob.keys(), blob.len());
+        let mut bytes = Vec::new();
+        blob.write(&mut bytes).unwrap();
+        bytes.pop();
+        for len in [len, len - 1] {
+            let loaded = filter.part(shard).load(shard, keys, len, &mut &bytes[..]);
+            assert!(loaded.is_err(), "{kind}: {len}");
+            let of_shard = |key: &u64| filter.key_hash(*key).shard() == shard;
+            let key_hashes: Vec<_> = (0..CAPACITY / 2).filter(of_shard).collect();
+            assert!(!key_hashes.is_empty());
+            assert_eq!(filter.count(key_hashes.into_iter()), 0, "{kind}: {len}");
+        }
+    });
+}
+
+#[test]
 fn a_key_that_was_removed_is_unseen_and_the_others_stay() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY / 10);

@@ -125,9 +125,12 @@ impl TwoChoiceFilter {
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        if keys == 0 {
+            return Ok(());
+        }
         let place = self.place(shard);
         let most = self.size.most_in_shard();
-        if keys > 0 && self.shards[place].keys() + keys > most {
+        if self.shards[place].keys() + keys > most {
             return Err(Full(format!(
                 "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
                  filter.grow_to, because the leading bytes of the fingerprints are not evenly \
