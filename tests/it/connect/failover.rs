@@ -93,7 +93,7 @@ impl Group {
 
     fn wait_for_other_primary(&self, old: usize) {
         wait_until(FAILOVER, "another primary", || {
-            self.primary() != old && self.server().cli(&["role"]).starts_with("master")
+            self.primary() != old && self.server().is("master")
         });
     }
 }

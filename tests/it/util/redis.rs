@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use redis::{Client, Connection};
+use redis::{Client, Connection, Value};
 use rustix::process::{Pid, Signal, kill_process};
 use socket2::{Domain, Socket, Type};
 use tempfile::TempDir;
@@ -142,6 +142,14 @@ impl RedisServer {
         let complaint = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "redis-cli {arguments:?}: {printed}{complaint}");
         printed.strip_suffix('\n').unwrap_or(&printed).to_owned()
+    }
+
+    /// Returns true if the server has this role, as `ROLE` names it. Sentinels and a server that
+    /// changes its role close connections, so no answer counts as another role.
+    pub(crate) fn is(&self, role: &str) -> bool {
+        let ask = |mut connection| redis::cmd("ROLE").query(&mut connection);
+        let answer: redis::RedisResult<Vec<Value>> = connect(&self.url()).and_then(ask);
+        answer.is_ok_and(|answer| answer.first() == Some(&Value::BulkString(role.into())))
     }
 
     fn spawn(&mut self) {

@@ -251,7 +251,7 @@ async fn sentinels_lead_to_the_primary() {
     wait_until(SOON, "another primary", || {
         let question = "SENTINEL GET-MASTER-ADDR-BY-NAME mymaster";
         let (_, now): (String, String) = sentinel.server.run(question);
-        now == other_port && second.cli(&["role"]).starts_with("master")
+        now == other_port && second.is("master")
     });
     until_answered(|| consumer.finish(&delivery, [page(1)]));
     // If the old primary acknowledged the page after the switch, the page is delivered again.
@@ -264,9 +264,7 @@ async fn sentinels_lead_to_the_primary() {
         until_answered(|| consumer.finish(&next, [page(1)]));
     }
     assert!(!until_answered(|| filter.add("a")));
-    wait_until(SOON, "an old primary that follows the new one", || {
-        first.cli(&["role"]).starts_with("slave")
-    });
+    wait_until(SOON, "an old primary that follows the new one", || first.is("slave"));
     assert!(tasks.add("b").await.unwrap());
     assert!(until_answered(|| filter.contains("b")));
     end(daemon);

@@ -16,7 +16,7 @@ struct Pair {
     model: BTreeSet<Key>,
 }
 
-/// Operation on a shard.
+/// Operation on a shard and on its model.
 #[derive(Debug, Clone)]
 enum Step {
     /// Insert this many keys from this one on.
