@@ -25,6 +25,7 @@ pub mod item_form;
 pub mod kinds;
 pub mod layout;
 mod local;
+mod lost;
 pub mod memory;
 pub mod number;
 mod outlook;

@@ -28,7 +28,7 @@ use std::sync::Arc;
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
 use super::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed,
+    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, lost,
 };
 use crate::fingerprint::PartitionCount;
 pub use block_cluster::BlockCluster;
@@ -345,6 +345,14 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// No filter can have these parameters.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
         Ok(self.in_redis()?.outlook(keys))
+    }
+
+    /// Computes the expected number of URLs that a crawl loses until its filter has these keys.
+    ///
+    /// # Errors
+    /// No filter can have these parameters, or the filter is imported.
+    fn lost_urls(&self, keys: u64) -> Result<f64, SpecError> {
+        lost::integral(keys, |keys| Ok(self.outlook(keys)?.error_rate))
     }
 
     /// Returns the name of the kind's variant. Each variant divides the bits into blocks in its own

@@ -94,6 +94,11 @@ impl KindParameters for TwoChoiceParameters {
         Ok(Outlook { strings: 0, bits: 0, hashes: 0, bytes, error_rate, warning: None })
     }
 
+    /// The error rate is proportional to the number of keys.
+    fn lost_urls(&self, keys: u64) -> Result<f64, SpecError> {
+        Ok(keys as f64 / 2.0 * self.size.error_rate_at(keys))
+    }
+
     fn shape(&self) -> String {
         format!("it grows by itself, with {} bits of each key", self.size.bits.get() + 8)
     }
