@@ -12,8 +12,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use urlseen_analysis::{
-    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlannedCrawl, Share, Traffic,
-    TrafficItem, error_rate_plot, grouped,
+    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlanError, PlannedCrawl, Share,
+    Target, Traffic, TrafficItem, error_rate_plot, grouped,
 };
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 use urlseen_core::fingerprint::PartitionCount;
@@ -27,16 +27,18 @@ const ERROR_RATE: f64 = 1e-6;
 
 /// Show the memory and error rate of each kind of filter, before a crawl.
 ///
-/// For each kind, the command prints the bits, the hashes, the memory, and the error rate beyond
-/// the capacity. With --fits, it prints the capacity or the error rate that a given memory permits.
-/// With --rate, it prints the numbers of machines, partitions, Redis primaries, processes and
-/// routers that a crawl needs, their load, and the resource with the least reserve. It also prints
-/// the largest crawls that 1, 4, 16 and 64 machines carry.
+/// For each kind, the command prints the bits, the hashes, the memory, the error rate beyond the
+/// capacity, and the number of URLs that the whole crawl loses. A URL is lost if it is unseen and
+/// the filter reports it as seen. With --lost, the command chooses the error rates. With --fits, it
+/// prints the capacity or the error rate that a given memory permits. With --rate, it prints the
+/// numbers of machines, partitions, Redis primaries, processes and routers that a crawl needs,
+/// their load, and the resource with the least reserve. It also prints the largest crawls that 1,
+/// 4, 16 and 64 machines carry.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
   urlseen plan --capacity 1e8 --error-rate 1e-8  # memory for 100 million URLs
-  urlseen plan --capacity 1e9 --rate 100k        # machines for 100,000 items a second")]
+  urlseen plan --capacity 1e9 --lost 0.1         # the whole crawl loses at most 0.1 URLs")]
 pub(super) struct Plan {
     /// Number of URLs of the crawl, such as 1e9, `100_000_000` or 10M. Default: 10M
     #[arg(long, value_name = "N")]
@@ -45,6 +47,10 @@ pub(super) struct Plan {
     /// Default: 1e-6
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
+    /// Largest expected number of URLs that the whole crawl loses, such as 0.1. The command chooses
+    /// the error rate of each kind
+    #[arg(long, value_name = "URLS", conflicts_with_all = ["error_rate", "fits", "plot"])]
+    lost: Option<Amount>,
     /// Memory for the filter, such as 8GiB, 512MiB or 2GB. With --capacity, the command prints the
     /// error rate for that number of URLs. Otherwise it prints the number of URLs that fit at
     /// --error-rate
@@ -126,13 +132,31 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
         serde_json::to_writer_pretty(&mut *out, &fits)?;
         return Ok(writeln!(out)?);
     }
-    let (capacity, error_rate) = (plan.capacity(), plan.error_rate());
-    let whole = Whole { figures: Figures::of(capacity, error_rate)?, needs: plan.needs()? };
+    let capacity = plan.capacity();
+    let figures = Figures::of(capacity, plan.target()).map_err(|error| match error {
+        error @ PlanError::Lost { .. } => usage(format!(
+            "--lost is too small for the kind native: {error}. Give a larger --lost, or set \
+             filter.kind = \"exact\", which loses none"
+        )),
+        error => error.into(),
+    })?;
+    let error_rate = figures.error_rate();
+    let needs = plan.needs(ErrorRate::new(error_rate)?)?;
+    let whole = Whole { figures, needs };
     if plan.json {
         serde_json::to_writer_pretty(&mut *out, &whole)?;
         return Ok(writeln!(out)?);
     }
-    writeln!(out, "{} keys at error rate {error_rate}\n", grouped(capacity.get()))?;
+    let keys = grouped(capacity.get());
+    match plan.lost {
+        None => writeln!(out, "{keys} keys at error rate {error_rate:e}\n")?,
+        Some(most) => writeln!(
+            out,
+            "{keys} keys, at most {} lost in the whole crawl; native at error rate \
+             {error_rate:e}\n",
+            most.get()
+        )?,
+    }
     match &whole.needs {
         Some(needs) => needs.print(out)?,
         None => whole.figures.print(out)?,
@@ -150,6 +174,10 @@ impl Plan {
         self.error_rate.unwrap_or_else(|| ErrorRate::new(ERROR_RATE).expect("a valid error rate"))
     }
 
+    fn target(&self) -> Target {
+        self.lost.map_or(Target::ErrorRate(self.error_rate()), Target::Lost)
+    }
+
     /// Returns the question that `--fits` answers. With `--capacity`, the question is the error
     /// rate. Without it, the question is the capacity.
     fn question(&self) -> FitQuestion {
@@ -159,8 +187,9 @@ impl Plan {
         }
     }
 
-    /// Computes the machines and programs of the crawl, if --rate is given.
-    fn needs(&self) -> Result<Option<Needs>, SpecError> {
+    /// Computes the machines and programs of the crawl, if --rate is given. Its filters have this
+    /// error rate.
+    fn needs(&self, error_rate: ErrorRate) -> Result<Option<Needs>, SpecError> {
         let Some(rate) = self.rate else { return Ok(None) };
         let traffic = Traffic {
             rate,
@@ -174,7 +203,7 @@ impl Plan {
             Machine { cores: self.cores, memory_gib: self.memory, network_gbit: self.network };
         let crawl = PlannedCrawl {
             capacity: self.capacity(),
-            error_rate: self.error_rate(),
+            error_rate,
             traffic,
             machine,
             partitions: self.partitions,

@@ -133,6 +133,108 @@ fn invalid_options_are_refused() {
     assert!(Command::try_parse_from(["plan", "--cores", "8"]).is_err(), "cores of what?");
 }
 
+/// Returns the output of `--json`.
+fn json(arguments: &[&str]) -> serde_json::Value {
+    serde_json::from_str(&printed(&[arguments, &["--json"]].concat())).unwrap()
+}
+
+/// Compares the lost URLs with sums of other tests, and with closed forms. A filter of the kind
+/// two-choice loses half of its error rate at capacity, and an exact one loses nothing.
+#[test]
+fn each_kind_shows_the_urls_that_the_whole_crawl_loses() {
+    let kinds = json(&["--capacity", "50M", "--error-rate", "1e-3"])["kinds"].take();
+    let lost = |kind: &str| {
+        let row = kinds.as_array().unwrap().iter().find(|row| row["kind"] == kind);
+        row.unwrap()["lost_urls"].as_f64().unwrap()
+    };
+    for (kind, urls) in [("redisbloom", 2804.8), ("pyrebloom", 6087.2), ("redisson", 6087.2)] {
+        assert!((lost(kind) / urls - 1.0).abs() < 1e-3, "{kind}: {}", lost(kind));
+    }
+    let full = rates(&other("two-choice", "50M", "1e-3"))[1];
+    assert!((lost("two-choice") / (full * 50e6 / 2.0) - 1.0).abs() < 1e-12);
+    assert_eq!((lost("exact"), lost("scrapy-redis")), (0.0, 0.0));
+    let text = printed(&["--capacity", "50M", "--error-rate", "1e-3"]);
+    let row = text.lines().find(|line| line.starts_with("pyrebloom ")).unwrap();
+    assert_eq!(row.split_whitespace().last(), Some("6,087"), "{row}");
+}
+
+#[test]
+fn a_plan_of_the_kind_two_choice_keeps_its_error_rate_up_to_the_capacity() {
+    for capacity in ["10M", "5G"] {
+        let full = rates(&other("two-choice", capacity, "1e-6"))[1];
+        assert!((0.5e-6..=1e-6).contains(&full), "{capacity}: {full:e}");
+    }
+}
+
+/// A kind takes the largest error rate that `--lost` permits. The error rates have two digits.
+#[test]
+fn lost_urls_set_the_error_rate_of_each_kind() {
+    let most = 0.5;
+    let plan = json(&["--capacity", "100M", "--lost", "0.5"]);
+    assert_eq!(plan["lost_urls"], most);
+    let mut planned = 0;
+    for row in plan["kinds"].as_array().unwrap() {
+        let (name, asked) = (row["kind"].as_str().unwrap(), row["asked"].as_f64());
+        if row["chosen"] == true {
+            assert_eq!(asked, plan["error_rate"].as_f64());
+        }
+        let Some(lost) = row["lost_urls"].as_f64() else { continue };
+        assert!(lost <= most, "{row}");
+        planned += u32::from(asked.is_some());
+        // The rate of the kind two-choice is a power of two, and imooc ignores most of the rate.
+        if asked.is_some() && !["two-choice", "imooc"].contains(&name) {
+            assert!(lost > 0.8 * most, "{row}");
+        }
+    }
+    assert!(planned >= 8, "four variants of native, and other kinds: {planned}");
+    let native = plan["error_rate"].as_f64().unwrap();
+    assert!((4e-8..1e-7).contains(&native), "{native:e}");
+    let refused = plan["kinds"].as_array().unwrap().iter().find_map(|row| row["refused"].as_str());
+    let why = refused.unwrap();
+    assert!(why.starts_with("it has no error rate to set, and a crawl loses 140,529 "), "{why}");
+    let text = printed(&["--capacity", "100M", "--lost", "0.5"]);
+    let line = format!(
+        "100,000,000 keys, at most 0.5 lost in the whole crawl; native at error rate {native:e}"
+    );
+    assert_eq!(text.lines().next(), Some(line.as_str()));
+}
+
+#[test]
+fn lost_urls_also_size_a_crawl_with_a_rate() {
+    let arguments = ["--capacity", "10G", "--rate", "1M"];
+    let bytes = |lost| json(&[&arguments[..], &["--lost", lost]].concat())["needs"].clone();
+    assert!(bytes("1")["folder_bytes"].as_f64() > bytes("1000")["folder_bytes"].as_f64());
+}
+
+#[test]
+fn a_number_of_lost_urls_that_no_filter_keeps_is_refused() {
+    let command = ["plan", "--capacity", "1e12", "--lost", "1e-3"];
+    let command = Command::try_parse_from(command).unwrap();
+    let refused = print(&command.plan, &mut Vec::new()).unwrap_err().to_string();
+    assert!(
+        refused.starts_with("--lost is too small for the kind native: a crawl of 1,"),
+        "{refused}"
+    );
+    assert!(refused.contains("Give a larger --lost"), "{refused}");
+    for other in [["--error-rate", "1e-6"], ["--fits", "1GiB"], ["--plot", "file.svg"]] {
+        let words = [&["plan", "--lost", "1"][..], &other].concat();
+        let refused = Command::try_parse_from(words).unwrap_err();
+        assert_eq!(refused.kind(), clap::error::ErrorKind::ArgumentConflict, "{other:?}");
+    }
+    assert!(Command::try_parse_from(["plan", "--lost", "0"]).is_err());
+}
+
+/// A row of a table has at most 100 columns, except for a reason why a kind is impossible.
+#[test]
+fn tables_are_narrow() {
+    for capacity in ["1", "100M", "1e9", "1e12"] {
+        let text = printed(&["--capacity", capacity, "--error-rate", "1e-8"]);
+        for line in text.lines().filter(|line| line.contains("memory") || line.contains("iB")) {
+            assert!(line.chars().count() <= 100, "{line}");
+        }
+    }
+}
+
 /// Returns the row of a kind in the output of `--json`.
 fn other(filter: &str, capacity: &str, error_rate: &str) -> serde_json::Value {
     let text = printed(&["--capacity", capacity, "--error-rate", error_rate, "--json"]);

@@ -14,7 +14,7 @@ const BITS: std::ops::RangeInclusive<u32> = 1..=32;
 
 /// Index of the largest error rate that is tried. The tried rates ascend from 1e-12, at index 0, to
 /// 0.1, and have two digits each.
-const RATES: u64 = 11 * PER_DECADE;
+pub(super) const RATES: u64 = 11 * PER_DECADE;
 const PER_DECADE: u64 = 90;
 
 /// Question of a user who has a given amount of memory.
@@ -180,7 +180,7 @@ fn least(fits: impl Fn(f64) -> bool, variant: impl Fn(f64) -> Option<String>) ->
 /// Returns the smallest number in `from..to` for which `holds` is true. Returns `to` if there is no
 /// such number. If `holds` is true for a number, it must also be true for all larger numbers up to
 /// `to`.
-fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
+pub(super) fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
     while from < to {
         let middle = from.midpoint(to);
         if holds(middle) {
@@ -193,7 +193,7 @@ fn first(mut from: u64, mut to: u64, holds: impl Fn(u64) -> bool) -> u64 {
 }
 
 /// Returns the error rate at this index in the list of tried rates.
-fn rate(number: u64) -> f64 {
+pub(super) fn rate(number: u64) -> f64 {
     let (decade, step) = (number / PER_DECADE, 10 + number % PER_DECADE);
     let text = format!("{}.{}e-{}", step / 10, step % 10, 12 - decade);
     text.parse().unwrap_or(ErrorRate::MIN)

@@ -13,6 +13,7 @@ mod needs;
 mod resource;
 mod spread;
 mod table;
+mod target;
 mod text;
 mod workload;
 
@@ -26,11 +27,12 @@ pub use curve::error_rate_plot;
 pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
 pub use needs::Needs;
-pub use text::{grouped, size};
+pub use target::{PlanError, Target};
+pub use text::{grouped, lost_text, size};
 
-/// Returns the parameters of a filter of this kind. All parameters that are not arguments have
-/// default values. The default is that of the project from which the kind comes, or that of
-/// urlseen's configuration if the project has none.
+/// Returns the parameters of a filter of this kind, which keeps its error rate up to the capacity.
+/// All parameters that are not arguments have default values. The default is that of the project
+/// from which the kind comes, or that of urlseen's configuration if the project has none.
 fn parameters(
     kind: Kind,
     capacity: u64,
@@ -40,7 +42,7 @@ fn parameters(
     let default = Config::default().filter;
     kind.read(&|name| {
         let given = match name {
-            "filter.capacity" => Some(capacity.to_string()),
+            "filter.capacity" | "filter.grow_to" => Some(capacity.to_string()),
             "filter.error_rate" => Some(error_rate.to_string()),
             "filter.bit" => bit.map(|bit| bit.to_string()),
             _ => None,

@@ -34,3 +34,18 @@ pub(super) fn rate_text(rate: f64) -> String {
         format!("{rate:.2e}")
     }
 }
+
+/// Returns an expected number of lost URLs as text, in at most 8 columns.
+pub fn lost_text(urls: f64) -> String {
+    if urls == 0.0 {
+        "0".to_owned()
+    } else if !(0.01..999_999.5).contains(&urls) {
+        format!("{urls:.1e}")
+    } else if urls < 10.0 {
+        format!("{urls:.2}")
+    } else if urls < 100.0 {
+        format!("{urls:.1}")
+    } else {
+        grouped(number::whole(urls.round()))
+    }
+}
