@@ -230,7 +230,8 @@ impl Metrics {
     }
 
     fn filter(&mut self, filter: &FilterStatus) {
-        let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
+        let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten } =
+            *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", keys);
         self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity);
         self.real(
@@ -240,6 +241,10 @@ impl Metrics {
         );
         let help = "Share of unseen items that the filter reports as seen, computed from its fill";
         self.real("filter_error_ratio", help, error_rate);
+        if let Some(urls) = lost_urls {
+            let help = "Expected number of unseen URLs that the filter has reported as seen so far";
+            self.real("filter_lost_urls", help, urls);
+        }
         self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
         let help = "Fingerprints in the filter that were forgotten and pass once more";
         self.gauge("filter_tombstones", help, forgotten);

@@ -10,6 +10,7 @@ use crate::admin::{
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
+use urlseen_analysis::lost_text;
 
 use super::Outcome;
 use super::context::runtime;
@@ -132,7 +133,7 @@ fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
 }
 
 fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
-    let FilterStatus { keys, capacity, fill, error_rate, bytes, forgotten } = *filter;
+    let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten } = *filter;
     let what = format!(
         "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
         100.0 * fill,
@@ -143,7 +144,16 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     if forgotten > 0 {
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
+    lost(rows, lost_urls)?;
     Ok(())
+}
+
+/// Prints the expected number of lost URLs, if it is known and not zero.
+pub(super) fn lost(rows: &mut Rows<impl Write>, urls: Option<f64>) -> io::Result<()> {
+    match urls.filter(|&urls| urls > 0.0) {
+        Some(urls) => rows.number("", lost_text(urls), "URLs lost so far, by expectation"),
+        None => Ok(()),
+    }
 }
 
 fn storage(rows: &mut Rows<impl Write>, storage: &Storage, now: SystemTime) -> io::Result<()> {

@@ -6,10 +6,11 @@ use tokio::sync::{mpsc, watch};
 use tracing::{debug, info, warn};
 
 use super::board::{Board, Live, Report};
-use super::{Ending, RunError, Status};
+use super::lost::LostUrls;
+use super::{Ending, FilterStatus, RunError, Status};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
-use urlseen_core::filter::FillWatch;
+use urlseen_core::filter::{FillWatch, Parameters};
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -24,20 +25,25 @@ pub(crate) struct Alone {
     limit: Option<u64>,
     when_full: WhenFull,
     board: Board,
+    lost: LostUrls,
     stop: Stop,
 }
 
 impl Alone {
-    /// Makes a run with the filter of `works`. The run ends when `stop` becomes true.
+    /// Makes a run with the filter of `works`, which has these parameters. The run ends when `stop`
+    /// becomes true.
     pub(crate) fn new(
         works: Works,
+        parameters: Parameters,
         limit: Option<u64>,
         when_full: WhenFull,
         status: Status,
         stop: Stop,
     ) -> Self {
-        let board = Board::new(status, works.engine.gauges().into());
-        Self { works, limit, when_full, board, stop }
+        let mut lost = LostUrls::new(parameters);
+        let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost);
+        let board = Board::new(status, filter);
+        Self { works, limit, when_full, board, lost, stop }
     }
 
     /// Returns the state of the run, which watchers can follow.
@@ -55,7 +61,7 @@ impl Alone {
         self.enter(Phase::Recovering);
         self.recover().await?;
         self.enter(Phase::Working);
-        let Self { works, limit, when_full, board, stop } = self;
+        let Self { works, limit, when_full, board, lost, stop } = self;
         // The feed has no pages. It ends at the request to stop, and the flow ends with it.
         let (held, receiver) = mpsc::channel(1);
         let mut stopped = stop.clone();
@@ -70,7 +76,7 @@ impl Alone {
             effect: &mut (),
             fill: limit.map(FillWatch::new),
             remedy: REMEDY,
-            audience: &mut Teller { board, stop, most, every, due: Instant::now(), show },
+            audience: &mut Teller { board, lost, stop, most, every, due: Instant::now(), show },
         };
         match flow.run().await {
             Ok(_) => Ok(Ending::Stopped),
@@ -97,18 +103,25 @@ impl Alone {
 
     fn enter(&mut self, phase: Phase) {
         self.board.now.status.phase = phase;
-        self.board.publish(self.works.engine.gauges().into());
+        let filter = self.filter();
+        self.board.publish(filter);
     }
 
     /// Returns the state of the run.
-    pub(crate) fn report(&self) -> Report {
-        self.board.report(self.works.engine.gauges().into())
+    pub(crate) fn report(&mut self) -> Report {
+        let filter = self.filter();
+        self.board.report(filter)
+    }
+
+    fn filter(&mut self) -> FilterStatus {
+        FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost)
     }
 }
 
 /// Publishes the progress of the run.
 struct Teller<'a> {
     board: &'a mut Board,
+    lost: &'a mut LostUrls,
     stop: &'a Stop,
     /// Number of keys at which additions are refused.
     most: Option<u64>,
@@ -151,11 +164,11 @@ impl Audience for Teller<'_> {
             board.now.status.phase = Phase::Stopping;
         }
         if board.has_news() {
-            board.publish(gauges.into());
+            board.publish(FilterStatus::of_gauges(gauges, self.lost));
         }
         let now = Instant::now();
         if let Some(every) = self.every.filter(|_| self.due <= now) {
-            (self.show)(&board.report(gauges.into()));
+            (self.show)(&board.report(FilterStatus::of_gauges(gauges, self.lost)));
             self.due = now.max(self.due + every);
         }
     }

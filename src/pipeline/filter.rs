@@ -7,12 +7,15 @@ use redis::Value;
 use tracing::{info, warn};
 
 use super::disk::{Disk, Hang};
+use super::lost::LostUrls;
 use super::memory_watch::MemoryWatch;
 use super::shared::Shared;
 use super::{FilterStatus, RunError};
 use crate::crawl::protocol::{Persistence, ReplicaInfo};
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::filter::{Estimate, Fill, FillWatch, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory};
+use urlseen_core::filter::{
+    Estimate, Fill, FillWatch, Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, memory,
+};
 use urlseen_core::redis::Node;
 use urlseen_core::redis::error::LinkError;
 use urlseen_core::redis::link::Link;
@@ -39,6 +42,7 @@ pub(super) struct RunFilter {
     /// Number of layers of a filter that grows, as last reported.
     layers: usize,
     memory: MemoryWatch,
+    lost: LostUrls,
 }
 
 /// Snapshots of a filter while a crawl runs.
@@ -58,6 +62,7 @@ pub(super) struct Snapshots {
 impl RunFilter {
     pub(super) fn new(
         works: Works,
+        parameters: Parameters,
         capacity: u64,
         limit: Option<u64>,
         shared: Option<Shared>,
@@ -68,6 +73,7 @@ impl RunFilter {
             watch: limit.map(FillWatch::new),
             layers,
             memory: MemoryWatch::new(bytes),
+            lost: LostUrls::new(parameters),
             snapshots: Snapshots::default(),
             works,
             shared,
@@ -78,12 +84,14 @@ impl RunFilter {
 
     /// Returns the state of the filter. The computation of the error rate takes up to a
     /// millisecond.
-    pub(super) fn status(&self) -> FilterStatus {
-        let Some(shared) = &self.shared else { return self.works.engine.gauges().into() };
+    pub(super) fn status(&mut self) -> FilterStatus {
+        let Some(shared) = &self.shared else {
+            return FilterStatus::of_gauges(self.works.engine.gauges(), &mut self.lost);
+        };
         let Estimate { keys, error_rate } = shared.estimate();
         let capacity = self.capacity;
         let fill = Fill { keys, counted: keys, capacity, bytes: shared.bytes(), layers: 0 };
-        FilterStatus::new(fill, error_rate, 0)
+        FilterStatus::new(fill, error_rate, 0, &mut self.lost)
     }
 
     /// Warns if the fill has crossed a threshold, and logs if the filter has grown.

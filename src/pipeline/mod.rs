@@ -13,6 +13,7 @@ mod disk;
 mod error;
 mod filter;
 pub(crate) mod linger;
+mod lost;
 mod memory_watch;
 pub(crate) mod moment;
 pub(crate) mod phase;
@@ -51,6 +52,7 @@ pub use server::Server;
 pub(crate) use shared::Shared;
 pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
+use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::limits::Limits;
@@ -111,16 +113,19 @@ pub struct Pipeline {
 }
 
 impl Pipeline {
-    /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one.
+    /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one. The
+    /// filter has these parameters.
     /// `limit` is the capacity of a filter of fixed size. The run ends when `stop` becomes true.
     pub fn new(
         parts: Parts,
         works: Works,
+        parameters: Parameters,
         limit: Option<u64>,
         shared: Option<Shared>,
         stop: Stop,
     ) -> Self {
-        let filter = RunFilter::new(works, parts.config.filter.capacity, limit, shared);
+        let capacity = parts.config.filter.capacity;
+        let mut filter = RunFilter::new(works, parameters, capacity, limit, shared);
         Self {
             board: Board::new(Status::starting(&parts.config), filter.status()),
             parts,
@@ -275,7 +280,7 @@ impl Pipeline {
     }
 
     /// Returns the progress of the run.
-    pub fn report(&self) -> Report {
+    pub fn report(&mut self) -> Report {
         self.board.report(self.filter.status())
     }
 

@@ -1,12 +1,12 @@
 //! State of a daemon at some moment, for other programs.
 
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
 use super::counts::Counts;
+use super::lost::LostUrls;
 use super::moment;
 use super::phase::Phase;
 use urlseen_core::filter::Fill;
@@ -130,6 +130,10 @@ pub struct FilterStatus {
     pub fill: f64,
     /// Share of unseen items that the filter reports as seen, computed from its fill.
     pub error_rate: f64,
+    /// Expected number of URLs that the filter has lost so far: unseen ones that it reported as
+    /// seen. `None` if the parameters of the filter are not known, as for an imported one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_urls: Option<f64>,
     /// Memory of the filter, in bytes.
     pub bytes: u64,
     /// Number of fingerprints that were forgotten and have not passed again.
@@ -139,10 +143,17 @@ pub struct FilterStatus {
 
 impl FilterStatus {
     /// Returns the state of a filter with this fill and with `forgotten` tombstones.
-    pub(super) fn new(fill: Fill, error_rate: f64, forgotten: usize) -> Self {
+    pub(super) fn new(fill: Fill, error_rate: f64, forgotten: usize, lost: &mut LostUrls) -> Self {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
-        Self { keys, capacity, fill, error_rate, bytes, forgotten }
+        let lost_urls = lost.at(keys, error_rate);
+        Self { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten }
+    }
+
+    /// Returns the state of a filter in memory. The computation of the error rate takes up to a
+    /// millisecond.
+    pub(super) fn of_gauges(gauges: &Gauges, lost: &mut LostUrls) -> Self {
+        Self::new(gauges.fill(), gauges.error_rate(), gauges.tombstones(), lost)
     }
 
     /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
@@ -155,15 +166,10 @@ impl FilterStatus {
             capacity,
             fill: keys as f64 / capacity.max(1) as f64,
             error_rate: (weighted(self) + weighted(other)) / keys.max(1) as f64,
+            lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
             bytes: self.bytes + other.bytes,
             forgotten: self.forgotten + other.forgotten,
         }
-    }
-}
-
-impl From<&Arc<Gauges>> for FilterStatus {
-    fn from(gauges: &Arc<Gauges>) -> Self {
-        Self::new(gauges.fill(), gauges.error_rate(), gauges.tombstones())
     }
 }
 
@@ -204,4 +210,25 @@ pub struct Archive {
     pub bytes: u64,
     /// True if the archive and the log together have all fingerprints of the filter.
     pub is_whole: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn partitions_lose_the_sum_of_their_losses_if_all_are_known() {
+        let status = |lost_urls| FilterStatus {
+            keys: 10,
+            capacity: 100,
+            fill: 0.1,
+            error_rate: 0.5,
+            lost_urls,
+            bytes: 64,
+            forgotten: 0,
+        };
+        let lost = |one, other| status(one).and(&status(other)).lost_urls;
+        assert_eq!(lost(Some(1.5), Some(2.0)), Some(3.5));
+        assert_eq!(lost(Some(1.5), None), None);
+    }
 }

@@ -183,7 +183,7 @@ impl Work {
         }
     }
 
-    fn report(&self) -> Report {
+    fn report(&mut self) -> Report {
         match self {
             Self::Queue(pipeline) => pipeline.report(),
             Self::Alone(alone) => alone.report(),
@@ -269,11 +269,11 @@ async fn prepare(
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let work = if config.source.kind == SourceKind::None {
         let (when_full, status) = (config.filter.when_full, Status::starting(config));
-        let alone = Alone::new(works, limit, when_full, status, stop);
+        let alone = Alone::new(works, parameters, limit, when_full, status, stop);
         Work::Alone(Box::new(alone))
     } else {
         let parts = parts(config, shared.as_ref(), args);
-        Work::Queue(Box::new(Pipeline::new(parts, works, limit, shared, stop)))
+        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
     Ok(Some(Prepared { work, view, tasks }))

@@ -12,6 +12,7 @@ use urlseen_engine::config::Config;
 use super::super::Outcome;
 use super::super::context::Context;
 use super::super::rows::{CRAWL, Rows};
+use super::super::status::lost;
 
 /// Prints the state of a crawl in Redis.
 pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outcome> {
@@ -30,6 +31,7 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
     })?;
     let (filter, bytes) = (&config.filter, opened.bytes());
     let (keys, error_rate) = (estimate.keys, estimate.error_rate);
+    let lost_urls = config.filter_spec()?.parameters.lost_urls(keys).ok();
     let [source, processing, sink, rejected] = lists;
     if as_json {
         let status = json!({
@@ -43,7 +45,7 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
             "filter": {
                 "id": opened.definition.id.to_string(), "key": filter.key,
                 "kind": filter.kind.name(), "keys": keys, "capacity": filter.capacity,
-                "error_rate": error_rate, "bytes": bytes,
+                "error_rate": error_rate, "lost_urls": lost_urls, "bytes": bytes,
             },
         });
         writeln!(stdout(), "{}", json_text(&format!("{status:#}")))?;
@@ -72,5 +74,6 @@ pub(in crate::cli) fn show(config: Config, as_json: bool) -> anyhow::Result<Outc
     let (kind, key) = (filter.kind.name(), &filter.key);
     let what = format!("fingerprints, {size}; {kind} at {key}");
     rows.number("filter", HumanCount(keys), what)?;
+    lost(&mut rows, lost_urls)?;
     Ok(Outcome::Done)
 }

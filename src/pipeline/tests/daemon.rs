@@ -74,8 +74,9 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
         drain: world.draw(2) == 0,
         standby: true,
     };
+    let parameters = crawl.filter.parameters.clone();
     let capacity = Some(crawl.config.filter.capacity);
-    let mut daemon = Pipeline::new(parts, works, capacity, shared, world.stop());
+    let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, world.stop());
     world.data().live = Some(daemon.live());
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)

@@ -53,6 +53,7 @@ fn a_killed_daemon_loses_and_repeats_nothing() {
     let daemon = crawl.start();
     let filter = filter(&crawl);
     assert_eq!((&filter["keys"], &filter["error_rate"]), (&pushed.into(), &0.0.into()));
+    assert_eq!(filter["lost_urls"], 0.0);
     assert!(filter["capacity"].as_u64() > filter["keys"].as_u64(), "{filter}");
     // Each fingerprint takes at least 128 bits.
     assert!(filter["bytes"].as_u64().unwrap() >= 16 * pushed as u64, "{filter}");

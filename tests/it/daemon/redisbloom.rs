@@ -86,6 +86,9 @@ fn a_killed_daemon_recovers_exactly_the_committed_fingerprints() {
     assert_eq!(filter["bytes"], model.bytes());
     let rate = filter["error_rate"].as_f64().unwrap();
     assert!((rate / model.error_rate_now() - 1.0).abs() < 1e-6, "{rate}");
+    let (lost, missing) = (filter["lost_urls"].as_f64().unwrap(), (pushed - sink.len()) as f64);
+    // The standard deviation of a count is its square root.
+    assert!((lost - missing).abs() < 4.0 * lost.sqrt(), "{lost} by expectation, {missing} in fact");
     stop(daemon);
 }
 

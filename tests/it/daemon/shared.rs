@@ -274,6 +274,8 @@ fn check_and_status_read_a_filter_in_redis_and_change_nothing() {
         let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
         assert_eq!(status["filter"]["kind"], kind[0].split_once('=').unwrap().1);
         assert_eq!(status["lists"]["sink"], 50);
+        let lost = status["filter"]["lost_urls"].as_f64().unwrap();
+        assert_eq!(lost > 0.0, !is_set, "{status}");
         assert!(status["head"]["seq"].as_u64() > Some(0), "{status}");
         assert_eq!(self::changes(&crawl), changes, "check or status changed something");
     }
