@@ -135,7 +135,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
         runtime.block_on(begun).unwrap().unwrap();
     }
     let limit = Some(sizing.capacity.get());
-    let mut pipeline = Pipeline::new(parts, works, limit, None, stop);
+    let parameters = Parameters::native(&sizing, None);
+    let mut pipeline = Pipeline::new(parts, works, parameters, limit, None, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
     assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");

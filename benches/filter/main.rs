@@ -2,7 +2,7 @@
 //! Other sets and the machine's limit are measured beside it.
 //!
 //! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a
-//! billion keys, which takes 21 GiB of memory and 15 minutes. `--between` measures only the effect
+//! billion keys, which takes 17 GiB of memory and some minutes. `--between` measures only the effect
 //! of other work between two batches.
 
 mod between;
@@ -22,7 +22,7 @@ use crawl::{Crawl, fingerprint};
 use filter::Filter;
 use growing::growing;
 use limit::Limit;
-use peers::{Exact, Fastbloom, Qfilter};
+use peers::{Exact, Fastbloom, Peers, Qfilter};
 use rounds::Rounds;
 use urlseen_core::filter::{Capacity, ErrorRate, Kind, Sizing};
 use urlseen_core::fingerprint::Fingerprint;
@@ -68,22 +68,15 @@ fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
         filter.fill(0..set);
         (kind, RefCell::new(filter))
     });
-    let mut fastblooms = [Fastbloom::new(sizing), Fastbloom::in_huge_pages(sizing)];
-    for fastbloom in &mut fastblooms {
-        fastbloom.fill(0..set);
-    }
-    let mut exact = with_all.then(|| (Exact::new(sizing), Qfilter::new(sizing)));
-    if let Some((exact, qfilter)) = &mut exact {
-        exact.fill(0..set);
-        qfilter.fill(0..set);
-    }
+    // With a billion keys, the memory of the machine does not suffice for more.
+    let peers = with_all.then(|| Peers::new(sizing, set));
 
     let mut bits = Rounds::new(group, "bits/key");
     for (kind, filter) in &filters {
         bits.case(kind.name(), || filter.borrow().bits() as f64 / capacity as f64);
     }
-    bits.case("fastbloom", || fastblooms[0].bits() as f64 / capacity as f64);
-    if let Some((exact, qfilter)) = &exact {
+    if let Some(Peers { fastbloom, exact, qfilter, .. }) = &peers {
+        bits.case("fastbloom", || fastbloom.bits() as f64 / capacity as f64);
         bits.case("HashSet", || exact.bits() as f64 / capacity as f64);
         bits.case("qfilter", || qfilter.bits() as f64 / capacity as f64);
     }
@@ -104,18 +97,18 @@ fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
             per_key(|| filter.borrow_mut().judge_key_hashes(&key_hashes))
         });
     }
-    let [plain, huge] = fastblooms;
-    case(&mut rounds, set, "fastbloom", plain, Fastbloom::judge);
-    case(&mut rounds, set, "fastbloom in huge pages", huge, Fastbloom::judge);
-    if let Some((exact, qfilter)) = exact {
+    if let Some(Peers { fastbloom, in_huge_pages, exact, qfilter }) = peers {
+        case(&mut rounds, set, "fastbloom", fastbloom, Fastbloom::judge);
+        case(&mut rounds, set, "fastbloom in huge pages", in_huge_pages, Fastbloom::judge);
         case(&mut rounds, set, "HashSet", exact, Exact::judge);
         case(&mut rounds, set, "qfilter", qfilter, Qfilter::judge);
     }
+    let limit = Rc::new(RefCell::new(Limit::new(sizing.geometry.bytes())));
     for blocks in [1, 2] {
-        let mut limit = Limit::new(sizing.geometry.bytes());
+        let limit = Rc::clone(&limit);
         rounds.case(format!("the machine's limit, {}", of_blocks(blocks)), move || {
-            let places = limit.places(blocks * KEYS);
-            per_key(|| limit.change(&places))
+            let places = limit.borrow_mut().places(blocks * KEYS);
+            per_key(|| limit.borrow_mut().change(&places))
         });
     }
     rounds.run(ROUNDS);

@@ -10,6 +10,31 @@ use urlseen_core::fingerprint::Fingerprint;
 
 use super::crawl::mixed;
 
+/// All other sets, with the same keys.
+pub struct Peers {
+    pub fastbloom: Fastbloom,
+    pub in_huge_pages: Fastbloom,
+    pub exact: Exact,
+    pub qfilter: Qfilter,
+}
+
+impl Peers {
+    /// Makes sets that have the keys below `set`.
+    pub fn new(sizing: Sizing, set: u64) -> Self {
+        let mut peers = Self {
+            fastbloom: Fastbloom::new(sizing),
+            in_huge_pages: Fastbloom::in_huge_pages(sizing),
+            exact: Exact::new(sizing),
+            qfilter: Qfilter::new(sizing),
+        };
+        peers.fastbloom.fill(0..set);
+        peers.in_huge_pages.fill(0..set);
+        peers.exact.fill(0..set);
+        peers.qfilter.fill(0..set);
+        peers
+    }
+}
+
 /// Returns the first 8 bytes of a key. They look random, so no peer hashes them again. This is the
 /// cheapest possible hash.
 fn word(key: &Fingerprint) -> u64 {
