@@ -2,8 +2,8 @@
 //! Other sets and the machine's limit are measured beside it.
 //!
 //! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a
-//! billion keys, which takes 17 GiB of memory and some minutes. `--between` measures only the effect
-//! of other work between two batches.
+//! billion keys, which takes 17 GiB of memory and some minutes. `--between` measures only the
+//! effect of other work between two batches.
 
 mod between;
 mod crawl;
