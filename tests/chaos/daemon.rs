@@ -45,7 +45,7 @@ const LAYOUTS: [&[&str]; 4] = [
     SET,
 ];
 
-pub(crate) const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
+const NATIVE: &[&str] = &["filter.kind=native", "filter.error_rate=1e-12"];
 
 /// Filter that begins with a few slots, and grows in most batches.
 const GROWING: &[&str] =

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use fastrand::Rng;
 
-use crate::daemon::{FilterPlace, LIST, NATIVE, STREAMS, Settings};
+use crate::daemon::{FilterPlace, LIST, STREAMS, Settings};
 use crate::proxy::{Act, Direction, Fault, Weather};
 use crate::server::Persistence;
 
@@ -220,8 +220,6 @@ impl Plan {
         settings.batch = random.u64(4..12);
         settings.capacity = 20_000;
         if scenario == Scenario::Horizon {
-            // The scenario needs snapshots of a known size.
-            settings.kind = NATIVE;
             settings.batch = 500;
             settings.capacity = 150_000;
             settings.horizon_bytes = 1 << 20;

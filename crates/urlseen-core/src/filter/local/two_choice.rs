@@ -45,9 +45,9 @@ impl TwoChoiceFilter {
         owners: usize,
     ) -> Result<Self, BuildError> {
         let own: Vec<_> = ShardId::all().filter(|shard| shard.owner(owners) == owner).collect();
-        let usual = size.blocks_at(size.grow_to);
+        let [first, planned] = [size.capacity, size.grow_to].map(|keys| size.blocks_at(keys));
         // A shard may have a far larger share than the others, and a filter may outgrow `grow_to`.
-        let mut arena = Arena::reserve(4 * usual + (1 << 16), usual)?;
+        let mut arena = Arena::reserve(4 * planned + (1 << 16), first, planned)?;
         let make = |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, &mut arena);
         let shards = own.iter().map(make).collect::<Result<Vec<_>, _>>()?;
         let mut places = [FOREIGN; SHARDS];

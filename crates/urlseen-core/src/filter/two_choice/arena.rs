@@ -12,9 +12,13 @@ const STEP: usize = 2 << 20;
 /// Number of bytes that a growing filter leaves to the rest of the process.
 const SPARE: u64 = 64 << 20;
 
-/// Number of chunks into which the memory of a filter is divided, about. The list of the chunks of
-/// all shards then fits into a cache.
-const CHUNKS: u64 = 1 << 13;
+/// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
+/// memory.
+const FIRST: u64 = 1 << 13;
+
+/// Maximum number of chunks of a filter of the planned size, about. The list of the chunks of all
+/// shards then fits into a cache.
+const MOST: u64 = 1 << 16;
 
 /// Chunk of blocks that are not in use yet.
 pub(super) const NONE: u32 = u32::MAX;
@@ -37,9 +41,14 @@ pub(in crate::filter) struct Arena {
 
 impl Arena {
     /// Reserves addresses for at most this number of blocks. The arena takes memory as its chunks
-    /// are taken. `usual` is the number of blocks of a filter of the planned size.
-    pub(in crate::filter) fn reserve(most: u64, usual: u64) -> Result<Self, AllocationError> {
-        let shift = (usual / CHUNKS).clamp(8, 8192).ilog2();
+    /// are taken. `first` is the number of blocks of an empty filter, and `planned` that of a filter
+    /// of the planned size.
+    pub(in crate::filter) fn reserve(
+        most: u64,
+        first: u64,
+        planned: u64,
+    ) -> Result<Self, AllocationError> {
+        let shift = (first / FIRST).max(planned / MOST).clamp(8, 8192).ilog2();
         // Each shard may have a chunk that is not full.
         let region = Region::reserved(most.saturating_add((SHARDS as u64) << shift))?;
         let available = memory::available;
@@ -129,7 +138,7 @@ mod tests {
 
     #[test]
     fn chunks_have_different_empty_blocks_and_come_back_empty() {
-        let mut arena = Arena::reserve(1 << 12, 1 << 10).unwrap();
+        let mut arena = Arena::reserve(1 << 12, 1, 1 << 10).unwrap();
         let chunks = [(); 100].map(|()| arena.take().unwrap());
         let full: Block = bytemuck::cast([u64::MAX; 8]);
         for chunk in &chunks {
@@ -151,8 +160,19 @@ mod tests {
     }
 
     #[test]
+    fn a_small_filter_that_may_grow_far_takes_little_memory() {
+        // Filters for 10 million and for a billion keys, in blocks.
+        let (small, large) = (740_000, 74_000_000);
+        for (first, planned, bytes) in [(1, large, 16 << 20), (small, large, 16 << 20)] {
+            let arena = Arena::reserve(1 << 20, first, planned).unwrap();
+            let chunks = SHARDS * arena.chunk() * size_of::<Block>();
+            assert!(chunks <= bytes, "{chunks} bytes");
+        }
+    }
+
+    #[test]
     fn an_arena_leaves_memory_to_the_rest_of_the_process() {
-        let mut arena = Arena::reserve(1 << 20, 1 << 20).unwrap();
+        let mut arena = Arena::reserve(1 << 20, 1, 1 << 20).unwrap();
         arena.take().unwrap();
         arena.available = || Some(Available { bytes: SPARE - 1, limit: Limit::Machine });
         // The rest of the first step is there.
@@ -168,7 +188,7 @@ mod tests {
 
     #[test]
     fn an_arena_ends_at_its_reservation() {
-        let mut arena = Arena::reserve(1 << 12, 1 << 10).unwrap();
+        let mut arena = Arena::reserve(1 << 12, 1, 1 << 10).unwrap();
         let most = arena.blocks().len() / arena.chunk();
         for _ in 0..most {
             arena.take().unwrap();

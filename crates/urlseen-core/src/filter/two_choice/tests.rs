@@ -83,7 +83,7 @@ impl Work for Store<'_> {
 
 impl Pair {
     fn new(slots: u64, bits: u32) -> Self {
-        let mut arena = Arena::reserve(1 << 16, 1 << 10).unwrap();
+        let mut arena = Arena::reserve(1 << 16, 1, 1 << 10).unwrap();
         let shard = Shard::with_slots(slots, KeyBits::new(bits).unwrap(), &mut arena).unwrap();
         Self { shard, arena, model: BTreeSet::new() }
     }
