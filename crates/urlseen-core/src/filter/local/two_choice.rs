@@ -98,18 +98,18 @@ impl TwoChoiceFilter {
     fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
         let place = self.place(shard);
         self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
-        let mut left = keys;
-        let mut page = vec![0; PAGE * self.size.bits.bytes()];
+        let (mut left, bits) = (keys, self.size.bits);
+        let mut page = vec![0; PAGE * bits.bytes()];
         while left > 0 {
             let count = left.min(PAGE as u64);
             // At most a page.
             #[allow(clippy::cast_possible_truncation)]
-            let page = &mut page[..count as usize * self.size.bits.bytes()];
+            let page = &mut page[..count as usize * bits.bytes()];
             from.read_exact(page)?;
-            let size = self.size.bits.bytes();
-            let keys = page.chunks_exact(size).map(|bytes| self.size.bits.read(bytes));
-            let keys = keys.collect::<Option<Vec<_>>>().ok_or(io::ErrorKind::InvalidData)?;
-            self.insert_keys(place, &keys).map_err(out_of_memory)?;
+            let keys = page.chunks_exact(bits.bytes()).map(|bytes| bits.read(bytes));
+            let key_hashes = keys.map(|key| Some(bits.key_hash(shard, key?.get())));
+            let key_hashes = key_hashes.collect::<Option<Vec<_>>>();
+            self.insert(&key_hashes.ok_or(io::ErrorKind::InvalidData)?).map_err(out_of_memory)?;
             left -= count;
         }
         if self.shards[place].keys() == keys {
@@ -117,11 +117,6 @@ impl TwoChoiceFilter {
         } else {
             Err(io::ErrorKind::InvalidData.into())
         }
-    }
-
-    fn insert_keys(&mut self, place: usize, keys: &[Key]) -> Result<(), Full> {
-        let Self { arena, shards, kernel, .. } = self;
-        kernel.run(InsertInto { shard: &mut shards[place], arena, keys })
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
@@ -295,27 +290,6 @@ impl Work for InsertAll<'_> {
             shards[place].insert(key, kernel, arena);
         }
         Ok(())
-    }
-}
-
-/// Insertion of keys into one shard.
-struct InsertInto<'a> {
-    shard: &'a mut Shard,
-    arena: &'a mut Arena,
-    keys: &'a [Key],
-}
-
-impl Work for InsertInto<'_> {
-    type Done = Result<(), Full>;
-
-    #[inline(always)]
-    fn by(self, kernel: impl Kernel) -> Result<(), Full> {
-        let Self { shard, arena, keys } = self;
-        keys.iter().try_for_each(|&key| {
-            shard.make_room(1, kernel, arena)?;
-            shard.insert(key, kernel, arena);
-            Ok(())
-        })
     }
 }
 
