@@ -41,8 +41,8 @@ pub(in crate::filter) struct Arena {
 
 impl Arena {
     /// Reserves addresses for at most this number of blocks. The arena takes memory as its chunks
-    /// are taken. `first` is the number of blocks of an empty filter, and `planned` that of a filter
-    /// of the planned size.
+    /// are taken. `first` is the number of blocks of an empty filter. `planned` is the number of
+    /// blocks of a filter of the planned size.
     pub(in crate::filter) fn reserve(
         most: u64,
         first: u64,
