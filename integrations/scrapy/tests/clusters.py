@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
@@ -122,8 +121,6 @@ class ClusterServers:
 
     def close(self) -> None:
         for node in self._started:
-            # A primary that is replaced while it shuts down can wait for ever for its replica.
-            node.stop(signal.SIGKILL)
             node.close()
 
 

@@ -38,6 +38,9 @@ def until(condition: Callable[[], Any], what: str) -> Any:
     return found
 
 
+#: Maximum number of seconds that a test waits for the end of a process.
+END_S = 100.0
+
 #: Sockets that reserve ports. Servers can listen there, but no other program gets the port.
 _claims: list[socket.socket] = []
 
@@ -60,7 +63,8 @@ class RedisServer:
         self._folder = folder
         self._arguments = arguments
         self._process: subprocess.Popen[bytes] | None = None
-        self.client = redis.Redis(port=self.port)
+        # No test waits for an answer for ever.
+        self.client = redis.Redis(port=self.port, socket_timeout=END_S)
         self.start()
 
     def start(self) -> None:
@@ -74,7 +78,7 @@ class RedisServer:
     def stop(self, number: int = signal.SIGTERM) -> None:
         if self._process is not None:
             self._process.send_signal(number)
-            self._process.wait()
+            self._process.wait(END_S)
             self._process = None
 
     @contextmanager
@@ -88,7 +92,8 @@ class RedisServer:
             self._process.send_signal(signal.SIGCONT)
 
     def close(self) -> None:
-        self.stop()
+        # A server that shuts down can wait for ever for its replica, if it is replaced meanwhile.
+        self.stop(signal.SIGKILL)
         self.client.close()
 
     def _answers(self) -> bool:
@@ -165,11 +170,15 @@ class Daemon:
 
     def stop(self) -> None:
         self._process.send_signal(signal.SIGTERM)
-        assert self._process.wait() == 0, self._log.read_text()
+        try:
+            assert self._process.wait(END_S) == 0, self._log.read_text()
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"urlseen did not end: {self._log.read_text()}") from None
 
     def kill(self) -> None:
         self._process.kill()
-        self._process.wait()
+        self._process.wait(END_S)
 
     def close(self) -> None:
         if self._process.poll() is None:
@@ -238,8 +247,8 @@ class Proxy:
 
     def lead_to(self, port: int) -> None:
         """Ends all connections. From now on, clients are connected to another server."""
-        self._to = port
         with self._lock:
+            self._to = port
             for connection in self._open:
                 connection.shutdown(socket.SHUT_RDWR)
 
@@ -252,11 +261,13 @@ class Proxy:
             threading.Thread(target=self._serve, args=(asker,), daemon=True).start()
 
     def _serve(self, asker: socket.socket) -> None:
-        with asker, socket.create_connection(("127.0.0.1", self._to)) as server:
+        with asker:
             with self._lock:
                 self._open.add(asker)
+                to = self._to
             try:
-                self._pass_on(asker, server)
+                with socket.create_connection(("127.0.0.1", to)) as server:
+                    self._pass_on(asker, server)
             except OSError:
                 pass
             finally:
