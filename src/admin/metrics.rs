@@ -230,7 +230,7 @@ impl Metrics {
     }
 
     fn filter(&mut self, filter: &FilterStatus) {
-        let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten } =
+        let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten, .. } =
             *filter;
         self.gauge("filter_keys", "Fingerprints in the filter", keys);
         self.gauge("filter_capacity", "Fingerprints that the filter is made for", capacity);
@@ -241,6 +241,10 @@ impl Metrics {
         );
         let help = "Share of unseen items that the filter reports as seen, computed from its fill";
         self.real("filter_error_ratio", help, error_rate);
+        if let Some(rate) = filter.frozen_error_rate {
+            let help = "Part of the error ratio that the frozen filter causes";
+            self.real("filter_frozen_error_ratio", help, rate);
+        }
         if let Some(urls) = lost_urls {
             let help = "Expected number of unseen URLs that the filter has reported as seen so far";
             self.real("filter_lost_urls", help, urls);

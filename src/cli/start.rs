@@ -148,12 +148,14 @@ pub(super) fn kept(
         return Err(mismatch(folder.dir(), &differences));
     }
     let parameters = &mut keeping.spec.filter.parameters;
-    let recorded = folder.header().and_then(|header| header.spec().filter.parameters.seed());
-    let drawn = match recorded.or(parameters.seed()) {
+    if let Some(header) = folder.header() {
+        *parameters = parameters.continuing(&header.spec().filter.parameters);
+    }
+    let drawn = match parameters.seed() {
         Some(seed) => seed,
         None => seed(SeedChoice::Random)?,
     };
-    *parameters = parameters.seeded(|| drawn);
+    *parameters = parameters.reseeded(drawn);
     let engine = engine(parameters, drawn, items, threads)?;
     Ok(Local::kept(engine, folder, keeping))
 }

@@ -133,7 +133,8 @@ fn asked(rows: &mut Rows<impl Write>, asked: &Asked) -> io::Result<()> {
 }
 
 fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> {
-    let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten } = *filter;
+    let FilterStatus { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten, .. } =
+        *filter;
     let what = format!(
         "fingerprints, {:.1} % of {}; error rate now {error_rate:.1e}; {}",
         100.0 * fill,
@@ -141,6 +142,9 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
         BinaryBytes(bytes)
     );
     rows.number("filter", HumanCount(keys), what)?;
+    if let Some(rate) = filter.frozen_error_rate {
+        rows.number("", format!("{rate:.1e}"), "of the error rate: the frozen native filter")?;
+    }
     if forgotten > 0 {
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }

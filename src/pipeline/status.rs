@@ -130,6 +130,10 @@ pub struct FilterStatus {
     pub fill: f64,
     /// Share of unseen items that the filter reports as seen, computed from its fill.
     pub error_rate: f64,
+    /// Part of the error rate that a frozen filter causes, to which urlseen storage convert gave a
+    /// new filter.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub frozen_error_rate: Option<f64>,
     /// Expected number of URLs that the filter has lost so far: unseen ones that it reported as
     /// seen. `None` if the parameters of the filter are not known, as for an imported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -147,25 +151,35 @@ impl FilterStatus {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
         let lost_urls = lost.at(keys, error_rate);
-        Self { keys, capacity, fill, error_rate, lost_urls, bytes, forgotten }
+        let frozen_error_rate = None;
+        Self { keys, capacity, fill, error_rate, frozen_error_rate, lost_urls, bytes, forgotten }
     }
 
     /// Returns the state of a filter in memory. The computation of the error rate takes up to a
     /// millisecond.
     pub(super) fn of_gauges(gauges: &Gauges, lost: &mut LostUrls) -> Self {
-        Self::new(gauges.fill(), gauges.error_rate(), gauges.tombstones(), lost)
+        let frozen_error_rate = Some(gauges.frozen_error_rate()).filter(|&rate| rate > 0.0);
+        let (fill, error_rate) = (gauges.fill(), gauges.error_rate());
+        Self { frozen_error_rate, ..Self::new(fill, error_rate, gauges.tombstones(), lost) }
     }
 
     /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
     /// with the numbers of keys.
     pub(super) fn and(&self, other: &Self) -> Self {
         let (keys, capacity) = (self.keys + other.keys, self.capacity + other.capacity);
-        let weighted = |it: &Self| it.error_rate * it.keys as f64;
+        let mean = |one: f64, its: f64| {
+            (one * self.keys as f64 + its * other.keys as f64) / keys.max(1) as f64
+        };
+        let frozen = [self, other].map(|it| it.frozen_error_rate);
         Self {
             keys,
             capacity,
             fill: keys as f64 / capacity.max(1) as f64,
-            error_rate: (weighted(self) + weighted(other)) / keys.max(1) as f64,
+            error_rate: mean(self.error_rate, other.error_rate),
+            frozen_error_rate: frozen[0].or(frozen[1]).map(|_| {
+                let [one, its] = frozen.map(Option::unwrap_or_default);
+                mean(one, its)
+            }),
             lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
             bytes: self.bytes + other.bytes,
             forgotten: self.forgotten + other.forgotten,
@@ -223,6 +237,7 @@ mod tests {
             capacity: 100,
             fill: 0.1,
             error_rate: 0.5,
+            frozen_error_rate: None,
             lost_urls,
             bytes: 64,
             forgotten: 0,

@@ -73,7 +73,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let opened = runtime.block_on(wanted.find_as_defined(&mut link))?;
     let Opened { definition: Definition { spec, .. }, filter, .. } = opened;
     config.made_for(&spec);
-    let [positions, shards] = spec.parameters.rules().map(str::to_owned);
+    let [positions, shards] = spec.parameters.rules();
     let rules = Some([positions, shards, spec.algorithm.version().to_owned()]);
     let redis = RedisOperand { runtime, link, filter };
     let source = if spec.kind().is_in(FilterPlace::Local) {

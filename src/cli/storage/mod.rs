@@ -1,5 +1,6 @@
 //! `urlseen storage`: shows a storage folder, and repairs a crawl whose folder and Redis disagree.
 
+mod convert;
 mod folder;
 mod in_redis;
 mod repair;
@@ -58,6 +59,21 @@ Examples:
         #[command(flatten)]
         settings: Settings,
     },
+    /// Convert a native filter into a filter of the kind two-choice, which grows and forgets.
+    ///
+    /// The configuration must have filter.kind = "two-choice". The new filter begins empty, over the
+    /// native filter, which is frozen: its fingerprints stay seen, and new fingerprints go to the
+    /// new filter. The error rates of both filters add up. The crawl continues where it stopped. The
+    /// earlier folder stays beside the new one, under its name with .native. If the command is
+    /// killed, run it again.
+    #[command(after_help = "\
+Examples:
+  urlseen storage convert
+  urlseen storage convert --config news.toml")]
+    Convert {
+        #[command(flatten)]
+        settings: Settings,
+    },
     /// Empty the filter, and let the crawl continue from the last batch that Redis records.
     ///
     /// After that, all items count as unseen. If the crawl finds them again, urlseen emits them
@@ -99,6 +115,9 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         }
         StorageCommand::Adopt { settings } => {
             partitions::each(settings.load_all()?, |config| Repair::new(config)?.adopt())
+        }
+        StorageCommand::Convert { settings } => {
+            partitions::each(settings.load_all()?, |config| convert::convert(&config))
         }
         StorageCommand::Reset { settings, yes } => {
             let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");

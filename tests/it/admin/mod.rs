@@ -83,6 +83,7 @@ fn status(phase: Phase) -> Status {
             capacity: 124,
             fill: 0.25,
             error_rate: 1e-6,
+            frozen_error_rate: Some(2.5e-7),
             lost_urls: Some(0.5),
             bytes: 4096,
             forgotten: 16,

@@ -143,6 +143,7 @@ fn metrics_have_the_numbers_of_the_status() {
         ("urlseen_filter_capacity", 124.0),
         ("urlseen_filter_fill_ratio", 0.25),
         ("urlseen_filter_error_ratio", 1e-6),
+        ("urlseen_filter_frozen_error_ratio", 2.5e-7),
         ("urlseen_filter_lost_urls", 0.5),
         ("urlseen_filter_bytes", 4096.0),
         ("urlseen_filter_tombstones", 16.0),

@@ -1,6 +1,7 @@
 //! The daemon, `urlseen run`, with real Redis servers.
 
 mod bounds;
+mod converting;
 mod descriptors;
 mod ends;
 mod exact;

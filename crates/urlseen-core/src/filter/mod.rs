@@ -54,8 +54,8 @@ pub use geometry::{BLOCK_BITS, BLOCK_BYTES, Blocks, Geometry};
 pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
-    Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Recent,
-    RedisBloomFilter, Removal, Saved, UniteError, count_by_shard,
+    Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher,
+    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, UniteError, count_by_shard,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};

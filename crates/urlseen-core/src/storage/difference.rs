@@ -7,6 +7,7 @@ use crate::filter::{DIVISION, SpecDifference};
 
 /// Names that messages use for the crawl and for the rules of a program.
 const CRAWL: &str = "crawl.name";
+const KIND: &str = "filter.kind";
 const ALGORITHM_VERSION: &str = "the version of fingerprint.algorithm";
 const POSITIONS: &str = "the rule of positions";
 const SHARDS: &str = "the rule of shards";
@@ -15,7 +16,7 @@ impl Header {
     /// Compares the folder's spec and rules with `wanted` and the rules of this program.
     pub(crate) fn differences(&self, wanted: &StorageSpec) -> Vec<Difference> {
         let spec = self.spec();
-        let (rules, own) = (&self.rules, Rules::own(&wanted.filter));
+        let (rules, own) = (&self.rules, Rules::own(&spec.filter));
         let mut all = Vec::new();
         let mut compare = |what, found: &str, wanted: &str| {
             if found != wanted {
@@ -50,6 +51,9 @@ impl fmt::Display for Difference {
             ALGORITHM_VERSION | POSITIONS | SHARDS | DIVISION => {
                 "run the version of urlseen that made the folder, or empty the filter: urlseen \
                  storage reset"
+            }
+            KIND if (&**found, &**wanted) == ("native", "two-choice") => {
+                "set it back, or convert the filter: urlseen storage convert"
             }
             _ => "set it back, or empty the filter: urlseen storage reset",
         })

@@ -87,7 +87,7 @@ pub(super) struct Rules {
 impl Rules {
     /// Returns the rules of this program.
     pub(super) fn own(filter: &FilterSpec) -> Self {
-        let [positions, shards] = filter.parameters.rules().map(str::to_owned);
+        let [positions, shards] = filter.parameters.rules();
         Self { positions, shards, algorithm: filter.algorithm.version().to_owned() }
     }
 }

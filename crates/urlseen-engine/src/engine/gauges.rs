@@ -34,6 +34,11 @@ impl Gauges {
         self.owners.iter().map(|owner| owner.error_rate()).sum()
     }
 
+    /// Returns the part of [`Gauges::error_rate`] that a frozen filter causes.
+    pub fn frozen_error_rate(&self) -> f64 {
+        self.owners.iter().map(|owner| owner.frozen_error_rate()).sum()
+    }
+
     /// Counts the fingerprints that were set in each shard. A filter that is not split into shards
     /// counts all of them in the first one.
     pub fn keys(&self) -> [u64; SHARDS] {

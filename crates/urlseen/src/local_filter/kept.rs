@@ -148,10 +148,8 @@ impl Kept {
 /// capacity than the recorded one, the filter gets the wanted capacity.
 fn reopened(recorded: &Parameters, wanted: &Parameters) -> Parameters {
     // An imported filter has no recorded capacity.
-    match (recorded.capacity(), recorded.seed()) {
-        (Some(capacity), Some(seed)) if wanted.capacity() != Some(capacity) => {
-            wanted.reseeded(seed)
-        }
+    match recorded.capacity() {
+        Some(capacity) if wanted.capacity() != Some(capacity) => wanted.continuing(recorded),
         _ => recorded.clone(),
     }
 }

@@ -19,6 +19,7 @@ mod scrapy_redis_bloomfilter;
 #[cfg(test)]
 mod tests;
 mod two_choice;
+mod values;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -27,9 +28,7 @@ use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
 use super::spec::SpecError;
-use super::{
-    BuildError, Capacity, ErrorRate, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, lost,
-};
+use super::{BuildError, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, lost};
 use crate::fingerprint::PartitionCount;
 pub use block_cluster::BlockCluster;
 pub use imooc::Imooc;
@@ -42,6 +41,7 @@ pub use redisson::Redisson;
 #[cfg(test)]
 pub(super) use scrapy_redis::Set;
 pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
+use values::Values;
 
 /// Declares the registry: a constant for each kind.
 macro_rules! kinds {
@@ -227,38 +227,6 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Values that the configuration has for a filter of one kind.
-struct Values<'a> {
-    kind: Kind,
-    value: &'a dyn Fn(&'static str) -> Option<String>,
-}
-
-impl Values<'_> {
-    /// Reads one required parameter.
-    fn part<T: FromStr>(&self, name: &'static str) -> Result<T, SpecError> {
-        super::spec::part(&self.value, name)
-    }
-
-    /// Reads one optional parameter.
-    fn open<T: FromStr>(&self, name: &'static str) -> Result<Option<T>, SpecError> {
-        (self.value)(name).map(|_| self.part(name)).transpose()
-    }
-
-    fn seed(&self) -> Result<Option<Seed>, SpecError> {
-        Ok(self.open(SEED)?.map(Seed::new))
-    }
-
-    fn partitions(&self) -> Result<PartitionCount, SpecError> {
-        Ok(self.open(PARTITIONS)?.unwrap_or_default())
-    }
-
-    /// Reads a capacity and an error rate within urlseen's own limits.
-    fn size(&self) -> Result<(Capacity, ErrorRate), SpecError> {
-        let (capacity, error_rate) = (self.part(CAPACITY)?, self.part(ERROR_RATE)?);
-        Ok((Capacity::new(capacity)?, ErrorRate::new(error_rate)?))
-    }
-}
-
 /// Names of parameters that several kinds have.
 pub(super) const CAPACITY: &str = "filter.capacity";
 pub(super) const ERROR_RATE: &str = "filter.error_rate";
@@ -315,6 +283,17 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns true for an imported filter. The parameters of such a filter come from its data.
     fn is_imported(&self) -> bool {
         false
+    }
+
+    /// Returns the parameters of the frozen filter below this one, if there is one.
+    fn frozen(&self) -> Option<&Parameters> {
+        None
+    }
+
+    /// Returns these parameters for a filter over a frozen one, whose seed it gets. `None` if a
+    /// filter of this kind cannot be over such a filter.
+    fn over(&self, _frozen: &Parameters) -> Option<Parameters> {
+        None
     }
 
     /// Returns the seed of the hash, if the kind has a seed and it is set.

@@ -29,8 +29,12 @@ impl Parameters {
 
     /// Returns the names of two rules: the rule from keys to bit positions, and the rule from keys
     /// to shards. A name is empty if only one such rule is possible.
-    pub fn rules(&self) -> [&'static str; 2] {
-        self.kind().0.rules
+    pub fn rules(&self) -> [String; 2] {
+        let [positions, shards] = self.kind().0.rules.map(str::to_owned);
+        match self.frozen() {
+            Some(frozen) => [format!("{positions} over {}", frozen.rules()[0]), shards],
+            None => [positions, shards],
+        }
     }
 
     /// Returns the number of shards of a filter in memory.
@@ -66,6 +70,18 @@ impl Parameters {
             Some(_) => self.clone(),
             // A kind without a seed stays as it is.
             None => self.reseeded(draw()),
+        }
+    }
+
+    /// Returns the parameters for an existing filter: with its seed, and with its frozen filter if
+    /// it has one.
+    #[must_use]
+    pub fn continuing(&self, existing: &Self) -> Self {
+        let over = existing.frozen().and_then(|frozen| self.over(frozen));
+        let parameters = over.unwrap_or_else(|| self.clone());
+        match existing.seed() {
+            Some(seed) => parameters.reseeded(seed),
+            None => parameters,
         }
     }
 

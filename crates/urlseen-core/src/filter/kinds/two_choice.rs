@@ -2,11 +2,11 @@
 //! forgets keys.
 
 use super::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, Parameters, Registered, SEED, Values,
-    partitions_field, seed_field, size_fields,
+    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, NATIVE, Parameters, Registered, SEED,
+    Values, partitions_field, seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
-use crate::filter::local::TwoChoiceFilter;
+use crate::filter::local::{OverFrozen, TwoChoiceFilter};
 use crate::filter::spec::SpecError;
 use crate::filter::two_choice::{KeyBits, TwoChoiceSize};
 use crate::filter::{
@@ -32,13 +32,25 @@ const GROW_TO: &str = "filter.grow_to";
 /// Name of the field in a storage folder's header with the number of bits of a key in its shard.
 const KEY_BITS: &str = "filter.key_bits";
 
-#[derive(Debug, Clone, Copy)]
+/// Names of the fields that record the size of a native filter below this one, and the names that
+/// its kind has for them.
+const FROZEN: [(&str, &str); 5] = [
+    ("filter.frozen_capacity", "filter.capacity"),
+    ("filter.frozen_error_rate", "filter.error_rate"),
+    ("filter.frozen_blocks", "filter.blocks"),
+    ("filter.frozen_bits_per_block", "filter.bits_per_block"),
+    ("filter.frozen_blocks_per_part", "filter.blocks_per_part"),
+];
+
+#[derive(Debug, Clone)]
 struct TwoChoiceParameters {
     /// Seed of the hash. `None` until a seed is chosen.
     seed: Option<Seed>,
     error_rate: ErrorRate,
     size: TwoChoiceSize,
     partitions: PartitionCount,
+    /// The native filter below this one.
+    frozen: Option<Parameters>,
 }
 
 fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
@@ -51,7 +63,15 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
         None => key_bits(grow_to, error_rate)?,
     };
     let size = TwoChoiceSize { capacity, grow_to, bits };
-    Ok(Parameters::new(TwoChoiceParameters { seed, error_rate, size, partitions }))
+    let frozen = frozen(values)?;
+    Ok(Parameters::new(TwoChoiceParameters { seed, error_rate, size, partitions, frozen }))
+}
+
+/// Reads the parameters of the native filter below, if it is recorded.
+fn frozen(values: &Values<'_>) -> Result<Option<Parameters>, SpecError> {
+    let recorded = |name| FROZEN.iter().find(|(_, own)| *own == name).map_or(name, |(it, _)| *it);
+    let value = |name| (values.value)(recorded(name));
+    value(CAPACITY).map(|_| NATIVE.read(&value)).transpose()
 }
 
 /// Returns the number of bits of a key in its shard. With `grow_to` keys in all shards, an unseen
@@ -63,6 +83,14 @@ fn key_bits(grow_to: u64, error_rate: ErrorRate) -> Result<KeyBits, SpecError> {
     #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
     let bits = bits as u32;
     KeyBits::new(bits).ok_or(SpecError::KeyBits { grow_to, error_rate: error_rate.get() })
+}
+
+impl TwoChoiceParameters {
+    /// Divides a number of keys into those of the frozen filter and the others.
+    fn split(&self, keys: u64) -> (u64, u64) {
+        let below = self.frozen.as_ref().and_then(Parameters::capacity).unwrap_or(0);
+        (keys.min(below), keys.saturating_sub(below))
+    }
 }
 
 impl KindParameters for TwoChoiceParameters {
@@ -79,7 +107,11 @@ impl KindParameters for TwoChoiceParameters {
 
     fn record(&self) -> Vec<(&'static str, String)> {
         let bits = (KEY_BITS, self.size.bits.get().to_string());
-        self.fields().into_iter().chain([bits]).collect()
+        let below = self.frozen.iter().flat_map(|frozen| frozen.record());
+        let below = below.filter_map(|(own, value)| {
+            FROZEN.iter().find(|(_, name)| *name == own).map(|&(name, _)| (name, value))
+        });
+        self.fields().into_iter().chain([bits]).chain(below).collect()
     }
 
     /// A larger filter loads the keys of a smaller one.
@@ -87,20 +119,46 @@ impl KindParameters for TwoChoiceParameters {
         name != CAPACITY
     }
 
+    /// The frozen filter counts as full.
     fn outlook(&self, keys: u64) -> Result<Outlook, SpecError> {
-        let full = self.size.blocks_at(keys.max(self.size.capacity)) * u64::from(BLOCK_BYTES);
-        let bytes = [full, full / 4 * 5];
-        let error_rate = self.size.error_rate_at(keys);
+        let (below, own) = self.split(keys);
+        let full = self.size.blocks_at(own.max(self.size.capacity)) * u64::from(BLOCK_BYTES);
+        let mut bytes = [full, full / 4 * 5];
+        let mut error_rate = self.size.error_rate_at(own);
+        if let Some(frozen) = &self.frozen {
+            let frozen = frozen.outlook(below)?;
+            bytes.iter_mut().zip(frozen.bytes).for_each(|(all, frozen)| *all += frozen);
+            error_rate += frozen.error_rate;
+        }
         Ok(Outlook { strings: 0, bits: 0, hashes: 0, bytes, error_rate, warning: None })
     }
 
-    /// The error rate is proportional to the number of keys.
+    /// The error rate is proportional to the number of keys. It begins at the rate of the frozen
+    /// filter.
     fn lost_urls(&self, keys: u64) -> Result<f64, SpecError> {
-        Ok(keys as f64 / 2.0 * self.size.error_rate_at(keys))
+        let (below, own) = self.split(keys);
+        let before = self.frozen.as_ref().map_or(Ok(0.0), |frozen| frozen.lost_urls(below))?;
+        let (first, last) = (self.outlook(below)?.error_rate, self.outlook(keys)?.error_rate);
+        Ok(before + own as f64 * f64::midpoint(first, last))
     }
 
     fn shape(&self) -> String {
-        format!("it grows by itself, with {} bits of each key", self.size.bits.get() + 8)
+        let bits = self.size.bits.get() + 8;
+        let own = format!("it grows by itself, with {bits} bits of each key");
+        match &self.frozen {
+            Some(_) => format!("{own}, over a frozen native filter"),
+            None => own,
+        }
+    }
+
+    fn frozen(&self) -> Option<&Parameters> {
+        self.frozen.as_ref()
+    }
+
+    fn over(&self, frozen: &Parameters) -> Option<Parameters> {
+        let (seed, frozen) = (frozen.seed(), Some(frozen.clone()));
+        let fits = frozen.as_ref().is_some_and(|frozen| frozen.kind() == NATIVE);
+        fits.then(|| Parameters::new(Self { seed, frozen, ..self.clone() }))
     }
 
     fn seed(&self) -> Option<Seed> {
@@ -108,7 +166,8 @@ impl KindParameters for TwoChoiceParameters {
     }
 
     fn with_seed(&self, seed: Seed) -> Option<Parameters> {
-        Some(Parameters::new(Self { seed: Some(seed), ..*self }))
+        let frozen = self.frozen.as_ref().map(|frozen| frozen.reseeded(seed));
+        Some(Parameters::new(Self { seed: Some(seed), frozen, ..self.clone() }))
     }
 
     fn partitions(&self) -> PartitionCount {
@@ -120,7 +179,15 @@ impl KindParameters for TwoChoiceParameters {
         KeyHasher::new(seed, self.partitions).with_bits(self.size.bits)
     }
 
+    fn check_memory(&self) -> Result<(), BuildError> {
+        self.frozen.as_ref().map_or(Ok(()), |frozen| frozen.check_memory())
+    }
+
     fn build(&self, owner: usize, owners: usize) -> Result<Box<dyn FilterKind>, BuildError> {
-        Ok(Box::new(TwoChoiceFilter::new(self.size, owner, owners)?))
+        let own = Box::new(TwoChoiceFilter::new(self.size, owner, owners)?);
+        Ok(match &self.frozen {
+            Some(frozen) => Box::new(OverFrozen::new(own, frozen.build(owner, owners)?)),
+            None => own,
+        })
     }
 }

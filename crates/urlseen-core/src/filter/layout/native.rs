@@ -26,9 +26,12 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+use std::hash::{Hash, Hasher};
+
 use super::super::geometry::BLOCK_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
+use crate::filter::two_choice::KeyBits;
 use crate::fingerprint::{Fingerprint, PartitionCount};
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
@@ -108,16 +111,20 @@ pub(in crate::filter) fn key_hash(
     fingerprint: &Fingerprint,
 ) -> KeyHash {
     let (h1, h2) = murmur3_x64_128(fingerprint.as_bytes(), seed.get());
-    KeyHash { h1, h2, shard: ShardId::of(fingerprint, partitions, h1) }
+    KeyHash { h1, h2, shard: ShardId::of(fingerprint, partitions, h1), kept: None }
 }
 
 /// Hash of a key: its shard, and two words from which its bit positions are computed. A key hash
 /// depends only on the fingerprint and the seed, so it stays valid for another geometry.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+///
+/// Key hashes with the same shard and the same id are equal.
+#[derive(Debug, Clone, Copy)]
 pub struct KeyHash {
     pub(in crate::filter) h1: u64,
     pub(in crate::filter) h2: u64,
     pub(in crate::filter) shard: ShardId,
+    /// Number of bits of `h2` by which the filter tells keys apart; `None` if it uses both words.
+    pub(in crate::filter) kept: Option<KeyBits>,
 }
 
 impl KeyHash {
@@ -126,7 +133,7 @@ impl KeyHash {
         // The upper half, and the lower.
         #[allow(clippy::cast_possible_truncation)]
         let (h1, h2) = ((id >> u64::BITS) as u64, id as u64);
-        Self { h1, h2, shard }
+        Self { h1, h2, shard, kept: None }
     }
 
     /// Returns the shard of the key.
@@ -134,10 +141,13 @@ impl KeyHash {
         self.shard
     }
 
-    /// Returns both words as one number, the id of the key in exact sets. Among 1e12 keys, two
-    /// have the same id with a chance of 1.5e-15.
+    /// Returns the id of the key in exact sets: both words as one number. Among 1e12 keys, two
+    /// have the same id with a chance of 1.5e-15. If the filter keeps only some bits of a key, all
+    /// keys with these bits have the same id.
     pub fn id(&self) -> u128 {
-        u128::from(self.h1) << u64::BITS | u128::from(self.h2)
+        let Self { h1, h2, shard, kept } = *self;
+        let (h1, h2) = kept.map_or((h1, h2), |bits| (shard.number().into(), bits.repeated(h2)));
+        u128::from(h1) << u64::BITS | u128::from(h2)
     }
 
     /// Returns the generator of the hash, ready to produce its n-th word.
@@ -145,6 +155,20 @@ impl KeyHash {
     fn words(self, n: usize) -> Words {
         let step = self.h2 | 1;
         Words { state: self.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
+    }
+}
+
+impl PartialEq for KeyHash {
+    fn eq(&self, other: &Self) -> bool {
+        (self.shard, self.id()) == (other.shard, other.id())
+    }
+}
+
+impl Eq for KeyHash {}
+
+impl Hash for KeyHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.shard, self.id()).hash(state);
     }
 }
 

@@ -69,7 +69,7 @@ impl ForgettingFilter {
 
     /// Forgets a key. The key is unseen until it is inserted again.
     pub fn forget(&mut self, key_hash: KeyHash) {
-        if self.filter.remove(key_hash) == Removal::Unsupported
+        if self.filter.remove(key_hash) == Removal::NeedsTombstone
             && self.tombstones.insert(key_hash.id(), key_hash.shard()).is_none()
         {
             self.count.fetch_add(1, Ordering::Relaxed);

@@ -9,6 +9,7 @@ mod hashed;
 #[cfg(test)]
 mod kit_tests;
 mod native;
+mod over_frozen;
 mod recent;
 mod redisbloom;
 mod two_choice;
@@ -30,6 +31,7 @@ pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
 pub use hashed::Hashed;
 pub use native::NativeFilter;
+pub use over_frozen::OverFrozen;
 pub use recent::Recent;
 pub use redisbloom::RedisBloomFilter;
 pub(super) use two_choice::TwoChoiceFilter;
@@ -65,7 +67,7 @@ pub trait FilterKind: Any + Debug + Send {
 
     /// Removes a key, if the kind supports removals.
     fn remove(&mut self, _key_hash: KeyHash) -> Removal {
-        Removal::Unsupported
+        Removal::NeedsTombstone
     }
 
     /// Returns a gauge that shows the fill of these shards to all threads.
@@ -192,6 +194,11 @@ pub trait Gauge: Debug + Send + Sync {
         0.0
     }
 
+    /// Returns the part of [`Gauge::error_rate`] that a frozen filter causes.
+    fn frozen_error_rate(&self) -> f64 {
+        0.0
+    }
+
     /// Counts the keys that were new in each of these shards. Writes the count of a shard to
     /// `keys`, at the shard's [`ShardId::index`].
     fn keys(&self, _keys: &mut [u64; SHARDS]) {}
@@ -272,8 +279,8 @@ pub enum UniteError {
 pub enum Removal {
     /// The key is no longer in the filter.
     Removed,
-    /// Filters of this kind cannot remove keys.
-    Unsupported,
+    /// The filter may still report the key as seen, so the key needs a tombstone.
+    NeedsTombstone,
 }
 
 /// Error of a filter that cannot be created in memory.
@@ -311,16 +318,19 @@ pub struct KeyHasher {
     seed: Seed,
     partitions: PartitionCount,
     rule: fn(&Self, &Fingerprint) -> KeyHash,
-    /// Number of bits of a key, for the kind that keeps some of a hash's bits.
-    bits: Option<KeyBits>,
+    /// See [`KeyHash::kept`].
+    kept: Option<KeyBits>,
 }
 
 impl KeyHasher {
     /// Creates a hasher with the rule of urlseen's own kinds, for the filter of one of these
     /// partitions.
     pub(crate) fn new(seed: Seed, partitions: PartitionCount) -> Self {
-        let rule = |it: &Self, key: &Fingerprint| key_hash(it.seed, it.partitions, key);
-        Self { seed, partitions, rule, bits: None }
+        let rule = |it: &Self, key: &Fingerprint| KeyHash {
+            kept: it.kept,
+            ..key_hash(it.seed, it.partitions, key)
+        };
+        Self { seed, partitions, rule, kept: None }
     }
 
     /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
@@ -331,14 +341,16 @@ impl KeyHasher {
         Self { rule, ..Self::new(Seed::new(0), PartitionCount::ONE) }
     }
 
-    /// Returns a hasher whose key hashes have only these bits of the second word.
+    /// Returns a hasher for a filter that tells keys apart by these bits alone.
     pub(super) fn with_bits(self, bits: KeyBits) -> Self {
-        let rule = |it: &Self, key: &Fingerprint| {
-            let key_hash = key_hash(it.seed, it.partitions, key);
-            let bits = it.bits.expect("the constructor sets the bits");
-            bits.key_hash(key_hash.shard, key_hash.h2)
-        };
-        Self { rule, bits: Some(bits), ..self }
+        Self { kept: Some(bits), ..self }
+    }
+
+    /// Returns a key hash of the same key for another filter. That filter has the same seed, and
+    /// tells keys apart by all of their bits.
+    #[must_use]
+    pub fn narrow(&self, key_hash: KeyHash) -> KeyHash {
+        KeyHash { kept: self.kept, ..key_hash }
     }
 
     /// Computes the key hash of a fingerprint.

@@ -107,7 +107,7 @@ impl TwoChoiceFilter {
             let page = &mut page[..count as usize * bits.bytes()];
             from.read_exact(page)?;
             let keys = page.chunks_exact(bits.bytes()).map(|bytes| bits.read(bytes));
-            let key_hashes = keys.map(|key| Some(bits.key_hash(shard, key?.get())));
+            let key_hashes = keys.map(|key| Some(bits.key_hash(shard, key?)));
             let key_hashes = key_hashes.collect::<Option<Vec<_>>>();
             self.insert(&key_hashes.ok_or(io::ErrorKind::InvalidData)?).map_err(out_of_memory)?;
             left -= count;
@@ -139,7 +139,7 @@ impl TwoChoiceFilter {
     /// Iterates over the keys of a shard.
     fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = KeyHash> {
         let keys = self.shards[self.place(shard)].iter(&self.arena);
-        keys.map(move |key| self.size.bits.key_hash(shard, key.get()))
+        keys.map(move |key| self.size.bits.key_hash(shard, key))
     }
 
     fn show(&self) {

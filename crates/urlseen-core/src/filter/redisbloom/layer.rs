@@ -34,7 +34,7 @@ const SEED: u64 = 0xc6a4_a793_5bd1_e995;
 /// Computes both hashes of an item, from which its bit positions are computed.
 pub(in crate::filter) fn key_hash(item: &[u8]) -> KeyHash {
     let h1 = murmur64a(item, SEED);
-    KeyHash { h1, h2: murmur64a(item, h1), shard: ShardId::WHOLE }
+    KeyHash { h1, h2: murmur64a(item, h1), shard: ShardId::WHOLE, kept: None }
 }
 
 impl Shape {

@@ -1,5 +1,6 @@
 //! Layout of the blocks of a shard: places of words.
 
+use std::num::NonZeroU8;
 use std::str::FromStr;
 
 use super::super::ShardId;
@@ -26,7 +27,7 @@ const fn inverse(odd: u64) -> u64 {
 
 /// Number h of the bits of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::filter) struct KeyBits(u32);
+pub(in crate::filter) struct KeyBits(NonZeroU8);
 
 impl KeyBits {
     /// Largest number of bits. A border after all words fits into 64 bits, too.
@@ -34,11 +35,12 @@ impl KeyBits {
 
     /// Returns `None` if the number is 0 or above [`KeyBits::MAX`].
     pub(in crate::filter) fn new(bits: u32) -> Option<Self> {
-        (1..=Self::MAX).contains(&bits).then_some(Self(bits))
+        let bits = u8::try_from(bits).ok().and_then(NonZeroU8::new)?;
+        (u32::from(bits.get()) <= Self::MAX).then_some(Self(bits))
     }
 
     pub(in crate::filter) fn get(self) -> u32 {
-        self.0
+        self.0.get().into()
     }
 
     /// Returns the key whose bits are the highest ones of a hash.
@@ -49,12 +51,12 @@ impl KeyBits {
 
     /// Returns the number of possible keys.
     pub(in crate::filter) fn count(self) -> f64 {
-        2_f64.powi(self.0.cast_signed())
+        2_f64.powi(self.get().cast_signed())
     }
 
     /// Returns the number of bytes that have all bits.
     pub(in crate::filter) fn bytes(self) -> usize {
-        self.0.div_ceil(8) as usize
+        self.get().div_ceil(8) as usize
     }
 
     /// Returns the key with these bytes, the highest ones first. Returns `None` if they are no key.
@@ -65,24 +67,28 @@ impl KeyBits {
         Some(self.key(hash)).filter(|key| key.0 == hash)
     }
 
-    /// Returns the key hash of the key of a shard whose bits are the highest ones of `hash`. The
-    /// key hash has no other bits of `hash`, so keys that the filter cannot tell apart are equal.
+    /// Returns a number that has the key with the highest bits of `hash`, again and again. Sets of
+    /// hashes use the lowest bits, too.
     #[inline]
-    pub(in crate::filter) fn key_hash(self, shard: ShardId, hash: u64) -> KeyHash {
-        let Key(mut h2) = self.key(hash);
-        // Sets of key hashes use the lowest bits, too.
-        let mut bits = self.0;
+    pub(in crate::filter) fn repeated(self, hash: u64) -> u64 {
+        let Key(mut repeated) = self.key(hash);
+        let mut bits = self.get();
         while bits < u64::BITS {
-            h2 |= h2 >> bits;
+            repeated |= repeated >> bits;
             bits *= 2;
         }
-        KeyHash { h1: shard.number().into(), h2, shard }
+        repeated
+    }
+
+    /// Returns the key hash of a stored key. It lacks the bits that the filter does not keep.
+    pub(in crate::filter) fn key_hash(self, shard: ShardId, key: Key) -> KeyHash {
+        KeyHash { h1: 0, h2: key.get(), shard, kept: Some(self) }
     }
 
     /// Returns the smallest difference between two words.
     #[inline]
     fn unit(self) -> u64 {
-        1 << (u64::BITS - self.0)
+        1 << (u64::BITS - self.get())
     }
 }
 
@@ -175,13 +181,13 @@ impl Layout {
         let fits = Format::all().rev().map(layout).find(|it| it.is_lossless(bits));
         fits.unwrap_or_else(|| {
             let widest = Format::all().next().expect("there are formats");
-            Self { blocks: 1 << (bits.0 - widest.tag_bits()), format: widest }
+            Self { blocks: 1 << (bits.get() - widest.tag_bits()), format: widest }
         })
     }
 
     /// Returns true if block and tag determine a word.
     fn is_lossless(&self, bits: KeyBits) -> bool {
-        self.format.tag_bits() + self.blocks.ilog2() >= bits.0
+        self.format.tag_bits() + self.blocks.ilog2() >= bits.get()
     }
 
     /// Returns the layout of a shard that grows to 1.25 times its slots. If possible, a block has

@@ -71,7 +71,7 @@ impl Definition {
 
     /// Creates the definition of a filter that already has an id and a seed.
     pub fn of(id: RandomId, spec: FilterSpec) -> Self {
-        let rules = spec.parameters.rules().map(str::to_owned);
+        let rules = spec.parameters.rules();
         Self { id, spec, version: VERSION.1.to_owned(), rules }
     }
 
@@ -130,7 +130,7 @@ impl Definition {
             for ((what, found), wanted) in
                 RULES.into_iter().zip(&self.rules).zip(wanted.parameters.rules())
             {
-                compare(what, found, wanted);
+                compare(what, found, &wanted);
             }
         }
         differences

@@ -1,0 +1,125 @@
+//! Conversion of a native filter in a storage folder: a filter that grows, over the frozen native
+//! filter.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context;
+use indicatif::HumanCount;
+use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::filter::native::KeyHash;
+use urlseen_core::filter::{FilterSpec, KeyHasher, Kind, OverFrozen, SHARDS, ShardId};
+use urlseen_core::storage::{Folder, LiveFilter as _, StorageSpec};
+use urlseen_engine::config::Config;
+use urlseen_engine::engine::{EngineError, Threads};
+
+use super::super::bar::Bar;
+use super::super::context::runtime;
+use super::super::new_folder::NewFolder;
+use super::super::start::{self, usage};
+use super::Outcome;
+use crate::admin::printable::stdout;
+
+/// Converts the filter in the configured storage folder into the configured kind.
+pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
+    if config.filter.place != FilterPlace::Local || config.filter.kind != Kind::TWO_CHOICE {
+        return Err(usage(
+            "only a filter in a storage folder can be converted, and only into the kind \
+             two-choice: set filter.place = \"local\" and filter.kind = \"two-choice\"",
+        ));
+    }
+    let dir = &config.storage.dir;
+    let earlier = beside(dir, ".native");
+    resume(dir, &earlier)?;
+    let mut folder = Folder::open(dir)?;
+    let at = dir.display();
+    let Some(header) = folder.header() else {
+        anyhow::bail!("the storage folder {at} is new: it holds no filter");
+    };
+    let frozen = header.spec().filter.clone();
+    let kind = frozen.kind();
+    if kind == Kind::TWO_CHOICE {
+        writeln!(stdout(), "{at} already holds a filter of the kind two-choice")?;
+        return Ok(Outcome::Done);
+    }
+    if kind != NATIVE {
+        return Err(usage(format!(
+            "the filter in {at} has the kind {kind}, and only a native filter can be converted"
+        )));
+    }
+    if earlier.exists() {
+        return Err(usage(format!(
+            "{} already exists, and the native filter would stay there: rename or remove it",
+            earlier.display()
+        )));
+    }
+    let mut keeping = start::keeping(config)?;
+    let over = keeping.spec.filter.parameters.over(&frozen.parameters);
+    let spec = StorageSpec {
+        filter: FilterSpec { parameters: over.expect("native"), ..frozen.clone() },
+        ..keeping.spec.clone()
+    };
+    keeping.spec.filter.parameters = frozen.parameters;
+    let runtime = runtime()?;
+    let upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
+    let threads = Threads::start(config.filter.threads)?;
+    let mut store = start::kept(folder, keeping, start::items(config), threads)?;
+    let standing = upkeep.standing();
+    let recovered = store.recover_to(standing.head, standing.filter)?;
+    let (new, mut folder) = NewFolder::begin(dir, ".converting")?;
+    folder.begin(&spec, recovered.filter.get(), recovered.head)?;
+    let mut rebase = folder.rebase(recovered.head)?;
+    let (handle, hasher) = (store.engine.handle(), spec.filter.parameters.hasher());
+    let (mut memory, bar) = (Vec::new(), Bar::counting("shards"));
+    for (done, shard) in (1..).zip(ShardId::all()) {
+        let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
+        let blob = OverFrozen::over(copied.blob);
+        rebase.write(shard, &*blob)?;
+        memory = blob.into_buffer();
+        let forgotten = copied.tombstones.iter().map(|&id| narrowed(hasher, shard, id));
+        rebase.sections.tombstones(shard, &forgotten.collect::<Vec<_>>());
+        bar.show(done, SHARDS as u64);
+    }
+    rebase.finish()?;
+    drop((bar, folder));
+    let keys: u64 = store.engine.gauges().keys().iter().sum();
+    store.rest(recovered.head)?;
+    drop(store);
+    renamed(dir, &earlier)?;
+    new.finish()?;
+    runtime.block_on(upkeep.tie(recovered.filter, recovered.head))?;
+    let (keys, kept) = (HumanCount(keys), earlier.display());
+    writeln!(
+        stdout(),
+        "{at} holds a filter of the kind two-choice now, over a frozen native filter with {keys} \
+         fingerprints. The earlier folder is {kept}, and is no longer needed"
+    )?;
+    Ok(Outcome::Done)
+}
+
+/// Completes a conversion that was killed after the earlier folder was renamed.
+fn resume(dir: &Path, earlier: &Path) -> anyhow::Result<()> {
+    let aside = beside(dir, ".converting");
+    if !dir.exists() && earlier.exists() && aside.exists() {
+        renamed(&aside, dir)?;
+    }
+    Ok(())
+}
+
+/// Returns the id of a forgotten key in a filter that keeps fewer bits of a key.
+fn narrowed(hasher: KeyHasher, shard: ShardId, id: u128) -> u128 {
+    hasher.narrow(KeyHash::named(shard, id)).id()
+}
+
+fn beside(dir: &Path, ending: &str) -> PathBuf {
+    let mut name = dir.as_os_str().to_owned();
+    name.push(ending);
+    PathBuf::from(name)
+}
+
+fn renamed(from: &Path, to: &Path) -> anyhow::Result<()> {
+    let failed = || format!("{} cannot be renamed to {}", from.display(), to.display());
+    fs::rename(from, to).with_context(failed)
+}
