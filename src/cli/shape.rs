@@ -20,11 +20,18 @@ pub(super) struct Shape {
     #[arg(long, value_name = "KIND", value_parser = parse_kind())]
     kind: Option<Kind>,
     /// Number of different fingerprints that the filter is made for, such as 5000000, 1e9 or 200M.
-    /// Default: the number that the storage folder records, or 10M
+    /// A filter of the kind two-choice begins with this size and grows. Default: the number that
+    /// the storage folder records, or 10M
     #[arg(long, value_name = "N")]
     capacity: Option<Capacity>,
-    /// Share of unseen fingerprints that a filter at its capacity may report as seen, from 1e-12 to
-    /// 0.1. Default: the share that the storage folder records, or 1e-6
+    /// Only for the kind two-choice: number of different fingerprints up to which the filter keeps
+    /// its error rate while it grows. If --capacity is larger, that number counts. Default: the
+    /// number that the storage folder records, or 1G
+    #[arg(long, value_name = "N")]
+    grow_to: Option<Capacity>,
+    /// Share of unseen fingerprints that a filter may report as seen when it holds --capacity
+    /// fingerprints, or --grow-to for the kind two-choice. From 1e-12 to 0.1. Default: the share
+    /// that the storage folder records, or 1e-6
     #[arg(long, value_name = "P")]
     error_rate: Option<ErrorRate>,
     /// Algorithm of the fingerprints. Default: the algorithm that the storage folder records, or
@@ -41,8 +48,8 @@ pub(super) struct Shape {
 }
 
 /// Names in clap of the options that describe a filter.
-pub(super) const IDS: [&str; 6] =
-    ["kind", "capacity", "error_rate", "algorithm", "keep_fragments", "seed"];
+pub(super) const IDS: [&str; 7] =
+    ["kind", "capacity", "grow_to", "error_rate", "algorithm", "keep_fragments", "seed"];
 
 fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -74,16 +81,23 @@ impl Shape {
         (self.algorithm, self.keep_fragments)
     }
 
-    /// Refuses options that a filter of the given kind does not have.
-    fn check_options(&self, kind: Kind) -> anyhow::Result<()> {
+    /// Refuses options that a filter of the given kind does not have. `is_new` is false if a
+    /// storage folder records the kind.
+    fn check_options(&self, kind: Kind, is_new: bool) -> anyhow::Result<()> {
         let given = [
             ("--capacity", "filter.capacity", self.capacity.is_some()),
+            ("--grow-to", "filter.grow_to", self.grow_to.is_some()),
             ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
             ("--seed", "filter.seed", self.seed.is_some()),
         ];
         let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
-        wrong.map_or(Ok(()), |(option, ..)| {
-            Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out")))
+        wrong.map_or(Ok(()), |&(option, ..)| {
+            let other = if is_new && option == "--grow-to" {
+                format!(", or give --kind {}", Kind::TWO_CHOICE)
+            } else {
+                String::new()
+            };
+            Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out{other}")))
         })
     }
 
@@ -96,7 +110,7 @@ impl Shape {
     ) -> anyhow::Result<Parameters> {
         let kind = self.kind.or(is.map(|is| is.kind())).unwrap_or(NATIVE);
         let is_given = self.capacity.is_some() || self.error_rate.is_some();
-        self.check_options(kind)?;
+        self.check_options(kind, is.is_none())?;
         if let Some(is) = is.filter(|is| is.is_imported() && is.kind() == kind && !is_given) {
             return Ok(is.clone());
         }
@@ -106,6 +120,7 @@ impl Shape {
         let filter = &mut default.filter;
         filter.kind = kind;
         filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);
+        filter.grow_to = self.grow_to.map_or(filter.grow_to, Capacity::get);
         filter.error_rate = self.error_rate.map_or(filter.error_rate, ErrorRate::get);
         filter.seed = self.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
         Ok(default.filter_spec()?.parameters)

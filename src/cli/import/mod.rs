@@ -77,7 +77,7 @@ pub(super) struct ImportArgs {
     redis_set: Option<String>,
     /// Import the RedisBloom filter in this dump file into a new storage folder
     #[arg(long, value_name = "FILE", group = "from")]
-    #[arg(conflicts_with_all = ["kind", "capacity", "error_rate", "seed"])]
+    #[arg(conflicts_with_all = ["kind", "capacity", "grow_to", "error_rate", "seed"])]
     redisbloom_file: Option<PathBuf>,
     /// Import the RedisBloom filter with this key at the configured redis.url into a new storage
     /// folder
@@ -131,8 +131,8 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
         pages: origin.open(checkpoints)?.spawn()?,
         effect: &mut (),
         fill: shape::fill_watch(&parameters),
-        remedy: "It cannot be made larger: raise its capacity and import again, into an empty \
-                 storage folder",
+        remedy: "Raise its capacity, or choose the kind two-choice with a grow_to that suffices, \
+                 and import again, into an empty storage folder",
         audience: &mut teller,
     };
     let result = runtime()?.block_on(flow.run());

@@ -142,6 +142,29 @@ fn invalid_lines_are_reported_by_line_and_byte() {
 }
 
 #[test]
+fn an_import_makes_a_filter_that_grows() {
+    let folder = TempDir::new().unwrap();
+    let file = |numbers: std::ops::Range<u64>| {
+        let path = folder.path().join(format!("from-{}", numbers.start));
+        std::fs::write(&path, lines(raw(numbers))).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (first, second) = (file(0..3000), file(1000..4000));
+    let state = folder.path().join("storage");
+    let import = |arguments: &[&str]| Imported::of(import_to(&state, arguments).output());
+    let made = ["--kind", "two-choice", "--capacity", "10", "--grow-to", "10k", "--error-rate"];
+    let imported = import(&[&made[..], &["1e-9", &first]].concat());
+    imported.check([3000, 3000, 0, 0]);
+    // The error rate of the present keys, with 52 bits of each key in its shard.
+    let rate = imported.summary["error_rate"].as_f64().unwrap();
+    assert!((1e-10..3.1e-10).contains(&rate), "{rate}");
+    import(&["--grow-to", "10000", &second]).check([3000, 1000, 2000, 0]);
+    let refused = import_to(&state, &["--grow-to", "20000", &second]).output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("filter.grow_to"), "{refused:?}");
+}
+
+#[test]
 fn a_file_of_another_format_is_refused_and_other_files_are_imported() {
     let crawl = Crawl::new();
     crawl.write("urls", "http://example.com/\n".repeat(1000));

@@ -96,6 +96,8 @@ fn conflicting_options_are_refused() {
         (&["--redis-set", "a", "--storage", "b"], "cannot be used with"),
         (&["--redis-set", "a", "--format", "hex"], "cannot be used with"),
         (&["--capacity", "1000"], "--storage <DIR>"),
+        (&["--grow-to", "1000"], "--storage <DIR>"),
+        (&["--storage", "a", "--redisbloom-file", "b", "--grow-to", "9"], "cannot be used with"),
         (&["--storage", "a", "--set", "b=c"], "cannot be used with"),
         (&["--format", "csv"], "possible values: auto, hex, requests-seen"),
     ] {

@@ -16,7 +16,13 @@ fn a_filter_that_does_not_fit_is_refused_with_its_size() {
 
 #[test]
 fn impossible_sizes_are_wrong_use() {
-    for (option, value) in [("--capacity", "0"), ("--capacity", "many"), ("--error-rate", "1")] {
+    for (option, value) in [
+        ("--capacity", "0"),
+        ("--capacity", "many"),
+        ("--grow-to", "0"),
+        ("--grow-to", "2T"),
+        ("--error-rate", "1"),
+    ] {
         let output = urlseen(["filter", option, value]).stdin("http://a/\n").output();
         assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
         assert!(output.stderr.contains(&format!("'{value}' for '{option} <")), "{output:?}");
@@ -42,4 +48,34 @@ fn warnings_report_the_fill_after_the_last_line() {
         let begins = |warning| said[0].starts_with(&format!("urlseen: {warning}"));
         assert!(warning.is_none_or(begins), "{lines} lines: {said:?}");
     }
+}
+
+/// The filter begins with a hundredth of its keys, and only the numbers of `--grow-to` count for
+/// the warnings.
+#[test]
+fn a_filter_that_grows_warns_at_the_size_to_which_it_may_grow() {
+    for (lines, warning) in [
+        (7999, None),
+        (8000, Some("the filter has 8000 fingerprints, 80 % of what it is made for")),
+        (12_000, Some("the filter has 12000 fingerprints, 120 % of")),
+    ] {
+        let links = urls(lines);
+        let small = ["--kind", "two-choice", "--capacity", "100", "--grow-to", "10000"];
+        let output = urlseen(["filter"].iter().chain(&small)).stdin(&*links).output();
+        assert_eq!((output.text(), output.code()), (&*links, Some(0)));
+        let said = output.stderr.lines().collect::<Vec<_>>();
+        assert_eq!(said.len(), usize::from(warning.is_some()), "{lines} lines: {said:?}");
+        let Some(warning) = warning else { continue };
+        assert!(said[0].starts_with(&format!("urlseen: {warning}")), "{said:?}");
+        assert!(said[0].contains("two-choice with a --grow-to that suffices"), "{said:?}");
+    }
+}
+
+#[test]
+fn a_kind_of_fixed_size_refuses_a_size_to_grow_to() {
+    let output = urlseen(["filter", "--grow-to", "1e9"]).stdin("http://a/\n").output();
+    assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+    let said = "urlseen: a filter of the kind native has no --grow-to: leave it out, or give --kind \
+                two-choice";
+    assert!(output.stderr.starts_with(said), "{output:?}");
 }

@@ -66,6 +66,40 @@ fn parameters_of_an_existing_folder_are_optional_and_must_be_the_same() {
     }
 }
 
+/// The capacity of a filter that grows is only its first size, so it may change.
+#[test]
+fn a_folder_with_a_filter_that_grows_keeps_its_kind() {
+    let folder = TempDir::new().unwrap();
+    let made = ["--kind", "two-choice", "--capacity", "10", "--grow-to", "2000"];
+    done(&filter(folder.path(), &made).stdin(lines(0..1000)).output());
+    for (first, same) in [
+        (1000, &[][..]),
+        (1001, &["--capacity", "500"]),
+        (1002, &["--grow-to", "2k"]),
+        (1003, &["--kind", "two-choice"]),
+    ] {
+        let output = filter(folder.path(), same).stdin(lines(0..first + 1)).output();
+        assert_eq!(done(&output), lines(first..first + 1), "{same:?}");
+        assert_eq!(output.stderr, "", "{same:?}");
+    }
+    for (other, words) in [
+        (["--grow-to", "3000"], ["filter.grow_to", "2000", "3000"]),
+        (["--kind", "native"], ["filter.kind", "two-choice", "native"]),
+    ] {
+        let output = filter(folder.path(), &other).stdin(lines(0..1)).output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        for words in words {
+            assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
+        }
+    }
+    let native = TempDir::new().unwrap();
+    done(&filter(native.path(), &[]).stdin(lines(0..1)).output());
+    let output = filter(native.path(), &["--grow-to", "3000"]).stdin(lines(0..1)).output();
+    assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+    let said = "urlseen: a filter of the kind native has no --grow-to: leave it out\n";
+    assert_eq!(output.stderr, said);
+}
+
 #[test]
 fn a_folder_in_use_is_refused() {
     let folder = TempDir::new().unwrap();
