@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use serde_json::json;
 use urlseen_core::filter::{Kind, Sizing};
 
 use super::crawl::{Crawl, fingerprint};
@@ -10,6 +11,13 @@ use super::rounds::Rounds;
 
 /// Times by which a filter grows.
 const TIMES: u64 = 100;
+
+/// Number of intervals of the number of keys. The plot has the times of each interval.
+const INTERVALS: usize = 50;
+
+/// Names of the figures, and their thousandths of the sorted times.
+const FIGURES: [(&str, usize); 4] =
+    [("median", 500), ("p99", 990), ("p99.9", 999), ("longest", 1000)];
 
 /// Runs the same crawl with both filters, batch by batch in turn, until they have as many keys as
 /// they are made for. Prints the times of a batch.
@@ -23,7 +31,7 @@ pub fn growing(group: &str, sizing: Sizing) {
         filter
     });
     let mut crawl = Crawl::new(start);
-    let mut times = [Vec::new(), Vec::new()];
+    let (mut keys, mut times) = (Vec::new(), [Vec::new(), Vec::new()]);
     // The first tenth does not count: chunks that are not full matter there.
     let mut bits = Vec::new();
     while crawl.set() < most {
@@ -34,6 +42,7 @@ pub fn growing(group: &str, sizing: Sizing) {
             std::hint::black_box(filter.judge_key_hashes(&key_hashes));
             times.push(begin.elapsed().as_secs_f64() * 1e6);
         }
+        keys.push(crawl.set());
         if crawl.set() > most / 10 {
             bits.push(filters[0].bits() as f64 / crawl.set() as f64);
         }
@@ -44,14 +53,39 @@ pub fn growing(group: &str, sizing: Sizing) {
     rounds.case("growing, most", || bits.iter().copied().fold(0.0, f64::max));
     rounds.run(1);
     let mut rounds = Rounds::new(group, "µs/batch");
-    for (name, mut times) in names.into_iter().zip(times) {
-        times.sort_by(f64::total_cmp);
-        let at = |thousandth: usize| times[(times.len() - 1) * thousandth / 1000];
-        for (what, thousandth) in [("median", 500), ("p99", 990), ("p99.9", 999), ("longest", 1000)]
-        {
-            let time = at(thousandth);
-            rounds.case(format!("{name}, {what}"), move || time);
+    for (name, times) in names.into_iter().zip(&times) {
+        for ((figure, _), time) in FIGURES.into_iter().zip(quantiles(times)) {
+            rounds.case(format!("{name}, {figure}"), move || time);
         }
     }
     rounds.run(1);
+    print_intervals(group, &keys, &names, &times);
+}
+
+/// Returns the figures of these times.
+fn quantiles(times: &[f64]) -> [f64; 4] {
+    let mut sorted = times.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    FIGURES.map(|(_, thousandth)| sorted[(sorted.len() - 1) * thousandth / 1000])
+}
+
+/// Prints the figures of each interval for the plot. `keys` has the number of keys after each
+/// batch.
+fn print_intervals(group: &str, keys: &[u64], names: &[&str; 2], times: &[Vec<f64>; 2]) {
+    let batches = keys.len().div_ceil(INTERVALS);
+    let ends: Vec<u64> = keys.chunks(batches).filter_map(<[u64]>::last).copied().collect();
+    print(group, "samples, keys", "keys", json!(ends));
+    for (name, times) in names.iter().zip(times) {
+        let found: Vec<[f64; 4]> = times.chunks(batches).map(quantiles).collect();
+        for (at, (figure, _)) in FIGURES.into_iter().enumerate() {
+            let of_intervals: Vec<f64> = found.iter().map(|figures| figures[at]).collect();
+            let case = format!("samples, {name}, {figure}");
+            print(group, &case, "µs/batch", json!(of_intervals));
+        }
+    }
+}
+
+/// Prints the values of all intervals.
+fn print(group: &str, case: &str, unit: &str, values: serde_json::Value) {
+    println!("{}", json!({ "group": group, "case": case, "unit": unit, "values": values }));
 }

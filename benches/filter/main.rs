@@ -2,8 +2,13 @@
 //! Other sets and the machine's limit are measured beside it.
 //!
 //! Without arguments, the program measures 10 and 100 million keys. `--large` also measures a
-//! billion keys, which takes 17 GiB of memory and some minutes. `--between` measures only the
-//! effect of other work between two batches.
+//! billion keys, which takes 17 GiB of memory and some minutes.
+//!
+//! - `--between` measures only the effect of other work between two batches.
+//! - `--growing` measures only the time of each batch while a filter grows. With `--large`, it also
+//!   grows to a billion keys, which takes half an hour.
+//! - `--fastbloom` measures only fastbloom beside the kind native, for a billion keys. This takes a
+//!   quarter of an hour.
 
 mod between;
 mod crawl;
@@ -46,10 +51,19 @@ fn main() {
     if is_given("--between") {
         return between::between(sizing(100_000_000));
     }
+    if is_given("--growing") {
+        growing("growing to 1M", sizing(1_000_000));
+        growing("growing to 100M", sizing(100_000_000));
+        if is_given("--large") {
+            growing("growing to 1G", sizing(1_000_000_000));
+        }
+        return;
+    }
+    if is_given("--fastbloom") {
+        return beside_fastbloom("test-and-set 1G, beside fastbloom", sizing(1_000_000_000));
+    }
     test_and_set("test-and-set 10M", sizing(10_000_000), true);
     test_and_set("test-and-set 100M", sizing(100_000_000), true);
-    growing("growing to 1M", sizing(1_000_000));
-    growing("growing to 100M", sizing(100_000_000));
     threads(sizing(100_000_000));
     wrong_verdicts(sizing(100_000_000));
     if is_given("--large") {
@@ -60,9 +74,7 @@ fn main() {
 /// Measures the time per key of filters that have nearly as many keys as they are made for, of
 /// other sets with the same keys, and of the machine's limit.
 fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
-    let capacity = sizing.capacity.get();
-    // Two cases add keys to each filter.
-    let set = capacity - (2 * (ROUNDS + 1) * KEYS * 3 / 10) as u64;
+    let (capacity, set) = (sizing.capacity.get(), nearly_full(sizing));
     let filters = KINDS.map(|kind| {
         let mut filter = Filter::new(kind, sizing, 0, 1);
         filter.fill(0..set);
@@ -112,6 +124,31 @@ fn test_and_set(group: &str, sizing: Sizing, with_all: bool) {
         });
     }
     rounds.run(ROUNDS);
+}
+
+/// Measures the kind native and fastbloom for more keys than all sets together have memory for.
+fn beside_fastbloom(group: &str, sizing: Sizing) {
+    let (capacity, set) = (sizing.capacity.get(), nearly_full(sizing));
+    let mut native = Filter::new(Kind::NATIVE, sizing, 0, 1);
+    let mut fastbloom = Fastbloom::new(sizing);
+    std::thread::scope(|scope| {
+        scope.spawn(|| native.fill(0..set));
+        fastbloom.fill(0..set);
+    });
+    let mut bits = Rounds::new(group, "bits/key");
+    bits.case("native", || native.bits() as f64 / capacity as f64);
+    bits.case("fastbloom", || fastbloom.bits() as f64 / capacity as f64);
+    bits.run(1);
+    let mut rounds = Rounds::new(group, "ns/key");
+    case(&mut rounds, set, "native", native, Filter::judge);
+    case(&mut rounds, set, "fastbloom", fastbloom, Fastbloom::judge);
+    rounds.run(ROUNDS);
+}
+
+/// Returns the number of keys of a filter before a measurement. It then has room for the keys that
+/// two cases add.
+fn nearly_full(sizing: Sizing) -> u64 {
+    sizing.capacity.get() - (2 * (ROUNDS + 1) * KEYS * 3 / 10) as u64
 }
 
 /// Adds the case of another set. The set has the keys below `set`.
