@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from ..line import find, median, ratios, values
+from ..stream import ERROR_RATE
 from . import crawl
 from .figures import figure
 from .limit import limit, shares
@@ -47,6 +48,8 @@ def goals(data):
         *partitions(data),
         *fingerprints(data),
         *test_and_set(data),
+        *growing(data),
+        *stream(data),
         *resident(data),
     ]
 
@@ -139,6 +142,34 @@ def test_and_set(data):
     )
     what += ", with 4 MiB of other work between batches"
     yield Goal(what, words, 2, True, ratios(ours, machine))
+
+
+def growing(data):
+    """Yields the goal of the slowest batches in a thousand, for each size that was measured."""
+    lines, unit = data.lines("growing"), "µs/batch"
+    for line in find(lines, None, "growing, p99.9", unit):
+        fixed = values(lines, line["group"], "of the final size, p99.9", unit)
+        what = f"p99.9 of the times of a batch, two-choice, {line['group']} keys"
+        words = "at most 2 times that of a filter of the final size"
+        yield Goal(what, words, 2, True, ratios(line["values"], fixed))
+
+
+def stream(data):
+    """Yields the goals of a stream through `urlseen filter`, if it was measured."""
+    lines, facts = data.lines("stream"), data.facts("stream")
+    if not facts:
+        return
+    distinct = facts["distinct"]
+    what = f"a stream of {distinct:,} URLs, two-choice"
+    of = lambda case, unit: values(lines, "stream", case, unit)
+    for unit in ("seconds", "processor seconds"):
+        ratio = ratios(of("two-choice", unit), of("native", unit))
+        yield Goal(what, f"at most native's {unit}", 1, True, ratio)
+    most = distinct * ERROR_RATE
+    words = f"at most {most:,.0f} different URLs dropped"
+    yield Goal(what, words, most, True, of("two-choice", "different URLs dropped"))
+    words = "no repeated URL printed"
+    yield Goal(what, words, 0, True, of("two-choice", "repeated URLs printed"))
 
 
 def resident(data):

@@ -66,8 +66,13 @@ def body(name, lines, facts):
         elif name == "crawl" and facts:
             rows += crawls(lines, group, facts)
         else:
-            rows += table([line for line in found if line["case"] != "quantiles"])
+            rows += table([line for line in found if not is_only_plotted(line)])
     return rows
+
+
+def is_only_plotted(line):
+    """Returns true for values of a curve. A table would show only their median."""
+    return line["case"] == "quantiles" or line["case"].startswith("samples, ")
 
 
 def crawls(lines, group, facts):

@@ -23,17 +23,20 @@ GROUPS = ("tab, 30 % unseen", "url, 30 % unseen")
 def draw(data, folder):
     """Draws the plots whose data exists. Returns title and file name by section."""
     drawn = {}
-    for section, title, name, plot in (
-        ("pipe", "Items a second, 30 % unseen", "pipe", pipe),
-        ("scaling", "Items a second by batch size", "batch", batch),
-        ("kernels", "Test-and-set, nanoseconds a key", "test-and-set", test_and_set),
-        ("latency", "Time of a single item through the daemon", "latency", latency),
-        ("lines", "Lines a second", "lines", lines),
+    for section, title, name, plot, panels in (
+        ("pipe", "Items a second, 30 % unseen", "pipe", pipe, 1),
+        ("scaling", "Items a second by batch size", "batch", batch, 1),
+        ("kernels", "Test-and-set, nanoseconds a key", "test-and-set", test_and_set, 1),
+        ("growing", "Time of a batch of 1000 keys by the number of keys", "growing", growing, 3),
+        ("latency", "Time of a single item through the daemon", "latency", latency, 1),
+        ("lines", "Lines a second", "lines", lines, 1),
+        ("stream", "Memory and speed by the number of lines", "stream", stream, 2),
     ):
         pyplot.close("all")
-        figure, axes = pyplot.subplots(figsize=(7.5, 3.6))
+        size = (7.5, 1.2 + 2.4 * panels)
+        figure, axes = pyplot.subplots(panels, figsize=size, sharex=True)
         if plot(data, axes):
-            axes.set_title(title)
+            figure.axes[0].set_title(title)
             figure.tight_layout()
             path = folder / f"{name}.svg"
             figure.savefig(path, metadata={"Date": None})
@@ -152,4 +155,55 @@ def latency(data, axes):
     axes.set_ylabel("% of items")
     axes.legend(frameon=False)
     axes.spines[["top", "right"]].set_visible(False)
+    return True
+
+
+def growing(data, axes):
+    """Draws the times of a batch in each interval of keys, for the largest filter that grew."""
+    measured = data.lines("growing")
+    keys = find(measured, None, "samples, keys", "keys")
+    if not keys:
+        return False
+    largest = max(keys, key=lambda line: line["values"][-1])
+    for panel, figure in zip(axes, ("median", "p99.9", "longest")):
+        for name, color in (("growing", OURS), ("of the final size", LIMIT)):
+            times = values(measured, largest["group"], f"samples, {name}, {figure}", "µs/batch")
+            panel.step(largest["values"], times, color=color, label=name, where="pre")
+        panel.set_ylabel(f"{figure}, µs")
+    axes[2].set_yscale("log")
+    return curves(axes, "keys")
+
+
+def stream(data, axes):
+    """Draws the memory and the speed of each filter by the number of lines so far."""
+    measured = data.lines("stream")
+    for kind, color in (("two-choice", OURS), ("native", LIMIT)):
+        seconds, read, used = (
+            values(measured, "stream", f"samples, {kind}", unit)
+            for unit in ("seconds", "lines", "bytes")
+        )
+        if not seconds:
+            return False
+        axes[0].plot(read, [size / 1e9 for size in used], color=color, label=kind)
+        rates = [
+            (after - before) / (end - begin)
+            for before, after, begin, end in zip(read, read[1:], seconds, seconds[1:])
+        ]
+        axes[1].plot(read[1:], rates, color=color, label=kind, linewidth=0.8)
+    axes[0].set_ylabel("memory, GB")
+    axes[1].set_ylabel("lines a second")
+    return curves(axes, "lines")
+
+
+def curves(axes, along):
+    """Sets the axes of panels that share the axis of their numbers."""
+    for panel in axes:
+        if panel.get_yscale() != "log":
+            panel.set_ylim(bottom=0)
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        panel.yaxis.set_minor_formatter(NullFormatter())
+        panel.spines[["top", "right"]].set_visible(False)
+    axes[-1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
+    axes[-1].set_xlabel(along)
+    axes[0].legend(frameon=False)
     return True

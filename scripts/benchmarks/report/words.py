@@ -201,13 +201,20 @@ This section measures two parts of the work alone, on one core: fingerprints
   nearly as many keys, and 70 % of the tested keys are seen. A *two-choice* filter also grows in
   this time: each of its shards is somewhere between two sizes. *HashSet* is an exact set. With
   *hashed before*, the time does not include the hashing of the keys. *Test-and-set 1G* has filters
-  for a billion keys.
-- *Growing to 100M* has the time of a batch of 1000 keys, 30 % of them new, while a two-choice
-  filter grows to a hundred times its first size. The same batches go to a filter of the final size
-  in turn.
+  for a billion keys. One process has no memory for all of these, so a second process measures
+  fastbloom, again beside *native*.
 - *Threads* has the keys that several threads together test and set in a second, each thread with
   its own part of one filter.
 - *Wrong verdicts, full* has the number of unseen keys that a full filter reports as seen.""",
+    ),
+    "growing": (
+        "Growing",
+        """\
+A two-choice filter grows to a hundred times its first size. Meanwhile, it tests and sets batches of
+1000 keys, of which 30 % are new. The same batches go to a filter of the final size in turn. The
+figures are the times of all batches. The plot has the times in each of 50 intervals of the number
+of keys, for the largest filter. `bits/key` is the memory from a tenth of the final number of keys
+onwards.""",
     ),
     "between": (
         "Test-and-set between other work",
@@ -269,6 +276,20 @@ some hundredths of a millisecond.""",
 `urlseen filter` and other programs remove repeated lines from a file (`scripts/bench-filter`).
 70 % of the lines repeat an earlier one. urlseen prints fewer lines than the others, because it
 also removes a line that is written in another way but is the same request.""",
+    ),
+    "stream": (
+        "A stream of a billion URLs",
+        """\
+Generated URLs pass through `urlseen filter` (`scripts/stream`). First, all URLs are different. Then
+follow 30 % more lines, which repeat earlier ones. So the errors are known: each different URL that
+the command does not print was dropped by mistake, and each repeated one that it prints is an error,
+too. A second program compares the output with the stream.
+
+The same stream passes through two filters with the default error rate of 1e-6. *two-choice* begins
+with the memory for 1 % of the URLs, and grows. *native* is made for all different URLs from the
+start. *expected* is the number of dropped URLs that `urlseen plan` computes. The generator and the
+comparison share the two cores with the command. *processor seconds* has only the command's own
+time. The plot has a sample for each second, or for each few seconds.""",
     ),
     "log": (
         "What the log costs",

@@ -4,7 +4,8 @@ The function returns a dictionary with `lines` of data and, in some sections, `f
 """
 
 from . import (
-    between, crawl, kernels, latency, layouts, lines, log, partitions, peers, pipe, profile, scaling,
+    between, crawl, growing, kernels, latency, layouts, lines, log, partitions, peers, pipe,
+    profile, scaling, stream,
 )
 
 SECTIONS = {
@@ -13,11 +14,13 @@ SECTIONS = {
     "layouts": layouts.run,
     "crawl": crawl.run,
     "kernels": kernels.run,
+    "growing": growing.run,
     "between": between.run,
     "scaling": scaling.run,
     "partitions": partitions.run,
     "latency": latency.run,
     "lines": lines.run,
+    "stream": stream.run,
     "log": log.run,
     "profile": profile.run,
 }
