@@ -165,12 +165,17 @@ def growing(data, axes):
     if not keys:
         return False
     largest = max(keys, key=lambda line: line["values"][-1])
+    ends = largest["values"]
+    # The intervals have the same length.
+    begin = 2 * ends[0] - ends[1]
     for panel, figure in zip(axes, ("median", "p99.9", "longest")):
         for name, color in (("growing", OURS), ("of the final size", LIMIT)):
             times = values(measured, largest["group"], f"samples, {name}, {figure}", "µs/batch")
-            panel.step(largest["values"], times, color=color, label=name, where="pre")
+            panel.stairs(times, [begin, *ends], baseline=None, color=color, label=name)
         panel.set_ylabel(f"{figure}, µs")
     axes[2].set_yscale("log")
+    low, high = axes[2].get_ylim()
+    axes[2].set_ylim(10 ** math.floor(math.log10(low)), 10 ** math.ceil(math.log10(high)))
     return curves(axes, "keys")
 
 
@@ -192,6 +197,8 @@ def stream(data, axes):
         axes[1].plot(read[1:], rates, color=color, label=kind, linewidth=0.8)
     axes[0].set_ylabel("memory, GB")
     axes[1].set_ylabel("lines a second")
+    for panel in axes:
+        panel.axvline(data.facts("stream")["distinct"], color=OTHER, linestyle=":")
     return curves(axes, "lines")
 
 
@@ -200,7 +207,7 @@ def curves(axes, along):
     for panel in axes:
         if panel.get_yscale() != "log":
             panel.set_ylim(bottom=0)
-        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        panel.yaxis.set_major_formatter(FuncFormatter(lambda value, _: number(value)))
         panel.yaxis.set_minor_formatter(NullFormatter())
         panel.spines[["top", "right"]].set_visible(False)
     axes[-1].xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))

@@ -289,7 +289,8 @@ The same stream passes through two filters with the default error rate of 1e-6. 
 with the memory for 1 % of the URLs, and grows. *native* is made for all different URLs from the
 start. *expected* is the number of dropped URLs that `urlseen plan` computes. The generator and the
 comparison share the two cores with the command. *processor seconds* has only the command's own
-time. The plot has a sample for each second, or for each few seconds.""",
+time. The plot has a sample for each second, or for each few seconds. After the dotted line, all
+lines are repeated.""",
     ),
     "log": (
         "What the log costs",
