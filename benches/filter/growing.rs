@@ -74,18 +74,20 @@ fn quantiles(times: &[f64]) -> [f64; 4] {
 fn print_intervals(group: &str, keys: &[u64], names: &[&str; 2], times: &[Vec<f64>; 2]) {
     let batches = keys.len().div_ceil(INTERVALS);
     let ends: Vec<u64> = keys.chunks(batches).filter_map(<[u64]>::last).copied().collect();
-    print(group, "samples, keys", "keys", json!(ends));
+    print(group, "samples, keys", "keys", &json!(ends));
     for (name, times) in names.iter().zip(times) {
         let found: Vec<[f64; 4]> = times.chunks(batches).map(quantiles).collect();
         for (at, (figure, _)) in FIGURES.into_iter().enumerate() {
-            let of_intervals: Vec<f64> = found.iter().map(|figures| figures[at]).collect();
+            // Further digits would be noise.
+            let tenths = |figures: &[f64; 4]| (figures[at] * 10.0).round() / 10.0;
+            let of_intervals: Vec<f64> = found.iter().map(tenths).collect();
             let case = format!("samples, {name}, {figure}");
-            print(group, &case, "µs/batch", json!(of_intervals));
+            print(group, &case, "µs/batch", &json!(of_intervals));
         }
     }
 }
 
 /// Prints the values of all intervals.
-fn print(group: &str, case: &str, unit: &str, values: serde_json::Value) {
+fn print(group: &str, case: &str, unit: &str, values: &serde_json::Value) {
     println!("{}", json!({ "group": group, "case": case, "unit": unit, "values": values }));
 }

@@ -8,6 +8,7 @@ import fcntl
 import json
 import os
 import subprocess
+import tempfile
 import threading
 import time
 from dataclasses import dataclass
@@ -84,8 +85,10 @@ def run(stream, generator, command):
     """Runs the stream through a filter, and checks the lines that the filter prints."""
     write = subprocess.Popen([generator, "write", *stream.counts], stdout=subprocess.PIPE)
     widen(write.stdout)
+    # The filter warns that it is nearly full.
+    said = tempfile.TemporaryFile("w+")
     begun = time.perf_counter()
-    filter = subprocess.Popen(command, stdin=write.stdout, stdout=subprocess.PIPE)
+    filter = subprocess.Popen(command, stdin=write.stdout, stdout=subprocess.PIPE, stderr=said)
     widen(filter.stdout)
     check = subprocess.Popen(
         [generator, "check", *stream.counts], stdin=filter.stdout, stdout=subprocess.PIPE
@@ -104,7 +107,9 @@ def run(stream, generator, command):
     for process in (filter, check, write):
         if process.wait() != 0:
             words = " ".join(map(str, process.args))
-            raise RuntimeError(f"{words} ended with status {process.returncode}")
+            said.seek(0)
+            why = f"{words} ended with status {process.returncode}: {said.read()}"
+            raise RuntimeError(why)
     counts = json.loads(counts)
     return Run(
         seconds, usage.ru_utime + usage.ru_stime, usage.ru_maxrss * 1024,

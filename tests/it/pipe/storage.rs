@@ -78,8 +78,8 @@ fn a_folder_with_a_filter_that_grows_keeps_its_kind() {
         (1002, &["--grow-to", "2k"]),
         (1003, &["--kind", "two-choice"]),
     ] {
-        let output = filter(folder.path(), same).stdin(lines(0..first + 1)).output();
-        assert_eq!(done(&output), lines(first..first + 1), "{same:?}");
+        let output = filter(folder.path(), same).stdin(lines(0..=first)).output();
+        assert_eq!(done(&output), lines(first..=first), "{same:?}");
         assert_eq!(output.stderr, "", "{same:?}");
     }
     for (other, words) in [
