@@ -88,8 +88,8 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
         pages: input::lines(args.files.clone()).spawn()?,
         effect: &mut Printed { seen: args.invert, output },
         fill: shape::fill_watch(&parameters),
-        remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, and \
-                 with --storage a new folder",
+        remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, \
+                 and with --storage a new folder",
         audience: &mut teller,
     };
     let result = runtime()?.block_on(flow.run());

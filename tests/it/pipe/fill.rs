@@ -75,7 +75,7 @@ fn a_filter_that_grows_warns_at_the_size_to_which_it_may_grow() {
 fn a_kind_of_fixed_size_refuses_a_size_to_grow_to() {
     let output = urlseen(["filter", "--grow-to", "1e9"]).stdin("http://a/\n").output();
     assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
-    let said = "urlseen: a filter of the kind native has no --grow-to: leave it out, or give --kind \
-                two-choice";
+    let said = "urlseen: a filter of the kind native has no --grow-to: leave it out, or give \
+                --kind two-choice";
     assert!(output.stderr.starts_with(said), "{output:?}");
 }
