@@ -10,9 +10,10 @@ use indicatif::HumanCount;
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{FilterSpec, KeyHasher, Kind, OverFrozen, SHARDS, ShardId};
+use urlseen_core::filter::{FilterSpec, Kind, OverFrozen, SHARDS, ShardId};
 use urlseen_core::storage::{Folder, LiveFilter as _, StorageSpec};
 use urlseen_engine::config::Config;
+use urlseen_engine::engine::store::{Local, Recovery};
 use urlseen_engine::engine::{EngineError, Threads};
 
 use super::super::bar::Bar;
@@ -68,22 +69,8 @@ pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
     let mut store = start::kept(folder, keeping, start::items(config), threads)?;
     let standing = upkeep.standing();
     let recovered = store.recover_to(standing.head, standing.filter)?;
-    let (new, mut folder) = NewFolder::begin(dir, ".converting")?;
-    folder.begin(&spec, recovered.filter.get(), recovered.head)?;
-    let mut rebase = folder.rebase(recovered.head)?;
-    let (handle, hasher) = (store.engine.handle(), spec.filter.parameters.hasher());
-    let (mut memory, bar) = (Vec::new(), Bar::counting("shards"));
-    for (done, shard) in (1..).zip(ShardId::all()) {
-        let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
-        let blob = OverFrozen::over(copied.blob);
-        rebase.write(shard, &*blob)?;
-        memory = blob.into_buffer();
-        let forgotten = copied.tombstones.iter().map(|&id| narrowed(hasher, shard, id));
-        rebase.sections.tombstones(shard, &forgotten.collect::<Vec<_>>());
-        bar.show(done, SHARDS as u64);
-    }
-    rebase.finish()?;
-    drop((bar, folder));
+    let (new, folder) = NewFolder::begin(dir, ".converting")?;
+    write(&store, folder, &spec, &recovered)?;
     let keys: u64 = store.engine.gauges().keys().iter().sum();
     store.rest(recovered.head)?;
     drop(store);
@@ -99,6 +86,33 @@ pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
     Ok(Outcome::Done)
 }
 
+/// Writes the filter with this spec to a new folder: each shard is the recovered one, frozen, below
+/// an empty one.
+fn write(
+    store: &Local,
+    mut folder: Folder,
+    spec: &StorageSpec,
+    recovered: &Recovery,
+) -> anyhow::Result<()> {
+    folder.begin(spec, recovered.filter.get(), recovered.head)?;
+    let mut rebase = folder.rebase(recovered.head)?;
+    let (handle, hasher) = (store.engine.handle(), spec.filter.parameters.hasher());
+    let (mut memory, bar) = (Vec::new(), Bar::counting("shards"));
+    for (done, shard) in (1..).zip(ShardId::all()) {
+        let copied = handle.copy(shard, memory).ok_or(EngineError::Panicked)?;
+        let blob = OverFrozen::over(copied.blob);
+        rebase.write(shard, &*blob)?;
+        memory = blob.into_buffer();
+        // The new filter keeps fewer bits of a key.
+        let forgotten = copied.tombstones.into_iter().map(|id| KeyHash::named(shard, id));
+        let forgotten: Vec<u128> = forgotten.map(|it| hasher.narrow(it).id()).collect();
+        rebase.sections.tombstones(shard, &forgotten);
+        bar.show(done, SHARDS as u64);
+    }
+    rebase.finish()?;
+    Ok(())
+}
+
 /// Completes a conversion that was killed after the earlier folder was renamed.
 fn resume(dir: &Path, earlier: &Path) -> anyhow::Result<()> {
     let aside = beside(dir, ".converting");
@@ -106,11 +120,6 @@ fn resume(dir: &Path, earlier: &Path) -> anyhow::Result<()> {
         renamed(&aside, dir)?;
     }
     Ok(())
-}
-
-/// Returns the id of a forgotten key in a filter that keeps fewer bits of a key.
-fn narrowed(hasher: KeyHasher, shard: ShardId, id: u128) -> u128 {
-    hasher.narrow(KeyHash::named(shard, id)).id()
 }
 
 fn beside(dir: &Path, ending: &str) -> PathBuf {

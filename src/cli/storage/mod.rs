@@ -61,11 +61,11 @@ Examples:
     },
     /// Convert a native filter into a filter of the kind two-choice, which grows and forgets.
     ///
-    /// The configuration must have filter.kind = "two-choice". The new filter begins empty, over the
-    /// native filter, which is frozen: its fingerprints stay seen, and new fingerprints go to the
-    /// new filter. The error rates of both filters add up. The crawl continues where it stopped. The
-    /// earlier folder stays beside the new one, under its name with .native. If the command is
-    /// killed, run it again.
+    /// The configuration must have filter.kind = "two-choice". The new filter begins empty, over
+    /// the native filter, which is frozen: its fingerprints stay seen, and new fingerprints go to
+    /// the new filter. The error rates of both filters add up. The crawl continues where it
+    /// stopped. The earlier folder stays beside the new one, with .native after its name. If the
+    /// command is killed, run it again.
     #[command(after_help = "\
 Examples:
   urlseen storage convert
