@@ -346,3 +346,7 @@ impl Gauge for Shown {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "two_choice_tests.rs"]
+mod tests;

@@ -100,6 +100,12 @@ impl Shard {
         self.layouts.second().slots()
     }
 
+    /// Returns true if some keys are still to be moved to the blocks of a larger layout.
+    #[cfg(test)]
+    pub(in crate::filter) fn is_growing(&self) -> bool {
+        self.layouts.is_growing()
+    }
+
     /// Returns the places of a key.
     #[inline(always)]
     pub(in crate::filter) fn probe(&self, key: Key, arena: &Arena) -> Probe {
