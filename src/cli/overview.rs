@@ -7,13 +7,15 @@ use serde_json::{Value, json};
 use urlseen_engine::config::Config;
 
 use super::context::runtime;
+use super::rows::Rows;
 use super::settings::Place;
-use super::{Outcome, partitions, storage};
+use super::{Outcome, partitions, status, storage};
 use crate::admin::printable::{json_text, stdout};
 use crate::admin::{AdminClient, ClientError, Status};
 
-/// Prints a line for each partition, and a line with the sums. If the filters are in Redis, prints
-/// the state that Redis records for each partition.
+/// Prints a line for each partition, a line with the sums, and the expected number of URLs that all
+/// of them have lost. If the filters are in Redis, prints the state that Redis records for each
+/// partition.
 pub(super) fn show(all: Vec<(Config, Place)>, as_json: bool) -> anyhow::Result<Outcome> {
     if all.iter().any(|(_, place)| matches!(place, Place::Redis)) {
         return partitions::each(all, |(config, _)| storage::show_in_redis(config, as_json));
@@ -45,6 +47,8 @@ pub(super) fn show(all: Vec<(Config, Place)>, as_json: bool) -> anyhow::Result<O
 
 fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Result<()> {
     let mut sums = [0; 6];
+    // The sum is known if each filter knows its number.
+    let mut lost_urls = Some(0.0);
     line(&mut out, "partition", "phase", NAMES.map(str::to_owned), "fill")?;
     for (number, status) in found {
         let Some(status) = status else {
@@ -64,13 +68,21 @@ fn print(found: Vec<(u16, Option<Value>)>, mut out: impl Write) -> anyhow::Resul
         for (sum, number) in sums.iter_mut().zip(numbers) {
             *sum += number;
         }
+        if let Some(filter) = &status.filter {
+            lost_urls = lost_urls.zip(filter.lost_urls).map(|(one, other)| one + other);
+        }
         let fill = status.filter.map(|filter| format!("{:.1} %", 100.0 * filter.fill));
         let phase = status.phase.name();
         let numbers = numbers.map(|number| HumanCount(number).to_string());
         line(&mut out, &number.to_string(), phase, numbers, &fill.unwrap_or_default())?;
     }
-    line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")
+    line(&mut out, "all", "", sums.map(|sum| HumanCount(sum).to_string()), "")?;
+    Ok(status::lost(&mut Rows::new(out, LOST), lost_urls)?)
 }
+
+/// Widths of the name and of the number in the row with the lost URLs: the number ends where the
+/// column `source` ends.
+const LOST: [usize; 2] = [9, 28];
 
 /// Names of the columns with numbers.
 const NAMES: [&str; 6] = ["source", "processing", "sink", "rejects", "items", "unseen"];

@@ -36,7 +36,8 @@ fn status_has_a_line_for_each_partition_and_the_sums() {
     wait_until(SOON, "counted items", || {
         let shown = crawl.command(&["status"], 0);
         let lines: Vec<_> = shown.text().lines().map(str::to_owned).collect();
-        assert_eq!(lines.len(), 6, "{lines:?}");
+        // Once the filters have fingerprints, the last line has the lost URLs.
+        assert!(matches!(lines.len(), 6 | 7), "{lines:?}");
         assert!(lines.iter().all(|line| line.len() <= 100), "{lines:?}");
         assert!(lines[1].contains("working") && lines[4].contains("no daemon"), "{lines:?}");
         lines[5].split_whitespace().any(|word| word == here.to_string())
@@ -48,6 +49,34 @@ fn status_has_a_line_for_each_partition_and_the_sums() {
     let one = crawl.command(&["status", "--partition", "2", "--json"], 0);
     let one: Value = serde_json::from_str(one.text()).unwrap();
     assert_eq!(one["partition"], 2);
+    daemon.signal(Signal::TERM);
+    assert_eq!(daemon.output(SOON).code(), Some(0));
+}
+
+/// Fails if the number in the overview is not the sum of the numbers of all partitions.
+#[test]
+fn status_has_the_lost_urls_of_all_partitions() {
+    let crawl = Crawl::new();
+    let settings = ["filter.kind=two-choice", "filter.grow_to=1000", "filter.error_rate=0.01"];
+    let daemon = crawl.start(&[&settings[..], &["filter.capacity=1000"]].concat(), &[0, 1, 2, 3]);
+    assert!(!crawl.command(&["status"], 0).text().contains("URLs lost"));
+    let items = fingerprints(400);
+    crawl.push(&items);
+    // Some of them are lost.
+    wait_until(SOON, "empty sources and filters with fingerprints", || {
+        let shown = crawl.command(&["status", "--json"], 0);
+        let shown: Value = serde_json::from_str(shown.text()).unwrap();
+        let partitions = shown["partitions"].as_array().unwrap();
+        let lost = partitions.iter().map(|status| status["filter"]["lost_urls"].as_f64().unwrap());
+        let lost: Vec<f64> = lost.collect();
+        let counted = partitions.iter().map(|status| status["counts"]["unseen"].as_u64().unwrap());
+        let is_counted = counted.sum::<u64>() > 380 && lost.iter().all(|&lost| lost > 0.01);
+        let shown = crawl.command(&["status"], 0);
+        let line = shown.text().lines().last().unwrap();
+        let number = line.strip_suffix("   URLs lost so far, by expectation");
+        let number = number.map_or(0.0, |number| number.trim().parse::<f64>().unwrap());
+        is_counted && (number / lost.iter().sum::<f64>() - 1.0).abs() < 0.01
+    });
     daemon.signal(Signal::TERM);
     assert_eq!(daemon.output(SOON).code(), Some(0));
 }
