@@ -58,7 +58,8 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
 /// Runs a daemon to its end.
 async fn run(world: &World, crawl: &Crawl) -> Ended {
     let (local, shared) = open(world, crawl).await?;
-    let (_, dispatcher) = query::open(TOMBSTONES);
+    let (asker, dispatcher) = query::open(TOMBSTONES);
+    world.data().asker = Some(asker);
     let (works, steps) = local.step(dispatcher);
     let requests = works.storage.as_ref().map(|storage| storage.requests.clone());
     threads::start(steps, requests, world.clone());

@@ -98,6 +98,7 @@ impl World {
             data.disk.disk.mend();
         }
         while !self.ask_again().await {}
+        self.forget_in_flight().await;
         self.data().is_over = true;
         loop {
             // The server may still return with older data, if the daemon refuses the present data.
@@ -106,7 +107,7 @@ impl World {
         }
     }
 
-    fn any_item(&self) -> u32 {
+    pub(super) fn any_item(&self) -> u32 {
         self.data().random.u32(..ITEMS)
     }
 
@@ -119,7 +120,7 @@ impl World {
         self.fed().notify_waiters();
     }
 
-    fn forget(&self, numbers: impl Iterator<Item = u32>) {
+    pub(super) fn forget(&self, numbers: impl Iterator<Item = u32>) {
         for number in numbers {
             let (item, data) = (items::item(number), &mut *self.data());
             data.state.told.push(item.clone());
@@ -138,7 +139,7 @@ impl World {
         self.data().is_over && self.is_done()
     }
 
-    async fn all_done(&self) {
+    pub(super) async fn all_done(&self) {
         while !self.is_done() {
             sleep(Duration::from_millis(500)).await;
         }

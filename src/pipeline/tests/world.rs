@@ -20,6 +20,8 @@ use crate::pipeline::Live;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::redis::preflight::ServerVersion;
 use urlseen_core::storage::sim::SimDisk;
+use urlseen_engine::engine::query::Asker;
+use urlseen_engine::item::Options;
 
 /// The world of one run. Clones are the same world.
 #[derive(Debug, Clone)]
@@ -46,7 +48,15 @@ pub(super) struct Data {
     /// Status of the last daemon.
     pub(super) live: Option<watch::Receiver<Live>>,
     /// Number of times that each item was read from the list of items to forget.
-    forgets: Vec<usize>,
+    pub(super) forgets: Vec<usize>,
+    /// Handle with which clients ask the last daemon.
+    pub(super) asker: Option<Asker>,
+    /// Options for reading items.
+    pub(super) reading: Option<Options>,
+    /// Number of times that a daemon asked for the lease, at the beginning of a session.
+    pub(super) sessions: usize,
+    /// Number of checks of items that were forgotten while they could be in flight.
+    pub(super) forgotten_in_flight: u64,
     pub(super) disk: Disk,
     pub(super) random: Rng,
     pub(super) kinds: Vec<Kind>,
@@ -139,6 +149,10 @@ impl World {
             replicas: Replicas::default(),
             live: None,
             forgets: vec![0; ITEMS as usize],
+            asker: None,
+            reading: None,
+            sessions: 0,
+            forgotten_in_flight: 0,
             disk: Disk {
                 disk: SimDisk::default(),
                 is_faulty: false,
@@ -167,6 +181,7 @@ impl World {
     pub(super) fn begin(&self, crawl: &Crawl) {
         let mut data = self.data();
         data.is_shared = crawl.is_shared;
+        data.reading = Some(crawl.items());
         data.state.is_scored = crawl.items().scored;
         data.scripts = Arc::clone(&crawl.scripts);
         if crawl.fsync != Fsync::Always {
@@ -332,6 +347,7 @@ impl World {
         } else {
             data.state.run(script, last)
         };
+        data.sessions += usize::from(script == "own");
         if script == "forgets" && reply.starts_with(b"*2\r\n$2\r\nok") {
             data.note_forgets(1000);
         }
