@@ -1,10 +1,14 @@
 //! Warning before the memory for a filter that grows ends.
 
 use indicatif::BinaryBytes;
-use urlseen_core::filter::memory::Available;
+use urlseen_core::filter::memory::{Available, SPARE};
 
 /// Growth of a filter, in bytes, after which the available memory is read again.
-const STEP: u64 = 16 << 20;
+const STEP: u64 = 2 << 20;
+
+/// Minimum growth for which there should be memory. It is several steps, so that a small filter also
+/// warns before its growth fails.
+const LEAST: u64 = 8 * STEP;
 
 /// Observer of a filter that takes memory while it grows. It warns once.
 #[derive(Debug)]
@@ -21,7 +25,7 @@ impl MemoryWatch {
     }
 
     /// Returns a warning if less memory is available than the filter takes for its next growth, a
-    /// quarter of its size.
+    /// quarter of its size. The memory that a growing filter leaves free is not available to it.
     pub(super) fn observe(
         &mut self,
         bytes: u64,
@@ -32,13 +36,13 @@ impl MemoryWatch {
         }
         self.next = bytes + STEP;
         let Available { bytes: left, limit } = available()?;
-        self.is_told = left < bytes / 4;
+        self.is_told = left < SPARE + (bytes / 4).max(LEAST);
         self.is_told.then(|| {
-            let (bytes, left) = (BinaryBytes(bytes), BinaryBytes(left));
+            let [bytes, left, spare] = [bytes, left, SPARE].map(BinaryBytes);
             format!(
                 "the filter takes {bytes} and still grows, and {left} are available {limit}. The \
-                 daemon ends when this memory is used up, and loses nothing. Give it more memory \
-                 before that"
+                 daemon ends when less than {spare} are left, and loses nothing. Give it more \
+                 memory before that"
             )
         })
     }
@@ -59,12 +63,24 @@ mod tests {
             })
         };
         assert_eq!(observe(100, 1), None, "the filter has not grown");
-        assert_eq!(observe(200, 50), None);
-        assert_eq!(observe(210, 1), None, "the memory was read a short time ago");
-        let warning = observe(220, 54).unwrap();
-        let expected = "the filter takes 220.00 MiB and still grows, and 54.00 MiB are available \
-                        on this machine.";
+        assert_eq!(observe(200, 64 + 50), None);
+        assert_eq!(observe(201, 1), None, "the memory was read a short time ago");
+        let warning = observe(220, 64 + 54).unwrap();
+        let expected = "the filter takes 220.00 MiB and still grows, and 118.00 MiB are available \
+                        on this machine. The daemon ends when less than 64.00 MiB are left";
         assert!(warning.starts_with(expected), "{warning}");
         assert_eq!(observe(300, 1), None);
+    }
+
+    #[test]
+    fn a_small_filter_warns_before_its_growth_fails() {
+        let mut watch = MemoryWatch::new(1 << 20);
+        let steps = (5..64).step_by(4);
+        let told = steps.map(|bytes: u64| {
+            let available = Available { bytes: (100 - bytes) << 20, limit: Limit::Machine };
+            (bytes, watch.observe(bytes << 20, || Some(available)).is_some())
+        });
+        // The growth would fail at 36 MiB.
+        assert_eq!(told.filter(|told| told.1).map(|told| told.0).collect::<Vec<_>>(), [21]);
     }
 }

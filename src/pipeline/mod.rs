@@ -284,6 +284,11 @@ impl Pipeline {
         self.board.report(self.filter.status())
     }
 
+    /// Returns true if the filter had no room for further items.
+    pub(crate) fn lacks_room(&self) -> bool {
+        self.filter.works.full.is_some()
+    }
+
     /// Returns the number of items that each rule let pass.
     pub(crate) fn passed(&self) -> &[Passed] {
         &self.board.now.status.passed

@@ -190,6 +190,14 @@ impl Work {
         }
     }
 
+    /// Returns true if the filter had no room for further items.
+    fn lacks_room(&self) -> bool {
+        match self {
+            Self::Queue(pipeline) => pipeline.lacks_room(),
+            Self::Alone(_) => false,
+        }
+    }
+
     /// Returns the number of items that each rule let pass.
     fn passed(&self) -> &[Passed] {
         match self {
@@ -279,10 +287,11 @@ async fn prepare(
     Ok(Some(Prepared { work, view, tasks }))
 }
 
-/// Returns the message for a run that a full filter has ended.
-fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
+/// Returns the message for a run that a full filter has ended. `lacks_room` is true if the filter
+/// could not take further items, with any value of `filter.when_full`.
+fn full(config: &Config, keys: u64, lacks_room: bool) -> Result<String, SpecError> {
     let parameters = config.filter_spec()?.parameters;
-    let Some(limit) = config.limit(&parameters) else {
+    let Some(limit) = config.limit(&parameters).filter(|_| !lacks_room) else {
         let may_not_grow = parameters.field("filter.expansion") == Some(0);
         let more = if may_not_grow {
             ". filter.expansion is 0, so the filter does not grow: set filter.expansion = 2, and \
@@ -292,7 +301,7 @@ fn full(config: &Config, keys: u64) -> Result<String, SpecError> {
         };
         return Ok(format!(
             "the filter holds {keys} fingerprints and has no room for more: items without a \
-             verdict wait in the source. Give the machine more memory if it had too little{more}"
+             verdict wait in the source. Give the process more memory if it had too little{more}"
         ));
     };
     let remedy = match config.filter.place {

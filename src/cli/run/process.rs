@@ -147,7 +147,7 @@ impl Process<'_> {
         }
         let (ending, report) = (ending?, work.report());
         if ending == Ending::Full {
-            error!("{}", full(config, report.filter.keys)?);
+            error!("{}", full(config, report.filter.keys, work.lacks_room())?);
         }
         Ok(Some(Ended { ending, report, passed: work.passed().to_vec() }))
     }

@@ -13,6 +13,7 @@ mod idle;
 pub(crate) mod items;
 mod lease;
 mod looking;
+mod memory;
 mod model;
 mod moving;
 mod outages;

@@ -14,6 +14,9 @@ use std::path::{Path, PathBuf};
 use super::Sizing;
 use super::number::whole;
 
+/// Number of bytes that a growing filter leaves to the rest of the process.
+pub const SPARE: u64 = 64 << 20;
+
 /// Memory that this process can still take, and the limit that determines it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Available {

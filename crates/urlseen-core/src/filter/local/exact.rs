@@ -6,15 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved};
 use crate::filter::layout::native::KeyHash;
-use crate::filter::memory::{self, Available};
+use crate::filter::memory::{self, Available, SPARE};
 use crate::filter::table::{SLOT_BYTES, Table, most_keys, slots_for};
 use crate::filter::{SHARDS, ShardId, Verdict};
 
 /// Number of keys whose memory is fetched before they are tested.
 const AHEAD: usize = 32;
-
-/// Number of bytes that a growing table leaves to the rest of the process.
-const SPARE: u64 = 64 << 20;
 
 /// Number of bytes up to which a table counts as small. Small tables of all shards together take at
 /// most [`SPARE`] bytes.

@@ -3,14 +3,11 @@
 use super::super::SHARDS;
 use super::super::block::Block;
 use super::super::local::Full;
-use super::super::memory::{self, Available};
+use super::super::memory::{self, Available, SPARE};
 use super::super::region::{AllocationError, Region};
 
 /// Number of bytes that are backed with memory at once. This takes 0.2 ms.
 const STEP: usize = 2 << 20;
-
-/// Number of bytes that a growing filter leaves to the rest of the process.
-const SPARE: u64 = 64 << 20;
 
 /// Minimum number of chunks of a filter at its first size. So chunks that are not full take little
 /// memory.
