@@ -14,8 +14,8 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// Sets the position of all shards.
     fn stand(&self, at: Position);
 
-    /// Returns the bytes of memory that the filter takes.
-    fn bytes(&self) -> u64;
+    /// Returns about the number of bytes that the filter takes in a snapshot.
+    fn saved_bytes(&self) -> u64;
 
     /// Returns true if the storage must not start threads: its caller does all the work.
     #[cfg(feature = "simulation")]

@@ -276,7 +276,7 @@ sections! {
         /// Policy for flushing the log to the disk.
         fsync: Fsync = Word, |_| Fsync::Interval;
         /// Growth of the log in bytes after which the daemon writes a snapshot of the filter. An
-        /// eighth of the filter's size is used instead if that is more.
+        /// eighth of the snapshot's size is used instead if that is more.
         snapshot_bytes: u64 = WholeNumber(1 << 12..=1 << 40, " of bytes"), |_| 64 << 20;
         /// Maximum size in bytes of all files together. This limits how far recovery can go back.
         horizon_bytes: u64 = WholeNumber(1 << 20..=1 << 50, " of bytes"), |_| 16 << 30;

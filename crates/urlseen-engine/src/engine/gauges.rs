@@ -28,6 +28,11 @@ impl Gauges {
         self.owners.iter().map(|owner| owner.fill()).sum()
     }
 
+    /// Returns about the number of bytes of a snapshot of the filter.
+    pub(super) fn saved_bytes(&self) -> u64 {
+        self.owners.iter().map(|owner| owner.saved_bytes()).sum()
+    }
+
     /// Returns the present error rate: the share of unseen fingerprints that the filter reports as
     /// seen. The call takes up to a millisecond.
     pub fn error_rate(&self) -> f64 {

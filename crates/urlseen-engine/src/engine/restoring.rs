@@ -114,8 +114,8 @@ impl LiveFilter for Handle {
         self.tell_all(|| Job::Stand { at });
     }
 
-    fn bytes(&self) -> u64 {
-        self.gauges.fill().bytes
+    fn saved_bytes(&self) -> u64 {
+        self.gauges.saved_bytes()
     }
 
     #[cfg(feature = "simulation")]

@@ -199,8 +199,8 @@ impl LiveFilter for SharedFilter {
         self.lock().at = at;
     }
 
-    fn bytes(&self) -> u64 {
-        self.gauge().fill().bytes
+    fn saved_bytes(&self) -> u64 {
+        self.gauge().saved_bytes()
     }
 }
 

@@ -232,6 +232,10 @@ impl Gauge for Shown {
         shards.sum()
     }
 
+    fn saved_bytes(&self) -> u64 {
+        self.fill().keys * KEY_BYTES as u64
+    }
+
     fn keys(&self, keys: &mut [u64; SHARDS]) {
         for (shard, shown) in &self.shards {
             keys[shard.index()] = shown.keys.load(Ordering::Relaxed);

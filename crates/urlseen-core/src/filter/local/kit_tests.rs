@@ -163,6 +163,19 @@ fn a_filter_that_is_saved_and_loaded_is_the_same() {
     });
 }
 
+/// Fails if a large filter with few keys saves no snapshot for a long time.
+#[test]
+fn the_size_of_a_snapshot_is_known_before_it_is_saved() {
+    each(|kind, mut filter| {
+        filter.insert(0..CAPACITY / 2);
+        let shards: Vec<_> = filter.shards().collect();
+        let blobs = shards.into_iter().map(|shard| filter.part(shard).save(shard, Vec::new()));
+        let saved = blobs.map(|blob| blob.len()).sum::<u64>() as f64;
+        let told = filter.parts.iter().map(|part| part.gauge().saved_bytes()).sum::<u64>() as f64;
+        assert!((0.9..1.5).contains(&(told / saved)), "{kind}: {told}, and {saved} were saved");
+    });
+}
+
 #[test]
 fn a_shard_without_its_last_byte_is_refused_and_empty() {
     each(|kind, mut filter| {

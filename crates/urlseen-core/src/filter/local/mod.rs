@@ -188,6 +188,11 @@ pub trait Gauge: Debug + Send + Sync {
         Fill::default()
     }
 
+    /// Returns about the number of bytes that the shards take in a snapshot.
+    fn saved_bytes(&self) -> u64 {
+        self.fill().bytes
+    }
+
     /// Returns the part of the filter's current error rate that these shards cause. The parts of
     /// all owners add up to the error rate. Takes up to a millisecond.
     fn error_rate(&self) -> f64 {

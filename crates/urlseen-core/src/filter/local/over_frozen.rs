@@ -153,6 +153,10 @@ impl Gauge for Gauges {
         [upper, Fill { capacity: frozen.keys, ..frozen }].into_iter().sum()
     }
 
+    fn saved_bytes(&self) -> u64 {
+        self.upper.saved_bytes() + self.frozen.saved_bytes()
+    }
+
     fn error_rate(&self) -> f64 {
         self.upper.error_rate() + self.frozen.error_rate()
     }

@@ -336,6 +336,10 @@ impl Gauge for Shown {
         Fill { keys, counted: keys, capacity, bytes: self.bytes.load(Ordering::Relaxed), layers: 0 }
     }
 
+    fn saved_bytes(&self) -> u64 {
+        self.sum(|shard| &shard.keys) * self.size.bits.bytes() as u64
+    }
+
     fn error_rate(&self) -> f64 {
         self.size.error_rate_at(self.sum(|shard| &shard.keys))
     }

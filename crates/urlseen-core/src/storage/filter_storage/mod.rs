@@ -27,7 +27,7 @@ use crate::filter::id::RandomId;
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
 
-/// Before a snapshot, the log grows by at least the filter's size divided by this number. With a
+/// Before a snapshot, the log grows by at least the snapshot's size divided by this number. With a
 /// smaller number, starts would replay long logs. With a larger one, large snapshots would be
 /// written for few keys.
 const SHARE: u64 = 8;
@@ -301,6 +301,6 @@ impl<F: LiveFilter> FilterStorage<F> {
 
     /// Returns the bytes by which the log grows before a snapshot.
     fn every(&self) -> u64 {
-        self.policy.snapshot_bytes.max(self.filter.bytes() / SHARE)
+        self.policy.snapshot_bytes.max(self.filter.saved_bytes() / SHARE)
     }
 }
