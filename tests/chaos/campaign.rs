@@ -16,6 +16,7 @@ use crate::tally::Tally;
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Needs {
     pub(crate) daemon_kills: u64,
+    pub(crate) growing_snapshots: u64,
     pub(crate) redis_kills: u64,
     pub(crate) rollbacks: u64,
     pub(crate) cuts: u64,
@@ -25,6 +26,7 @@ pub(crate) struct Needs {
 impl Needs {
     fn met_by(&self, tally: &Tally) -> bool {
         tally.daemon_kills >= self.daemon_kills
+            && tally.growing_snapshots >= self.growing_snapshots
             && tally.redis_kills >= self.redis_kills
             && tally.rollbacks >= self.rollbacks
             && tally.cuts >= self.cuts

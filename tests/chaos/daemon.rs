@@ -120,6 +120,11 @@ impl Settings {
         Self { source, take_from, ..self }
     }
 
+    /// Returns true if the filter grows. Then some of its shards grow at any time.
+    pub(crate) fn grows(&self) -> bool {
+        self.kind == GROWING
+    }
+
     /// Returns true if the source is a stream.
     pub(crate) fn is_stream(&self) -> bool {
         self.source != LIST
@@ -156,7 +161,7 @@ impl Settings {
             format!("storage.on_rollback={}", self.on_rollback),
         ];
         lines.extend(self.source.iter().chain(self.kind).map(ToString::to_string));
-        if self.kind != SET && self.kind != GROWING {
+        if self.kind != SET && !self.grows() {
             lines.push(format!("filter.capacity={}", self.capacity));
         }
         if self.place == FilterPlace::Redis {

@@ -33,12 +33,24 @@ use daemon::FilterPlace;
 use plan::{Kind, Scenario};
 
 /// Counts that a long run must reach to pass.
-const LONG: Needs =
-    Needs { daemon_kills: 300, redis_kills: 60, rollbacks: 60, cuts: 300, items: 5_000_000 };
+const LONG: Needs = Needs {
+    daemon_kills: 300,
+    growing_snapshots: 20,
+    redis_kills: 60,
+    rollbacks: 60,
+    cuts: 300,
+    items: 5_000_000,
+};
 
 /// Counts that a short run must reach to pass.
-const SHORT: Needs =
-    Needs { daemon_kills: 80, redis_kills: 25, rollbacks: 20, cuts: 25, items: 300_000 };
+const SHORT: Needs = Needs {
+    daemon_kills: 80,
+    growing_snapshots: 5,
+    redis_kills: 25,
+    rollbacks: 20,
+    cuts: 25,
+    items: 300_000,
+};
 
 /// Seed of the short run. Its first rounds cover all scenarios.
 const SHORT_SEED: u64 = 20_260_321;
@@ -96,16 +108,21 @@ fn main() -> Result<ExitCode> {
     let args = Args::parse();
     disk::enter_namespace()?;
     let is_free = args.scenario.is_some() || !args.faults.is_empty();
+    let mut needs = match (args.short, is_free) {
+        (true, _) => SHORT,
+        (false, true) => Needs { items: args.items, ..Needs::default() },
+        (false, false) => Needs { items: args.items, ..LONG },
+    };
+    if args.place == FilterPlace::Redis {
+        // No filter in Redis grows or has snapshots.
+        needs.growing_snapshots = 0;
+    }
     let campaign = Campaign {
         program: args.program.canonicalize().context("the program to test")?,
         seed: if args.short { SHORT_SEED } else { args.seed.unwrap_or_else(|| fastrand::u64(..)) },
         rounds: args.rounds,
         time: Duration::from_mins(args.minutes),
-        needs: match (args.short, is_free) {
-            (true, _) => SHORT,
-            (false, true) => Needs { items: args.items, ..Needs::default() },
-            (false, false) => Needs { items: args.items, ..LONG },
-        },
+        needs,
         scenario: args.scenario,
         steps: args.steps,
         faults: args.faults,

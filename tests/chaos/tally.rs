@@ -22,6 +22,8 @@ pub(crate) enum Phase {
 pub(crate) enum Effect {
     /// The daemon was killed (SIGKILL).
     DaemonKilled,
+    /// The daemon was killed (SIGKILL) while it wrote a snapshot of a filter that grows.
+    GrowingSnapshotCut,
     /// The Redis server was killed.
     RedisKilled,
     /// Redis came back with older data than before the fault.
@@ -36,6 +38,7 @@ pub(crate) struct Tally {
     pub(crate) rounds: u64,
     pub(crate) items: u64,
     pub(crate) daemon_kills: u64,
+    pub(crate) growing_snapshots: u64,
     pub(crate) redis_kills: u64,
     pub(crate) rollbacks: u64,
     pub(crate) cuts: u64,
@@ -54,6 +57,7 @@ impl Tally {
         for effect in effects {
             *match effect {
                 Effect::DaemonKilled => &mut self.daemon_kills,
+                Effect::GrowingSnapshotCut => &mut self.growing_snapshots,
                 Effect::RedisKilled => &mut self.redis_kills,
                 Effect::RolledBack => &mut self.rollbacks,
                 Effect::Cut => &mut self.cuts,
@@ -72,6 +76,7 @@ impl AddAssign<&Self> for Tally {
         self.rounds += other.rounds;
         self.items += other.items;
         self.daemon_kills += other.daemon_kills;
+        self.growing_snapshots += other.growing_snapshots;
         self.redis_kills += other.redis_kills;
         self.rollbacks += other.rollbacks;
         self.cuts += other.cuts;
@@ -102,11 +107,12 @@ impl fmt::Display for Tally {
         }
         write!(
             f,
-            "{} rounds, {} items; counted: {} daemon kills, {} Redis kills, {} rollbacks, {} cut \
-             connections; {} bytes arrived late",
+            "{} rounds, {} items; counted: {} daemon kills, {} of them in a snapshot of a growing \
+             filter, {} Redis kills, {} rollbacks, {} cut connections; {} bytes arrived late",
             self.rounds,
             self.items,
             self.daemon_kills,
+            self.growing_snapshots,
             self.redis_kills,
             self.rollbacks,
             self.cuts,

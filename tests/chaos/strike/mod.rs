@@ -59,7 +59,12 @@ impl Round {
         let facts = self.facts()?;
         self.remember_folder(&facts)?;
         let phase = self.phase(&facts);
-        self.tally.strike(kind, phase, &[Effect::DaemonKilled]);
+        let effects: &[Effect] = if phase == Phase::Snapshot && self.runner.settings.grows() {
+            &[Effect::DaemonKilled, Effect::GrowingSnapshotCut]
+        } else {
+            &[Effect::DaemonKilled]
+        };
+        self.tally.strike(kind, phase, effects);
         Ok(())
     }
 
