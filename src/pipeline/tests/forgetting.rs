@@ -49,7 +49,7 @@ impl World {
             (Tally::of(&data.state), data.loads, data.sessions)
         };
         let mut expected = vec![1; numbers.len()];
-        for _ in 0..1 + self.draw(3) {
+        for _ in 0..=self.draw(3) {
             let some = |_| numbers[self.number(numbers.len())];
             self.feed((0..2 * FORGOTTEN).map(some));
             sleep(Duration::from_micros(self.draw(10_000))).await;
