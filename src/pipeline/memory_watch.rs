@@ -6,8 +6,8 @@ use urlseen_core::filter::memory::{Available, SPARE};
 /// Growth of a filter, in bytes, after which the available memory is read again.
 const STEP: u64 = 2 << 20;
 
-/// Minimum growth for which there should be memory. It is several steps, so that a small filter also
-/// warns before its growth fails.
+/// Minimum growth for which there should be memory. It is several steps, so that a small filter
+/// also warns before its growth fails.
 const LEAST: u64 = 8 * STEP;
 
 /// Observer of a filter that takes memory while it grows. It warns once.

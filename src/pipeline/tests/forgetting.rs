@@ -18,10 +18,10 @@ const FORGOTTEN: u32 = 5;
 const ATTEMPTS: usize = 3;
 
 impl World {
-    /// Feeds items, and asks the daemon to forget them meanwhile. Checks that each item passes once,
-    /// and once more for each answer that it was seen and is forgotten. So an item that was in
-    /// flight when it was forgotten must not be set by its commit. Half of the checks also kill the
-    /// daemon after the commits: then the log must lead to the same filter.
+    /// Feeds items, and asks the daemon to forget them meanwhile. Checks that each item passes
+    /// once, and once more for each answer that it was seen and is forgotten. So an item that was
+    /// in flight when it was forgotten must not be set by its commit. Half of the checks also kill
+    /// the daemon after the commits: then the log must lead to the same filter.
     pub(super) async fn forget_in_flight(&self) {
         if self.data().is_shared {
             return;
