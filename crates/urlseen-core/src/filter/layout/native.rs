@@ -27,11 +27,11 @@
 #![allow(clippy::inline_always)]
 
 use std::hash::{Hash, Hasher};
+use std::num::NonZeroU8;
 
 use super::super::geometry::BLOCK_BITS;
 use super::super::{Geometry, Seed, ShardId};
 use crate::filter::hash::murmur3_x64_128;
-use crate::filter::two_choice::KeyBits;
 use crate::fingerprint::{Fingerprint, PartitionCount};
 
 /// Name of the rule from key hashes to bit positions. Every stored filter records the name. Bits
@@ -123,8 +123,9 @@ pub struct KeyHash {
     pub(in crate::filter) h1: u64,
     pub(in crate::filter) h2: u64,
     pub(in crate::filter) shard: ShardId,
-    /// Number of bits of `h2` by which the filter tells keys apart; `None` if it uses both words.
-    pub(in crate::filter) kept: Option<KeyBits>,
+    /// Number of the highest bits of `h2` by which the filter tells keys apart; `None` if it uses
+    /// both words.
+    pub(in crate::filter) kept: Option<NonZeroU8>,
 }
 
 impl KeyHash {
@@ -146,7 +147,7 @@ impl KeyHash {
     /// keys with these bits have the same id.
     pub fn id(&self) -> u128 {
         let Self { h1, h2, shard, kept } = *self;
-        let (h1, h2) = kept.map_or((h1, h2), |bits| (shard.number().into(), bits.repeated(h2)));
+        let (h1, h2) = kept.map_or((h1, h2), |bits| (shard.number().into(), repeated(h2, bits)));
         u128::from(h1) << u64::BITS | u128::from(h2)
     }
 
@@ -156,6 +157,18 @@ impl KeyHash {
         let step = self.h2 | 1;
         Words { state: self.h1.wrapping_add(step.wrapping_mul(n as u64)), step }
     }
+}
+
+/// Returns a word that has the highest bits of `word` again and again. Sets of ids use the lowest
+/// bits, too.
+fn repeated(word: u64, bits: NonZeroU8) -> u64 {
+    let mut bits = u32::from(bits.get());
+    let mut repeated = word & !u64::MAX.checked_shr(bits).unwrap_or(0);
+    while bits < u64::BITS {
+        repeated |= repeated >> bits;
+        bits *= 2;
+    }
+    repeated
 }
 
 impl PartialEq for KeyHash {

@@ -18,6 +18,7 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
 use std::iter::Sum;
+use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use super::layout::native::{KeyHash, key_hash};
@@ -324,7 +325,7 @@ pub struct KeyHasher {
     partitions: PartitionCount,
     rule: fn(&Self, &Fingerprint) -> KeyHash,
     /// See [`KeyHash::kept`].
-    kept: Option<KeyBits>,
+    kept: Option<NonZeroU8>,
 }
 
 impl KeyHasher {
@@ -348,7 +349,7 @@ impl KeyHasher {
 
     /// Returns a hasher for a filter that tells keys apart by these bits alone.
     pub(super) fn with_bits(self, bits: KeyBits) -> Self {
-        Self { kept: Some(bits), ..self }
+        Self { kept: Some(bits.0), ..self }
     }
 
     /// Returns a key hash of the same key for another filter. That filter has the same seed, and

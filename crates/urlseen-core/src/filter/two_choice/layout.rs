@@ -27,7 +27,7 @@ const fn inverse(odd: u64) -> u64 {
 
 /// Number h of the bits of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::filter) struct KeyBits(NonZeroU8);
+pub(in crate::filter) struct KeyBits(pub(in crate::filter) NonZeroU8);
 
 impl KeyBits {
     /// Largest number of bits. A border after all words fits into 64 bits, too.
@@ -67,22 +67,9 @@ impl KeyBits {
         Some(self.key(hash)).filter(|key| key.0 == hash)
     }
 
-    /// Returns a number that has the key with the highest bits of `hash`, again and again. Sets of
-    /// hashes use the lowest bits, too.
-    #[inline]
-    pub(in crate::filter) fn repeated(self, hash: u64) -> u64 {
-        let Key(mut repeated) = self.key(hash);
-        let mut bits = self.get();
-        while bits < u64::BITS {
-            repeated |= repeated >> bits;
-            bits *= 2;
-        }
-        repeated
-    }
-
     /// Returns the key hash of a stored key. It lacks the bits that the filter does not keep.
     pub(in crate::filter) fn key_hash(self, shard: ShardId, key: Key) -> KeyHash {
-        KeyHash { h1: 0, h2: key.get(), shard, kept: Some(self) }
+        KeyHash { h1: 0, h2: key.get(), shard, kept: Some(self.0) }
     }
 
     /// Returns the smallest difference between two words.
