@@ -12,6 +12,7 @@ from .progress import Trouble, say, until
 from .server import DURABLE, REPLICATED, Server, runs
 
 SIZE = 6
+NODE_TIMEOUT_S = 1
 
 
 @dataclass
@@ -52,7 +53,7 @@ class Cluster:
         for number in range(SIZE):
             host = network.host()
             command = [self.program(), "--cluster-enabled", "yes", "--cluster-port"]
-            command += [host.port(16379), "--cluster-node-timeout", "1000"]
+            command += [host.port(16379), "--cluster-node-timeout", 1000 * NODE_TIMEOUT_S]
             command += ["--cluster-allow-replica-migration", "no", *DURABLE, *REPLICATED]
             command += ["--min-replicas-to-write", minimum]
             self.servers.append(
@@ -83,6 +84,17 @@ class Cluster:
     def wait(self):
         """Waits until all servers run, agree on the slots, and each primary has its replica."""
         until("complete cluster", self.is_complete)
+
+    @staticmethod
+    def settle():
+        """Waits after a move of slots, until each server has heard from each other one.
+
+        A late message of the new primary hides from its replica that the slot is claimed. If the
+        replica takes over before the next message, the old primary takes the slot back when it
+        returns, and all keys of the slot are deleted (redis/redis#12564). Each pair of servers
+        exchanges a message within about one timeout.
+        """
+        time.sleep(2 * NODE_TIMEOUT_S)
 
     def is_complete(self):
         views = [nodes(server) for server in self.servers]

@@ -3,6 +3,7 @@
 import time
 from random import Random
 
+from .cluster import size
 from .crawl import LIST
 from .progress import Trouble, say, until
 
@@ -157,20 +158,21 @@ class ServerFaults:
         output, _ = command.communicate()
         if command.returncode != 0:
             raise Trouble(f"redis-cli --cluster reshard: {output.decode()[-1000:]}")
-        moved = output.count(b"Moving slot ") // 2
-        self.counts["moves"] += 1
-        self.counts["moved slots"] += moved
-        say(f"moved: {moved} slots by redis-cli --cluster reshard")
+        slots = output.count(b"Moving slot ") // 2
+        self.moved(slots, f"{slots} slots by redis-cli --cluster reshard")
 
     def move_slowly(self):
         """Moves the slot of one partition, and blocks it meanwhile."""
         key = self.draw.choice([LIST, *self.crawl.sources])
         slot, to = self.group.move_slot(key, self.draw, self.draw.uniform(0, 0.3))
-        self.counts["moves"] += 1
-        self.counts["moved slots"] += 1
-        say(f"moved: slot {slot} to {to.node}, key by key")
+        self.moved(1, f"slot {slot} to {to.node}, key by key")
 
     def move_atomically(self):
         slots, to = self.group.move_atomically(self.draw)
+        self.moved(size(slots), f"slots {slots} to {to.node}, in one step")
+
+    def moved(self, slots, words):
         self.counts["moves"] += 1
-        say(f"moved: slots {slots} to {to.node}, in one step")
+        self.counts["moved slots"] += slots
+        say(f"moved: {words}")
+        self.group.settle()
