@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Asked, Counts, FilterStatus, Lists, PartitionStatus, Phase, RouteStatus, Status, Statuses,
-    Storage,
+    Asked, Counts, FilterStatus, GenerationsStatus, Lists, PartitionStatus, Phase, RouteStatus,
+    Status, Statuses, Storage,
 };
 
 /// Prefix of the names of all metrics.
@@ -248,6 +248,14 @@ impl Metrics {
         if let Some(urls) = lost_urls {
             let help = "Expected number of unseen URLs that the filter has reported as seen so far";
             self.real("filter_lost_urls", help, urls);
+        }
+        if let Some(GenerationsStatus { number, keys, expired }) = filter.generations {
+            self.gauge("filter_generation", "Number of the present generation", number.into());
+            let help = "Fingerprints in the filter by age in generations";
+            let ages = ["0", "1", "2", "3", "4", "5"].into_iter().zip(keys.map(Value::Gauge));
+            self.family("filter_generation_keys", help, "age", ages);
+            let help = "Expired fingerprints that still take memory";
+            self.gauge("filter_expired_keys", help, expired);
         }
         self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
         let help = "Fingerprints in the filter that were forgotten and pass once more";

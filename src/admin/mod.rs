@@ -30,7 +30,7 @@ pub(crate) mod telemetry;
 
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
-    Archive, Asked, Counts, FilterStatus, Head, Lists, Passed, Status, Storage,
+    Archive, Asked, Counts, FilterStatus, GenerationsStatus, Head, Lists, Passed, Status, Storage,
 };
 use serde::Serialize;
 

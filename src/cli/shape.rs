@@ -2,6 +2,7 @@
 
 use indicatif::{BinaryBytes, HumanCount};
 use urlseen_core::filter::choice::FilterPlace;
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
 use urlseen_core::fingerprint::Algorithm;
@@ -29,6 +30,10 @@ pub(super) struct Shape {
     /// number that the storage folder records, or 1G
     #[arg(long, value_name = "N")]
     grow_to: Option<Capacity>,
+    /// Time after which a fingerprint passes again, for the kind two-choice: a time such as 30d or
+    /// 12h. Default: the time that the storage folder records, or never
+    #[arg(long, value_name = "TIME")]
+    expire_after: Option<ExpireAfter>,
     /// Share of unseen fingerprints that a filter may report as seen when it holds --capacity
     /// fingerprints, or --grow-to for the kind two-choice. From 1e-12 to 0.1. Default: the share
     /// that the storage folder records, or 1e-6
@@ -48,8 +53,16 @@ pub(super) struct Shape {
 }
 
 /// Names in clap of the options that describe a filter.
-pub(super) const IDS: [&str; 7] =
-    ["kind", "capacity", "grow_to", "error_rate", "algorithm", "keep_fragments", "seed"];
+pub(super) const IDS: [&str; 8] = [
+    "kind",
+    "capacity",
+    "grow_to",
+    "expire_after",
+    "error_rate",
+    "algorithm",
+    "keep_fragments",
+    "seed",
+];
 
 fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
@@ -87,12 +100,14 @@ impl Shape {
         let given = [
             ("--capacity", "filter.capacity", self.capacity.is_some()),
             ("--grow-to", "filter.grow_to", self.grow_to.is_some()),
+            ("--expire-after", "filter.expire_after", self.expire_after.is_some()),
             ("--error-rate", "filter.error_rate", self.error_rate.is_some()),
             ("--seed", "filter.seed", self.seed.is_some()),
         ];
         let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
         wrong.map_or(Ok(()), |&(option, ..)| {
-            let other = if is_new && option == "--grow-to" {
+            let grows = ["--grow-to", "--expire-after"].contains(&option);
+            let other = if is_new && grows {
                 format!(", or give --kind {}", Kind::TWO_CHOICE)
             } else {
                 String::new()
@@ -121,6 +136,7 @@ impl Shape {
         filter.kind = kind;
         filter.capacity = self.capacity.map_or(filter.capacity, Capacity::get);
         filter.grow_to = self.grow_to.map_or(filter.grow_to, Capacity::get);
+        filter.expire_after = self.expire_after.or(filter.expire_after);
         filter.error_rate = self.error_rate.map_or(filter.error_rate, ErrorRate::get);
         filter.seed = self.seed.map_or(SeedChoice::Random, SeedChoice::Fixed);
         Ok(default.filter_spec()?.parameters)

@@ -6,7 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
-    AdminClient, Archive, Asked, ClientError, Counts, FilterStatus, Lists, Passed, Status, Storage,
+    AdminClient, Archive, Asked, ClientError, Counts, FilterStatus, GenerationsStatus, Lists,
+    Passed, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -144,6 +145,14 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     rows.number("filter", HumanCount(keys), what)?;
     if let Some(rate) = filter.frozen_error_rate {
         rows.number("", format!("{rate:.1e}"), "of the error rate: the frozen native filter")?;
+    }
+    if let Some(GenerationsStatus { number, keys, expired }) = filter.generations {
+        let ages = keys.map(|keys| HumanCount(keys).to_string()).join(", ");
+        rows.number(
+            "",
+            number,
+            format!("is the generation; fingerprints by age: {ages}; expired: {expired}"),
+        )?;
     }
     if forgotten > 0 {
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;

@@ -91,13 +91,14 @@ impl Alone {
     /// Recovers the filter. The queries of clients wait until the end of the recovery.
     async fn recover(&mut self) -> Result<(), RunError> {
         self.works.engine.restoring();
-        let Some(storage) = &self.works.storage else { return Ok(()) };
-        let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
-        let (how, footprint) = recovered.await?;
-        self.board.keep_footprint(footprint);
-        let how = how?;
-        self.works.engine.restored().await?;
-        info!("{how}");
+        if let Some(storage) = &self.works.storage {
+            let recovered = storage.call(|store| (store.recover(), store.kept.footprint()));
+            let (how, footprint) = recovered.await?;
+            self.board.keep_footprint(footprint);
+            let how = how?;
+            self.works.engine.restored().await?;
+            info!("{how}");
+        }
         Ok(())
     }
 

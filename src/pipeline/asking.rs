@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::pin::pin;
 
-use tracing::error;
+use tracing::{debug, error};
 
 use super::filter::Snapshots;
 use super::queue::Prepared;
@@ -32,7 +32,8 @@ impl Pipeline {
             }
             Event::Snapshot(Err(error)) => Snapshots::tell_none(&error),
             Event::Footprint(footprint) => self.board.keep_footprint(footprint),
-            Event::Added | Event::Asked => {}
+            Event::Generation(generation) => debug!("generation {} has begun", generation.get()),
+            Event::Added | Event::Asked | Event::Swept => {}
         }
     }
 

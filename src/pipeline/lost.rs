@@ -30,10 +30,13 @@ impl LostUrls {
     /// Returns the number for a filter that has this many keys, and this error rate now. `None` if
     /// the parameters do not tell it, because the filter is imported.
     pub(super) fn at(&mut self, keys: u64, error_rate: f64) -> Option<f64> {
-        let near = self.last.filter(|last| keys.abs_diff(last.keys) <= last.keys / PART);
-        let urls = match near {
+        let expires = self.parameters.expire_after().is_some();
+        let is_near = |last: &Point| expires || keys.abs_diff(last.keys) <= last.keys / PART;
+        let urls = match self.last.filter(is_near) {
             Some(last) => {
-                let more = keys as f64 - last.keys as f64;
+                let least = if expires { 0.0 } else { f64::NEG_INFINITY };
+                // URLs that were lost remain lost when other fingerprints expire.
+                let more = (keys as f64 - last.keys as f64).max(least);
                 (last.urls + more * f64::midpoint(last.error_rate, error_rate)).max(0.0)
             }
             None => self.parameters.lost_urls(keys).ok()?,

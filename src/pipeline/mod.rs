@@ -50,7 +50,7 @@ use filter::RunFilter;
 pub(crate) use queue::Queue;
 pub use server::Server;
 pub(crate) use shared::Shared;
-pub use status::{Archive, FilterStatus, Head, Lists, Passed, Status, Storage};
+pub use status::{Archive, FilterStatus, GenerationsStatus, Head, Lists, Passed, Status, Storage};
 use suspicion::Suspicion;
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;

@@ -16,6 +16,7 @@ use urlseen_core::filter::id::RandomId;
 use urlseen_core::redis::lease::RENEWAL;
 use urlseen_core::redis::limits::Limits;
 use urlseen_core::redis::link::Link;
+use urlseen_core::redis::server_time;
 use urlseen_core::storage::{Head, Restore as _};
 use urlseen_engine::engine::store::{How, Recovery};
 
@@ -101,6 +102,18 @@ impl Pipeline {
         }
         self.filter.watch_fill();
         self.queue = Queue::new(head, cursor);
+        self.begin_generations(&mut owned.link).await
+    }
+
+    /// Begins the generation of the present time, if the fingerprints of the filter expire.
+    async fn begin_generations(&mut self, link: &mut Link) -> Result<(), RunError> {
+        let works = &mut self.filter.works;
+        if works.needs_time() {
+            let time = server_time::ask(link).await?;
+            if let Some(doubt) = works.begin_generations(time).await? {
+                warn!("{doubt}");
+            }
+        }
         Ok(())
     }
 

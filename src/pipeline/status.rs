@@ -10,6 +10,7 @@ use super::lost::LostUrls;
 use super::moment;
 use super::phase::Phase;
 use urlseen_core::filter::Fill;
+use urlseen_core::filter::generation::{Generations, LIVE};
 use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::Gauges;
 use urlseen_engine::engine::query::Asked;
@@ -138,11 +139,42 @@ pub struct FilterStatus {
     /// seen. `None` if the parameters of the filter are not known, as for an imported one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lost_urls: Option<f64>,
+    /// Generations of the fingerprints, if they expire (`filter.expire_after`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub generations: Option<GenerationsStatus>,
     /// Memory of the filter, in bytes.
     pub bytes: u64,
     /// Number of fingerprints that were forgotten and have not passed again.
     #[serde(default)]
     pub forgotten: u64,
+}
+
+/// Generations of the fingerprints of a filter. A generation lasts a fifth of
+/// `filter.expire_after`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GenerationsStatus {
+    /// Number of the present generation, counted from 1970.
+    pub number: u32,
+    /// Number of fingerprints by age in generations, those of the present generation first.
+    pub keys: [u64; LIVE as usize],
+    /// Number of expired fingerprints that still take memory.
+    pub expired: u64,
+}
+
+impl GenerationsStatus {
+    /// Adds the fingerprints of another partition.
+    fn and(&self, other: &Self) -> Self {
+        let keys = std::array::from_fn(|age| self.keys[age] + other.keys[age]);
+        let number = self.number.max(other.number);
+        Self { number, keys, expired: self.expired + other.expired }
+    }
+}
+
+impl From<Generations> for GenerationsStatus {
+    fn from(generations: Generations) -> Self {
+        let Generations { now, keys, expired, .. } = generations;
+        Self { number: now.get(), keys, expired }
+    }
 }
 
 impl FilterStatus {
@@ -151,8 +183,17 @@ impl FilterStatus {
         let Fill { keys, capacity, bytes, .. } = fill;
         let (fill, forgotten) = (fill.share(), forgotten as u64);
         let lost_urls = lost.at(keys, error_rate);
-        let frozen_error_rate = None;
-        Self { keys, capacity, fill, error_rate, frozen_error_rate, lost_urls, bytes, forgotten }
+        Self {
+            keys,
+            capacity,
+            fill,
+            error_rate,
+            frozen_error_rate: None,
+            lost_urls,
+            generations: None,
+            bytes,
+            forgotten,
+        }
     }
 
     /// Returns the state of a filter in memory. The computation of the error rate takes up to a
@@ -160,7 +201,9 @@ impl FilterStatus {
     pub(super) fn of_gauges(gauges: &Gauges, lost: &mut LostUrls) -> Self {
         let frozen_error_rate = Some(gauges.frozen_error_rate()).filter(|&rate| rate > 0.0);
         let (fill, error_rate) = (gauges.fill(), gauges.error_rate());
-        Self { frozen_error_rate, ..Self::new(fill, error_rate, gauges.tombstones(), lost) }
+        let generations = gauges.generations().map(GenerationsStatus::from);
+        let status = Self::new(fill, error_rate, gauges.tombstones(), lost);
+        Self { frozen_error_rate, generations, ..status }
     }
 
     /// Adds the state of the filter of another partition. The error rate is then the mean, weighted
@@ -181,6 +224,10 @@ impl FilterStatus {
                 mean(one, its)
             }),
             lost_urls: self.lost_urls.zip(other.lost_urls).map(|(one, other)| one + other),
+            generations: match (self.generations, other.generations) {
+                (Some(own), Some(its)) => Some(own.and(&its)),
+                (own, its) => own.or(its),
+            },
             bytes: self.bytes + other.bytes,
             forgotten: self.forgotten + other.forgotten,
         }
@@ -239,6 +286,7 @@ mod tests {
             error_rate: 0.5,
             frozen_error_rate: None,
             lost_urls,
+            generations: None,
             bytes: 64,
             forgotten: 0,
         };

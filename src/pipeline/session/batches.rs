@@ -136,7 +136,7 @@ impl Pipeline {
             self.suspicion.committed(batch.items().len());
         }
         for Prepared { batch, .. } in all.iter().filter(|prepared| prepared.is_last) {
-            self.filter.works.engine.committed(batch.position());
+            self.filter.works.engine.committed(batch.end());
         }
         self.board.count(all.iter().map(|prepared| &prepared.batch), unseen);
         if let (Some(shared), Some(unseen)) = (&mut self.filter.shared, unseen) {

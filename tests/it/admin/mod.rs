@@ -17,8 +17,9 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, Head, Limits,
-    ListeningSocket, Lists, Passed, Phase, RouteStatus, SOCKET, Status, Statuses, Storage, View,
+    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, GenerationsStatus,
+    Head, Limits, ListeningSocket, Lists, Passed, Phase, RouteStatus, SOCKET, Status, Statuses,
+    Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -85,6 +86,11 @@ fn status(phase: Phase) -> Status {
             error_rate: 1e-6,
             frozen_error_rate: Some(2.5e-7),
             lost_urls: Some(0.5),
+            generations: Some(GenerationsStatus {
+                number: 61,
+                keys: [25, 0, 3, 0, 0, 1],
+                expired: 2,
+            }),
             bytes: 4096,
             forgotten: 16,
         }),

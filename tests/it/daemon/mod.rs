@@ -20,6 +20,7 @@ mod outages;
 mod oversize;
 mod peer_kinds;
 mod recovery;
+mod recrawl;
 mod redisbloom;
 mod refusals;
 mod replicas;

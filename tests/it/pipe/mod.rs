@@ -7,6 +7,7 @@ mod forms;
 mod inputs;
 mod live;
 mod model;
+mod recrawl;
 mod storage;
 
 use std::io::Write;

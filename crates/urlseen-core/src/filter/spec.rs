@@ -199,6 +199,7 @@ mod tests {
                 ("filter.error_rate", "0.01"),
                 ("filter.expansion", "2"),
                 ("filter.grow_to", "5000"),
+                ("filter.expire_after", "30d"),
                 ("filter.seed", "7"),
                 ("filter.bit", "20"),
                 ("filter.hash_number", "6"),
@@ -217,7 +218,8 @@ mod tests {
             keys.sort_unstable();
             assert_eq!(own.collect::<Vec<_>>(), keys, "{kind}");
             assert_eq!(FilterSpec::read(|name| fields.get(name).cloned()), Ok(all), "{kind}");
-            for &name in fields.keys().filter(|&&name| name != "filter.seed") {
+            let optional = ["filter.seed", "filter.expire_after"];
+            for &name in fields.keys().filter(|name| !optional.contains(name)) {
                 let without = FilterSpec::read(|it| fields.get(it).filter(|_| it != name).cloned());
                 let error = without.unwrap_err().to_string();
                 assert_eq!(error, format!("{name} is missing"), "{kind}");
@@ -235,6 +237,20 @@ mod tests {
         assert_eq!(whats(&native("1000", None)), [] as [&str; 0], "any seed will do");
         assert_eq!(whats(&native("1000", Some("8"))), ["filter.seed"]);
         assert_eq!(whats(&native("1001", None)), ["filter.capacity"]);
+        let expiring = |time: Option<&str>| {
+            let fields = [("filter.kind", "two-choice"), ("filter.capacity", "1000")];
+            let more = [("filter.grow_to", "1000"), ("filter.error_rate", "0.01")];
+            let spec =
+                [("fingerprint.algorithm", "scrapy"), ("fingerprint.keep_fragments", "true")];
+            let mut fields = [fields, more, spec].concat();
+            fields.extend(time.map(|time| ("filter.expire_after", time)));
+            read(&fields).unwrap()
+        };
+        for [one, other] in [[None, Some("30d")], [Some("30d"), None], [Some("30d"), Some("5d")]] {
+            let whats = expiring(one).differences(&expiring(other));
+            let whats: Vec<_> = whats.iter().map(|it| it.what).collect();
+            assert_eq!(whats, ["filter.expire_after"], "{one:?} and {other:?}");
+        }
         let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
         let set = FilterSpec { parameters: set, ..base.clone() };
         assert_eq!(whats(&set), ["filter.kind"]);

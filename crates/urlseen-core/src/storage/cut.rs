@@ -3,9 +3,9 @@
 //! If the process is killed or the power fails during these steps, the next start still finds the
 //! head:
 //!
-//! 1. Adds and forgets after the head stay. If there are any, a new file replaces the file of the
-//!    first dropped batch. The new file has the records before that batch, and then these adds and
-//!    forgets. Later files no longer follow the new file.
+//! 1. Adds, forgets and generations after the head stay. If there are any, a new file replaces the
+//!    file of the first dropped batch. The new file has the records before that batch, and then
+//!    those that stay. Later files no longer follow the new file.
 //! 2. The later files of the log are removed, newest first. Then the snapshots to drop are removed,
 //!    and the folder is synced.
 //! 3. If no new file was written, the file of the first dropped batch is cut and synced.
@@ -34,7 +34,7 @@ pub(super) struct Plan {
     pub(super) end: Position,
     /// Place of `end` in the files. `None` if no file reaches `end`.
     pub(super) place: Option<Place>,
-    /// True if the log has adds or forgets after `end`.
+    /// True if the log has adds, forgets or generations after `end`.
     pub(super) keep_adds: bool,
 }
 
@@ -91,8 +91,8 @@ pub(super) fn apply(
     Ok((end, tail))
 }
 
-/// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds
-/// and forgets.
+/// Replaces the file of `place` by a new file: the records up to `place`, and then all later adds,
+/// forgets and generations.
 fn rewrite(
     segments: &Segments<'_>,
     plan: &Plan,
@@ -119,12 +119,12 @@ fn rewrite(
         {
             end.number += 1;
             let before: Head = end.head;
-            let added = entry.fingerprints();
-            result =
-                record::encode(entry.head.kind, before, end, &added, &mut buffer).and_then(|()| {
-                    offset += buffer.len() as u64;
-                    new.append(&buffer)
-                });
+            let (kind, fingerprints) = (entry.head.kind, entry.fingerprints());
+            let content = (&fingerprints[..], entry.generation);
+            result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
+                offset += buffer.len() as u64;
+                new.append(&buffer)
+            });
             buffer.clear();
         }
     })?;

@@ -9,6 +9,7 @@
 //! archive     empty file: if it exists, pruned files of the log go to the archive
 //! archive-*   fingerprints of pruned files of the log
 //! imports     checkpoints of imports
+//! clock       what the clocks showed when a run began generations
 //! ages        for each snapshot, a moment at which it already existed
 //! ```
 
@@ -36,6 +37,7 @@ use super::requests::Requests;
 use super::restore::Restore;
 use super::scan::Target;
 use super::snapshot;
+use super::timing::{self, Timing};
 use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
 use crate::storage::head::{Head, Position};
@@ -165,7 +167,8 @@ impl Folder {
         self.tenure.renew();
         self.stand = None;
         self.drop_history()?;
-        for name in [archive::NAME, lease::NAME, imports::NAME, ages::NAME, header::NAME] {
+        let notes = [lease::NAME, imports::NAME, ages::NAME, timing::NAME];
+        for name in notes.into_iter().chain([archive::NAME, header::NAME]) {
             self.dir.remove_if_there(name)?;
         }
         self.begun = None;
@@ -216,6 +219,16 @@ impl Folder {
     /// If the folder has no filter yet.
     pub fn record_checkpoints(&mut self, new: &[Checkpoint]) -> io::Result<()> {
         imports::record(&self.dir, self.begun().header.filter(), new)
+    }
+
+    /// Returns what the clocks showed when the last run began generations.
+    pub fn timing(&self) -> Option<Timing> {
+        timing::read(&self.dir)
+    }
+
+    /// Records what the clocks show, for the next run. It is on the disk when the method returns.
+    pub fn record_timing(&mut self, timing: &Timing) -> io::Result<()> {
+        timing::write(&self.dir, timing)
     }
 
     /// Deletes the checkpoints of imports, because the filter may lack keys that the imports added.

@@ -211,6 +211,7 @@ pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, Op
                     Kind::Batch => Named::Batch(position),
                     Kind::Adds => Named::Added(position),
                     Kind::Forgets => Named::Forgotten(position),
+                    Kind::Generation => return,
                 });
             }
         });

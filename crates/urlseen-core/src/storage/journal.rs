@@ -17,6 +17,7 @@ use super::segment;
 use super::snapshot_writer::SnapshotWriter;
 use super::sync::{INTERVAL, Syncing, Unsynced};
 use crate::filter::choice::Fsync;
+use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
@@ -27,11 +28,25 @@ const ADDS: usize = 1 << 20;
 /// Maximum size in bytes of the buffer that is kept from one record to the next.
 const BUFFER: usize = 8 << 20;
 
+/// End of the log after a record, and the generation of the fingerprints of this record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Logged {
+    /// Position of the record.
+    pub at: Position,
+    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
+    pub generation: Generation,
+}
+
+impl Logged {
+    /// End of an empty log of fingerprints that do not expire.
+    pub const START: Self = Self { at: Position::START, generation: Generation::FOREVER };
+}
+
 /// Proof that a batch is in the log, with the position of the batch. Only the log makes proofs.
 #[derive(Debug)]
 pub struct Record {
     base: Head,
-    position: Position,
+    logged: Logged,
 }
 
 impl Record {
@@ -40,9 +55,9 @@ impl Record {
         self.base
     }
 
-    /// Returns the position of the record.
-    pub fn position(&self) -> Position {
-        self.position
+    /// Returns the place of the record.
+    pub fn logged(&self) -> Logged {
+        self.logged
     }
 }
 
@@ -56,6 +71,9 @@ pub struct Journal {
     tenure: Tenure,
     fsync: Fsync,
     position: Position,
+    /// Generation of the fingerprints that are logged next; [`Generation::FOREVER`] if the
+    /// fingerprints of the filter do not expire. `None` until one begins.
+    generation: Option<Generation>,
     /// The file that the log appends to.
     file: Arc<dyn DiskFile>,
     /// Place of the end of the log: the last file, and the offset there.
@@ -79,12 +97,14 @@ impl Journal {
             Some(tail) => (begun.dir.append(&segment::name(tail.file))?.into(), tail),
             None => make(begun, position)?,
         };
+        let expire_after = begun.header.spec().filter.parameters.expire_after();
         let unsynced = Unsynced::new(Arc::clone(&tenure.hold), position.number, &file);
         let mut journal = Self {
             begun: begun.clone(),
             tenure: tenure.clone(),
             fsync,
             position,
+            generation: expire_after.is_none().then_some(Generation::FOREVER),
             file,
             tail,
             unsynced: Arc::new(unsynced),
@@ -107,6 +127,11 @@ impl Journal {
     /// Returns the position of the last record.
     pub fn position(&self) -> Position {
         self.position
+    }
+
+    /// Returns the present generation, if the fingerprints expire and a generation has begun.
+    pub(super) fn generation(&self) -> Option<Generation> {
+        self.generation.filter(|&generation| generation != Generation::FOREVER)
     }
 
     /// Begins a snapshot. The caller must [roll](Journal::roll) the log before it writes the first
@@ -137,9 +162,11 @@ impl Journal {
         fingerprints: &[Fingerprint],
     ) -> io::Result<()> {
         self.usable()?;
+        let none = "no generation of the filter has begun";
+        let content = (fingerprints, self.generation.ok_or_else(|| io::Error::other(none))?);
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
-        record::encode(kind, self.position.head, next, fingerprints, &mut self.buffer)?;
+        record::encode(kind, self.position.head, next, content, &mut self.buffer)?;
         let answer = self.begun.dir.requests().begin("a write to the log");
         let appended = self.file.append(&self.buffer);
         drop(answer);
@@ -216,8 +243,8 @@ impl Journal {
     }
 
     /// Drops the batches after `head`, because Redis does not know these batches. Keeps the records
-    /// of adds and forgets after `head`. The next record follows `head`. The whole log is on the
-    /// disk when the method returns.
+    /// of adds, forgets and generations after `head`. The next record follows `head`. The whole log
+    /// is on the disk when the method returns.
     ///
     /// # Errors
     /// If the disk fails, or the log does not have `head` any more.
@@ -292,8 +319,24 @@ impl Group<'_> {
         let Position { number, head } = self.journal.position;
         let next = Position { number: number + 1, head: head.next() };
         self.journal.write(Kind::Batch, next, added)?;
-        self.records.push(Record { base: head, position: next });
+        self.records.push(Record { base: head, logged: self.logged() });
         Ok(())
+    }
+
+    /// Begins a generation: it is the one of all fingerprints that are logged after it. The
+    /// generation counts even if Redis never commits the batches around it.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
+        let Position { number, head } = self.journal.position;
+        let before = self.journal.generation.replace(generation);
+        let next = Position { number: number + 1, head };
+        let written = self.journal.write(Kind::Generation, next, &[]);
+        if written.is_err() {
+            self.journal.generation = before;
+        }
+        written
     }
 
     /// Writes adds or forgets, in as many records as the fingerprints need. They count even if
@@ -321,9 +364,11 @@ impl Group<'_> {
         Ok(())
     }
 
-    /// Returns the position of the last record.
-    pub fn position(&self) -> Position {
-        self.journal.position
+    /// Returns the end of the log.
+    pub fn logged(&self) -> Logged {
+        let Journal { position, generation, .. } = *self.journal;
+        // Without a generation, nothing can be logged.
+        Logged { at: position, generation: generation.unwrap_or(Generation::FOREVER) }
     }
 
     /// Ends the group and returns the proofs of its batches, in order. If `fsync` is `Always`, all

@@ -19,7 +19,9 @@
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //!           begun                    directory and header of a folder that has a filter
-//! notes     ages, imports, lease     small files, read and written by note
+//! notes     ages, imports, lease, timing
+//!                                    small files, read and written by note
+//! time      generation_clock         tells when generations begin
 //! lock      lock                     keeps a second writing process out
 //!
 //! below     head: last batch of a history; encoding: numbers and CRCs; damage, error
@@ -44,6 +46,7 @@ mod encoding;
 mod error;
 mod filter_storage;
 mod folder;
+mod generation_clock;
 mod head;
 mod header;
 mod history;
@@ -71,6 +74,7 @@ mod snapshot_writer;
 mod sync;
 #[cfg(test)]
 mod tests;
+mod timing;
 
 pub use archive::{Archive, Standing};
 pub use clock::Moment;
@@ -80,12 +84,13 @@ pub use difference::Difference;
 pub use error::{OpenError, RecoveryError};
 pub use filter_storage::{FilterStorage, Footprint, StoragePolicy};
 pub use folder::Folder;
+pub use generation_clock::{Doubt, GenerationClock, TimesOfDay};
 pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
 pub use imports::Checkpoint;
 pub use inspect::header as header_of;
 pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
-pub use journal::{Group, Journal, Record};
+pub use journal::{Group, Journal, Logged, Record};
 pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
 pub use reader::{AtRest, Beside};
@@ -98,3 +103,4 @@ pub use scan::Target;
 pub use shards::ShardReader;
 pub use snapshot::{Sections, Summary};
 pub use snapshot_writer::{Finished, SnapshotWriter};
+pub use timing::Timing;

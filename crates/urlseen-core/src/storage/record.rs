@@ -2,10 +2,11 @@
 //!
 //! ```text
 //! at  bytes
-//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, 3 forgets: count always
+//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, 3 forgets, 4 generation: count
+//!            always
 //!  1      8  number: one more than that of the record before
 //!  9      8  seq   ┐ batch: its own
-//! 17      8  commit_id   ┘ adds, forgets: those of the last batch logged before
+//! 17      8  commit_id   ┘ others: those of the last batch logged before
 //! 25      8  commit_id of the last batch logged before
 //! 33      4  count of fingerprints
 //! 37      4  length of what follows the head
@@ -13,7 +14,10 @@
 //! 45      4  CRC-32C of bytes 0 to 44
 //! 49         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
 //!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
+//!            If the fingerprints of the filter expire, the number of their generation (4 bytes)
 //! ```
+//!
+//! A record of the kind *generation* has no fingerprints: its generation begins.
 //!
 //! The head has a CRC of its own, so that a reader can trust the length before it reads the body.
 //! The CRC also distinguishes an unfinished record from a damaged record.
@@ -21,6 +25,7 @@
 use std::io;
 
 use super::encoding::{Fields, checked, push_crc, push_position};
+use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
@@ -40,14 +45,18 @@ pub(super) enum Kind {
     Adds = 2,
     /// Always counts: its fingerprints pass once more.
     Forgets = 3,
+    /// Always counts: its generation begins.
+    Generation = 4,
 }
 
 impl Kind {
-    /// Returns the change that a record of this kind makes to the filter.
-    pub(super) fn change(self) -> Change {
+    /// Returns the change that a record of this kind makes to its fingerprints. `None` if it has no
+    /// fingerprints.
+    pub(super) fn change(self) -> Option<Change> {
         match self {
-            Self::Batch | Self::Adds => Change::Add,
-            Self::Forgets => Change::Forget,
+            Self::Batch | Self::Adds => Some(Change::Add),
+            Self::Forgets => Some(Change::Forget),
+            Self::Generation => None,
         }
     }
 }
@@ -89,6 +98,7 @@ impl RecordHead {
             1 => Kind::Batch,
             2 => Kind::Adds,
             3 => Kind::Forgets,
+            4 => Kind::Generation,
             kind => return Err(NoHead::UnknownKind(kind)),
         };
         Ok(Self {
@@ -110,7 +120,7 @@ impl RecordHead {
     pub(super) fn follows(&self, before: Position) -> bool {
         let seq = match self.kind {
             Kind::Batch => before.head.seq.wrapping_add(1),
-            Kind::Adds | Kind::Forgets => before.head.seq,
+            Kind::Adds | Kind::Forgets | Kind::Generation => before.head.seq,
         };
         let commit_id_fits =
             self.kind == Kind::Batch || self.position.head.commit_id == before.head.commit_id;
@@ -126,7 +136,8 @@ impl RecordHead {
     }
 }
 
-/// Appends the record of `fingerprints` to `bytes`.
+/// Appends a record to `bytes`. `generation` is that of the fingerprints, or
+/// [`Generation::FOREVER`].
 ///
 /// # Errors
 /// If the fingerprints take more than 4 GiB, the limit of a record.
@@ -134,7 +145,7 @@ pub(super) fn encode(
     kind: Kind,
     before: Head,
     position: Position,
-    fingerprints: &[Fingerprint],
+    (fingerprints, generation): (&[Fingerprint], Generation),
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
@@ -149,6 +160,9 @@ pub(super) fn encode(
             Fingerprint::Raw32(raw) => bytes.extend(raw),
             Fingerprint::Text(_) => push_body(bytes, fingerprint),
         }
+    }
+    if generation != Generation::FOREVER {
+        bytes.extend(generation.get().to_le_bytes());
     }
     let body = &bytes[start + HEAD..];
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
@@ -193,17 +207,20 @@ pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
     }
 }
 
-/// Calls `visit` with each fingerprint of a body. Returns `None` unless the body has exactly
-/// `count` readable fingerprints.
+/// Calls `visit` with each fingerprint of a body, and returns their generation. Returns `None`
+/// unless the body has exactly `count` readable fingerprints.
 pub(super) fn decode(
     mut body: &[u8],
     count: u32,
     mut visit: impl FnMut(Fingerprint),
-) -> Option<()> {
+) -> Option<Generation> {
     for _ in 0..count {
         visit(take(*body.split_off_first()?, &mut body)?);
     }
-    body.is_empty().then_some(())
+    if body.is_empty() {
+        return Some(Generation::FOREVER);
+    }
+    Some(Generation::new(u32::from_le_bytes(body.try_into().ok()?)))
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.
@@ -237,9 +254,14 @@ mod tests {
     }
 
     fn encoded() -> Vec<u8> {
+        encoded_in(Generation::FOREVER)
+    }
+
+    fn encoded_in(generation: Generation) -> Vec<u8> {
         let (before, position) = positions();
         let mut bytes = Vec::new();
-        encode(Kind::Batch, before.head, position, &fingerprints(), &mut bytes).unwrap();
+        let content = (&fingerprints()[..], generation);
+        encode(Kind::Batch, before.head, position, content, &mut bytes).unwrap();
         bytes
     }
 
@@ -254,8 +276,17 @@ mod tests {
         assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
         assert!(head.follows(before) && head.matches(body));
         let mut read = Vec::new();
-        decode(body, head.count, |fingerprint| read.push(fingerprint)).unwrap();
-        assert_eq!(read, fingerprints());
+        let generation = decode(body, head.count, |fingerprint| read.push(fingerprint));
+        assert_eq!((read, generation), (fingerprints(), Some(Generation::FOREVER)));
+    }
+
+    #[test]
+    fn a_record_has_the_generation_of_its_fingerprints() {
+        let bytes = encoded_in(Generation::new(4711));
+        let (head, body) = bytes.split_first_chunk().unwrap();
+        let head = RecordHead::decode(head).unwrap();
+        assert_eq!(decode(body, head.count, drop), Some(Generation::new(4711)));
+        assert_eq!(decode(&body[..body.len() - 1], head.count, drop), None);
     }
 
     #[test]
@@ -277,7 +308,7 @@ mod tests {
     fn a_record_follows_only_the_one_before() {
         let (before, position) = positions();
         let elsewhere = RandomId::new(9);
-        for kind in [Kind::Batch, Kind::Adds, Kind::Forgets] {
+        for kind in [Kind::Batch, Kind::Adds, Kind::Forgets, Kind::Generation] {
             let own = if kind == Kind::Batch { position.head } else { before.head };
             let head = RecordHead {
                 kind,

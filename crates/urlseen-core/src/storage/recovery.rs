@@ -3,7 +3,8 @@
 //! 1. A snapshot is usable if its `last` is not after the target, and the log leads from `first`
 //!    through `last` to the target. Every record must be whole and follow the one before. The
 //!    newest usable snapshot is loaded. If it is damaged, the next older one is loaded.
-//! 2. The log after `first` is replayed: the batches up to the target, and all adds and forgets.
+//! 2. The log after `first` is replayed: the batches up to the target, and all adds, forgets and
+//!    generations.
 //! 3. Then [`cut`] drops all batches and all snapshots after the target. Before that, nothing is
 //!    written.
 //!
@@ -212,8 +213,9 @@ pub(super) fn recover(
         fingerprints += u64::from(entry.head.count);
         let (all, at) = (entry.fingerprints(), entry.head.position);
         match entry.head.kind {
-            Kind::Batch | Kind::Adds => filter.add(all, at),
+            Kind::Batch | Kind::Adds => filter.add(all, entry.generation, at),
             Kind::Forgets => filter.forget(all, at),
+            Kind::Generation => filter.begin_generation(entry.generation),
         }
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;

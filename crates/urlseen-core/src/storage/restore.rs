@@ -3,6 +3,7 @@
 use std::io::{self, Read};
 
 use crate::filter::ShardId;
+use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -34,8 +35,11 @@ pub trait Restore {
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Adds the fingerprints of the record at `at` in the log.
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Adds the fingerprints of the record at `at` in the log, which were let through in a
+    /// generation. It is [`Generation::FOREVER`] if the fingerprints of the filter do not expire.
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);
     /// Forgets the fingerprints of the record at `at` in the log: each passes once more.
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Begins a generation, unless it or a later one has begun.
+    fn begin_generation(&mut self, generation: Generation);
 }

@@ -55,7 +55,9 @@ impl Scan {
                 at_number = Some(position.head);
             }
             match (entry.head.kind, target) {
-                (Kind::Adds | Kind::Forgets, _) => keep_adds |= beyond.is_some(),
+                (Kind::Adds | Kind::Forgets | Kind::Generation, _) => {
+                    keep_adds |= beyond.is_some();
+                }
                 (Kind::Batch, Target::At(target)) if position.head.seq > target.seq => {
                     beyond.get_or_insert((place, before));
                     count += 1;

@@ -24,7 +24,8 @@ use super::damage::{Damage, ReadError};
 use super::disk::{ReadFile, read_exact_at};
 use super::encoding::{FILE_HEADER, file_header, followed};
 use super::header::FORMAT;
-use super::record::{self, HEAD, NoHead, RecordHead};
+use super::record::{self, Change, HEAD, NoHead, RecordHead};
+use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -76,6 +77,8 @@ pub(super) struct Entry<'a> {
     pub(super) head: RecordHead,
     /// Offset of the record in its file.
     pub(super) offset: u64,
+    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
+    pub(super) generation: Generation,
     body: &'a [u8],
 }
 
@@ -87,6 +90,12 @@ impl Entry<'_> {
         record::decode(self.body, self.head.count, |fingerprint| all.push(fingerprint))
             .expect("was looked through when it was read");
         all
+    }
+
+    /// Reads the fingerprints of the record, with the change that it makes to them.
+    pub(super) fn changes(&self) -> impl Iterator<Item = (Change, Fingerprint)> {
+        let change = self.head.kind.change();
+        self.fingerprints().into_iter().filter_map(move |fingerprint| Some((change?, fingerprint)))
     }
 }
 
@@ -128,13 +137,13 @@ impl Segment {
         if !head.matches(&self.buffer[body.clone()]) {
             return Err(self.damaged("the record is damaged"));
         }
-        if record::decode(&self.buffer[body.clone()], head.count, drop).is_none() {
+        let Some(generation) = record::decode(&self.buffer[body.clone()], head.count, drop) else {
             return Err(self.damaged("the record's fingerprints cannot be read"));
-        }
+        };
         let offset = self.offset;
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        Ok(Some(Entry { head, offset, body: &self.buffer[body] }))
+        Ok(Some(Entry { head, offset, generation, body: &self.buffer[body] }))
     }
 
     /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.

@@ -10,11 +10,12 @@ use super::disk::ReadFile;
 use super::error::{OpenError, RecoveryError};
 use super::header::Header;
 use super::reader::AtRest;
-use super::record::Change;
+use super::record::{Change, Kind};
 use super::recovery::{self, Way};
 use super::restore::Section;
 use super::scan::Target;
 use super::snapshot::{Body, Summary};
+use crate::filter::generation::Generation;
 use crate::filter::native::KeyHash;
 use crate::filter::{BuildError, FilterKind, KeyHasher, Removal, SHARDS, ShardId};
 
@@ -48,8 +49,10 @@ struct Log {
     group: usize,
     /// First shard after the shards in memory.
     end: usize,
-    /// Added and forgotten keys of each shard, in the order of the log.
-    changes: Vec<Vec<(Change, KeyHash)>>,
+    /// Added and forgotten keys of each shard, in the order of the log, with their generations.
+    changes: Vec<Vec<((Change, Generation), KeyHash)>>,
+    /// The present generation.
+    generation: Generation,
 }
 
 impl ShardReader {
@@ -79,13 +82,15 @@ impl ShardReader {
         })?;
         let file = begun.dir.open(&way.snapshot.name)?;
         let mut tombstones: BTreeSet<_> = way.snapshot.tombstones(&begun)?.into_iter().collect();
-        let mut count = 0;
+        let (mut count, mut generation) = (0, Generation::default());
         let walk = way.replay(&begun, |entry| {
             count += u64::from(entry.head.count);
-            let change = entry.head.kind.change();
+            if entry.head.kind == Kind::Generation {
+                generation = generation.max(entry.generation);
+            }
             // Most folders have no tombstones.
-            if change == Change::Forget || !tombstones.is_empty() {
-                for fingerprint in entry.fingerprints() {
+            if entry.head.kind == Kind::Forgets || !tombstones.is_empty() {
+                for (change, fingerprint) in entry.changes() {
                     let key_hash = hasher.key_hash(&fingerprint);
                     let key = (key_hash.shard(), key_hash.id());
                     match change {
@@ -103,6 +108,7 @@ impl ShardReader {
             group: SHARDS.div_ceil(rounds),
             end: 0,
             changes: Vec::new(),
+            generation,
         };
         let log = Some(log);
         Ok(Self { begun, hasher, file, snapshot, sections, log, tombstones, _folder: None })
@@ -174,14 +180,18 @@ impl ShardReader {
         let changes = std::mem::take(&mut log.changes[shard.index() - first]);
         for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
             let key_hashes: Vec<KeyHash> = run.iter().map(|&(_, key_hash)| key_hash).collect();
-            if run[0].0 == Change::Forget {
-                // Keys that cannot be removed are among the tombstones.
-                let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
-            } else {
-                let full = |full| RecoveryError::Io(io::Error::other(full));
-                filter.insert(&key_hashes).map_err(full)?;
+            match run[0].0 {
+                (Change::Forget, _) => {
+                    // Keys that cannot be removed are among the tombstones.
+                    let _: Vec<Removal> = key_hashes.iter().map(|&it| filter.remove(it)).collect();
+                }
+                (Change::Add, generation) => {
+                    let full = |full| RecoveryError::Io(io::Error::other(full));
+                    filter.insert_in(generation, &key_hashes).map_err(full)?;
+                }
             }
         }
+        filter.begin_generation(log.generation);
         Ok(filter)
     }
 }
@@ -201,11 +211,11 @@ impl Log {
             if entry.head.position.number > *last {
                 return;
             }
-            for fingerprint in entry.fingerprints() {
+            for (change, fingerprint) in entry.changes() {
                 let key_hash = hasher.key_hash(&fingerprint);
                 let place = key_hash.shard().index().wrapping_sub(first);
                 if let Some(changes) = changes.get_mut(place) {
-                    changes.push((entry.head.kind.change(), key_hash));
+                    changes.push(((change, entry.generation), key_hash));
                 }
             }
         })?;

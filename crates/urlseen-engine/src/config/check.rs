@@ -119,6 +119,7 @@ impl Taker {
             self.check_take_from(config);
             self.check_rejects(config);
             self.check_kind(config);
+            self.check_expiry(config);
             self.check_serve(config);
             if let Some((key, fault)) = machine {
                 self.refuse(&[key], fault);
@@ -270,6 +271,22 @@ impl Taker {
             );
             self.refuse(&["rejects.max_len", "source.batch"], fault);
         }
+    }
+
+    /// Checks that the fingerprints of a filter of this kind can expire.
+    fn check_expiry(&mut self, config: &Config) {
+        let (kind, key) = (config.filter.kind, "filter.expire_after");
+        if config.filter.expire_after.is_none() || kind.keys().contains(&key) {
+            return;
+        }
+        let fault = format!(
+            "{key} is set, and filter.kind is {:?} ({}), whose fingerprints never expire; leave \
+             {key} out, or set filter.kind = {:?}",
+            kind.name(),
+            self.origin("filter.kind"),
+            Kind::TWO_CHOICE.name(),
+        );
+        self.refuse(&[key, "filter.kind"], fault);
     }
 
     /// Checks that a filter of this kind can be at this place. Filters of other projects must be at

@@ -14,6 +14,7 @@
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
+mod expiry;
 mod host_names;
 mod host_port;
 mod layers;
@@ -193,6 +194,7 @@ impl Filter {
             "filter.capacity" => self.capacity.to_string(),
             "filter.error_rate" => self.error_rate.to_string(),
             "filter.grow_to" => self.grow_to.to_string(),
+            "filter.expire_after" => self.expire_after?.to_string(),
             "filter.expansion" => self.expansion.to_string(),
             "filter.seed" => match self.seed {
                 SeedChoice::Random => return None,
@@ -222,6 +224,7 @@ impl Filter {
             "filter.capacity" => set(&mut self.capacity, value),
             "filter.error_rate" => set(&mut self.error_rate, value),
             "filter.grow_to" => set(&mut self.grow_to, value),
+            "filter.expire_after" => self.expire_after = value.parse().ok(),
             "filter.expansion" => set(&mut self.expansion, value),
             "filter.seed" => {
                 self.seed = value.parse().map_or(self.seed, SeedChoice::Fixed);

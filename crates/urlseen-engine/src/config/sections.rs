@@ -2,6 +2,7 @@
 //! structs and the list of known keys from the table.
 
 use super::check::Taker;
+use super::expiry::Expiry;
 use super::host_names::HOST_NAMES;
 use super::host_port::HostPort;
 use super::layers::Layers;
@@ -21,6 +22,7 @@ use urlseen_core::filter::choice::{
     AfterCommit, Emit, End, FilterPlace, Fsync, ItemForm, Level, LogFormat, RejectsFull, Rollback,
     SourceKind, WhenFull,
 };
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::redis::RedisAddress;
@@ -181,6 +183,9 @@ sections! {
         /// Number of fingerprints up to which a filter of the kind `two-choice` keeps its error
         /// rate while it grows.
         grow_to: u64 = WholeNumber(CAPACITY, ""), |_| 1_000_000_000;
+        /// Time after which a fingerprint passes again, for the kind `two-choice`; `None` if
+        /// fingerprints do not expire.
+        expire_after: Option<ExpireAfter> = Expiry, |_| None;
         /// Growth factor from the capacity of one layer to the next, for the kind `redisbloom`; 0
         /// for a filter that does not grow.
         expansion: u32 = WholeNumber(0..=EXPANSION, ""), |_| 2;

@@ -4,6 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
@@ -111,15 +112,15 @@ impl Engine {
     }
 
     /// Makes an owner set the keys that its oldest answers added. The log must contain these keys
-    /// already. `at` is the position of the filter after this. Pass `None` while a logged batch is
-    /// not committed.
+    /// already, in this generation. `at` is the position of the filter after this. Pass `None`
+    /// while a logged batch is not committed.
     ///
     /// # Panics
     /// If no answers of the owner wait for this call.
-    pub(crate) fn remember(&mut self, owner: usize, at: Option<Position>) {
+    pub(crate) fn remember(&mut self, owner: usize, generation: Generation, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
         self.asking.unremembered = left.expect("additions are set after they were answered");
-        self.handle.tell(owner, Job::Remember { at });
+        self.handle.tell(owner, Job::Remember { generation, at });
     }
 }
 
@@ -164,10 +165,10 @@ impl Owner {
     }
 
     /// Sets the keys that the oldest answered group added.
-    pub(super) fn remember(&mut self, at: Option<Position>) {
+    pub(super) fn remember(&mut self, generation: Generation, at: Option<Position>) {
         let added = self.in_flight.groups.pop_front();
         let key_hashes = added.expect("additions are set after the answer");
-        self.set(key_hashes);
+        self.set(key_hashes, generation);
         self.at = at.unwrap_or(self.at);
     }
 }

@@ -4,6 +4,7 @@ use std::collections::{HashMap, HashSet, VecDeque};
 
 use super::tests::{batch, engine, engine_with_few_keys, fingerprints, onward, urls};
 use super::*;
+use urlseen_core::filter::generation::Generation;
 
 fn questions(wanted: Wanted, numbers: impl IntoIterator<Item = u32>) -> Vec<Question> {
     let all = fingerprints(&urls(numbers)).into_iter();
@@ -29,7 +30,7 @@ async fn ask(
 
 fn remember(engine: &mut Engine, owners: &mut Vec<usize>) {
     for owner in owners.drain(..) {
-        engine.remember(owner, None);
+        engine.remember(owner, Generation::FOREVER, None);
     }
 }
 
@@ -74,11 +75,11 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
                 let Heard::Answers(part) = engine.heard().await.unwrap() else {
                     panic!("the batch overtook the answers that it depends on");
                 };
-                engine.remember(part.owner, None);
+                engine.remember(part.owner, Generation::FOREVER, None);
             }
             let judged = engine.judged().await.unwrap();
             assert_eq!(onward(&judged), urls([number + 8, number + 9]));
-            engine.committed(Position::START);
+            engine.committed(Logged::START);
         }
     }
 }
@@ -100,7 +101,7 @@ async fn a_forgotten_fingerprint_passes_once() {
     engine.abort();
     engine.submit(batch(&urls([0, 0])));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls([0]));
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     let add = ask(&mut engine, &questions(Wanted::Add, [0, 1, 1]), &mut asked).await;
     assert_eq!(add, [Answer::Seen, Answer::Unseen, Answer::Seen]);
     remember(&mut engine, &mut asked);
@@ -185,7 +186,7 @@ async fn agrees_with_a_model(mut engine: Engine, most: u32) {
                 assert_eq!(onward(&engine.judged().await.unwrap()), urls(unseen));
             }
             1 | 4 if engine.uncommitted() > 0 => {
-                engine.committed(Position::START);
+                engine.committed(Logged::START);
                 model.commit();
             }
             2 => {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use urlseen_core::filter::generation::Generations;
 use urlseen_core::filter::{Fill, Gauge, SHARDS};
 
 /// Gauges that the owners update after every commit. The counts lag by at most one batch.
@@ -42,6 +43,12 @@ impl Gauges {
     /// Returns the part of [`Gauges::error_rate`] that a frozen filter causes.
     pub fn frozen_error_rate(&self) -> f64 {
         self.owners.iter().map(|owner| owner.frozen_error_rate()).sum()
+    }
+
+    /// Counts the fingerprints by generation. `None` if they do not expire.
+    pub fn generations(&self) -> Option<Generations> {
+        let owners = self.owners.iter().map(|owner| owner.generations());
+        owners.reduce(|all, owner| Some(all?.with(&owner?))).flatten()
     }
 
     /// Counts the fingerprints that were set in each shard. A filter that is not split into shards

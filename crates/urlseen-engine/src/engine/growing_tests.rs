@@ -6,6 +6,7 @@ use super::*;
 use crate::config::ItemForm;
 use crate::item::batch::{Batch, Judged};
 use crate::item::{Items, Options};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::redisbloom::{Filter, dump};
 use urlseen_core::filter::{Parameters, RedisBloomFilter, Reservation, ShardId, Verdict};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint};
@@ -99,13 +100,13 @@ async fn the_engine_judges_and_grows_like_the_filter_alone() {
             assert_eq!(onward(&judged), expected, "round {round}");
             flying.push_back(expected);
             if flying.len() == 3 {
-                engine.committed(Position::START);
+                engine.committed(Logged::START);
                 let committed: Vec<String> = flying.pop_front().unwrap();
                 add_all(&mut model, &committed);
             }
         }
         for committed in flying {
-            engine.committed(Position::START);
+            engine.committed(Logged::START);
             add_all(&mut model, &committed);
         }
         engine.settled().await.unwrap();
@@ -141,7 +142,7 @@ async fn a_batch_that_has_no_room_is_not_handed_on() {
     assert!(full.to_string().contains("NONSCALING"), "{full}");
     // Batches that were passed on are committed without errors.
     for _ in 0..3 {
-        engine.committed(Position::START);
+        engine.committed(Logged::START);
     }
     assert_eq!(copied(&engine).1, 100);
 }
@@ -152,7 +153,7 @@ async fn a_filter_that_outgrows_its_memory_fails_before_it_returns_a_batch() {
     let mut engine = engine(1, reservation("100", "0.01", 2), 456);
     engine.submit(batch(&digests(0..300)));
     engine.judged().await.unwrap();
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     engine.submit(batch(&digests(300..400)));
     let full = engine.judged().await.unwrap_err().to_string();
     assert!(full.contains("cannot grow"), "{full}");
@@ -173,7 +174,7 @@ async fn a_filter_is_loaded_extended_and_emptied() {
     let (keys, len) = (other.size(), dump::len(&other));
     let section = Section { shard: ShardId::WHOLE, at: Position::START, keys, len };
     filter.load(section, &mut dump(&other).as_slice()).unwrap();
-    filter.set(&fingerprints(400..1200));
+    filter.set(&fingerprints(400..1200), Generation::FOREVER);
     filter.stand(Position { number: 9, ..Position::START });
     engine.settled().await.unwrap();
     add_all(&mut other, &digests(400..1200));

@@ -14,6 +14,7 @@ mod awaited;
 mod batches;
 mod error;
 mod gauges;
+mod generating;
 mod handle;
 mod in_flight;
 mod mailbox;
@@ -54,8 +55,10 @@ use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::Threads;
+use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
-use urlseen_core::storage::Position;
+use urlseen_core::storage::{Logged, Position};
 use worker::Worker;
 pub use works::{Event, Works, WorksError};
 
@@ -99,6 +102,12 @@ pub struct Engine {
     /// Error of a filter that had no room for a batch. That batch and all later ones are not
     /// judged.
     full: Option<Full>,
+    /// Time after which fingerprints of the filter pass again, if they expire.
+    pub(crate) expire_after: Option<ExpireAfter>,
+    /// Generation that began last.
+    generation: Generation,
+    /// Token of the [`Job::Sweep`] jobs that are not done yet.
+    sweeping: Arc<()>,
     /// Number of [`Job::Mark`] jobs that the owners have not reported as done yet.
     marks: usize,
 }
@@ -110,8 +119,9 @@ impl Engine {
     /// The filter cannot be built.
     pub fn start(parts: &Parts) -> Result<Self, StartError> {
         // A batch needs one job for each part and one for its commit. A group of questions needs
-        // one for the answers and one for the additions.
-        let most = BATCHES_MAX * (parts.threads.owners + 1) + 2 * GROUPS_MAX;
+        // one for the answers and one for the additions. At most one generation begins at a time,
+        // and one sweep is under way.
+        let most = BATCHES_MAX * (parts.threads.owners + 1) + 2 * GROUPS_MAX + 2;
         Self::with_inboxes(parts, || bounded(most))
     }
 
@@ -120,7 +130,7 @@ impl Engine {
         parts: &Parts,
         queue: impl Fn() -> (Sender<Job>, Receiver<Job>),
     ) -> Result<Self, StartError> {
-        let Parts { hasher, build, shared, items, threads } = parts;
+        let Parts { hasher, build, expire_after, shared, items, threads } = parts;
         let filters = (0..threads.owners).map(|number| build(number, threads.owners));
         let filters: Vec<_> = filters.collect::<Result<_, _>>()?;
         let gauges = filters.iter().map(|filter| filter.gauge()).collect();
@@ -165,6 +175,9 @@ impl Engine {
             batches: Batches::default(),
             asking: Asking::default(),
             full: None,
+            expire_after: *expire_after,
+            generation: Generation::FOREVER,
+            sweeping: Arc::default(),
             marks: 0,
         })
     }
@@ -274,13 +287,31 @@ impl Engine {
     }
 
     /// Records the commit of the oldest batch that was handed back. The owners set the unseen keys
-    /// of that batch, and the filter is then at position `at`.
+    /// of that batch in their generation, and the filter is then at the end of the batch's record.
     ///
     /// # Panics
     /// If no batch was handed back.
-    pub fn committed(&mut self, at: Position) {
+    pub fn committed(&mut self, logged: Logged) {
         self.batches.commit();
-        self.handle.tell_all(|| Job::Commit { at });
+        self.handle.tell_all(|| Job::Commit { logged });
+    }
+
+    /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Begins a generation. The log already has its begin.
+    pub fn begin_generation(&mut self, generation: Generation) {
+        self.generation = generation;
+        self.handle.tell_all(|| Job::BeginGeneration(generation));
+    }
+
+    /// Makes the owners free some slots of expired keys, unless they are still doing so.
+    pub(crate) fn sweep(&mut self) {
+        if Arc::strong_count(&self.sweeping) == 1 {
+            self.handle.tell_all(|| Job::Sweep { _token: Arc::clone(&self.sweeping) });
+        }
     }
 
     /// Counts the batches that were handed back and not committed.

@@ -14,10 +14,11 @@ use super::progress::{Found, Progress};
 use super::worker::Lent;
 use crate::item::batch::{Batch, Findings};
 use crate::item::{Identity, Item, Options, Reader, Unreadable};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Copied, Position};
+use urlseen_core::storage::{Copied, Logged, Position};
 
 /// Number of items between two prefetches of filter blocks. The memory loads these blocks while the
 /// owner reads further items. A prefetch after each item would need a check that the key is in the
@@ -32,8 +33,9 @@ pub(super) enum Job {
     Read { progress: Arc<Progress>, part: usize },
     /// Judge the keys of one part, after all parts of the batch have arrived.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
-    /// Set the keys of the oldest judged batch, which is committed. The filter is then at `at`.
-    Commit { at: Position },
+    /// Set the keys of the oldest judged batch, which is committed. The filter is then at the end
+    /// of the batch's record.
+    Commit { logged: Logged },
     /// Abort all judged batches.
     Abort,
     /// Empty the cache of a filter in Redis.
@@ -44,8 +46,12 @@ pub(super) enum Job {
     ReadAs(Options),
     /// Empty the filter for good.
     Clear,
-    /// Set keys, all of which belong to shards of this owner.
-    Set { key_hashes: Vec<KeyHash> },
+    /// Set keys of a generation, all of which belong to shards of this owner.
+    Set { key_hashes: Vec<KeyHash>, generation: Generation },
+    /// Begin a generation, whose start is in the log.
+    BeginGeneration(Generation),
+    /// Free slots of expired keys. The token shows that the job is not done yet.
+    Sweep { _token: Arc<()> },
     /// Record that the filter is at position `at`.
     Stand { at: Position },
     /// Copy a shard. The copy may use the memory of `buffer`.
@@ -54,7 +60,7 @@ pub(super) enum Job {
     Ask { group: u64, asked: Asked },
     /// Set the additions of the oldest answered group. The log already has these additions. If `at`
     /// is set, all earlier records of the log are committed, and the filter is then at `at`.
-    Remember { at: Option<Position> },
+    Remember { generation: Generation, at: Option<Position> },
     /// Let keys of one shard pass again.
     AddTombstones { shard: ShardId, ids: Vec<u128> },
     /// Test keys, all of which belong to shards of this owner.
@@ -131,19 +137,21 @@ impl Owner {
                 self.judge_what_is_whole();
             }
             Job::Mark => drop(self.tell.send(Done::Marked)),
-            Job::Commit { at } => self.commit(at),
+            Job::Commit { logged } => self.commit(logged),
             Job::Abort => self.in_flight.drop_batches(),
             Job::EvictSeen => self.filter.clear(),
             Job::ReadAs(items) => self.reader = Reader::new(items),
             Job::Clear => self.clear(),
-            Job::Set { key_hashes } => {
-                if let Err(why) = self.filter.insert(&key_hashes) {
+            Job::BeginGeneration(generation) => self.filter.begin_generation(generation),
+            Job::Sweep { .. } => drop(self.filter.sweep()),
+            Job::Set { key_hashes, generation } => {
+                if let Err(why) = self.filter.insert_in(generation, &key_hashes) {
                     let _ = self.tell.send(Done::Full { batch: None, why });
                 }
             }
             Job::Stand { at } => self.at = at,
             Job::Ask { group, asked } => self.answer(group, &asked),
-            Job::Remember { at } => self.remember(at),
+            Job::Remember { generation, at } => self.remember(generation, at),
             Job::AddTombstones { shard, ids } => {
                 for id in ids {
                     self.filter.forget(KeyHash::named(shard, id));
@@ -256,18 +264,19 @@ impl Owner {
         unseen
     }
 
-    /// Sets the keys of the oldest judged batch, which was committed.
-    fn commit(&mut self, at: Position) {
+    /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
+    /// which the batch was logged, even if a later one has begun since then (rule G6).
+    fn commit(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
         let key_hashes = judged.expect("a batch is judged before its commit");
-        self.set(key_hashes);
+        self.set(key_hashes, generation);
         self.at = at;
     }
 
     /// Sets keys that were in flight, except those that were forgotten after they were judged.
-    pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>) {
+    pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>, generation: Generation) {
         key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
-        let set = self.filter.insert(&key_hashes);
+        let set = self.filter.insert_in(generation, &key_hashes);
         set.expect("room was reserved before the batch was passed on");
     }
 

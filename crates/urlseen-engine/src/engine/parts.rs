@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Threads;
 use crate::item::Options;
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{
     BuildError, FilterKind, KeyHasher, Parameters, Recent, RedisFilterKeys,
 };
@@ -18,6 +19,8 @@ pub(super) type Build =
 pub struct Parts {
     pub(super) hasher: KeyHasher,
     pub(super) build: Arc<Build>,
+    /// Time after which fingerprints of the filter pass again, if they expire.
+    pub(super) expire_after: Option<ExpireAfter>,
     /// Keys of the filter in Redis; `None` for a filter in memory.
     pub(super) shared: Option<Arc<RedisFilterKeys>>,
     pub(super) items: Options,
@@ -27,9 +30,9 @@ pub struct Parts {
 impl Parts {
     /// Describes a filter in memory. The parameters must have a seed, if their kind has one.
     pub fn local(parameters: Parameters, items: Options, threads: Threads) -> Self {
-        let hasher = parameters.hasher();
+        let (hasher, expire_after) = (parameters.hasher(), parameters.expire_after());
         let build = Arc::new(move |owner, owners| parameters.build(owner, owners));
-        Self { hasher, build, shared: None, items, threads }
+        Self { hasher, build, expire_after, shared: None, items, threads }
     }
 
     /// Describes a filter in Redis. Redis judges the keys. The owners only cache at most `recent`
@@ -42,6 +45,6 @@ impl Parts {
         threads: Threads,
     ) -> Self {
         let build = Arc::new(move |_, owners| Ok(Box::new(Recent::new(recent / owners)) as _));
-        Self { hasher, build, shared: Some(shared), items, threads }
+        Self { hasher, build, expire_after: None, shared: Some(shared), items, threads }
     }
 }

@@ -7,6 +7,7 @@ use crossbeam_channel::bounded;
 use super::owner::Job;
 use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::ShardId;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
 
@@ -46,10 +47,14 @@ impl Engine {
 }
 
 impl Handle {
-    /// Sets fingerprints that belong in the filter. Waits while the mailboxes are full.
-    /// No batch may be in progress: an owner that passes parts of a batch to another one must not
-    /// wait.
-    pub(crate) fn set<'a>(&self, fingerprints: impl IntoIterator<Item = &'a Fingerprint>) {
+    /// Sets fingerprints of a generation that belong in the filter. Waits while the mailboxes are
+    /// full. No batch may be in progress: an owner that passes parts of a batch to another one must
+    /// not wait.
+    pub(crate) fn set<'a>(
+        &self,
+        fingerprints: impl IntoIterator<Item = &'a Fingerprint>,
+        generation: Generation,
+    ) {
         let owners = self.owners.len();
         let mut parts = vec![Vec::new(); owners];
         for fingerprint in fingerprints {
@@ -59,7 +64,7 @@ impl Handle {
         for (owner, key_hashes) in
             parts.into_iter().enumerate().filter(|(_, part)| !part.is_empty())
         {
-            self.tell(owner, Job::Set { key_hashes });
+            self.tell(owner, Job::Set { key_hashes, generation });
         }
     }
 
@@ -89,8 +94,12 @@ impl Restore for Handle {
         self.forgive(shard, id);
     }
 
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
-        self.set(&fingerprints);
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
+        self.set(&fingerprints, generation);
+    }
+
+    fn begin_generation(&mut self, generation: Generation) {
+        self.tell_all(|| Job::BeginGeneration(generation));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

@@ -5,6 +5,7 @@ use std::collections::{HashSet, VecDeque};
 use super::*;
 use crate::config::ItemForm;
 use crate::item::{Items, Options};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
@@ -84,7 +85,7 @@ async fn check(
     assert_eq!(onward(&engine.judged().await.unwrap()), expected);
     // Commits come late: the engine judges two more batches before a batch is committed.
     if engine.uncommitted() == 2 {
-        engine.committed(Position::START);
+        engine.committed(Logged::START);
     }
 }
 
@@ -96,7 +97,7 @@ async fn aborted_items_are_unseen_again_and_committed_items_stay_seen() {
     }
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(0..10));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..15));
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     engine.abort();
     engine.submit(batch(&urls(0..20)));
     assert_eq!(onward(&engine.judged().await.unwrap()), urls(10..20));
@@ -128,7 +129,7 @@ async fn settled_gauges_count_all_committed_batches() {
         // A batch that is judged while `settled` waits is not lost. The future of the first call
         // may be dropped early. The second call then also waits for the marks of the first call.
         engine.submit(batch(&urls(0..1)));
-        engine.committed(Position::START);
+        engine.committed(Logged::START);
         tokio::select! {
             biased;
             settled = engine.settled() => settled.unwrap(),
@@ -137,7 +138,7 @@ async fn settled_gauges_count_all_committed_batches() {
         engine.settled().await.unwrap();
         assert_eq!(engine.gauges().keys().iter().sum::<u64>(), u64::from(round) * 100);
         assert_eq!(onward(&engine.judged().await.unwrap()).len(), 0);
-        engine.committed(Position::START);
+        engine.committed(Logged::START);
     }
 }
 
@@ -153,7 +154,7 @@ async fn there_is_a_bound_on_batches() {
         engine.judged().await.unwrap();
     }
     assert!(!engine.has_room());
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     assert!(engine.has_room());
 }
 
@@ -177,7 +178,7 @@ async fn a_batch_carries_the_fingerprints_that_it_adds() {
         engine.submit(batch(&items));
         let judged = engine.judged().await.unwrap();
         assert_eq!(judged.added(), fingerprints(&urls([1, 2, 3, 4])));
-        engine.committed(Position::START);
+        engine.committed(Logged::START);
         engine.submit(batch(&urls([4, 5, 1])));
         assert_eq!(engine.judged().await.unwrap().added(), fingerprints(&urls([5])));
     }
@@ -191,7 +192,7 @@ async fn a_handle_sees_committed_items_and_sets_nothing() {
     engine.submit(batch(&items));
     engine.judged().await.unwrap();
     assert_eq!(tested(&engine, &items), vec![Verdict::Unseen; 100]);
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     let more = urls(50..150);
     let expected: Vec<_> = (50..150).map(|number| Verdict::of(number < 100)).collect();
     assert_eq!(tested(&engine, &more), expected);
@@ -204,10 +205,10 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
     let mut from = engine(3);
     from.submit(batch(&urls(0..1000)));
     from.judged().await.unwrap();
-    from.committed(at);
+    from.committed(Logged { at, ..Logged::START });
     let mut to = engine(2);
     let mut filter = to.restoring();
-    filter.set(&fingerprints(&urls(5000..5100)));
+    filter.set(&fingerprints(&urls(5000..5100)), Generation::FOREVER);
     filter.clear();
     for shard in ShardId::all() {
         let Copied { blob, at: copied_at, .. } = from.handle().copy(shard, Vec::new()).unwrap();
@@ -215,7 +216,7 @@ async fn a_filter_is_copied_shard_by_shard_and_loaded_by_other_threads() {
         let section = Section { shard, at, keys: blob.keys(), len: blob.len() };
         filter.load(section, &mut blob.into_buffer().as_slice()).unwrap();
     }
-    filter.set(&fingerprints(&urls(1000..1010)));
+    filter.set(&fingerprints(&urls(1000..1010)), Generation::FOREVER);
     filter.stand(at);
     to.settled().await.unwrap();
     assert_eq!(to.gauges().keys().iter().sum::<u64>(), 1010);
@@ -229,7 +230,7 @@ async fn an_emptied_filter_has_seen_nothing_and_remembers_no_batch() {
     let mut engine = engine(2);
     engine.submit(batch(&urls(0..10)));
     engine.judged().await.unwrap();
-    engine.committed(Position::START);
+    engine.committed(Logged::START);
     engine.submit(batch(&urls(10..20)));
     engine.judged().await.unwrap();
     engine.restoring().clear();
@@ -244,4 +245,34 @@ fn a_handle_that_outlives_its_engine_gets_no_answers() {
     drop(engine);
     assert!(handle.copy(ShardId::all().next().unwrap(), Vec::new()).is_none());
     assert!(handle.test(&fingerprints(&urls([1]))).is_none());
+}
+
+/// Rule G6: the generation of a batch is that of its record, although a later one has begun before
+/// the commit.
+#[tokio::test]
+async fn a_batch_is_set_in_the_generation_in_which_it_was_logged() {
+    let value = |name| match name {
+        "filter.capacity" | "filter.grow_to" => Some("1000".to_owned()),
+        "filter.error_rate" => Some("1e-9".to_owned()),
+        "filter.expire_after" => Some("30d".to_owned()),
+        "filter.seed" => Some("1".to_owned()),
+        _ => None,
+    };
+    let mut engine = engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), 2);
+    let (items, later) = (urls(0..10), urls(10..20));
+    engine.begin_generation(Generation::new(100));
+    for (items, logged_in) in [(&items, 100), (&later, 101)] {
+        engine.submit(batch(items));
+        assert_eq!(onward(&engine.judged().await.unwrap()), *items);
+        engine.begin_generation(Generation::new(101));
+        let generation = Generation::new(logged_in);
+        engine.committed(Logged { generation, ..Logged::START });
+    }
+    for (now, unseen) in [(105, &[][..]), (106, &items), (107, &later)] {
+        engine.begin_generation(Generation::new(now));
+        engine.submit(batch(&[items.clone(), later.clone()].concat()));
+        assert_eq!(onward(&engine.judged().await.unwrap()), unseen, "{now}");
+        let generation = Generation::new(now);
+        engine.committed(Logged { generation, ..Logged::START });
+    }
 }

@@ -30,7 +30,7 @@ async fn many_engines_work_on_few_threads_and_each_has_its_own_filter() {
             let judged = engine.judged().await.unwrap();
             let unseen = if round == 0 { &items[..] } else { &items[50..] };
             assert_eq!(onward(&judged), unseen);
-            engine.committed(Position::START);
+            engine.committed(Logged::START);
         }
     }
 }
@@ -40,7 +40,7 @@ async fn a_panic_ends_one_engine_and_not_the_threads() {
     let threads = Threads::start(1).unwrap();
     let (mut broken, mut other) = (engine(&threads), engine(&threads));
     // No batch was judged.
-    broken.handle.tell_all(|| Job::Commit { at: Position::START });
+    broken.handle.tell_all(|| Job::Commit { logged: Logged::START });
     assert_eq!(broken.settled().await, Err(EngineError::Panicked));
     other.submit(batch(&urls(0..10)));
     assert_eq!(other.judged().await.unwrap().onward_len(), 10);
@@ -69,7 +69,7 @@ fn a_shard_that_loads_slowly_delays_no_other_engine() {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
     other.submit(batch(&urls(0..1000)));
     runtime.block_on(other.judged()).unwrap();
-    other.committed(Position::START);
+    other.committed(Logged::START);
     let shard = ShardId::all().next().unwrap();
     let blob = other.handle().copy(shard, Vec::new()).unwrap().blob;
     let section = Section { shard, at: Position::START, keys: blob.keys(), len: blob.len() };

@@ -2,16 +2,21 @@
 //! not wait for them.
 
 use std::io;
+use std::time::SystemTime;
 
 use tracing::warn;
 
+use super::generating::Generating;
 use super::query::{Extra, QueryDispatcher};
 use super::store::{Footprint, MismatchError, Storage, Store, Stored};
 use super::{Engine, EngineError, Heard};
 use crate::item::batch::{Batch, Judged, Ready, Sifted};
 use urlseen_core::filter::Full;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::descriptors::Waits;
-use urlseen_core::storage::{Finished, Position, Restore as _};
+use urlseen_core::storage::{
+    Doubt, Finished, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
+};
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub struct Works {
     pub dispatcher: QueryDispatcher,
     /// Error of a filter that has no more room. After this error, no further batch is judged.
     pub full: Option<Full>,
+    /// Generations of the filter, if its fingerprints expire.
+    generations: Option<Generating>,
 }
 
 /// Event of a filter at work.
@@ -48,6 +55,10 @@ pub enum Event {
     Snapshot(io::Result<Finished>),
     /// The contents of the folder have changed.
     Footprint(Footprint),
+    /// A generation has begun.
+    Generation(Generation),
+    /// Slots of expired keys were freed, if there are any.
+    Swept,
 }
 
 /// Reason why a filter cannot continue.
@@ -67,7 +78,46 @@ pub enum WorksError {
 impl Works {
     /// Combines the threads that judge, the thread of the folder, and the `dispatcher` of queries.
     pub fn new(engine: Engine, storage: Option<Storage>, dispatcher: QueryDispatcher) -> Self {
-        Self { storage, engine, dispatcher, full: None }
+        Self { storage, engine, dispatcher, full: None, generations: None }
+    }
+
+    /// Returns true if generations are still to begin ([`Works::begin_generations`]).
+    pub fn needs_time(&self) -> bool {
+        self.engine.expire_after.is_some() && self.generations.is_none()
+    }
+
+    /// Begins the generation of the present time, if the fingerprints of the filter expire. Later
+    /// generations then begin by themselves. The filter must be recovered. Ignores a second call.
+    /// Returns the reason if the time since the last run does not count.
+    ///
+    /// `redis` is the time of day of Redis, if it is known.
+    ///
+    /// # Errors
+    /// The log cannot be written, or its thread has ended.
+    pub async fn begin_generations(
+        &mut self,
+        redis: Option<SystemTime>,
+    ) -> Result<Option<Doubt>, WorksError> {
+        let Some(expire_after) = self.engine.expire_after.filter(|_| self.generations.is_none())
+        else {
+            return Ok(None);
+        };
+        let recorded = self.engine.gauges().generations().map(|it| it.now).unwrap_or_default();
+        let last = self.storage.as_ref().and_then(|storage| storage.timing);
+        let (times, now) = (TimesOfDay { local: SystemTime::now(), redis }, Moment::now());
+        let (clock, timing, doubt) = GenerationClock::new(expire_after, recorded, last, times, now);
+        let generation = clock.generation_at(now);
+        if let Some(storage) = &self.storage {
+            let begin = move |store: &mut Store| {
+                // The next run must know of it before anything is let through.
+                store.kept.folder.record_timing(&timing)?;
+                store.kept.begin_generation(generation)
+            };
+            storage.call(begin).await?.map_err(WorksError::Log)?;
+        }
+        self.engine.begin_generation(generation);
+        self.generations = Some(Generating::new(clock, generation));
+        Ok(doubt)
     }
 
     /// Counts the submitted batches that are not yet in the log.
@@ -90,9 +140,11 @@ impl Works {
 
     /// Adds the new keys of a batch that belongs to no crawl: first to the log, then to the filter.
     pub fn add(&mut self, batch: Batch<Judged>) {
-        match &mut self.storage {
-            Some(storage) => storage.add(batch),
-            None => self.engine.committed(Position::START),
+        if let Some(storage) = &mut self.storage {
+            storage.add(batch);
+        } else {
+            let generation = self.engine.generation();
+            self.engine.committed(Logged { generation, ..Logged::START });
         }
     }
 
@@ -110,9 +162,13 @@ impl Works {
         // Before the filter is emptied, all earlier queries must be answered.
         let may_ask = may_ask && self.engine.has_room_to_ask() && !self.dispatcher.is_emptying();
         let is_heard = self.full.is_none() || self.engine.asking() > 0;
-        let Self { storage, engine, dispatcher, full } = self;
+        let Self { storage, engine, dispatcher, full, generations } = self;
         tokio::select! {
             biased;
+            generating = Generating::due(generations.as_mut()) => {
+                let begun = generating.look(storage.as_ref(), engine);
+                Ok(begun.map_or(Event::Swept, Event::Generation))
+            }
             // Groups of questions are rare, so they do not delay other events for long.
             query = dispatcher.next(), if may_ask => {
                 dispatcher.hand_on(query, engine);
@@ -132,13 +188,17 @@ impl Works {
             },
             stored = stored(storage.as_mut()) => Ok(match stored? {
                 Stored::Batch(batch) => Event::Ready(batch),
-                Stored::Added(at) => {
-                    engine.committed(at);
+                Stored::Added(logged) => {
+                    engine.committed(logged);
                     Event::Added
                 }
-                Stored::Answers(answers, at) => {
-                    dispatcher.finish(answers, Some(at), engine);
+                Stored::Answers(answers, Logged { at, generation }) => {
+                    dispatcher.finish(answers, generation, Some(at), engine);
                     Event::Asked
+                }
+                Stored::Generation(generation) => {
+                    engine.begin_generation(generation);
+                    Event::Generation(generation)
                 }
                 Stored::SnapshotDue => Event::SnapshotDue,
                 Stored::Snapshot(finished) => Event::Snapshot(finished),

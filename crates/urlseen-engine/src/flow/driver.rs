@@ -135,6 +135,9 @@ impl Flow<'_> {
         let progress = Progress { expected: self.pages.expected, ..Progress::default() };
         let cursors = Cursors::default();
         let (judging, judged) = (VecDeque::new(), VecDeque::new());
+        if let Some(doubt) = self.works.begin_generations(None).await? {
+            self.audience.say(&doubt.to_string());
+        }
         let mut driver = Driver { flow: self, judging, judged, progress, cursors };
         let ended = driver.work().await?;
         driver.rest().await?;
@@ -219,7 +222,12 @@ impl Driver<'_> {
                 self.flow.audience.say(&words);
             }
             Event::Footprint(footprint) => self.flow.audience.footprint(footprint),
-            Event::Added | Event::Asked | Event::Full(_) | Event::Snapshot(Ok(_)) => {}
+            Event::Added
+            | Event::Asked
+            | Event::Full(_)
+            | Event::Snapshot(Ok(_))
+            | Event::Generation(_)
+            | Event::Swept => {}
         }
     }
 

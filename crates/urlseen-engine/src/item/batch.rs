@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Head, Position, Record};
+use urlseen_core::storage::{Head, Logged, Position, Record};
 
 use crate::item::{Items, Unreadable};
 
@@ -43,7 +43,7 @@ pub struct Sifted(Findings);
 pub struct Ready {
     findings: Findings,
     base: Head,
-    position: Position,
+    logged: Logged,
 }
 
 /// Findings about the items of a batch.
@@ -143,8 +143,8 @@ impl Batch<Findings> {
 impl Batch<Judged> {
     /// Makes the batch ready. `record` is the value that the log returned for it.
     pub fn logged(self, record: &Record) -> Batch<Ready> {
-        let (base, position) = (record.base(), record.position());
-        self.map(|Judged(findings)| Ready { findings, base, position })
+        let (base, logged) = (record.base(), record.logged());
+        self.map(|Judged(findings)| Ready { findings, base, logged })
     }
 }
 
@@ -176,8 +176,9 @@ impl Batch<Sifted> {
     /// `base`.
     pub fn after(self, base: Head) -> Batch<Ready> {
         // The batch is not logged, so the position has only a head.
-        let position = Position { head: base.next(), ..Position::START };
-        self.map(|Sifted(findings)| Ready { findings, base, position })
+        let at = Position { head: base.next(), ..Position::START };
+        let logged = Logged { at, ..Logged::START };
+        self.map(|Sifted(findings)| Ready { findings, base, logged })
     }
 }
 
@@ -189,12 +190,12 @@ impl Batch<Ready> {
 
     /// Returns the head after the commit of the batch.
     pub fn head(&self) -> Head {
-        self.stage.position.head
+        self.stage.logged.at.head
     }
 
-    /// Returns the position of the log after this batch.
-    pub fn position(&self) -> Position {
-        self.stage.position
+    /// Returns the end of the log after this batch.
+    pub fn end(&self) -> Logged {
+        self.stage.logged
     }
 }
 

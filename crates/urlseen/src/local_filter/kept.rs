@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::shared::{Chosen, SharedFilter, no_room};
 use crate::{Error, ErrorKind};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
@@ -104,7 +105,7 @@ impl Kept {
         let appended = self.storage.journal().and_then(|journal| {
             let mut group = journal.group();
             group.change(change, &chosen)?;
-            let at = group.position();
+            let at = group.logged().at;
             group.finish().map(|_| at)
         });
         appended.map_err(|error| self.failed("written to", &error))
@@ -175,11 +176,15 @@ impl Restore for SharedFilter {
         self.lock().filter.forget(KeyHash::named(shard, id));
     }
 
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
         let key_hashes = self.key_hashes(&fingerprints);
         let mut state = self.lock();
-        let full = state.filter.insert(&key_hashes).err();
+        let full = state.filter.insert_in(generation, &key_hashes).err();
         state.full = state.full.take().or(full);
+    }
+
+    fn begin_generation(&mut self, generation: Generation) {
+        self.lock().filter.begin_generation(generation);
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

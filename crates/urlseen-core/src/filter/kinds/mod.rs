@@ -27,6 +27,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::choice::{Choice, ChoiceError, FilterPlace, choose};
+use super::expire_after::ExpireAfter;
 use super::spec::SpecError;
 use super::{BuildError, FilterKind, KeyHasher, Outlook, RedisKind, SHARDS, Seed, lost};
 use crate::fingerprint::PartitionCount;
@@ -293,6 +294,11 @@ pub trait KindParameters: fmt::Debug + Send + Sync {
     /// Returns these parameters for a filter over a frozen one, whose seed it gets. `None` if a
     /// filter of this kind cannot be over such a filter.
     fn over(&self, _frozen: &Parameters) -> Option<Parameters> {
+        None
+    }
+
+    /// Returns the time after which a fingerprint passes again, if fingerprints expire.
+    fn expire_after(&self) -> Option<ExpireAfter> {
         None
     }
 

@@ -6,6 +6,7 @@ use super::{
     Values, partitions_field, seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
+use crate::filter::expire_after::ExpireAfter;
 use crate::filter::local::{OverFrozen, TwoChoiceFilter};
 use crate::filter::spec::SpecError;
 use crate::filter::two_choice::{KeyBits, TwoChoiceSize};
@@ -18,7 +19,7 @@ use crate::fingerprint::PartitionCount;
 pub(super) const KIND: Kind = Kind(&Registered {
     name: "two-choice",
     summary: "urlseen's own: grows, forgets, and keeps its error rate up to filter.grow_to",
-    keys: &[CAPACITY, ERROR_RATE, GROW_TO, SEED],
+    keys: &[CAPACITY, ERROR_RATE, GROW_TO, EXPIRE_AFTER, SEED],
     places: &[FilterPlace::Local],
     grows: true,
     rules: ["murmur3-x64-128/h2/two-choice", SHARD_RULE],
@@ -28,6 +29,12 @@ pub(super) const KIND: Kind = Kind(&Registered {
 
 /// Number of fingerprints up to which the error rate holds.
 const GROW_TO: &str = "filter.grow_to";
+
+/// Time after which a fingerprint passes again.
+const EXPIRE_AFTER: &str = "filter.expire_after";
+
+/// Value of [`EXPIRE_AFTER`] in a filter whose fingerprints do not expire.
+const NEVER: &str = "never";
 
 /// Name of the field in a storage folder's header with the number of bits of a key in its shard.
 const KEY_BITS: &str = "filter.key_bits";
@@ -48,6 +55,8 @@ struct TwoChoiceParameters {
     seed: Option<Seed>,
     error_rate: ErrorRate,
     size: TwoChoiceSize,
+    /// Time after which a fingerprint passes again, if fingerprints expire.
+    expire_after: Option<ExpireAfter>,
     partitions: PartitionCount,
     /// The native filter below this one.
     frozen: Option<Parameters>,
@@ -62,9 +71,13 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
         Some(bits) => bits,
         None => key_bits(grow_to, error_rate)?,
     };
-    let size = TwoChoiceSize { capacity, grow_to, bits };
+    let is_never = (values.value)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
+    let expire_after = if is_never { None } else { values.open(EXPIRE_AFTER)? };
+    let size = TwoChoiceSize { capacity, grow_to, bits, expires: expire_after.is_some() };
     let frozen = frozen(values)?;
-    Ok(Parameters::new(TwoChoiceParameters { seed, error_rate, size, partitions, frozen }))
+    let parameters =
+        TwoChoiceParameters { seed, error_rate, size, expire_after, partitions, frozen };
+    Ok(Parameters::new(parameters))
 }
 
 /// Reads the parameters of the native filter below, if it is recorded.
@@ -101,7 +114,9 @@ impl KindParameters for TwoChoiceParameters {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let size = size_fields(self.size.capacity, self.error_rate.get());
         let grow_to = (GROW_TO, self.size.grow_to.to_string());
-        let fields = seed_field(self.seed).into_iter().chain(size).chain([grow_to]);
+        let expire_after = self.expire_after.map_or(NEVER.to_owned(), |it| it.to_string());
+        let own = [grow_to, (EXPIRE_AFTER, expire_after)];
+        let fields = seed_field(self.seed).into_iter().chain(size).chain(own);
         fields.chain(partitions_field(self.partitions)).collect()
     }
 
@@ -145,6 +160,10 @@ impl KindParameters for TwoChoiceParameters {
     fn shape(&self) -> String {
         let bits = self.size.bits.get() + 8;
         let own = format!("it grows by itself, with {bits} bits of each key");
+        let own = match self.expire_after {
+            Some(expire_after) => format!("{own}; a URL passes again {}", expire_after.window()),
+            None => own,
+        };
         match &self.frozen {
             Some(_) => format!("{own}, over a frozen native filter"),
             None => own,
@@ -157,8 +176,14 @@ impl KindParameters for TwoChoiceParameters {
 
     fn over(&self, frozen: &Parameters) -> Option<Parameters> {
         let (seed, frozen) = (frozen.seed(), Some(frozen.clone()));
-        let fits = frozen.as_ref().is_some_and(|frozen| frozen.kind() == NATIVE);
+        // The keys of a frozen filter have no generations.
+        let fits = frozen.as_ref().is_some_and(|frozen| frozen.kind() == NATIVE)
+            && self.expire_after.is_none();
         fits.then(|| Parameters::new(Self { seed, frozen, ..self.clone() }))
+    }
+
+    fn expire_after(&self) -> Option<ExpireAfter> {
+        self.expire_after
     }
 
     fn seed(&self) -> Option<Seed> {

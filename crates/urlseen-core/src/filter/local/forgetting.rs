@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::{Blob, FilterKind, Full, Hashed, Removal};
+use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{SHARDS, ShardId, Verdict};
 
@@ -59,12 +60,35 @@ impl ForgettingFilter {
     /// # Errors
     /// The filter is full and cannot grow.
     pub fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
-        self.filter.insert(key_hashes)?;
+        self.insert_in(Generation::FOREVER, key_hashes)
+    }
+
+    /// Inserts keys that were let through in a generation, and removes their tombstones: see
+    /// [`FilterKind::insert_in`].
+    ///
+    /// # Errors
+    /// The filter is full and cannot grow.
+    pub fn insert_in(
+        &mut self,
+        generation: Generation,
+        key_hashes: &[KeyHash],
+    ) -> Result<(), Full> {
+        self.filter.insert_in(generation, key_hashes)?;
         if !self.tombstones.is_empty() {
             let removed = key_hashes.iter().filter_map(|it| self.tombstones.remove(&it.id()));
             self.count.fetch_sub(removed.count(), Ordering::Relaxed);
         }
         Ok(())
+    }
+
+    /// Begins a generation: see [`FilterKind::begin_generation`].
+    pub fn begin_generation(&mut self, generation: Generation) {
+        self.filter.begin_generation(generation);
+    }
+
+    /// Frees slots of expired keys: see [`FilterKind::sweep`].
+    pub fn sweep(&mut self) -> bool {
+        self.filter.sweep()
     }
 
     /// Forgets a key. The key is unseen until it is inserted again.

@@ -21,6 +21,7 @@ use std::iter::Sum;
 use std::num::NonZeroU8;
 use std::sync::Arc;
 
+use super::generation::{Generation, Generations};
 use super::layout::native::{KeyHash, key_hash};
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
@@ -65,6 +66,31 @@ pub trait FilterKind: Any + Debug + Send {
     /// The filter is full and cannot grow. Keys for which [`FilterKind::reserve`] made room never
     /// cause this error.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
+
+    /// Inserts keys that were let through in a generation. If a key is in the filter, its
+    /// generation is replaced. If the generation has expired, the keys are removed. A later
+    /// generation than the present one begins. Kinds whose keys do not expire ignore generations.
+    ///
+    /// # Errors
+    /// As [`FilterKind::insert`].
+    fn insert_in(&mut self, _: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert(key_hashes)
+    }
+
+    /// Begins a generation, unless it or a later one has begun. Keys that are too old are unseen
+    /// from then on. If expired keys still take slots, their slots are freed before.
+    fn begin_generation(&mut self, _generation: Generation) {}
+
+    /// Frees slots of expired keys, for about a tenth of a millisecond. Returns true if there are
+    /// further ones.
+    fn sweep(&mut self) -> bool {
+        false
+    }
+
+    /// Returns the generation of a key, if the filter has the key and knows its generation.
+    fn generation(&self, _key_hash: KeyHash) -> Option<Generation> {
+        None
+    }
 
     /// Removes a key, if the kind supports removals.
     fn remove(&mut self, _key_hash: KeyHash) -> Removal {
@@ -203,6 +229,11 @@ pub trait Gauge: Debug + Send + Sync {
     /// Returns the part of [`Gauge::error_rate`] that a frozen filter causes.
     fn frozen_error_rate(&self) -> f64 {
         0.0
+    }
+
+    /// Counts the keys by generation. `None` if the keys do not expire.
+    fn generations(&self) -> Option<Generations> {
+        None
     }
 
     /// Counts the keys that were new in each of these shards. Writes the count of a shard to

@@ -4,6 +4,7 @@ use std::io::{self, Read, Write};
 use std::sync::Arc;
 
 use super::{Blob, Fill, FilterKind, Full, Gauge, Removal, Saved};
+use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 use crate::filter::{SHARDS, ShardId, Verdict};
 
@@ -67,6 +68,10 @@ impl FilterKind for OverFrozen {
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.upper.insert(key_hashes)
+    }
+
+    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.upper.insert_in(generation, key_hashes)
     }
 
     /// The key may be in the frozen filter. A log or a snapshot names a forgotten key by its id,

@@ -1,6 +1,7 @@
 //! Division of a block into slots.
 
 use super::super::block::Block;
+use super::ages::Stamp;
 
 /// Number of lanes that cover the slots of a block.
 pub(in crate::filter) const SLOTS_MAX: usize = 16;
@@ -8,13 +9,17 @@ pub(in crate::filter) const SLOTS_MAX: usize = 16;
 /// Number of bits of a slot that name the word of its key.
 const WORD_BITS: u32 = 2;
 
+/// Number of bits of a slot that name the generation of its key, if the keys expire.
+const STAMP_BITS: u32 = 3;
+
 /// Number of bits of a block.
 const BLOCK_BITS: usize = 8 * size_of::<Block>();
 
 /// Format of a block: a number of slots of equal width, one after the other from the lowest bit.
 ///
-/// A slot is a tag and two bits for the word of the key. An empty slot is 0. A slot is read through
-/// a *window*: the eight bytes of the block that contain the slot.
+/// A slot is a tag and two bits for the word of the key, which are its *content*. If the keys
+/// expire, the highest three bits are the stamp of the key. The content of an empty slot is 0. A
+/// slot is read through a *window*: the eight bytes of the block that contain the slot.
 // Kernels load the tables in whole cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -23,44 +28,55 @@ pub(in crate::filter) struct Format {
     pub(super) windows: [[u8; 64]; 2],
     /// Distance of each slot from the lowest bit of its window; 64 for a lane without a slot.
     pub(super) shifts: [u64; SLOTS_MAX],
-    /// The lowest `width` bits.
+    /// The bits of the content of a slot.
     pub(super) mask: u64,
+    /// The bits of a stamp: three or none.
+    stamp_mask: u64,
     pub(super) slots: usize,
-    /// Number of bits of a slot.
+    /// Number of bits of the content of a slot.
     width: u32,
     /// First byte of each window.
     pub(super) starts: [u8; SLOTS_MAX],
 }
 
-/// Formats by their numbers of slots, from [`Format::FEWEST`].
-static FORMATS: [Format; 9] = [
-    Format::with(8),
-    Format::with(9),
-    Format::with(10),
-    Format::with(11),
-    Format::with(12),
-    Format::with(13),
-    Format::with(14),
-    Format::with(15),
-    Format::with(16),
-];
+/// Formats, from the widest slots to the narrowest.
+type Formats = [Format; 9];
+
+static WITHOUT_STAMPS: Formats = formats(0);
+
+static WITH_STAMPS: Formats = formats(STAMP_BITS);
+
+const fn formats(stamp_bits: u32) -> Formats {
+    [
+        Format::with(8, stamp_bits),
+        Format::with(9, stamp_bits),
+        Format::with(10, stamp_bits),
+        Format::with(11, stamp_bits),
+        Format::with(12, stamp_bits),
+        Format::with(13, stamp_bits),
+        Format::with(14, stamp_bits),
+        Format::with(15, stamp_bits),
+        Format::with(16, stamp_bits),
+    ]
+}
 
 impl Format {
-    /// Smallest number of slots of a block.
-    const FEWEST: usize = 8;
-
-    /// Returns the format with this number of slots, if there is one.
-    pub(in crate::filter) fn new(slots: usize) -> Option<&'static Self> {
-        FORMATS.get(slots.checked_sub(Self::FEWEST)?)
+    /// Iterates over all formats with or without stamps, from the widest slots to the narrowest.
+    pub(super) fn all(has_stamps: bool) -> impl DoubleEndedIterator<Item = &'static Self> {
+        if has_stamps { WITH_STAMPS.iter() } else { WITHOUT_STAMPS.iter() }
     }
 
-    /// Iterates over all formats, from the widest slots to the narrowest ones.
-    pub(super) fn all() -> impl DoubleEndedIterator<Item = &'static Self> {
-        FORMATS.iter()
+    /// Returns the format with one slot more, if there is one.
+    pub(super) fn denser(&self) -> Option<&'static Self> {
+        Self::all(self.has_stamps()).find(|other| other.slots == self.slots + 1)
+    }
+
+    fn has_stamps(&self) -> bool {
+        self.stamp_mask != 0
     }
 
     #[allow(clippy::cast_possible_truncation)] // A block has 64 bytes.
-    const fn with(slots: usize) -> Self {
+    const fn with(slots: usize, stamp_bits: u32) -> Self {
         let width = BLOCK_BITS / slots;
         let (mut starts, mut shifts) = ([0; SLOTS_MAX], [64; SLOTS_MAX]);
         let mut windows = [[0; 64]; 2];
@@ -79,8 +95,9 @@ impl Format {
             }
             slot += 1;
         }
-        let mask = u64::MAX >> (64 - width);
-        Self { slots, width: width as u32, starts, shifts, windows, mask }
+        let width = width as u32 - stamp_bits;
+        let (mask, stamp_mask) = (u64::MAX >> (u64::BITS - width), (1 << stamp_bits) - 1);
+        Self { windows, shifts, mask, stamp_mask, slots, width, starts }
     }
 
     /// Returns the number of slots of a block.
@@ -112,13 +129,23 @@ impl Format {
         u64::from_le_bytes(window.try_into().expect("eight bytes"))
     }
 
-    /// Replaces the content of a slot.
+    /// Returns the stamp of a slot; [`Stamp::NONE`] if the format has no stamps.
+    pub(super) fn stamp(&self, block: &Block, slot: usize) -> Stamp {
+        // With 8 slots and no stamps, no bits are left.
+        let slot = self.window(block, slot) >> self.shifts[slot];
+        Stamp(slot.checked_shr(self.width).unwrap_or(0) & self.stamp_mask)
+    }
+
+    /// Replaces the content and the stamp of a slot.
     #[inline]
-    pub(super) fn put(&self, block: &mut Block, slot: usize, content: u64) {
+    pub(super) fn put(&self, block: &mut Block, slot: usize, content: u64, stamp: Stamp) {
         let (start, shift) = (usize::from(self.starts[slot]), self.shifts[slot]);
-        let others = self.window(block, slot) & !(self.mask << shift);
+        // The shift of a stamp is below 64: a format with stamps has at most 61 bits of content.
+        let stamps = |bits: u64| bits.wrapping_shl(self.width);
+        let all = self.mask | stamps(self.stamp_mask);
+        let others = self.window(block, slot) & !(all << shift);
         let window = &mut bytemuck::bytes_of_mut(block)[start..start + size_of::<u64>()];
-        window.copy_from_slice(&(others | content << shift).to_le_bytes());
+        window.copy_from_slice(&(others | (content | stamps(stamp.0)) << shift).to_le_bytes());
     }
 }
 
@@ -129,16 +156,23 @@ mod tests {
 
     use super::*;
 
+    /// Iterates over all formats, with the number of bits of a stamp.
+    fn every() -> impl Iterator<Item = (&'static Format, u32)> {
+        let without = Format::all(false).map(|format| (format, 0));
+        without.chain(Format::all(true).map(|format| (format, STAMP_BITS)))
+    }
+
     #[test]
     fn slots_fill_a_block_and_do_not_overlap() {
-        for format in Format::all() {
-            assert!(format.slots * (format.width as usize + 1) > BLOCK_BITS, "{format:?}");
+        for (format, stamp_bits) in every() {
+            let width = format.width + stamp_bits;
+            assert!(format.slots * (width as usize + 1) > BLOCK_BITS, "{format:?}");
             let mut seen = Block::zeroed();
             for slot in 0..format.slots {
                 let mut block = Block::zeroed();
-                format.put(&mut block, slot, format.mask);
+                format.put(&mut block, slot, format.mask, Stamp(format.stamp_mask));
                 let bits = bytemuck::bytes_of(&block).iter().map(|byte| byte.count_ones());
-                assert_eq!(bits.sum::<u32>(), format.width);
+                assert_eq!(bits.sum::<u32>(), width);
                 for (seen, byte) in
                     bytemuck::bytes_of_mut(&mut seen).iter_mut().zip(bytemuck::bytes_of(&block))
                 {
@@ -152,16 +186,17 @@ mod tests {
     proptest! {
         #[test]
         fn a_slot_has_what_was_put_into_it(
-            contents in prop::collection::vec((0..SLOTS_MAX, any::<u64>()), 0..50),
+            contents in prop::collection::vec((0..SLOTS_MAX, any::<u64>(), any::<u64>()), 0..50),
         ) {
-            for format in Format::all() {
-                let (mut block, mut model) = (Block::zeroed(), [0; SLOTS_MAX]);
-                for &(slot, content) in contents.iter().filter(|(slot, _)| *slot < format.slots) {
-                    model[slot] = content & format.mask;
-                    format.put(&mut block, slot, model[slot]);
+            for (format, _) in every() {
+                let (mut block, mut model) = (Block::zeroed(), [(0, 0); SLOTS_MAX]);
+                for &(slot, content, stamp) in contents.iter().filter(|it| it.0 < format.slots) {
+                    model[slot] = (content & format.mask, stamp & format.stamp_mask);
+                    format.put(&mut block, slot, model[slot].0, Stamp(model[slot].1));
                 }
-                for (slot, &content) in model.iter().enumerate().take(format.slots) {
+                for (slot, &(content, stamp)) in model.iter().enumerate().take(format.slots) {
                     prop_assert_eq!(format.get(&block, slot), content);
+                    prop_assert_eq!(format.stamp(&block, slot), Stamp(stamp));
                 }
             }
         }

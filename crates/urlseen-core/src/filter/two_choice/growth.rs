@@ -34,11 +34,15 @@ impl Shard {
                 self.due = 0;
             }
         } else if self.keys() >= self.slots() / 10 * 9 {
-            self.begin_growth(arena);
+            self.sweep(STEP, arena);
+            if self.dead().is_none() && self.keys() >= self.slots() / 10 * 9 {
+                self.begin_growth(arena);
+            }
         }
     }
 
-    /// Makes room for further keys. If the usual growth does not suffice, moves all blocks.
+    /// Makes room for further keys. If the usual sweep and growth do not suffice, sweeps or moves
+    /// all blocks.
     ///
     /// # Errors
     /// The process has too little memory.
@@ -49,6 +53,10 @@ impl Shard {
         arena: &mut Arena,
     ) -> Result<(), Full> {
         while self.keys() + keys > self.layouts.first().slots() * 19 / 20 {
+            if self.dead().is_some() {
+                self.sweep(u64::MAX, arena);
+                continue;
+            }
             if !self.layouts.is_growing() {
                 self.begin_growth(arena);
             }
@@ -75,9 +83,9 @@ impl Shard {
     fn advance(&mut self, most: u64, kernel: impl Kernel, arena: &mut Arena) -> Result<(), Full> {
         kernel.run(Advance { shard: self, most, arena })?;
         if !self.layouts.is_growing() {
-            for key in std::mem::take(&mut self.homeless) {
+            for (key, stamp) in std::mem::take(&mut self.homeless) {
                 let probe = self.probe(key, arena);
-                self.store(key, &probe, kernel, arena);
+                self.store(key, stamp, &probe, kernel, arena);
             }
         }
         Ok(())
@@ -127,10 +135,10 @@ impl Work for Advance<'_> {
             let content = std::mem::replace(&mut arena.blocks_mut()[index], Block::zeroed());
             let layout = *shard.layouts.first();
             shard.layouts.moved(due);
-            for word in words(layout, shard.bits, due.block, content) {
-                if !shard.store_word(word, kernel, arena) {
+            for (word, stamp) in words(layout, shard.bits, due.block, content) {
+                if !shard.store_word(word, stamp, kernel, arena) {
                     let probe = shard.probe(word.key(), arena);
-                    shard.store(word.key(), &probe, kernel, arena);
+                    shard.store(word.key(), stamp, &probe, kernel, arena);
                 }
             }
         }

@@ -158,16 +158,16 @@ pub(super) struct Place {
 
 impl Layout {
     /// Returns the smallest layout with at least this number of slots in which block and tag
-    /// determine a word.
-    pub(super) fn with_slots(slots: u64, bits: KeyBits) -> Self {
+    /// determine a word. The slots have stamps if `has_stamps` is true.
+    pub(super) fn with_slots(slots: u64, bits: KeyBits, has_stamps: bool) -> Self {
         let layout = |format: &'static Format| Self {
             blocks: slots.div_ceil(format.slots() as u64).max(1),
             format,
         };
         // The format with the most slots comes first.
-        let fits = Format::all().rev().map(layout).find(|it| it.is_lossless(bits));
+        let fits = Format::all(has_stamps).rev().map(layout).find(|it| it.is_lossless(bits));
         fits.unwrap_or_else(|| {
-            let widest = Format::all().next().expect("there are formats");
+            let widest = Format::all(has_stamps).next().expect("there are formats");
             Self { blocks: 1 << (bits.get() - widest.tag_bits()), format: widest }
         })
     }
@@ -185,7 +185,7 @@ impl Layout {
             blocks: slots.div_ceil(format.slots() as u64).max(self.blocks + 1),
             format,
         };
-        let denser = Format::new(self.format.slots() + 1).map(layout);
+        let denser = self.format.denser().map(layout);
         denser.filter(|it| it.is_lossless(bits)).unwrap_or_else(|| layout(self.format))
     }
 

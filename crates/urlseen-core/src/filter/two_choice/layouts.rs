@@ -67,6 +67,15 @@ impl Layouts {
         }
     }
 
+    /// Returns one of the blocks that may have keys, with its layout: the block with this number
+    /// in the order of [`Layouts::live`].
+    pub(super) fn nth_live(&self, number: u64) -> Option<(Layout, u64)> {
+        let [first, second] = self.both;
+        let Some(later) = number.checked_sub(self.unmoved) else { return Some((first, number)) };
+        let block = second.first_after(self.last) + later;
+        (self.is_growing() && block < second.blocks).then_some((second, block))
+    }
+
     /// Iterates over all blocks that may have keys, each with its layout.
     pub(super) fn live(&self) -> impl Iterator<Item = (Layout, u64)> + use<> {
         let [first, second] = self.both;

@@ -16,7 +16,10 @@
 //! word to a higher block. So a pass from the last block to the first one moves the keys of one
 //! block after the other, and keys are found in the meantime: words up to a border have the old
 //! layout, and words after the border have the new one.
+//!
+//! If the keys expire, a slot also has three bits for the generation of its key (`ages`).
 
+mod ages;
 mod arena;
 mod contents;
 mod format;
@@ -27,6 +30,7 @@ mod layouts;
 mod shard;
 mod size;
 
+pub(super) use ages::Stamp;
 pub(super) use arena::Arena;
 use format::{Format, SLOTS_MAX};
 pub(super) use kernel::{Kernel, Kernels, Work};

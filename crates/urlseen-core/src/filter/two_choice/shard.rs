@@ -6,6 +6,7 @@
 use super::super::block::Block;
 use super::super::local::Full;
 use super::super::prefetch::prefetch;
+use super::ages::{Ages, Stamp};
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::format::Format;
@@ -25,8 +26,11 @@ pub(in crate::filter) struct Shard {
     /// Number of blocks that are due to be moved, because keys were inserted.
     pub(super) due: u64,
     /// Keys that found no slot.
-    pub(super) homeless: Vec<Key>,
-    keys: u64,
+    pub(super) homeless: Vec<(Key, Stamp)>,
+    /// Number of keys, with those that have expired and still take a slot.
+    pub(super) keys: u64,
+    /// Generations of the keys, if the keys expire.
+    pub(super) ages: Option<Ages>,
 }
 
 /// Places of both words of a key.
@@ -55,19 +59,34 @@ impl Probe {
         kernel.has(&blocks[self.blocks[0]], self.formats[0], self.contents[0])
             | kernel.has(&blocks[self.blocks[1]], self.formats[1], self.contents[1])
     }
+
+    /// Iterates over the indices of both blocks, with their formats.
+    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &'static Format)> + use<> {
+        self.blocks.into_iter().zip(self.formats)
+    }
+
+    /// Returns the slot with the key: the index of its block, and its number there.
+    pub(super) fn slot(&self, blocks: &[Block]) -> Option<(usize, &'static Format, usize)> {
+        self.blocks().zip(self.contents).find_map(|((block, format), content)| {
+            let slot = (0..format.slots()).find(|&it| format.get(&blocks[block], it) == content)?;
+            Some((block, format, slot))
+        })
+    }
 }
 
 impl Shard {
-    /// Makes an empty shard with at least this number of slots.
+    /// Makes an empty shard with at least this number of slots. Its keys expire if `expires` is
+    /// true.
     ///
     /// # Errors
     /// The process has too little memory.
     pub(in crate::filter) fn with_slots(
         slots: u64,
         bits: KeyBits,
+        expires: bool,
         arena: &mut Arena,
     ) -> Result<Self, Full> {
-        let layout = Layout::with_slots(slots, bits);
+        let layout = Layout::with_slots(slots, bits, expires);
         let mut shard = Self {
             bits,
             layouts: Layouts::new(layout),
@@ -75,6 +94,7 @@ impl Shard {
             chunks: Box::default(),
             homeless: Vec::new(),
             keys: 0,
+            ages: expires.then(Ages::new),
         };
         shard.lengthen(layout.blocks, arena);
         let backed = shard.take(0..shard.chunks.len(), arena);
@@ -90,7 +110,7 @@ impl Shard {
         chunks.filter(|&chunk| chunk != NONE).for_each(|chunk| arena.give(chunk));
     }
 
-    /// Returns the number of keys.
+    /// Returns the number of keys, with those that have expired and still take a slot.
     pub(in crate::filter) fn keys(&self) -> u64 {
         self.keys
     }
@@ -119,7 +139,8 @@ impl Shard {
         }
     }
 
-    /// Returns true if the shard has the key. `probe` has the places of the key.
+    /// Returns true if the shard has the key, which may have expired. `probe` has the places of the
+    /// key.
     #[inline(always)]
     pub(in crate::filter) fn has(
         &self,
@@ -128,50 +149,81 @@ impl Shard {
         kernel: impl Kernel,
         blocks: &[Block],
     ) -> bool {
-        probe.is_in(kernel, blocks) || (!self.homeless.is_empty() && self.homeless.contains(&key))
+        let is_homeless = || self.homeless.iter().any(|&(homeless, _)| homeless == key);
+        probe.is_in(kernel, blocks) || (!self.homeless.is_empty() && is_homeless())
     }
 
-    /// Inserts a key, unless the shard has it.
+    /// Returns true if the shard has the key, and the key has not expired.
     #[inline(always)]
-    pub(in crate::filter) fn insert(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) {
+    pub(in crate::filter) fn has_live(
+        &self,
+        key: Key,
+        probe: &Probe,
+        kernel: impl Kernel,
+        blocks: &[Block],
+    ) -> bool {
+        let dead = self.dead();
+        self.has(key, probe, kernel, blocks)
+            && (dead.is_none() || self.stamp(key, probe, blocks) != dead)
+    }
+
+    /// Inserts a key, unless the shard has it. If the shard has it, the key gets this stamp.
+    #[inline(always)]
+    pub(in crate::filter) fn insert(
+        &mut self,
+        key: Key,
+        stamp: Stamp,
+        kernel: impl Kernel,
+        arena: &mut Arena,
+    ) {
         let probe = self.probe(key, arena);
-        if !self.has(key, &probe, kernel, arena.blocks()) {
-            self.store(key, &probe, kernel, arena);
-            self.keys += 1;
-            self.grow(kernel, arena);
+        if self.has(key, &probe, kernel, arena.blocks()) {
+            if self.ages.is_some() {
+                self.restamp(key, stamp, &probe, arena);
+            }
+            return;
         }
+        if let Some(dead) = self.dead() {
+            self.sweep_places(dead, &probe, arena);
+        }
+        self.store(key, stamp, &probe, kernel, arena);
+        self.keys += 1;
+        if let Some(ages) = &mut self.ages {
+            ages.count(stamp);
+        }
+        self.grow(kernel, arena);
     }
 
     /// Removes a key, and frees its slot.
     pub(in crate::filter) fn remove(&mut self, key: Key, arena: &mut Arena) {
-        let Probe { blocks, formats, contents } = self.probe(key, arena);
-        let before = self.homeless.len();
-        self.homeless.retain(|&homeless| homeless != key);
-        let mut removed = before - self.homeless.len();
-        for ((block, format), content) in blocks.into_iter().zip(formats).zip(contents) {
-            let block = &mut arena.blocks_mut()[block];
-            for slot in 0..format.slots() {
-                if format.get(block, slot) == content {
-                    format.put(block, slot, 0);
-                    removed += 1;
-                }
-            }
+        let probe = self.probe(key, arena);
+        let Some(stamp) = self.stamp(key, &probe, arena.blocks()) else { return };
+        if let Some((block, format, slot)) = probe.slot(arena.blocks()) {
+            format.put(&mut arena.blocks_mut()[block], slot, 0, Stamp::NONE);
         }
-        self.keys -= removed as u64;
+        self.homeless.retain(|&(homeless, _)| homeless != key);
+        self.keys -= 1;
+        if let Some(ages) = &mut self.ages {
+            ages.discount(stamp);
+        }
     }
 
     /// Returns the smallest number of blocks with at least this number of slots.
-    pub(in crate::filter) fn blocks_for(slots: u64, bits: KeyBits) -> u64 {
-        Layout::with_slots(slots, bits).blocks
+    pub(in crate::filter) fn blocks_for(slots: u64, bits: KeyBits, expires: bool) -> u64 {
+        Layout::with_slots(slots, bits, expires).blocks
     }
 
-    /// Iterates over all keys.
-    pub(in crate::filter) fn iter<'a>(&'a self, arena: &'a Arena) -> impl Iterator<Item = Key> {
+    /// Iterates over all keys that have not expired.
+    pub(in crate::filter) fn iter<'a>(
+        &'a self,
+        arena: &'a Arena,
+    ) -> impl Iterator<Item = (Key, Stamp)> {
         let keys = self.layouts.live().flat_map(move |(layout, block)| {
             let content = arena.blocks()[self.index(block, arena)];
-            words(layout, self.bits, block, content).map(Word::key)
+            words(layout, self.bits, block, content).map(|(word, stamp)| (word.key(), stamp))
         });
-        keys.chain(self.homeless.iter().copied())
+        let dead = self.dead();
+        keys.chain(self.homeless.iter().copied()).filter(move |&(_, stamp)| Some(stamp) != dead)
     }
 
     /// Copies the contents, with the memory of `buffer`.
@@ -181,8 +233,8 @@ impl Shard {
         for (_, block) in self.layouts.live() {
             bytes.extend_from_slice(bytemuck::bytes_of(&arena.blocks()[self.index(block, arena)]));
         }
-        let Self { bits, keys, layouts, ref homeless, .. } = *self;
-        Contents { bits, keys, layouts, bytes, homeless: homeless.clone() }
+        let Self { bits, layouts, ages, ref homeless, .. } = *self;
+        Contents { bits, keys: self.live_keys(), layouts, bytes, homeless: homeless.clone(), ages }
     }
 
     /// Stores a key that the shard does not have. `probe` has the places of the key.
@@ -190,6 +242,7 @@ impl Shard {
     pub(super) fn store(
         &mut self,
         key: Key,
+        stamp: Stamp,
         probe: &Probe,
         kernel: impl Kernel,
         arena: &mut Arena,
@@ -201,9 +254,9 @@ impl Shard {
         if empty != 0 {
             let block = &mut arena.blocks_mut()[probe.blocks[word]];
             let slot = empty.trailing_zeros() as usize;
-            probe.formats[word].put(block, slot, probe.contents[word]);
-        } else if !self.displace(key, kernel, arena) {
-            self.homeless.push(key);
+            probe.formats[word].put(block, slot, probe.contents[word], stamp);
+        } else if !self.displace(key, stamp, kernel, arena) {
+            self.homeless.push((key, stamp));
         }
     }
 
@@ -212,6 +265,7 @@ impl Shard {
     pub(super) fn store_word(
         &mut self,
         word: Word,
+        stamp: Stamp,
         kernel: impl Kernel,
         arena: &mut Arena,
     ) -> bool {
@@ -221,7 +275,7 @@ impl Shard {
         let block = &mut arena.blocks_mut()[index];
         let empty = kernel.empty(block, layout.format);
         if empty != 0 {
-            layout.format.put(block, empty.trailing_zeros() as usize, content);
+            layout.format.put(block, empty.trailing_zeros() as usize, content, stamp);
         }
         empty != 0
     }
@@ -229,17 +283,18 @@ impl Shard {
     /// Stores a key whose blocks are full: moves another key from there to its other block. Returns
     /// false if all these other blocks are full, too.
     #[cold]
-    fn displace(&mut self, key: Key, kernel: impl Kernel, arena: &mut Arena) -> bool {
+    fn displace(&mut self, key: Key, stamp: Stamp, kernel: impl Kernel, arena: &mut Arena) -> bool {
         for word in key.words() {
             let layout = *self.layouts.of(word);
             let Place { block, content } = layout.place(word);
             let index = self.index(block, arena);
             for slot in 0..layout.format.slots() {
-                let place =
-                    Place { block, content: layout.format.get(&arena.blocks()[index], slot) };
+                let full = &arena.blocks()[index];
+                let place = Place { block, content: layout.format.get(full, slot) };
                 let moved = layout.word(place, self.bits).expect("a full block has no empty slot");
-                if self.store_word(moved.other(), kernel, arena) {
-                    layout.format.put(&mut arena.blocks_mut()[index], slot, content);
+                let moved_stamp = layout.format.stamp(full, slot);
+                if self.store_word(moved.other(), moved_stamp, kernel, arena) {
+                    layout.format.put(&mut arena.blocks_mut()[index], slot, content, stamp);
                     return true;
                 }
             }
@@ -254,15 +309,16 @@ impl Shard {
     }
 }
 
-/// Returns the words in a block.
+/// Returns the words in a block, with their stamps.
 pub(super) fn words(
     layout: Layout,
     bits: KeyBits,
     block: u64,
     content: Block,
-) -> impl Iterator<Item = Word> {
+) -> impl Iterator<Item = (Word, Stamp)> {
     (0..layout.format.slots()).filter_map(move |slot| {
-        layout.word(Place { block, content: layout.format.get(&content, slot) }, bits)
+        let place = Place { block, content: layout.format.get(&content, slot) };
+        Some((layout.word(place, bits)?, layout.format.stamp(&content, slot)))
     })
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::number::whole;
 use super::super::{SHARDS, ShardId};
+use super::contents::SavedForm;
 use super::layout::KeyBits;
 use super::shard::Shard;
 
@@ -14,9 +15,16 @@ pub(in crate::filter) struct TwoChoiceSize {
     pub(in crate::filter) grow_to: u64,
     /// Number of bits of a key in its shard.
     pub(in crate::filter) bits: KeyBits,
+    /// True if the keys expire.
+    pub(in crate::filter) expires: bool,
 }
 
 impl TwoChoiceSize {
+    /// Returns the form in which the keys of a shard are saved.
+    pub(in crate::filter) fn saved_form(&self) -> SavedForm {
+        SavedForm { bits: self.bits, expires: self.expires }
+    }
+
     /// Returns the number of slots of an empty shard, or of one with `keys` keys. The shards have
     /// different lengths, so that they do not all grow at the same time.
     pub(in crate::filter) fn slots(&self, shard: ShardId, keys: u64) -> u64 {
@@ -28,7 +36,7 @@ impl TwoChoiceSize {
     /// Returns the number of blocks of a full filter with this number of keys.
     pub(in crate::filter) fn blocks_at(&self, keys: u64) -> u64 {
         let slots = (keys.div_ceil(SHARDS as u64) * 10).div_ceil(9);
-        Shard::blocks_for(slots, self.bits) * SHARDS as u64
+        Shard::blocks_for(slots, self.bits, self.expires) * SHARDS as u64
     }
 
     /// Returns the error rate of a filter with this number of keys.

@@ -1,6 +1,6 @@
-//! Compares shards with a set of keys, by every kernel.
+//! Compares shards with a map from keys to generations, by every kernel.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
@@ -8,23 +8,31 @@ use super::super::contents::Contents;
 use super::super::layout::{KeyBits, Layout};
 use super::super::{Arena, Kernel, Kernels, Work};
 use super::*;
+use crate::filter::generation::Generation;
 
-/// Shard, and the set that it must equal.
+/// Shard, and the map that it must equal.
 struct Pair {
     shard: Shard,
     arena: Arena,
-    model: BTreeSet<Key>,
+    /// Keys that have not expired, and the generations in which they were let through.
+    model: BTreeMap<Key, Generation>,
+    /// The present generation, if the keys expire.
+    now: Option<Generation>,
 }
 
 /// Operation on a shard and on its model.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Insert this many keys from this one on.
-    Insert(u64, u64),
+    /// Insert this many keys from this one on, which were let through this many generations ago.
+    Insert(u64, u64, u32),
     /// Remove this many keys from this one on.
     Remove(u64, u64),
     /// Make room for this many keys.
     MakeRoom(u64),
+    /// Begin the generation that comes this many later.
+    Begin(u32),
+    /// Sweep this many blocks.
+    Sweep(u64),
 }
 
 /// Does a step with a kernel, and tests all keys in the range of the step.
@@ -35,14 +43,15 @@ impl Work for Do<'_> {
 
     #[inline(always)]
     fn by(self, kernel: impl Kernel) {
-        let Self(Pair { shard, arena, model }, step) = self;
+        let Self(Pair { shard, arena, model, now }, step) = self;
         match *step {
-            Step::Insert(from, count) => {
+            Step::Insert(from, count, age) => {
+                let generation = now.map_or(Generation::FOREVER, |now| now.earlier(age));
                 for number in from..from + count {
                     let key = key(number, shard.bits);
                     shard.make_room(1, kernel, arena).unwrap();
-                    shard.insert(key, kernel, arena);
-                    model.insert(key);
+                    shard.insert(key, Stamp::of(generation), kernel, arena);
+                    model.insert(key, generation);
                 }
             }
             Step::Remove(from, count) => {
@@ -52,13 +61,21 @@ impl Work for Do<'_> {
                 }
             }
             Step::MakeRoom(keys) => shard.make_room(keys, kernel, arena).unwrap(),
+            Step::Begin(later) => {
+                if let Some(now) = now {
+                    *now = now.later(later);
+                    shard.begin_generation(*now, arena);
+                    model.retain(|_, generation| generation.age_in(*now).is_some());
+                }
+            }
+            Step::Sweep(blocks) => shard.sweep(blocks, arena),
         }
         for number in (0..6000).step_by(7) {
             let key = key(number, shard.bits);
             let probe = shard.probe(key, arena);
             assert_eq!(
-                shard.has(key, &probe, kernel, arena.blocks()),
-                model.contains(&key),
+                shard.has_live(key, &probe, kernel, arena.blocks()),
+                model.contains_key(&key),
                 "{number}"
             );
         }
@@ -73,30 +90,46 @@ impl Work for Store<'_> {
 
     #[inline(always)]
     fn by(self, kernel: impl Kernel) {
-        let Self(Pair { shard, arena, model }, key) = self;
+        let Self(Pair { shard, arena, model, .. }, key) = self;
         let probe = shard.probe(key, arena);
-        shard.store(key, &probe, kernel, arena);
+        shard.store(key, Stamp::NONE, &probe, kernel, arena);
         shard.keys += 1;
-        assert!(model.insert(key));
+        assert_eq!(model.insert(key, Generation::FOREVER), None);
     }
 }
 
 impl Pair {
+    /// Makes a shard whose keys do not expire.
     fn new(slots: u64, bits: u32) -> Self {
-        let mut arena = Arena::reserve(1 << 16, 1, 1 << 10).unwrap();
-        let shard = Shard::with_slots(slots, KeyBits::new(bits).unwrap(), &mut arena).unwrap();
-        Self { shard, arena, model: BTreeSet::new() }
+        Self::in_generation(None, slots, bits)
     }
 
-    /// Checks that the shard has exactly the keys of the set.
+    /// Makes a shard. If a generation is given, its keys expire.
+    fn in_generation(now: Option<Generation>, slots: u64, bits: u32) -> Self {
+        let (bits, mut arena) = (KeyBits::new(bits).unwrap(), Arena::reserve(1 << 16, 1, 1 << 10));
+        let arena_of = arena.as_mut().unwrap();
+        let mut shard = Shard::with_slots(slots, bits, now.is_some(), arena_of).unwrap();
+        shard.begin_generation(now.unwrap_or_default(), arena_of);
+        Self { shard, arena: arena.unwrap(), model: BTreeMap::new(), now }
+    }
+
+    /// Checks that the shard has exactly the keys of the map.
     fn check(&self) {
-        let Self { shard, arena, model } = self;
-        assert_eq!(shard.keys(), model.len() as u64);
-        let keys: Vec<_> = shard.iter(arena).collect();
+        let Self { shard, arena, model, now } = self;
+        assert_eq!(shard.live_keys(), model.len() as u64);
+        let dated =
+            |(key, stamp): (Key, Stamp)| (key, stamp.generation((*now).unwrap_or_default()));
+        let keys: Vec<_> = shard.iter(arena).map(dated).collect();
         assert_eq!(keys.len(), model.len(), "no key has two slots");
-        assert_eq!(&keys.into_iter().collect::<BTreeSet<_>>(), model);
+        assert_eq!(&keys.into_iter().collect::<BTreeMap<_, _>>(), model);
         let copy: Contents = shard.copy(arena, vec![7]);
-        assert_eq!(&copy.iter().collect::<BTreeSet<_>>(), model);
+        assert_eq!(&copy.iter().map(dated).collect::<BTreeMap<_, _>>(), model);
+        if let (Some(generations), Some(now)) = (shard.generations(), *now) {
+            let ages: Vec<_> = model.values().map(|it| it.age_in(now)).collect();
+            let of_age = |age| ages.iter().filter(|&&it| it == Some(age)).count() as u64;
+            assert_eq!(generations.keys, [0, 1, 2, 3, 4, 5].map(of_age));
+            assert_eq!(generations.expired, shard.keys() - shard.live_keys());
+        }
     }
 }
 
@@ -110,9 +143,11 @@ fn key(number: u64, bits: KeyBits) -> Key {
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let range = || (0..5000_u64, 0..1000_u64);
     let step = prop_oneof![
-        4 => range().prop_map(|(from, count)| Step::Insert(from, count)),
+        4 => (range(), 0..6_u32).prop_map(|((from, count), age)| Step::Insert(from, count, age)),
         2 => range().prop_map(|(from, count)| Step::Remove(from, count)),
         1 => (0..1000_u64).prop_map(Step::MakeRoom),
+        1 => (0..9_u32).prop_map(Step::Begin),
+        1 => (0..50_u64).prop_map(Step::Sweep),
     ];
     prop::collection::vec(step, 0..20)
 }
@@ -122,13 +157,14 @@ proptest! {
 
     /// With few bits, different keys fall together.
     #[test]
-    fn a_shard_has_exactly_the_keys_of_a_set(
+    fn a_shard_has_exactly_the_keys_of_a_map(
         bits in 10..=KeyBits::MAX,
         slots in 1..2000_u64,
+        now in prop::option::of((10..30_u32).prop_map(Generation::new)),
         steps in steps(),
     ) {
         for kernel in Kernels::all() {
-            let mut pair = Pair::new(slots, bits);
+            let mut pair = Pair::in_generation(now, slots, bits);
             for step in &steps {
                 kernel.run(Do(&mut pair, step));
                 pair.check();
@@ -142,7 +178,7 @@ fn a_shard_grows_through_all_formats_and_loses_no_key() {
     let mut pair = Pair::new(1, 50);
     let mut formats = BTreeSet::new();
     for from in (0..200_000).step_by(500) {
-        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 500)));
+        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 500, 0)));
         formats.insert(pair.shard.layouts.first().format.slots());
         if from % 20_000 == 0 {
             pair.check();
@@ -156,7 +192,7 @@ fn a_shard_grows_through_all_formats_and_loses_no_key() {
 fn no_key_is_homeless_while_a_shard_grows_by_itself() {
     let mut pair = Pair::new(20_000, 40);
     for from in (0..300_000).step_by(100) {
-        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 100)));
+        Kernels::fastest().run(Do(&mut pair, &Step::Insert(from, 100, 0)));
         assert_eq!(pair.shard.homeless.len(), 0);
         assert!(pair.shard.keys() <= pair.shard.slots() * 19 / 20);
     }
@@ -185,8 +221,11 @@ fn keys_without_a_slot_are_seen_and_can_be_removed() {
 fn words_come_back_from_their_places() {
     for bits in [1, 13, 40, 53, 63].map(|bits| KeyBits::new(bits).unwrap()) {
         for slots in [1, 100, 12_345, 1 << 30] {
-            let layout = Layout::with_slots(slots, bits);
-            for layout in [layout, layout.grown(bits), layout.grown(bits).grown(bits)] {
+            let of = |has_stamps| Layout::with_slots(slots, bits, has_stamps);
+            for layout in [of(false), of(true)]
+                .into_iter()
+                .flat_map(|layout| [layout, layout.grown(bits), layout.grown(bits).grown(bits)])
+            {
                 for word in (0..500).flat_map(|number| key(number, bits).words()) {
                     let place = layout.place(word);
                     assert!(place.block < layout.blocks);
@@ -205,11 +244,11 @@ impl Work for TryInsert<'_> {
 
     #[inline(always)]
     fn by(self, kernel: impl Kernel) -> Result<(), Full> {
-        let Self(Pair { shard, arena, model }, number) = self;
+        let Self(Pair { shard, arena, model, .. }, number) = self;
         let key = key(number, shard.bits);
         shard.make_room(1, kernel, arena)?;
-        shard.insert(key, kernel, arena);
-        model.insert(key);
+        shard.insert(key, Stamp::NONE, kernel, arena);
+        model.insert(key, Generation::FOREVER);
         Ok(())
     }
 }
@@ -230,4 +269,22 @@ fn a_shard_without_memory_is_full_before_a_key_is_homeless() {
         Kernels::fastest().run(TryInsert(&mut pair, number)).unwrap();
     }
     pair.check();
+}
+
+/// A crawl whose pages change: each generation has as many new keys, and some old ones again.
+#[test]
+fn a_shard_whose_keys_expire_stays_as_large_as_it_is() {
+    let mut pair = Pair::in_generation(Some(Generation::new(100)), 1000, 40);
+    let mut blocks = Vec::new();
+    for round in 0..40_u64 {
+        let kernel = Kernels::fastest();
+        for part in 0..100 {
+            kernel.run(Do(&mut pair, &Step::Insert(round * 20_000 + part * 250, 250, 0)));
+            kernel.run(Do(&mut pair, &Step::Sweep(20)));
+        }
+        kernel.run(Do(&mut pair, &Step::Begin(1)));
+        pair.check();
+        blocks.push(pair.shard.layouts.second().blocks);
+    }
+    assert_eq!(blocks[10], blocks[39], "{blocks:?}");
 }

@@ -20,6 +20,7 @@ mod page;
 pub mod preflight;
 mod reply;
 mod sentinels;
+pub mod server_time;
 mod stream;
 mod tls;
 

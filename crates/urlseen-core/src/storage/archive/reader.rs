@@ -111,8 +111,7 @@ fn read(
     }
     chain.begin(from, from.number == 0 || start == Some(from));
     way.replay_all(begun, |entry| {
-        let change = entry.head.kind.change();
-        entry.fingerprints().into_iter().for_each(|it| visit(change, it));
+        entry.changes().for_each(|(change, fingerprint)| visit(change, fingerprint));
     })?;
     Ok((chain.lacks_before, damaged))
 }
@@ -143,8 +142,7 @@ fn read_log(
     while log.position.number < until.number
         && let Some(entry) = log.next()?
     {
-        let change = entry.head.kind.change();
-        entry.fingerprints().into_iter().for_each(|it| visit(change, it));
+        entry.changes().for_each(|(change, fingerprint)| visit(change, fingerprint));
     }
     chain.end = Some(log.position);
     Ok(())

@@ -50,8 +50,7 @@ fn write(begun: &Begun, log: &str, start: Option<Position>) -> io::Result<Option
     // The part ends before the first damaged byte. The next file then does not follow the part, so
     // a gap shows.
     while let Some(Some(entry)) = sound(segment.next())? {
-        let change = entry.head.kind.change();
-        entry.fingerprints().iter().try_for_each(|it| part.push(change, it))?;
+        entry.changes().try_for_each(|(change, fingerprint)| part.push(change, &fingerprint))?;
     }
     let is_first = follows.number == 0 || start == Some(follows);
     part.finish(segment.position, is_first)?;

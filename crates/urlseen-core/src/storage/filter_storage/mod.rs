@@ -23,6 +23,7 @@ use super::recovery::Recovered;
 use super::scan::Target;
 use super::snapshot_writer::Finished;
 use crate::filter::choice::Fsync;
+use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
 pub use footprint::Footprint;
 use snapshotting::Snapshotting;
@@ -68,6 +69,8 @@ pub struct FilterStorage<F> {
     filter: F,
     /// The open log; `None` until the filter is recovered.
     journal: Option<Journal>,
+    /// Generation of the last log that was closed, if the fingerprints expire.
+    generation: Option<Generation>,
     /// Bytes written to logs that were closed since the start.
     logged: u64,
     last_snapshot: Option<SystemTime>,
@@ -91,6 +94,7 @@ impl<F: LiveFilter> FilterStorage<F> {
             policy,
             filter,
             journal: None,
+            generation: None,
             logged: 0,
             last_snapshot: None,
             snapshot_at: 0,
@@ -168,9 +172,24 @@ impl<F: LiveFilter> FilterStorage<F> {
     fn open(&mut self, position: Position) -> io::Result<()> {
         self.filter.stand(position);
         self.journal = Some(self.folder.journal(position, self.policy.fsync)?);
+        if let Some(generation) = self.generation {
+            // An earlier state of the filter may be in an earlier generation.
+            self.begin_generation(generation)?;
+            self.filter.begin_generation(generation);
+        }
         self.archive = self.folder.archive()?;
         self.snapshot_at = self.every();
         Ok(())
+    }
+
+    /// Logs that a generation begins. Later fingerprints are let through in this generation.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
+        let mut group = self.journal()?.group();
+        group.begin_generation(generation)?;
+        group.finish().map(drop)
     }
 
     /// Cuts off the batches after `head`, the last committed batch. The next batch follows `head`.
@@ -208,7 +227,10 @@ impl<F: LiveFilter> FilterStorage<F> {
 
     /// Closes the log without a cut or a sync.
     fn drop_journal(&mut self) {
-        self.logged += self.journal.take().map_or(0, |journal| journal.bytes());
+        if let Some(journal) = self.journal.take() {
+            self.logged += journal.bytes();
+            self.generation = journal.generation();
+        }
     }
 }
 

@@ -36,14 +36,14 @@ impl Journal {
     pub(super) fn append_adds(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
         group.change(Change::Add, fingerprints)?;
-        let at = group.position();
+        let at = group.logged().at;
         group.finish().map(|_| at)
     }
 
     pub(super) fn append_forgets(&mut self, fingerprints: &[Fingerprint]) -> io::Result<Position> {
         let mut group = self.group();
         group.change(Change::Forget, fingerprints)?;
-        let at = group.position();
+        let at = group.logged().at;
         group.finish().map(|_| at)
     }
 }
@@ -52,7 +52,7 @@ pub(super) fn append(journal: &mut Journal, keys: &[Key]) -> Position {
     let base = journal.position().head;
     let logged = journal.append(&batch(keys.iter().copied())).unwrap();
     assert_eq!(logged.base(), base);
-    logged.position()
+    logged.logged().at
 }
 
 pub(super) fn recover(folder: &mut Folder, target: Target) -> (Position, BTreeSet<Key>) {

@@ -5,6 +5,7 @@ use std::io::Read;
 
 use super::super::restore::{Restore, Section};
 use super::super::{SnapshotWriter, StorageSpec};
+use crate::filter::generation::Generation;
 use crate::filter::{
     Blocks, Capacity, FilterSpec, Geometry, Parameters, SHARDS, Saved, Seed, ShardId, Sizing,
 };
@@ -125,7 +126,12 @@ impl Restore for Exact {
         self.tombstones.extend(fingerprints.iter().map(key));
     }
 
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
+    fn begin_generation(&mut self, _: Generation) {
+        panic!("the fingerprints do not expire");
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position) {
+        assert_eq!(generation, Generation::FOREVER);
         assert!(self.at.iter().all(Option::is_some), "all of a snapshot comes first");
         for key in fingerprints.iter().map(key) {
             self.keys.insert(key);

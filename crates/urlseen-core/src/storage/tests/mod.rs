@@ -12,6 +12,7 @@ mod looking;
 mod poison;
 mod random;
 mod real;
+mod recrawl;
 mod whole;
 mod world;
 

@@ -11,6 +11,7 @@ use super::basic::{DIR, append, keep_all, open};
 use super::filter::{Key, fingerprint, fingerprints};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
+use crate::filter::generation::Generation;
 use crate::filter::redisbloom::{Filter, dump};
 use crate::filter::{
     FilterKind, FilterSpec, KeyHasher, Parameters, RedisBloomFilter, Reservation, ShardId, Verdict,
@@ -77,7 +78,11 @@ impl Restore for Brought {
         panic!("nothing was forgotten");
     }
 
-    fn add(&mut self, fingerprints: Vec<Fingerprint>, at: Position) {
+    fn begin_generation(&mut self, _: Generation) {
+        panic!("the fingerprints do not expire");
+    }
+
+    fn add(&mut self, fingerprints: Vec<Fingerprint>, _: Generation, at: Position) {
         assert!(at.number > 0);
         let key_hashes = fingerprints.iter().map(|it| self.hasher.key_hash(it));
         self.filter.insert(&key_hashes.collect::<Vec<_>>()).unwrap();

@@ -45,11 +45,12 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.linger", "5ms"),
         ("fingerprint.algorithm", "scrapy-2.6"),
         ("fingerprint.keep_fragments", "true"),
-        ("filter.kind", "native"),
+        ("filter.kind", "two-choice"),
         ("filter.place", "local"),
         ("filter.capacity", "1e9"),
         ("filter.error_rate", "1e-8"),
         ("filter.grow_to", "1e10"),
+        ("filter.expire_after", "30d"),
         ("filter.expansion", "0"),
         ("filter.seed", "7"),
         ("filter.when_full", "stop"),
@@ -114,6 +115,7 @@ fn every_key_can_be_set_from_everywhere() {
     assert_eq!(load("", &[], &set).as_ref(), Ok(&config));
     assert_eq!(config.source.batch, 10_000);
     assert_eq!(config.filter.seed, SeedChoice::Fixed(7));
+    assert_eq!(config.filter.expire_after, "30d".parse().ok());
     assert_eq!(config.admin.listen.map(|listen| listen.port), Some(9090));
     assert_eq!(config.log.progress, None);
     assert_eq!(config.storage.dir, Path::new("/var/lib/urlseen"));

@@ -14,6 +14,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::engine::store::Storage;
 use crate::engine::{Answer, Answers, Engine, Question, Wanted};
 use urlseen_core::filter::Fill;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Change, Position};
 
@@ -202,7 +203,7 @@ impl QueryDispatcher {
         // Clients are answered in order, so answers without a change wait for earlier changes.
         match storage.filter(|storage| !changes.is_empty() || storage.answers > 0) {
             Some(storage) => storage.record(answers, changes),
-            None => self.finish(answers, None, engine),
+            None => self.finish(answers, engine.generation(), None, engine),
         }
     }
 
@@ -228,12 +229,18 @@ impl QueryDispatcher {
 
     /// Sets the changes of these answers in the filter, and replies to the queries that are
     /// complete. `at` is the end of the log after these changes; `None` if the log does not have
-    /// them.
-    pub(super) fn finish(&mut self, answers: Answers, at: Option<Position>, engine: &mut Engine) {
+    /// them. The changes get this generation.
+    pub(super) fn finish(
+        &mut self,
+        answers: Answers,
+        generation: Generation,
+        at: Option<Position>,
+        engine: &mut Engine,
+    ) {
         let Answers { group, owner, answers } = answers;
         // Batches that are logged and not committed are not in the filter, although their positions
         // are lower than `at`. So if there are such batches, the filter is not at `at`.
-        engine.remember(owner, at.filter(|_| engine.uncommitted() == 0));
+        engine.remember(owner, generation, at.filter(|_| engine.uncommitted() == 0));
         let Some(group) = self.groups.iter_mut().find(|other| other.number == group) else {
             return;
         };

@@ -20,6 +20,7 @@ pub use recovering::{How, Recovery};
 #[cfg(feature = "simulation")]
 pub(super) use thread::Keeper;
 pub use thread::{Reach, Storage, Stored};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 pub use urlseen_core::storage::Footprint;
 use urlseen_core::storage::{
@@ -60,6 +61,8 @@ pub(super) enum Write {
     Keys(Batch<Judged>),
     /// Answers to questions, and their changes in order. The changes do not depend on commits.
     Changes(Answers, Vec<(Change, Fingerprint)>),
+    /// Start of a generation, to which all later entries belong.
+    Generation(Generation),
 }
 
 impl Store {
@@ -89,8 +92,9 @@ impl Store {
                         group.change(run[0].0, &fingerprints)?;
                     }
                 }
+                Write::Generation(generation) => group.begin_generation(*generation)?,
             }
-            ends.push(group.position());
+            ends.push(group.logged());
         }
         let mut records = group.finish()?.into_iter();
         let stored = writes.into_iter().zip(ends).map(|(write, end)| match write {
@@ -99,6 +103,7 @@ impl Store {
             }
             Write::Keys(_) => Stored::Added(end),
             Write::Changes(answers, _) => Stored::Answers(answers, end),
+            Write::Generation(generation) => Stored::Generation(generation),
         });
         Ok(stored.collect())
     }

@@ -12,8 +12,9 @@ use super::{Footprint, Store, Write};
 use crate::engine::asking::Answers;
 use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Change, Checkpoint, Finished, Moment, Position, Requests};
+use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Moment, Requests, Timing};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -28,6 +29,8 @@ pub struct Storage {
     pub dir: PathBuf,
     /// Requests to the folder's disk that are still without an answer.
     pub requests: Requests,
+    /// What the clocks showed at the start of the last run.
+    pub(in crate::engine) timing: Option<Timing>,
     jobs: Option<Sender<Job>>,
     stored: mpsc::UnboundedReceiver<Stored>,
     /// Number of batches that are not written yet.
@@ -42,10 +45,12 @@ pub struct Storage {
 pub enum Stored {
     /// A batch of the crawl is in the log.
     Batch(Batch<Ready>),
-    /// The log has the new keys of a batch that belongs to no crawl, and ends at this position.
-    Added(Position),
-    /// The log has the changes of these answers, and ends at this position.
-    Answers(Answers, Position),
+    /// The log has the new keys of a batch that belongs to no crawl, and ends here.
+    Added(Logged),
+    /// The log has the changes of these answers, and ends here.
+    Answers(Answers, Logged),
+    /// The log has the start of a generation.
+    Generation(Generation),
     /// The log is so long that it is time for a snapshot.
     SnapshotDue,
     /// A snapshot is finished, or has failed at its start or later.
@@ -88,6 +93,7 @@ impl Storage {
         let storage = Self {
             dir: folder.dir().to_owned(),
             requests: folder.requests().clone(),
+            timing: folder.timing(),
             jobs: Some(jobs),
             stored,
             batches: 0,
@@ -122,6 +128,11 @@ impl Storage {
     pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
         self.answers += 1;
         self.tell(Job::Write(Write::Changes(answers, changes)));
+    }
+
+    /// Logs that a generation begins. All later batches and changes belong to this generation.
+    pub(in crate::engine) fn begin_generation(&self, generation: Generation) {
+        self.tell(Job::Write(Write::Generation(generation)));
     }
 
     /// Begins a snapshot, if it is time for one.

@@ -84,7 +84,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::filter::two_choice::SLOTS_MAX;
+    use crate::filter::two_choice::{SLOTS_MAX, Stamp};
 
     /// Search for one content, and for the empty slots.
     struct Search<'a>(&'a Block, &'a Format, u64);
@@ -106,12 +106,13 @@ mod tests {
             sought in 0..SLOTS_MAX,
             flipped in 0..64u32,
         ) {
-            for format in Format::all() {
+            for format in Format::all(false).chain(Format::all(true)) {
                 let mut block = Block::zeroed();
                 let contents = contents.map(|content| content.unwrap_or(0) & format.mask);
                 let slots = &contents[..format.slots()];
                 for (slot, &content) in slots.iter().enumerate() {
-                    format.put(&mut block, slot, content);
+                    // A kernel does not look at the stamps.
+                    format.put(&mut block, slot, content, Stamp::NONE);
                 }
                 let is_empty = |slot: usize| u32::from(slots[slot] == 0) << slot;
                 let empty = (0..slots.len()).map(is_empty).sum::<u32>();

@@ -1,6 +1,7 @@
 //! Error rate of a whole filter of the kind `two-choice`, before, during and after its growth.
 
 use std::collections::HashSet;
+use std::sync::atomic::Ordering;
 
 use super::*;
 use crate::filter::two_choice::KeyBits;
@@ -31,7 +32,8 @@ struct Filter {
 impl Filter {
     fn new(seed: u32) -> Self {
         let bits = KeyBits::new(BITS).unwrap();
-        let size = TwoChoiceSize { capacity: CAPACITY, grow_to: 4 * CAPACITY, bits };
+        let size =
+            TwoChoiceSize { capacity: CAPACITY, grow_to: 4 * CAPACITY, bits, expires: false };
         let owner = |owner| TwoChoiceFilter::new(size, owner, OWNERS).unwrap();
         Self {
             size,
@@ -124,5 +126,44 @@ fn the_error_rate_is_the_number_of_keys_in_a_shard_divided_by_that_of_possible_k
         filter.insert_until(|filter| filter.keys() >= CAPACITY * 3 / 2);
         assert_eq!(filter.grown(), SHARDS);
         filter.check(&format!("seed {seed}, after its growth"));
+    }
+}
+
+/// Rule G2: a shard has absolute generations. A stamp of an old snapshot may stand for another
+/// generation when the shard is loaded.
+#[test]
+fn a_saved_shard_has_no_expired_keys_when_it_is_loaded_later() {
+    let bits = KeyBits::new(40).unwrap();
+    let size = TwoChoiceSize { capacity: CAPACITY, grow_to: 4 * CAPACITY, bits, expires: true };
+    let hasher = KeyHasher::new(Seed::new(1), PartitionCount::ONE).with_bits(bits);
+    let key_hash = |number: u8| {
+        let mut raw = [number; 20];
+        raw[0] = 0;
+        hasher.key_hash(&Fingerprint::Raw20(raw))
+    };
+    let (shard, all) = (key_hash(0).shard(), (0..12).map(key_hash).collect::<Vec<_>>());
+    let mut filter = TwoChoiceFilter::new(size, 0, 1).unwrap();
+    for (number, &key_hash) in (100..).zip(&all) {
+        filter.insert_in(Generation::new(number), &[key_hash]).unwrap();
+    }
+    filter.insert_in(Generation::FOREVER, &[key_hash(99)]).unwrap();
+    let live = |filter: &TwoChoiceFilter| {
+        let mut verdicts = Vec::new();
+        filter.test(&all, &mut verdicts);
+        verdicts.iter().map(|&verdict| verdict == Verdict::Seen).collect::<Vec<_>>()
+    };
+    let blob = filter.save(shard, Vec::new());
+    let mut bytes = Vec::new();
+    blob.write(&mut bytes).unwrap();
+    for now in 111..120 {
+        let mut later = TwoChoiceFilter::new(size, 0, 1).unwrap();
+        later.begin_generation(Generation::new(now));
+        later.load(shard, blob.keys(), blob.len(), &mut &bytes[..]).unwrap();
+        filter.begin_generation(Generation::new(now));
+        let expected: Vec<_> = (100..112).map(|number| number + 6 > now).collect();
+        assert_eq!((live(&later), live(&filter)), (expected.clone(), expected), "{now}");
+        assert_eq!(later.generation(key_hash(99)), Some(Generation::FOREVER));
+        while filter.sweep() {}
+        assert_eq!(filter.gauge().generations(), later.gauge().generations(), "{now}");
     }
 }

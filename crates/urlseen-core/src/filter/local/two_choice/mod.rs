@@ -3,15 +3,23 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+mod loading;
+mod shown;
+
+use std::any::Any;
 use std::io::{self, Read};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Blob, BuildError, Fill, FilterKind, Full, Gauge, Removal};
+use super::{Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, count_by_shard};
 use crate::filter::block::Block;
+use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
+use crate::filter::two_choice::{
+    Arena, Kernel, Kernels, Key, Probe, Shard, Stamp, TwoChoiceSize, Work,
+};
 use crate::filter::{SHARDS, ShardId, Verdict};
+use loading::out_of_memory;
+use shown::Shown;
 
 /// Number of keys whose blocks are fetched ahead of the visited key.
 const AHEAD: usize = 32;
@@ -19,8 +27,8 @@ const AHEAD: usize = 32;
 /// Marks a shard that belongs to another owner.
 const FOREIGN: u16 = u16::MAX;
 
-/// Number of saved keys that are read together.
-const PAGE: usize = 8192;
+/// Number of blocks that are swept together.
+const SWEPT: u64 = 4096;
 
 /// Shards of a filter of the kind `two-choice` that belong to one owner.
 #[derive(Debug)]
@@ -31,6 +39,10 @@ pub struct TwoChoiceFilter {
     /// Index of each shard in `shards`; [`FOREIGN`] for shards of other owners.
     places: [u16; SHARDS],
     kernel: Kernels,
+    /// The present generation. All shards are in this generation.
+    now: Generation,
+    /// True if slots may have expired keys.
+    has_expired: bool,
     gauge: Arc<Shown>,
 }
 
@@ -48,16 +60,16 @@ impl TwoChoiceFilter {
         let [first, planned] = [size.capacity, size.grow_to].map(|keys| size.blocks_at(keys));
         // A shard may have a far larger share than the others, and a filter may outgrow `grow_to`.
         let mut arena = Arena::reserve(4 * planned + (1 << 16), first, planned)?;
-        let make = |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, &mut arena);
+        let make =
+            |&shard| Shard::with_slots(size.slots(shard, 0), size.bits, size.expires, &mut arena);
         let shards = own.iter().map(make).collect::<Result<Vec<_>, _>>()?;
         let mut places = [FOREIGN; SHARDS];
         for (shard, place) in own.iter().zip(0..) {
             places[shard.index()] = place;
         }
-        let shown = own.into_iter().map(|shard| (shard, ShownShard::default())).collect();
-        let gauge = Shown { size, bytes: AtomicU64::new(0), shards: shown };
-        let kernel = Kernels::fastest();
-        let filter = Self { size, arena, shards, places, kernel, gauge: Arc::new(gauge) };
+        let gauge = Arc::new(Shown::new(size, own));
+        let (kernel, now) = (Kernels::fastest(), Generation::default());
+        let filter = Self { size, arena, shards, places, kernel, now, has_expired: false, gauge };
         filter.show();
         Ok(filter)
     }
@@ -90,33 +102,10 @@ impl TwoChoiceFilter {
     /// Replaces a shard by an empty one with at least this number of slots.
     fn renew(&mut self, place: usize, slots: u64) -> Result<(), Full> {
         self.shards[place].free(&mut self.arena);
-        self.shards[place] = Shard::with_slots(slots, self.size.bits, &mut self.arena)?;
+        let TwoChoiceSize { bits, expires, .. } = self.size;
+        self.shards[place] = Shard::with_slots(slots, bits, expires, &mut self.arena)?;
+        self.shards[place].begin_generation(self.now, &mut self.arena);
         Ok(())
-    }
-
-    /// Reads the keys of a shard, which it replaces.
-    fn read(&mut self, shard: ShardId, keys: u64, from: &mut dyn Read) -> io::Result<()> {
-        let place = self.place(shard);
-        self.renew(place, self.size.slots(shard, keys)).map_err(out_of_memory)?;
-        let (mut left, bits) = (keys, self.size.bits);
-        let mut page = vec![0; PAGE * bits.bytes()];
-        while left > 0 {
-            let count = left.min(PAGE as u64);
-            // At most a page.
-            #[allow(clippy::cast_possible_truncation)]
-            let page = &mut page[..count as usize * bits.bytes()];
-            from.read_exact(page)?;
-            let keys = page.chunks_exact(bits.bytes()).map(|bytes| bits.read(bytes));
-            let key_hashes = keys.map(|key| Some(bits.key_hash(shard, key?)));
-            let key_hashes = key_hashes.collect::<Option<Vec<_>>>();
-            self.insert(&key_hashes.ok_or(io::ErrorKind::InvalidData)?).map_err(out_of_memory)?;
-            left -= count;
-        }
-        if self.shards[place].keys() == keys {
-            Ok(())
-        } else {
-            Err(io::ErrorKind::InvalidData.into())
-        }
     }
 
     fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
@@ -125,7 +114,7 @@ impl TwoChoiceFilter {
         }
         let place = self.place(shard);
         let most = self.size.most_in_shard();
-        if self.shards[place].keys() + keys > most {
+        if self.shards[place].live_keys() + keys > most {
             return Err(Full(format!(
                 "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
                  filter.grow_to, because the leading bytes of the fingerprints are not evenly \
@@ -136,23 +125,17 @@ impl TwoChoiceFilter {
         kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
     }
 
-    /// Iterates over the keys of a shard.
-    fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = KeyHash> {
+    /// Iterates over the keys of a shard, with their generations.
+    fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = (KeyHash, Generation)> {
         let keys = self.shards[self.place(shard)].iter(&self.arena);
-        keys.map(move |key| self.size.bits.key_hash(shard, key))
+        keys.map(move |(key, stamp)| {
+            (self.size.bits.key_hash(shard, key), stamp.generation(self.now))
+        })
     }
 
     fn show(&self) {
-        self.gauge.bytes.store(self.arena.bytes(), Ordering::Relaxed);
-        for ((_, shown), shard) in self.gauge.shards.iter().zip(&self.shards) {
-            shown.keys.store(shard.keys(), Ordering::Relaxed);
-            shown.slots.store(shard.slots(), Ordering::Relaxed);
-        }
+        self.gauge.show(self.arena.bytes(), &self.shards);
     }
-}
-
-fn out_of_memory(full: Full) -> io::Error {
-    io::Error::new(io::ErrorKind::OutOfMemory, full)
 }
 
 impl FilterKind for TwoChoiceFilter {
@@ -174,10 +157,56 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.insert_in(self.now, key_hashes)
+    }
+
+    fn insert_in(&mut self, generation: Generation, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        let mut stamp = Stamp::NONE;
+        if self.size.expires && generation != Generation::FOREVER {
+            self.begin_generation(generation);
+            stamp = Stamp::of(generation);
+            if generation.age_in(self.now).is_none() {
+                let _: Vec<Removal> = key_hashes.iter().map(|&it| self.remove(it)).collect();
+                return Ok(());
+            }
+        }
         let kernel = self.kernel;
-        let inserted = kernel.run(InsertAll { filter: self, key_hashes });
+        let inserted = kernel.run(InsertAll { filter: self, key_hashes, stamp });
         self.show();
         inserted
+    }
+
+    fn begin_generation(&mut self, generation: Generation) {
+        if self.size.expires && generation > self.now {
+            self.now = generation;
+            let Self { shards, arena, .. } = self;
+            for shard in shards {
+                shard.begin_generation(generation, arena);
+            }
+            self.has_expired = true;
+            self.show();
+        }
+    }
+
+    fn sweep(&mut self) -> bool {
+        let Self { shards, arena, .. } = self;
+        let shard = shards.iter_mut().find(|shard| shard.dead().is_some());
+        self.has_expired = shard.is_some();
+        if let Some(shard) = shard {
+            shard.sweep(SWEPT, arena);
+            self.show();
+        }
+        self.has_expired
+    }
+
+    fn generation(&self, key_hash: KeyHash) -> Option<Generation> {
+        if !self.size.expires {
+            return None;
+        }
+        let Look { place, probe } = self.look(key_hash, self.arena.blocks());
+        let stamp = self.shards[place].stamp(self.key(key_hash), &probe, self.arena.blocks())?;
+        let generation = stamp.generation(self.now);
+        generation.age_in(self.now).map(|_| generation)
     }
 
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
@@ -197,7 +226,7 @@ impl FilterKind for TwoChoiceFilter {
     }
 
     fn load(&mut self, shard: ShardId, keys: u64, len: u64, from: &mut dyn Read) -> io::Result<()> {
-        let loaded = if keys.checked_mul(self.size.bits.bytes() as u64) == Some(len) {
+        let loaded = if self.size.saved_form().len(keys) == Some(len) {
             self.read(shard, keys, from)
         } else {
             Err(io::ErrorKind::InvalidData.into())
@@ -212,11 +241,29 @@ impl FilterKind for TwoChoiceFilter {
 
     fn key_hashes(&self) -> Option<Vec<KeyHash>> {
         let shards = self.gauge.shards.iter();
-        Some(shards.flat_map(|&(shard, _)| self.keys_of(shard)).collect())
+        Some(shards.flat_map(|&(shard, _)| self.keys_of(shard)).map(|(it, _)| it).collect())
     }
 
     fn shard_key_hashes(&self, shard: ShardId) -> Option<Vec<KeyHash>> {
-        Some(self.keys_of(shard).collect())
+        Some(self.keys_of(shard).map(|(key_hash, _)| key_hash).collect())
+    }
+
+    /// If both filters have a key, its later generation counts.
+    fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
+        let other: &dyn Any = other;
+        let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
+        self.begin_generation(other.now);
+        for &(shard, _) in &other.gauge.shards {
+            let mut keys: Vec<_> = other.keys_of(shard).collect();
+            keys.retain(|&(key_hash, generation)| self.generation(key_hash) < Some(generation));
+            keys.sort_by_key(|&(_, generation)| generation);
+            for run in keys.chunk_by(|(_, one), (_, next)| one == next) {
+                let key_hashes: Vec<_> = run.iter().map(|&(key_hash, _)| key_hash).collect();
+                self.reserve(&count_by_shard(&key_hashes))?;
+                self.insert_in(run[0].1, &key_hashes)?;
+            }
+        }
+        Ok(())
     }
 
     fn clear(&mut self) {
@@ -256,8 +303,13 @@ impl Work for TestAll<'_> {
         }
         for (index, &key_hash) in key_hashes.iter().enumerate() {
             let Look { place, probe } = looks[index % AHEAD];
-            let key = filter.key(key_hash);
-            verdicts.push(Verdict::of(filter.shards[place].has(key, &probe, kernel, blocks)));
+            let (shard, key) = (&filter.shards[place], filter.key(key_hash));
+            let is_seen = if filter.has_expired {
+                shard.has_live(key, &probe, kernel, blocks)
+            } else {
+                shard.has(key, &probe, kernel, blocks)
+            };
+            verdicts.push(Verdict::of(is_seen));
             if let Some(&next) = key_hashes.get(index + AHEAD) {
                 looks[index % AHEAD] = filter.look(next, blocks);
             }
@@ -265,10 +317,11 @@ impl Work for TestAll<'_> {
     }
 }
 
-/// Work of [`TwoChoiceFilter::insert`].
+/// Work of [`TwoChoiceFilter::insert_in`].
 struct InsertAll<'a> {
     filter: &'a mut TwoChoiceFilter,
     key_hashes: &'a [KeyHash],
+    stamp: Stamp,
 }
 
 impl Work for InsertAll<'_> {
@@ -276,7 +329,7 @@ impl Work for InsertAll<'_> {
 
     #[inline(always)]
     fn by(self, kernel: impl Kernel) -> Result<(), Full> {
-        let Self { filter, key_hashes } = self;
+        let Self { filter, key_hashes, stamp } = self;
         key_hashes.iter().take(AHEAD).for_each(|&key_hash| {
             filter.look(key_hash, filter.arena.blocks());
         });
@@ -287,7 +340,7 @@ impl Work for InsertAll<'_> {
             let (place, key) = (filter.place(key_hash.shard()), filter.key(key_hash));
             let TwoChoiceFilter { shards, arena, .. } = filter;
             shards[place].make_room(1, kernel, arena)?;
-            shards[place].insert(key, kernel, arena);
+            shards[place].insert(key, stamp, kernel, arena);
         }
         Ok(())
     }
@@ -309,48 +362,5 @@ impl Work for MakeRoom<'_> {
     }
 }
 
-/// Numbers of keys and slots in an owner's shards, for all threads.
-#[derive(Debug)]
-struct Shown {
-    size: TwoChoiceSize,
-    bytes: AtomicU64,
-    shards: Vec<(ShardId, ShownShard)>,
-}
-
-#[derive(Debug, Default)]
-struct ShownShard {
-    keys: AtomicU64,
-    slots: AtomicU64,
-}
-
-impl Shown {
-    fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
-        self.shards.iter().map(|(_, shard)| number(shard).load(Ordering::Relaxed)).sum()
-    }
-}
-
-impl Gauge for Shown {
-    fn fill(&self) -> Fill {
-        let keys = self.sum(|shard| &shard.keys);
-        let capacity = self.sum(|shard| &shard.slots) / 10 * 9;
-        Fill { keys, counted: keys, capacity, bytes: self.bytes.load(Ordering::Relaxed), layers: 0 }
-    }
-
-    fn saved_bytes(&self) -> u64 {
-        self.sum(|shard| &shard.keys) * self.size.bits.bytes() as u64
-    }
-
-    fn error_rate(&self) -> f64 {
-        self.size.error_rate_at(self.sum(|shard| &shard.keys))
-    }
-
-    fn keys(&self, keys: &mut [u64; SHARDS]) {
-        for (shard, shown) in &self.shards {
-            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
-        }
-    }
-}
-
 #[cfg(test)]
-#[path = "two_choice_tests.rs"]
 mod tests;

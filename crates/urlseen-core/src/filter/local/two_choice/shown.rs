@@ -1,0 +1,77 @@
+//! Gauge of a filter of the kind `two-choice`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use crate::filter::generation::Generations;
+use crate::filter::local::{Fill, Gauge};
+use crate::filter::two_choice::{Shard, TwoChoiceSize};
+use crate::filter::{SHARDS, ShardId};
+
+/// Numbers of keys and slots in an owner's shards, for all threads.
+#[derive(Debug)]
+pub(super) struct Shown {
+    size: TwoChoiceSize,
+    bytes: AtomicU64,
+    generations: Mutex<Generations>,
+    pub(super) shards: Vec<(ShardId, ShownShard)>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct ShownShard {
+    keys: AtomicU64,
+    pub(super) slots: AtomicU64,
+}
+
+impl Shown {
+    /// Shows a new filter with these shards.
+    pub(super) fn new(size: TwoChoiceSize, shards: Vec<ShardId>) -> Self {
+        let shards = shards.into_iter().map(|shard| (shard, ShownShard::default())).collect();
+        Self { size, bytes: AtomicU64::new(0), generations: Mutex::default(), shards }
+    }
+
+    /// Shows the present state of the shards, which take this number of bytes together.
+    pub(super) fn show(&self, bytes: u64, shards: &[Shard]) {
+        self.bytes.store(bytes, Ordering::Relaxed);
+        for ((_, shown), shard) in self.shards.iter().zip(shards) {
+            shown.keys.store(shard.live_keys(), Ordering::Relaxed);
+            shown.slots.store(shard.slots(), Ordering::Relaxed);
+        }
+        if self.size.expires {
+            let shards = shards.iter().filter_map(Shard::generations);
+            let all = shards.fold(Generations::default(), |all, shard| all.with(&shard));
+            *self.generations.lock().unwrap_or_else(PoisonError::into_inner) = all;
+        }
+    }
+
+    fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
+        self.shards.iter().map(|(_, shard)| number(shard).load(Ordering::Relaxed)).sum()
+    }
+}
+
+impl Gauge for Shown {
+    fn fill(&self) -> Fill {
+        let keys = self.sum(|shard| &shard.keys);
+        let capacity = self.sum(|shard| &shard.slots) / 10 * 9;
+        Fill { keys, counted: keys, capacity, bytes: self.bytes.load(Ordering::Relaxed), layers: 0 }
+    }
+
+    fn saved_bytes(&self) -> u64 {
+        self.sum(|shard| &shard.keys) * self.size.saved_form().key() as u64
+    }
+
+    fn generations(&self) -> Option<Generations> {
+        let generations = self.generations.lock().unwrap_or_else(PoisonError::into_inner);
+        self.size.expires.then_some(*generations)
+    }
+
+    fn error_rate(&self) -> f64 {
+        self.size.error_rate_at(self.sum(|shard| &shard.keys))
+    }
+
+    fn keys(&self, keys: &mut [u64; SHARDS]) {
+        for (shard, shown) in &self.shards {
+            keys[shard.index()] = shown.keys.load(Ordering::Relaxed);
+        }
+    }
+}

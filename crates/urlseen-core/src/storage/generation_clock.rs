@@ -1,0 +1,196 @@
+//! Clock that tells when the generations of a filter begin.
+
+use std::fmt;
+use std::time::{Duration, SystemTime};
+
+use super::clock::{Moment, unix_ms};
+use super::timing::{Shown, Timing};
+use crate::filter::expire_after::ExpireAfter;
+use crate::filter::generation::Generation;
+
+/// Clocks count as equal if they differ by at most this part of a generation, or by
+/// [`DIFFERENCE_LEAST`].
+const DIFFERENCE_PART: u32 = 10;
+
+const DIFFERENCE_LEAST: Duration = Duration::from_secs(5);
+
+/// Clock of the generations of a filter.
+///
+/// It reads the time of day only once, when a run begins, to learn how much time has passed since
+/// the last run. During the run it counts the time since boot. So a clock that is set to another
+/// time begins no generation (rule G3). What it counts need not be the time of day: a URL expires
+/// when enough time has passed, and no other time matters.
+#[derive(Debug, Clone, Copy)]
+pub struct GenerationClock {
+    expire_after: ExpireAfter,
+    /// Time at the moment `since`.
+    time: Duration,
+    since: Moment,
+}
+
+/// Times of day at the start of a run.
+#[derive(Debug, Clone, Copy)]
+pub struct TimesOfDay {
+    /// Time by the clock of this machine.
+    pub local: SystemTime,
+    /// Time by the clock of Redis, if it is known.
+    pub redis: Option<SystemTime>,
+}
+
+/// Reason why it is unknown how much time has passed since the last run. Then this time does not
+/// count, and URLs pass later, but never too early.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Doubt {
+    /// The clocks of this machine and of Redis disagree by this time.
+    Disagree(Duration),
+    /// By a clock, it is earlier than at the start of the last run, by this time.
+    Earlier(Duration),
+}
+
+impl GenerationClock {
+    /// Makes a clock at `now`, for a filter that is in the generation `recorded`. Returns the
+    /// timing that the next run needs, and the reason if the time since the last run does not
+    /// count.
+    pub fn new(
+        expire_after: ExpireAfter,
+        recorded: Generation,
+        last: Option<Timing>,
+        times: TimesOfDay,
+        now: Moment,
+    ) -> (Self, Timing, Option<Doubt>) {
+        let shown = Shown { local: unix_ms(times.local), redis: times.redis.map(unix_ms) };
+        let (time, doubt) = match last {
+            // Nothing can expire too early in a new filter.
+            None if recorded == Generation::default() => (Duration::from_millis(shown.local), None),
+            None => (Duration::ZERO, None),
+            Some(Timing { time, shown: None }) => (Duration::from_millis(time), None),
+            Some(Timing { time, shown: Some(before) }) => {
+                let passed = passed(before, shown, expire_after);
+                let time = Duration::from_millis(time) + passed.unwrap_or_default();
+                (time, passed.err())
+            }
+        };
+        let time = time.max(expire_after.begin_of(recorded));
+        let milliseconds = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let timing = Timing { time: milliseconds, shown: doubt.is_none().then_some(shown) };
+        (Self { expire_after, time, since: now }, timing, doubt)
+    }
+
+    /// Returns the generation at a moment of the same boot.
+    pub fn generation_at(&self, now: Moment) -> Generation {
+        let passed = now.since_boot().saturating_sub(self.since.since_boot());
+        self.expire_after.generation_at(self.time + passed)
+    }
+}
+
+/// Returns the time that has passed by both clocks. If they agree nearly, it is the shorter time.
+fn passed(before: Shown, now: Shown, expire_after: ExpireAfter) -> Result<Duration, Doubt> {
+    let since = |before: u64, now: u64| {
+        let earlier = || Doubt::Earlier(Duration::from_millis(before - now));
+        now.checked_sub(before).map(Duration::from_millis).ok_or_else(earlier)
+    };
+    let local = since(before.local, now.local)?;
+    let Some((before, now)) = before.redis.zip(now.redis) else { return Ok(local) };
+    let redis = since(before, now)?;
+    let difference = local.abs_diff(redis);
+    if difference > DIFFERENCE_LEAST.max(expire_after.step() / DIFFERENCE_PART) {
+        return Err(Doubt::Disagree(difference));
+    }
+    Ok(local.min(redis))
+}
+
+impl fmt::Display for Doubt {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shown = |by: &Duration| humantime::format_duration(Duration::from_secs(by.as_secs()));
+        match self {
+            Self::Disagree(by) => {
+                let by = shown(by);
+                write!(f, "the clock of this machine or that of Redis was set by {by}")?;
+            }
+            Self::Earlier(by) => {
+                let by = shown(by);
+                write!(f, "a clock shows {by} less than at the start of the last run")?;
+            }
+        }
+        f.write_str(
+            ". So the time since then does not count: URLs that were let through before pass again \
+             later than filter.expire_after says",
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::UNIX_EPOCH;
+
+    use super::*;
+
+    const BOOT: &str = "boot";
+
+    /// Makes a clock from the seconds that the clocks showed at the start of the last run and show
+    /// now. A generation lasts 100 s.
+    fn clock(
+        recorded: u32,
+        last: Option<Timing>,
+        (local, redis): (u64, Option<u64>),
+    ) -> (GenerationClock, Timing, Option<Doubt>) {
+        let time = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let times = TimesOfDay { local: time(local), redis: redis.map(time) };
+        let now = Moment::new(BOOT, Duration::from_secs(50));
+        let expire_after = "500s".parse().unwrap();
+        GenerationClock::new(expire_after, Generation::new(recorded), last, times, now)
+    }
+
+    fn after(clock: &GenerationClock, seconds: u64) -> u32 {
+        clock.generation_at(Moment::new(BOOT, Duration::from_secs(50 + seconds))).get()
+    }
+
+    #[test]
+    fn generations_begin_as_the_time_since_boot_passes() {
+        let (clock, _, doubt) = clock(0, None, (10_030, None));
+        assert_eq!(doubt, None);
+        assert_eq!((after(&clock, 0), after(&clock, 69), after(&clock, 70)), (100, 100, 101));
+        assert_eq!(after(&clock, 10_070), 201);
+    }
+
+    #[test]
+    fn the_time_between_two_runs_counts_if_the_clocks_agree() {
+        let (_, last, _) = clock(0, None, (10_030, Some(70_030)));
+        let (next, last, doubt) = clock(100, Some(last), (10_530, Some(70_531)));
+        assert_eq!((after(&next, 0), doubt), (105, None));
+        // A folder without Redis: `urlseen filter --storage`.
+        let (next, ..) = clock(105, Some(last), (10_730, None));
+        assert_eq!(after(&next, 0), 107);
+    }
+
+    /// Rule G3: six generations must not begin because one clock jumps a month.
+    #[test]
+    fn the_time_between_two_runs_does_not_count_if_one_clock_was_set() {
+        let month = 2_592_000;
+        for (local, redis) in [(10_040 + month, 10_040), (10_040, 10_040 + month)] {
+            let (_, last, _) = clock(0, None, (10_030, Some(10_030)));
+            let (next, last, doubt) = clock(100, Some(last), (local, Some(redis)));
+            assert_eq!(doubt, Some(Doubt::Disagree(Duration::from_secs(month))));
+            assert_eq!((after(&next, 0), after(&next, 70)), (100, 101));
+            // The run after it does not know either how long the clock was wrong.
+            let (next, last, doubt) = clock(101, Some(last), (20_000, Some(20_000)));
+            assert_eq!((after(&next, 0), doubt), (101, None));
+            let (next, ..) = clock(101, Some(last), (20_100, Some(20_100)));
+            assert_eq!(after(&next, 0), 102);
+        }
+    }
+
+    #[test]
+    fn a_clock_that_was_set_back_begins_no_generation() {
+        let (_, last, _) = clock(0, None, (10_030, None));
+        let (next, _, doubt) = clock(104, Some(last), (9_930, None));
+        assert_eq!(doubt, Some(Doubt::Earlier(Duration::from_secs(100))));
+        assert_eq!((after(&next, 0), after(&next, 100)), (104, 105));
+    }
+
+    #[test]
+    fn without_the_file_the_time_before_the_run_does_not_count() {
+        let (next, _, doubt) = clock(100, None, (99_000, None));
+        assert_eq!((after(&next, 0), after(&next, 100), doubt), (100, 101, None));
+    }
+}

@@ -1,0 +1,62 @@
+//! Begins the generations of a filter whose fingerprints expire, and sweeps expired ones.
+
+use std::time::Duration;
+
+use tokio::time::{Interval, MissedTickBehavior, interval};
+
+use super::Engine;
+use super::store::Storage;
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::storage::{GenerationClock, Moment};
+
+/// Time between two looks at the clock. After each one, the owners free some slots.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// Generations of a filter at work.
+#[derive(Debug)]
+pub(super) struct Generating {
+    clock: GenerationClock,
+    /// Generation that began last, or whose begin is being logged.
+    begun: Generation,
+    looks: Interval,
+}
+
+impl Generating {
+    /// Continues after the start of a generation.
+    pub(super) fn new(clock: GenerationClock, begun: Generation) -> Self {
+        let mut looks = interval(LOOK);
+        looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self { clock, begun, looks }
+    }
+
+    /// Waits until it is time to look at the clock; forever if there are no generations. Nothing is
+    /// lost when the future is dropped.
+    pub(super) async fn due(generations: Option<&mut Self>) -> &mut Self {
+        let Some(generations) = generations else { return std::future::pending().await };
+        generations.looks.tick().await;
+        generations
+    }
+
+    /// Begins a generation that is due, and returns it. If there is a folder, its log gets the
+    /// start first. Frees some slots of expired keys.
+    pub(super) fn look(
+        &mut self,
+        storage: Option<&Storage>,
+        engine: &mut Engine,
+    ) -> Option<Generation> {
+        if engine.gauges().generations().is_some_and(|it| it.expired > 0) {
+            engine.sweep();
+        }
+        let due = self.clock.generation_at(Moment::now());
+        if due <= self.begun {
+            return None;
+        }
+        self.begun = due;
+        if let Some(storage) = storage {
+            storage.begin_generation(due);
+            return None;
+        }
+        engine.begin_generation(due);
+        Some(due)
+    }
+}

@@ -1,0 +1,82 @@
+//! `filter.expire_after`: URLs pass again when their time is over.
+
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+
+use super::{Crawl, SINK, stop, urls};
+use crate::util::wait::{SOON, wait_until};
+
+/// Time after which no URL passes again: five generations of a second each.
+const SEEN: Duration = Duration::from_secs(5);
+
+fn crawl() -> Crawl {
+    Crawl::new()
+        .set("filter.kind=two-choice")
+        .set("filter.capacity=1000")
+        .set("filter.expire_after=5s")
+}
+
+/// Pushes URLs again and again, until each one has passed `times` times.
+#[track_caller]
+fn push_until_passed(crawl: &Crawl, times: usize) {
+    wait_until(SOON, "the URLs pass again", || {
+        crawl.push(&urls(0, 100));
+        sleep(Duration::from_millis(100));
+        crawl.len(SINK) >= 100 * times
+    });
+}
+
+#[test]
+fn urls_pass_again_when_their_time_is_over_and_not_before() {
+    let crawl = crawl();
+    let daemon = crawl.start();
+    for times in 1..3 {
+        let started = Instant::now();
+        crawl.push(&urls(0, 100));
+        crawl.wait_for_sink(100 * times);
+        // Being seen does not lengthen the time of a URL.
+        push_until_passed(&crawl, times + 1);
+        assert!(started.elapsed() >= SEEN, "after {:?}", started.elapsed());
+    }
+    let summary = stop(daemon);
+    assert_eq!(summary.count("unseen"), crawl.len(SINK), "{summary:?}");
+}
+
+/// Rule G2: the log and a snapshot have the generations.
+#[test]
+fn urls_pass_again_in_time_although_the_daemon_was_killed() {
+    let crawl = crawl().set("storage.snapshot_bytes=4096");
+    let started = Instant::now();
+    crawl.push(&urls(0, 100));
+    let mut daemon = crawl.start();
+    crawl.wait_for_sink(100);
+    for first in 1..4 {
+        crawl.push(&urls(1000 * first, 300));
+        crawl.wait_for_sink(100 + 300 * first);
+    }
+    daemon.signal(Signal::KILL);
+    daemon.wait(SOON);
+    let daemon = crawl.start();
+    crawl.push(&urls(0, 100));
+    crawl.push(&["https://example.com/last"]);
+    crawl.wait_for_sink(1001);
+    if started.elapsed() < SEEN {
+        assert_eq!(crawl.len(SINK), 1001, "the killed daemon's URLs are still seen");
+    }
+    wait_until(SOON, "the URLs pass again", || {
+        crawl.push(&urls(0, 100));
+        sleep(Duration::from_millis(100));
+        crawl.len(SINK) >= 1101
+    });
+    assert!(started.elapsed() >= SEEN, "after {:?}", started.elapsed());
+    stop(daemon);
+}
+
+#[test]
+fn other_kinds_do_not_expire_and_say_so() {
+    let refused = Crawl::new().set("filter.expire_after=30d").run(&["--drain"]).output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("two-choice"), "{refused:?}");
+}

@@ -1,0 +1,63 @@
+//! `--expire-after`: lines pass again when their time is over.
+
+use std::path::Path;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::util::binary::{Output, urlseen};
+
+/// Time after which no line passes again: five generations of a second each.
+const SEEN: Duration = Duration::from_secs(5);
+
+/// Time after which each line passes again: six generations, and some time for the clock.
+const EXPIRED: Duration = Duration::from_millis(6100);
+
+const LINES: &str = "https://example.com/1\nhttps://example.com/2\n";
+
+fn filter(folder: &Path, time: &str) -> Output {
+    let run = urlseen(["filter", "--kind", "two-choice", "--expire-after", time, "--storage"]);
+    run.arg(folder).stdin(LINES.to_owned()).output()
+}
+
+#[track_caller]
+fn printed(folder: &Path) -> String {
+    let output = filter(folder, "5s");
+    assert_eq!(output.code(), Some(0), "{output:?}");
+    output.text().to_owned()
+}
+
+#[test]
+fn lines_pass_again_when_their_time_is_over_and_not_before() {
+    let folder = TempDir::new().unwrap();
+    let started = Instant::now();
+    assert_eq!(printed(folder.path()), LINES);
+    let passed = Instant::now();
+    // That a line is seen does not lengthen its time.
+    for _ in 0..6 {
+        let again = printed(folder.path());
+        if started.elapsed() >= SEEN {
+            break;
+        }
+        assert_eq!(again, "", "after {:?}", started.elapsed());
+        sleep(Duration::from_millis(500));
+    }
+    if let Some(left) = EXPIRED.checked_sub(passed.elapsed()) {
+        sleep(left);
+        assert_eq!(printed(folder.path()), LINES);
+    }
+}
+
+#[test]
+fn a_folder_keeps_the_time_after_which_lines_pass_again() {
+    let folder = TempDir::new().unwrap();
+    printed(folder.path());
+    let refused = filter(folder.path(), "30d");
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("5s") && refused.stderr.contains("30d"), "{refused:?}");
+    let native = ["filter", "--kind", "native", "--expire-after", "30d"];
+    let refused = urlseen(native).stdin(String::new()).output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("--expire-after"), "{refused:?}");
+}
