@@ -381,6 +381,8 @@ mod asking_tests;
 #[cfg(test)]
 mod growing_tests;
 #[cfg(test)]
+mod replay_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod threads_tests;

@@ -31,7 +31,7 @@ pub(super) fn engine_with_few_keys(threads: usize) -> Engine {
     engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), threads)
 }
 
-fn engine_for(parameters: Parameters, threads: usize) -> Engine {
+pub(super) fn engine_for(parameters: Parameters, threads: usize) -> Engine {
     let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
     Engine::start(&Parts::local(parameters, items, Threads::start(threads).unwrap())).unwrap()
 }
