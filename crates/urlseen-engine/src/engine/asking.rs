@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use super::batches::Batches;
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
 use urlseen_core::filter::generation::Generation;
@@ -48,6 +49,8 @@ pub struct Answers {
     pub(crate) group: u64,
     /// Number of the owner, for [`Engine::remember`](super::Engine::remember).
     pub(crate) owner: usize,
+    /// Number of the next batch that the owner was to judge when it answered.
+    pub(super) before: u64,
     /// Answers, each with the place of its question in the group, in ascending order.
     pub(crate) answers: Vec<(u32, Answer)>,
 }
@@ -69,9 +72,13 @@ pub(super) struct Asking {
 }
 
 impl Asking {
-    /// Hands back the oldest answers.
-    pub(super) fn hand_back(&mut self) -> Option<Answers> {
-        let answers = self.answers.pop_front()?;
+    /// Hands back the oldest answers before which no batch is due. The log must have batches and
+    /// answers in the order in which an owner judged and answered. Otherwise a recovery would set a
+    /// key of a batch in flight that was then forgotten (rule G5).
+    pub(super) fn hand_back(&mut self, batches: &Batches) -> Option<Answers> {
+        let is_due = |answers: &Answers| batches.are_handed_back(answers.before);
+        let place = self.answers.iter().position(is_due)?;
+        let answers = self.answers.remove(place)?;
         self.asked -= 1;
         self.unremembered += 1;
         Some(answers)
@@ -132,7 +139,8 @@ impl Owner {
         let key_hashes: Vec<KeyHash> = asked.iter().map(|&(_, key_hash, _)| key_hash).collect();
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
-        let (mut added, mut forgotten) = (Vec::new(), HashSet::<u128, Hashed>::default());
+        let mut forgotten = HashSet::<u128, Hashed>::default();
+        self.in_flight.groups.push_back(Vec::new());
         let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
             let is_set = verdict == Verdict::Seen && !forgotten.contains(&key_hash.id());
             let is_seen = is_set || self.in_flight.contains(key_hash);
@@ -146,7 +154,7 @@ impl Owner {
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
                     if self.filter.reserve(self.in_flight.by_shard()).is_ok() {
-                        added.push(key_hash);
+                        self.in_flight.groups.back_mut().expect("a group").push(key_hash);
                         Answer::Unseen
                     } else {
                         self.in_flight.remove(key_hash);
@@ -159,8 +167,7 @@ impl Owner {
             (place, answer)
         });
         let answers = answers.collect();
-        self.in_flight.groups.push_back(added);
-        let answers = Answers { group, owner: self.number, answers };
+        let answers = Answers { group, owner: self.number, before: self.next_batch, answers };
         let _ = self.tell.send(Done::Answered(answers));
     }
 
@@ -168,7 +175,7 @@ impl Owner {
     pub(super) fn remember(&mut self, generation: Generation, at: Option<Position>) {
         let added = self.in_flight.groups.pop_front();
         let key_hashes = added.expect("additions are set after the answer");
-        self.set(key_hashes, generation);
+        self.set(&key_hashes, generation);
         self.at = at.unwrap_or(self.at);
     }
 }

@@ -84,6 +84,51 @@ async fn answers_come_before_the_batches_that_were_judged_after_them() {
     }
 }
 
+/// Waits for answers of an owner, and does not hand them back.
+async fn noted(engine: &mut Engine) -> Vec<(u32, Answer)> {
+    while engine.asking.answers.is_empty() {
+        engine.hear().await.unwrap();
+    }
+    engine.asking.answers[0].answers.clone()
+}
+
+/// Rule G5: if the log had the answer first, a recovery would set the forgotten key again.
+#[tokio::test]
+async fn an_answer_comes_after_the_batch_that_its_owner_had_judged_before() {
+    let mut engine = engine(2);
+    let owner = |engine: &Engine, number: &u32| {
+        let key_hash = engine.handle.hasher.key_hash(&fingerprints(&urls([*number]))[0]);
+        key_hash.shard().owner(2)
+    };
+    let of = |wanted| (0..100).find(|number| owner(&engine, number) == wanted).unwrap();
+    let (first, second) = (of(0), of(1));
+    // The second owner does not judge yet.
+    let (to, lent) = bounded(1);
+    engine.handle.tell(1, Job::Lend { to });
+    let lent = lent.recv().unwrap();
+    engine.submit(batch(&urls([first, second])));
+    loop {
+        engine.ask(0, &questions(Wanted::Test, [first]));
+        let answers = noted(&mut engine).await;
+        engine.asking.hand_back(&Batches::default()).unwrap();
+        engine.remember(0, Generation::FOREVER, None);
+        if answers == [(0, Answer::Seen)] {
+            break;
+        }
+    }
+    engine.ask(1, &questions(Wanted::Forget, [first]));
+    noted(&mut engine).await;
+    drop(lent);
+    let heard = engine.heard().await.unwrap();
+    assert!(matches!(heard, Heard::Judged(_)), "{heard:?}");
+    let Heard::Answers(answers) = engine.heard().await.unwrap() else { panic!("no answers") };
+    assert_eq!(answers.answers, [(0, Answer::Seen)]);
+    engine.remember(answers.owner, Generation::FOREVER, None);
+    engine.committed(Logged::START);
+    engine.submit(batch(&urls([first, second])));
+    assert_eq!(onward(&engine.judged().await.unwrap()), urls([first]));
+}
+
 #[tokio::test]
 async fn a_forgotten_fingerprint_passes_once() {
     let mut engine = engine(2);

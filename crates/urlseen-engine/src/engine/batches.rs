@@ -42,6 +42,11 @@ impl Batches {
         self.judging.truncate(usize::try_from(number - self.front).unwrap_or(0));
     }
 
+    /// Returns true if all batches before this one were handed back, or will never be.
+    pub(super) fn are_handed_back(&self, number: u64) -> bool {
+        number <= self.front || self.judging.is_empty()
+    }
+
     /// Hands back the oldest batch, if it is judged.
     pub(super) fn hand_back(&mut self) -> Option<Batch<Findings>> {
         let batch = self.judging.pop_front_if(|front| front.is_some()).flatten()?;

@@ -1,6 +1,6 @@
 //! Keys that an owner found unseen and has not set yet.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{HashSet, VecDeque};
 
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS};
@@ -18,9 +18,6 @@ pub(super) struct InFlight {
     pub(super) batches: VecDeque<Vec<KeyHash>>,
     /// Added keys by group of questions, oldest first.
     pub(super) groups: VecDeque<Vec<KeyHash>>,
-    /// Forgotten keys that are still in `batches` or `groups` but no longer in `keys`. The value is
-    /// the number of entries of the key in those lists. This map is usually empty.
-    orphans: HashMap<u128, usize, Hashed>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
 }
@@ -61,36 +58,24 @@ impl InFlight {
         was_there
     }
 
-    /// Forgets a key. The next item with the key is unseen again, even while an earlier batch with
-    /// the key is still in flight.
+    /// Forgets a key: its batch or group will not set it. The next item with the key is unseen
+    /// again.
     pub(super) fn forget(&mut self, key_hash: KeyHash) {
         if self.remove(key_hash) {
-            *self.orphans.entry(key_hash.id()).or_default() += 1;
+            let mut lists = self.groups.iter_mut().chain(&mut self.batches);
+            let found = lists.find_map(|list| {
+                let place = list.iter().position(|other| other.id() == key_hash.id())?;
+                Some(list.swap_remove(place))
+            });
+            found.expect("a list has each key of the set");
         }
-    }
-
-    /// Removes a key from the set. The caller has just popped the list with this key from `batches`
-    /// or `groups`. Returns false if the key must not be set, because it was forgotten after it was
-    /// found unseen.
-    pub(super) fn settle(&mut self, key_hash: KeyHash) -> bool {
-        let id = key_hash.id();
-        if !self.orphans.is_empty()
-            && let Some(times) = self.orphans.get_mut(&id)
-        {
-            *times -= 1;
-            if *times == 0 {
-                self.orphans.remove(&id);
-            }
-            return false;
-        }
-        self.remove(key_hash)
     }
 
     /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
         while let Some(key_hashes) = self.batches.pop_front() {
             for key_hash in key_hashes {
-                self.settle(key_hash);
+                self.remove(key_hash);
             }
         }
     }

@@ -155,6 +155,7 @@ impl Engine {
                 _alive: alive.clone(),
                 awaited: Awaited::default(),
                 in_flight: InFlight::default(),
+                next_batch: 0,
                 at: Position::START,
             };
             owners[number].worker.begin(owner, inbox);
@@ -241,15 +242,15 @@ impl Engine {
         }
     }
 
-    /// Returns the next answers, or the oldest batch once it is judged. If answers were given
-    /// before a batch was judged, the answers come first. Waits forever if there are no answers and
+    /// Returns the next answers, or the oldest batch once it is judged, in the order in which each
+    /// owner answered and judged. Waits forever if there are no answers and
     /// no batch. Nothing is lost when the future is dropped.
     ///
     /// # Errors
     /// The engine cannot continue.
     pub async fn heard(&mut self) -> Result<Heard, EngineError> {
         loop {
-            if let Some(answers) = self.asking.hand_back() {
+            if let Some(answers) = self.asking.hand_back(&self.batches) {
                 return Ok(Heard::Answers(answers));
             }
             if let Some(found) = self.batches.hand_back() {

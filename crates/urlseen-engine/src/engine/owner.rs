@@ -123,6 +123,8 @@ pub(super) struct Owner {
     pub(super) _alive: Sender<Infallible>,
     pub(super) awaited: Awaited,
     pub(super) in_flight: InFlight,
+    /// Number of the batch that is judged next.
+    pub(super) next_batch: u64,
     /// Position in the log up to which all keys are set in this owner's shards.
     pub(super) at: Position,
 }
@@ -236,6 +238,7 @@ impl Owner {
         while let Some(Partial { progress, key_hashes, readings }) = self.awaited.next_whole() {
             let number = progress.number;
             let unseen = self.judge(&KeyHashes::concat(key_hashes));
+            self.next_batch = number + 1;
             // Room is reserved before a batch is passed on, because the keys of a committed batch
             // must fit into the filter.
             if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
@@ -269,14 +272,16 @@ impl Owner {
     fn commit(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
         let key_hashes = judged.expect("a batch is judged before its commit");
-        self.set(key_hashes, generation);
+        self.set(&key_hashes, generation);
         self.at = at;
     }
 
-    /// Sets keys that were in flight, except those that were forgotten after they were judged.
-    pub(super) fn set(&mut self, mut key_hashes: Vec<KeyHash>, generation: Generation) {
-        key_hashes.retain(|&key_hash| self.in_flight.settle(key_hash));
-        let set = self.filter.insert_in(generation, &key_hashes);
+    /// Sets keys that were in flight.
+    pub(super) fn set(&mut self, key_hashes: &[KeyHash], generation: Generation) {
+        for &key_hash in key_hashes {
+            self.in_flight.remove(key_hash);
+        }
+        let set = self.filter.insert_in(generation, key_hashes);
         set.expect("room was reserved before the batch was passed on");
     }
 

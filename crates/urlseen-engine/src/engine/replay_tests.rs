@@ -67,7 +67,7 @@ impl World {
         let (folder, parameters) = (tempfile::tempdir().unwrap(), parameters(expires));
         let mut local = local(&folder, &parameters);
         local.recover_to(None, None).unwrap();
-        let (asker, dispatcher) = query::open(0);
+        let (asker, dispatcher) = query::open(1 << 20);
         let works = local.work(dispatcher).unwrap();
         let (ready, head) = (VecDeque::new(), Head::START);
         let generation = expires.then_some(99);
@@ -171,7 +171,7 @@ impl World {
 #[test]
 fn a_recovered_filter_is_the_one_at_work_although_urls_have_the_same_key() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
-    for seed in 0..40 {
+    for seed in 0..16 {
         let mut world = World::new(seed, seed % 2 == 1);
         runtime.block_on(world.work());
         world.compare(seed);

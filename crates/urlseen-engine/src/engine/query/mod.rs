@@ -237,7 +237,7 @@ impl QueryDispatcher {
         at: Option<Position>,
         engine: &mut Engine,
     ) {
-        let Answers { group, owner, answers } = answers;
+        let Answers { group, owner, answers, .. } = answers;
         // Batches that are logged and not committed are not in the filter, although their positions
         // are lower than `at`. So if there are such batches, the filter is not at `at`.
         engine.remember(owner, generation, at.filter(|_| engine.uncommitted() == 0));
