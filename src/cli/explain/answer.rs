@@ -115,7 +115,7 @@ impl AnswerShown {
             }
         };
         let (says, wrong) = describe(&filter, subject, &runtime)?;
-        Self::judged(checked.as_ref(), says, &wrong, key, &subject.place)
+        Self::judged(checked.as_ref(), says, &wrong, key, subject)
     }
 
     fn judged(
@@ -123,7 +123,7 @@ impl AnswerShown {
         says: String,
         wrong: &Wrong,
         key: &Fingerprint,
-        place: &Place,
+        subject: &Subject,
     ) -> anyhow::Result<Self> {
         let is_seen = match checked {
             Some(Checked::Seen { .. }) => true,
@@ -138,15 +138,20 @@ impl AnswerShown {
                 return Ok(Self::unknown(says, false));
             }
         };
-        let logged = match place {
+        let logged = match &subject.place {
             Place::Folder(dir) => named(dir, key)?,
             Place::Redis => None,
         };
+        let spec = subject.header.as_ref().map(|header| &header.spec().filter);
+        let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
         let certain = match (is_seen, logged) {
             (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),
             (true, Some(Named::Added(at))) => Some(format!("the log recorded it as added ({at})")),
             (false, Some(Named::Forgotten(at))) => {
                 Some(format!("it was forgotten ({at}) and passes again"))
+            }
+            (false, Some(Named::Batch(at) | Named::Added(at))) if expire_after.is_some() => {
+                Some(format!("it was let through ({at}) and has expired"))
             }
             _ if wrong.is_exact => Some("it is an exact set".to_owned()),
             (true, _) => None,
@@ -158,7 +163,13 @@ impl AnswerShown {
             is_certain: certain.is_some(),
             error_rate: wrong.error_rate,
             fill: wrong.fill,
-            how_sure: certain.map_or_else(|| believed(wrong), |why| format!("certain: {why}")),
+            how_sure: match (certain, expire_after.filter(|_| is_seen)) {
+                (None, _) => believed(wrong),
+                (Some(why), None) => format!("certain: {why}"),
+                (Some(why), Some(time)) => {
+                    format!("certain: {why}; a URL passes again {}", time.window())
+                }
+            },
             has_failed: false,
         })
     }

@@ -26,12 +26,12 @@ pub(super) struct Crawl {
     pub(super) is_shared: bool,
 }
 
-const IN_REDIS: [&str; 2] = ["filter.kind=scrapy-redis", "filter.place=redis"];
+const IN_REDIS: &[&str] = &["filter.kind=scrapy-redis", "filter.place=redis"];
 
-/// Filters of the crawls. One of them has tombstones, and one removes keys.
-const FILTERS: [[&str; 2]; 3] = [
-    ["filter.kind=native", "filter.seed=1"],
-    ["filter.kind=two-choice", "filter.seed=1"],
+/// Filters of the crawls. One of them has tombstones, and one removes keys and has generations.
+const FILTERS: [&[&str]; 3] = [
+    &["filter.kind=native", "filter.seed=1"],
+    &["filter.kind=two-choice", "filter.seed=1", "filter.expire_after=30d"],
     IN_REDIS,
 ];
 
@@ -42,7 +42,7 @@ impl Crawl {
         sinks.flat_map(|sink| FILTERS.map(|filter| Self::new(sink, filter))).collect()
     }
 
-    fn new(sink: &str, filter: [&str; 2]) -> Self {
+    fn new(sink: &str, filter: &[&str]) -> Self {
         let is_shared = filter == IN_REDIS;
         let common = [
             "crawl.name=sim",
@@ -54,7 +54,7 @@ impl Crawl {
             "filter.recent=40",
         ];
         let sink = format!("sink.kind={sink}");
-        let set = common.into_iter().chain(filter).map(str::to_owned).chain([sink]).collect();
+        let set = common.iter().chain(filter).map(|&set| set.to_owned()).chain([sink]).collect();
         let file = Some("/dev/null".into());
         let config = Config::load(Sources { file, set, ..Sources::default() });
         let config = config.expect("a configuration");

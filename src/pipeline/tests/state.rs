@@ -1,7 +1,7 @@
 //! State of the simulated Redis, and the effects of urlseen's scripts on this state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
@@ -215,6 +215,11 @@ impl State {
             b"CONFIG" => array([bulk(&words[2]), bulk(b"536870912")]),
             b"INFO" => bulk(b"redis_version:7.0.0\r\n"),
             b"HGETALL" => array([]),
+            b"TIME" => {
+                let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let parts = [time.as_secs(), time.subsec_micros().into()];
+                array(parts.map(|part| bulk(part.to_string().as_bytes())))
+            }
             b"SCRIPT" => bulk(b"loaded"),
             // A late command, whose reply never arrives.
             b"WAIT" => integer(0),

@@ -34,19 +34,25 @@ fn lines_pass_again_when_their_time_is_over_and_not_before() {
     let started = Instant::now();
     assert_eq!(printed(folder.path()), LINES);
     let passed = Instant::now();
+    let explained = || {
+        let run = urlseen(["explain", "https://example.com/1", "--storage"]).arg(folder.path());
+        run.output().text().to_owned()
+    };
+    assert!(explained().contains("5s to 6s after it was last let through"), "{}", explained());
     // That a line is seen does not lengthen its time.
     for _ in 0..6 {
-        let again = printed(folder.path());
-        if started.elapsed() >= SEEN {
-            break;
+        if printed(folder.path()) == LINES {
+            assert!(started.elapsed() >= SEEN, "after {:?}", started.elapsed());
+            return;
         }
-        assert_eq!(again, "", "after {:?}", started.elapsed());
         sleep(Duration::from_millis(500));
     }
-    if let Some(left) = EXPIRED.checked_sub(passed.elapsed()) {
-        sleep(left);
-        assert_eq!(printed(folder.path()), LINES);
-    }
+    sleep(EXPIRED.saturating_sub(passed.elapsed()));
+    // Another line begins the generation of the present time.
+    let other = urlseen(["filter", "--storage"]).arg(folder.path());
+    assert_eq!(other.stdin("https://example.com/3\n".to_owned()).output().code(), Some(0));
+    assert!(explained().contains("and has expired"), "{}", explained());
+    assert_eq!(printed(folder.path()), LINES);
 }
 
 #[test]
