@@ -1,13 +1,17 @@
 //! `urlseen storage`: shows a storage folder, and repairs a crawl whose folder and Redis disagree.
 
+mod catch_up;
 mod convert;
 mod folder;
 mod in_redis;
 mod repair;
 
+use std::time::Duration;
+
 use super::confirm::confirmed;
 use super::context::runtime;
 use super::settings::{Folder, Place, Settings};
+use super::start::usage;
 use super::{Outcome, partitions};
 use crate::crawl::protocol::table;
 pub(super) use folder::show;
@@ -74,6 +78,23 @@ Examples:
         #[command(flatten)]
         settings: Settings,
     },
+    /// Count time after which URLs pass again, because urlseen could not count it.
+    ///
+    /// If the clocks of this machine and of Redis disagree at a start of urlseen, it warns, and the
+    /// time since its last start does not count: URLs pass again later than usual. This command
+    /// counts such a time. Nothing else may use the folder meanwhile. The time counts from the next
+    /// start on. With 36d, all URLs that should pass again after 30d pass again at once.
+    #[command(
+        after_help = "Examples:\n  urlseen storage catch-up 10d\n  urlseen storage catch-up \
+                      --storage seen 12h"
+    )]
+    CatchUp {
+        #[command(flatten)]
+        folder: Folder,
+        /// The time, such as 10d, 12h or 90m
+        #[arg(value_parser = humantime::parse_duration)]
+        time: Duration,
+    },
     /// Empty the filter, and let the crawl continue from the last batch that Redis records.
     ///
     /// After that, all items count as unseen. If the crawl finds them again, urlseen emits them
@@ -118,6 +139,12 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         }
         StorageCommand::Convert { settings } => {
             partitions::each(settings.load_all()?, |config| convert::convert(&config))
+        }
+        StorageCommand::CatchUp { folder, time } => {
+            partitions::each(folder.locate_all()?, |(_, place)| match place {
+                Place::Folder(folder) => catch_up::catch_up(&folder, *time),
+                Place::Redis => Err(usage("fingerprints of a filter in Redis do not expire")),
+            })
         }
         StorageCommand::Reset { settings, yes } => {
             let (all, what) = (settings.load_all()?, "Empty the filters of all partitions?");

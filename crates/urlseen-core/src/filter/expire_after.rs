@@ -62,12 +62,17 @@ impl FromStr for ExpireAfter {
 
 impl fmt::Display for ExpireAfter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let seconds = self.0.as_secs();
-        let units = [(24 * 60 * 60, 'd'), (60 * 60, 'h'), (60, 'm'), (1, 's')];
-        let whole = units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
-        let (unit, name) = whole.expect("whole seconds");
-        write!(f, "{}{name}", seconds / unit)
+        f.write_str(&shown(self.0))
     }
+}
+
+/// Shows a time in whole seconds, with the largest unit of which it is a multiple.
+pub fn shown(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let units = [(24 * 60 * 60, 'd'), (60 * 60, 'h'), (60, 'm'), (1, 's')];
+    let whole = units.into_iter().find(|(unit, _)| seconds.is_multiple_of(*unit));
+    let (unit, name) = whole.expect("whole seconds");
+    format!("{}{name}", seconds / unit)
 }
 
 #[cfg(test)]

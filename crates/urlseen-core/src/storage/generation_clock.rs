@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::clock::{Moment, unix_ms};
 use super::timing::{Shown, Timing};
-use crate::filter::expire_after::ExpireAfter;
+use crate::filter::expire_after::{ExpireAfter, shown};
 use crate::filter::generation::Generation;
 
 /// Clocks count as equal if they differ by at most this part of a generation, or by
@@ -101,20 +101,19 @@ fn passed(before: Shown, now: Shown, expire_after: ExpireAfter) -> Result<Durati
 
 impl fmt::Display for Doubt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown = |by: &Duration| humantime::format_duration(Duration::from_secs(by.as_secs()));
         match self {
             Self::Disagree(by) => {
-                let by = shown(by);
+                let by = shown(*by);
                 write!(f, "the clock of this machine or that of Redis was set by {by}")?;
             }
             Self::Earlier(by) => {
-                let by = shown(by);
+                let by = shown(*by);
                 write!(f, "a clock shows {by} less than at the start of the last run")?;
             }
         }
         f.write_str(
             ". So the time since then does not count: URLs that were let through before pass again \
-             later than filter.expire_after says",
+             later than filter.expire_after says. `urlseen storage catch-up` counts it",
         )
     }
 }

@@ -9,6 +9,7 @@
 //! file, it is unknown how much time has passed since the last run.
 
 use std::io;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -24,6 +25,15 @@ pub struct Timing {
     pub(super) time: u64,
     /// `None` if the clocks were wrong.
     pub(super) shown: Option<Shown>,
+}
+
+impl Timing {
+    /// Returns the timing after a time that no clock has shown.
+    #[must_use]
+    pub fn later(self, by: Duration) -> Self {
+        let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
+        Self { time: self.time.saturating_add(by), ..self }
+    }
 }
 
 /// Times of day, in milliseconds since 1970.
