@@ -18,7 +18,7 @@ const DIFFERENCE_LEAST: Duration = Duration::from_secs(5);
 ///
 /// It reads the time of day only once, when a run begins, to learn how much time has passed since
 /// the last run. During the run it counts the time since boot. So a clock that is set to another
-/// time begins no generation (rule G3). What it counts need not be the time of day: a URL expires
+/// time begins no generation. What it counts need not be the time of day: a URL expires
 /// when enough time has passed, and no other time matters.
 #[derive(Debug, Clone, Copy)]
 pub struct GenerationClock {

@@ -74,7 +74,7 @@ pub(super) struct Asking {
 impl Asking {
     /// Hands back the oldest answers before which no batch is due. The log must have batches and
     /// answers in the order in which an owner judged and answered. Otherwise a recovery would set a
-    /// key of a batch in flight that was then forgotten (rule G5).
+    /// key of a batch in flight that was then forgotten.
     pub(super) fn hand_back(&mut self, batches: &Batches) -> Option<Answers> {
         let is_due = |answers: &Answers| batches.are_handed_back(answers.before);
         let place = self.answers.iter().position(is_due)?;

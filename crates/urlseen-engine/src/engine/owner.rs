@@ -268,7 +268,7 @@ impl Owner {
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
-    /// which the batch was logged, even if a later one has begun since then (rule G6).
+    /// which the batch was logged, even if a later one has begun since then.
     fn commit(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
         let key_hashes = judged.expect("a batch is judged before its commit");

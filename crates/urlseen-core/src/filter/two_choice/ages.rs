@@ -3,7 +3,7 @@
 //! Three bits of a slot are the *stamp* of its key. The stamps 1 to 7 stand for generations, in
 //! turn. Six generations are live. The keys of the one before them have expired; their stamp is
 //! *dead*. A sweep frees their slots, a few blocks at a time. The generation that begins next has
-//! the dead stamp, so before it begins the sweep must end (rule G2).
+//! the dead stamp, so before it begins the sweep must end.
 
 use super::super::block::Block;
 use super::super::generation::{Generation, Generations, LIVE};
