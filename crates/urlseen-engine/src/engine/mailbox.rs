@@ -19,8 +19,10 @@ pub(super) struct Mailbox {
 /// Receiving end of a mailbox.
 #[derive(Debug)]
 pub(super) struct Inbox {
-    pub(super) jobs: Receiver<Job>,
-    pub(super) reads: Receiver<Job>,
+    jobs: Receiver<Job>,
+    reads: Receiver<Job>,
+    /// Part of a batch that is read when no other job is left.
+    read: Option<Job>,
 }
 
 impl Mailbox {
@@ -35,13 +37,59 @@ impl Mailbox {
 }
 
 impl Inbox {
+    /// Makes the receiving end of two queues.
+    pub(super) fn new(jobs: Receiver<Job>, reads: Receiver<Job>) -> Self {
+        Self { jobs, reads, read: None }
+    }
+
     /// Takes the next job. Judging has priority over reading: items to judge were read before, so
     /// they have waited longer.
-    pub(super) fn next(&self) -> Option<Job> {
-        self.jobs.try_recv().or_else(|_| self.reads.try_recv()).ok()
+    pub(super) fn next(&mut self) -> Option<Job> {
+        // The part is taken before the look at the other jobs. So all jobs that were given before
+        // the part are seen, and done first.
+        self.read = self.read.take().or_else(|| self.reads.try_recv().ok());
+        self.jobs.try_recv().ok().or_else(|| self.read.take())
     }
 
     pub(super) fn is_empty(&self) -> bool {
-        self.jobs.is_empty() && self.reads.is_empty()
+        self.jobs.is_empty() && self.reads.is_empty() && self.read.is_none()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use crossbeam_channel::bounded;
+
+    use super::super::progress::Progress;
+    use super::super::tests::batch;
+    use super::*;
+
+    /// A batch that is read before an earlier abort would be judged with the aborted keys.
+    #[test]
+    fn a_part_is_read_after_the_jobs_that_were_given_before_it() {
+        let ((jobs, todo), (reads, to_read)) = (bounded(1), bounded(1));
+        let progress = Arc::new(Progress::new(0, batch(&[]), 1, 1, false));
+        const ROUNDS: usize = 200_000;
+        thread::scope(|scope| {
+            let mut inbox = Inbox::new(todo, to_read);
+            scope.spawn(move || {
+                for _ in 0..ROUNDS {
+                    jobs.send(Job::Abort).unwrap();
+                    reads.send(Job::Read { progress: Arc::clone(&progress), part: 0 }).unwrap();
+                }
+            });
+            let (mut aborts, mut parts) = (0, 0);
+            while parts < ROUNDS {
+                match inbox.next() {
+                    Some(Job::Abort) => aborts += 1,
+                    Some(_) => parts += 1,
+                    None => {}
+                }
+                assert!(parts <= aborts, "part {parts} overtook an abort");
+            }
+            assert!(inbox.is_empty());
+        });
     }
 }

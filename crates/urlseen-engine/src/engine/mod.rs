@@ -140,7 +140,7 @@ impl Engine {
         let mailbox = |_| {
             let ((jobs, todo), (reads, to_read)) = (queue(), queue());
             let worker = Arc::new(Worker::new(threads.due.clone()));
-            (Mailbox { jobs, reads, worker }, Inbox { jobs: todo, reads: to_read })
+            (Mailbox { jobs, reads, worker }, Inbox::new(todo, to_read))
         };
         let (owners, inboxes): (Vec<_>, Vec<_>) = (0..threads.owners).map(mailbox).unzip();
         for (number, (filter, inbox)) in filters.into_iter().zip(inboxes).enumerate() {
