@@ -66,12 +66,13 @@ mod tests {
     use super::super::tests::batch;
     use super::*;
 
+    const ROUNDS: usize = 200_000;
+
     /// A batch that is read before an earlier abort would be judged with the aborted keys.
     #[test]
     fn a_part_is_read_after_the_jobs_that_were_given_before_it() {
         let ((jobs, todo), (reads, to_read)) = (bounded(1), bounded(1));
         let progress = Arc::new(Progress::new(0, batch(&[]), 1, 1, false));
-        const ROUNDS: usize = 200_000;
         thread::scope(|scope| {
             let mut inbox = Inbox::new(todo, to_read);
             scope.spawn(move || {
