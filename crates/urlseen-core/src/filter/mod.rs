@@ -11,6 +11,7 @@
 //! of the machine's memory. One thread owns a [`Shards`], which has no locks.
 
 mod block;
+pub mod calendar;
 mod capacity;
 mod cells;
 pub mod choice;
@@ -26,6 +27,7 @@ pub mod id;
 pub mod item_form;
 pub mod kinds;
 pub mod layout;
+pub mod lifetime;
 mod local;
 mod lost;
 pub mod memory;

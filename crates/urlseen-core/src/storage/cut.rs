@@ -18,7 +18,7 @@ use super::dir::aside;
 use super::disk::read_exact_at;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
-use super::record::{self, Kind};
+use super::record::{self, Content, Kind};
 use super::segment;
 use crate::storage::head::{Head, Position};
 
@@ -119,8 +119,9 @@ fn rewrite(
         {
             end.number += 1;
             let before: Head = end.head;
-            let (kind, fingerprints) = (entry.head.kind, entry.fingerprints());
-            let content = (&fingerprints[..], entry.generation);
+            let (kind, fingerprints) = (entry.head.kind, &entry.fingerprints()[..]);
+            let (generation, lifetimes) = (entry.generation, &entry.lifetimes);
+            let content = Content { fingerprints, generation, lifetimes };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;
                 new.append(&buffer)

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use super::clock::{Moment, unix_ms};
 use super::timing::{Shown, Timing};
+use crate::filter::calendar::Calendar;
 use crate::filter::expire_after::{ExpireAfter, shown};
 use crate::filter::generation::Generation;
 
@@ -78,8 +79,19 @@ impl GenerationClock {
 
     /// Returns the generation at a moment of the same boot.
     pub fn generation_at(&self, now: Moment) -> Generation {
-        let passed = now.since_boot().saturating_sub(self.since.since_boot());
-        self.expire_after.generation_at(self.time + passed)
+        self.expire_after.generation_at(self.time_at(now))
+    }
+
+    /// Returns the calendar of a generation that has begun. `local` is the time of day at the
+    /// moment `now` of the same boot.
+    pub fn calendar(&self, generation: Generation, now: Moment, local: SystemTime) -> Calendar {
+        let ago = self.time_at(now).saturating_sub(self.expire_after.begin_of(generation));
+        let began = local.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
+        Calendar::new(self.expire_after, generation, began)
+    }
+
+    fn time_at(&self, now: Moment) -> Duration {
+        self.time + now.since_boot().saturating_sub(self.since.since_boot())
     }
 }
 

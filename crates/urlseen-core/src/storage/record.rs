@@ -14,7 +14,9 @@
 //! 45      4  CRC-32C of bytes 0 to 44
 //! 49         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
 //!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
-//!            If the fingerprints of the filter expire, the number of their generation (4 bytes)
+//!            If the fingerprints of the filter expire, the number of their generation (4 bytes).
+//!            If some have a lifetime of their own, then a byte for each fingerprint: the number of
+//!            generations after which it passes again (1 to 5), or 255 for never
 //! ```
 //!
 //! A record of the kind *generation* has no fingerprints: its generation begins.
@@ -27,6 +29,7 @@ use std::io;
 use super::encoding::{Fields, checked, push_crc, push_position};
 use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
+use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
@@ -136,8 +139,17 @@ impl RecordHead {
     }
 }
 
-/// Appends a record to `bytes`. `generation` is that of the fingerprints, or
-/// [`Generation::FOREVER`].
+/// What a record has after its head.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Content<'a> {
+    pub(super) fingerprints: &'a [Fingerprint],
+    /// Generation of the fingerprints, or [`Generation::FOREVER`].
+    pub(super) generation: Generation,
+    /// Lifetimes of the fingerprints.
+    pub(super) lifetimes: &'a Lifetimes,
+}
+
+/// Appends a record to `bytes`.
 ///
 /// # Errors
 /// If the fingerprints take more than 4 GiB, the limit of a record.
@@ -145,7 +157,7 @@ pub(super) fn encode(
     kind: Kind,
     before: Head,
     position: Position,
-    (fingerprints, generation): (&[Fingerprint], Generation),
+    Content { fingerprints, generation, lifetimes }: Content<'_>,
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
@@ -163,6 +175,9 @@ pub(super) fn encode(
     }
     if generation != Generation::FOREVER {
         bytes.extend(generation.get().to_le_bytes());
+        if !lifetimes.are_whole() {
+            bytes.extend((0..fingerprints.len()).map(|index| lifetimes.of(index).byte()));
+        }
     }
     let body = &bytes[start + HEAD..];
     let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
@@ -207,20 +222,28 @@ pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
     }
 }
 
-/// Calls `visit` with each fingerprint of a body, and returns their generation. Returns `None`
-/// unless the body has exactly `count` readable fingerprints.
+/// Calls `visit` with each fingerprint of a body, and returns their generation and lifetimes.
+/// Returns `None` unless the body has exactly `count` readable fingerprints.
 pub(super) fn decode(
     mut body: &[u8],
     count: u32,
     mut visit: impl FnMut(Fingerprint),
-) -> Option<Generation> {
+) -> Option<(Generation, Lifetimes)> {
     for _ in 0..count {
         visit(take(*body.split_off_first()?, &mut body)?);
     }
     if body.is_empty() {
-        return Some(Generation::FOREVER);
+        return Some((Generation::FOREVER, Lifetimes::default()));
     }
-    Some(Generation::new(u32::from_le_bytes(body.try_into().ok()?)))
+    let (generation, bytes) = body.split_first_chunk()?;
+    if !bytes.is_empty() && bytes.len() != count as usize {
+        return None;
+    }
+    let mut lifetimes = Lifetimes::default();
+    for (index, &byte) in bytes.iter().enumerate() {
+        lifetimes.push(index, Lifetime::from_byte(byte)?);
+    }
+    Some((Generation::new(u32::from_le_bytes(*generation)), lifetimes))
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.
@@ -254,13 +277,13 @@ mod tests {
     }
 
     fn encoded() -> Vec<u8> {
-        encoded_in(Generation::FOREVER)
+        encoded_in(Generation::FOREVER, &Lifetimes::default())
     }
 
-    fn encoded_in(generation: Generation) -> Vec<u8> {
+    fn encoded_in(generation: Generation, lifetimes: &Lifetimes) -> Vec<u8> {
         let (before, position) = positions();
         let mut bytes = Vec::new();
-        let content = (&fingerprints()[..], generation);
+        let content = Content { fingerprints: &fingerprints(), generation, lifetimes };
         encode(Kind::Batch, before.head, position, content, &mut bytes).unwrap();
         bytes
     }
@@ -276,17 +299,23 @@ mod tests {
         assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
         assert!(head.follows(before) && head.matches(body));
         let mut read = Vec::new();
-        let generation = decode(body, head.count, |fingerprint| read.push(fingerprint));
-        assert_eq!((read, generation), (fingerprints(), Some(Generation::FOREVER)));
+        let dated = decode(body, head.count, |fingerprint| read.push(fingerprint));
+        let forever = Some((Generation::FOREVER, Lifetimes::default()));
+        assert_eq!((read, dated), (fingerprints(), forever));
     }
 
     #[test]
     fn a_record_has_the_generation_of_its_fingerprints() {
-        let bytes = encoded_in(Generation::new(4711));
-        let (head, body) = bytes.split_first_chunk().unwrap();
-        let head = RecordHead::decode(head).unwrap();
-        assert_eq!(decode(body, head.count, drop), Some(Generation::new(4711)));
-        assert_eq!(decode(&body[..body.len() - 1], head.count, drop), None);
+        let generation = Generation::new(4711);
+        let mut lifetimes = Lifetimes::default();
+        for _ in 0..2 {
+            let bytes = encoded_in(generation, &lifetimes);
+            let (head, body) = bytes.split_first_chunk().unwrap();
+            let head = RecordHead::decode(head).unwrap();
+            assert_eq!(decode(body, head.count, drop), Some((generation, lifetimes.clone())));
+            assert_eq!(decode(&body[..body.len() - 1], head.count, drop), None);
+            lifetimes.push(1, Lifetime::FOREVER);
+        }
     }
 
     #[test]

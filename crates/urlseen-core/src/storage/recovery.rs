@@ -11,6 +11,7 @@
 //! A snapshot whose shards all have one position needs no log. A folder begins with a snapshot of
 //! this kind, and [`Rebase`](super::Rebase) leaves one.
 
+use std::collections::BTreeMap;
 use std::io;
 
 use super::begun::Begun;
@@ -211,10 +212,21 @@ pub(super) fn recover(
     let walk = way.replay_all(begun, |entry| {
         records += 1;
         fingerprints += u64::from(entry.head.count);
-        let (all, at) = (entry.fingerprints(), entry.head.position);
+        let at = entry.head.position;
         match entry.head.kind {
-            Kind::Batch | Kind::Adds => filter.add(all, entry.generation, at),
-            Kind::Forgets => filter.forget(all, at),
+            Kind::Batch | Kind::Adds if entry.lifetimes.are_whole() => {
+                filter.add(entry.fingerprints(), entry.generation, at);
+            }
+            Kind::Batch | Kind::Adds => {
+                let mut by_generation = BTreeMap::<_, Vec<_>>::new();
+                for (generation, fingerprint) in entry.stored() {
+                    by_generation.entry(generation).or_default().push(fingerprint);
+                }
+                for (generation, fingerprints) in by_generation {
+                    filter.add(fingerprints, generation, at);
+                }
+            }
+            Kind::Forgets => filter.forget(entry.fingerprints(), at),
             Kind::Generation => filter.begin_generation(entry.generation),
         }
     })?;

@@ -35,8 +35,8 @@ pub trait Restore {
     /// Loads a tombstone of a snapshot: its fingerprint passes once more. `id` is the 128-bit key
     /// hash of the fingerprint. Tombstones come after all shards.
     fn load_tombstone(&mut self, shard: ShardId, id: u128);
-    /// Adds the fingerprints of the record at `at` in the log, which were let through in a
-    /// generation. It is [`Generation::FOREVER`] if the fingerprints of the filter do not expire.
+    /// Adds those fingerprints of the record at `at` in the log that are stored under a
+    /// generation. It is [`Generation::FOREVER`] if the fingerprints do not expire.
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);
     /// Forgets the fingerprints of the record at `at` in the log: each passes once more.
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);

@@ -26,6 +26,7 @@ use super::encoding::{FILE_HEADER, file_header, followed};
 use super::header::FORMAT;
 use super::record::{self, Change, HEAD, NoHead, RecordHead};
 use crate::filter::generation::Generation;
+use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -79,6 +80,8 @@ pub(super) struct Entry<'a> {
     pub(super) offset: u64,
     /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
     pub(super) generation: Generation,
+    /// Lifetimes of the fingerprints.
+    pub(super) lifetimes: Lifetimes,
     body: &'a [u8],
 }
 
@@ -90,6 +93,14 @@ impl Entry<'_> {
         record::decode(self.body, self.head.count, |fingerprint| all.push(fingerprint))
             .expect("was looked through when it was read");
         all
+    }
+
+    /// Reads the fingerprints of the record, each with the generation under which the filter stores
+    /// it.
+    pub(super) fn stored(&self) -> impl Iterator<Item = (Generation, Fingerprint)> {
+        let stored_in = |index| self.lifetimes.of(index).stored_in(self.generation);
+        let all = self.fingerprints().into_iter().enumerate();
+        all.map(move |(index, fingerprint)| (stored_in(index), fingerprint))
     }
 
     /// Reads the fingerprints of the record, with the change that it makes to them.
@@ -137,13 +148,14 @@ impl Segment {
         if !head.matches(&self.buffer[body.clone()]) {
             return Err(self.damaged("the record is damaged"));
         }
-        let Some(generation) = record::decode(&self.buffer[body.clone()], head.count, drop) else {
+        let decoded = record::decode(&self.buffer[body.clone()], head.count, drop);
+        let Some((generation, lifetimes)) = decoded else {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         };
         let offset = self.offset;
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        Ok(Some(Entry { head, offset, generation, body: &self.buffer[body] }))
+        Ok(Some(Entry { head, offset, generation, lifetimes, body: &self.buffer[body] }))
     }
 
     /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.

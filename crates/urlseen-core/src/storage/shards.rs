@@ -211,11 +211,12 @@ impl Log {
             if entry.head.position.number > *last {
                 return;
             }
-            for (change, fingerprint) in entry.changes() {
+            let Some(change) = entry.head.kind.change() else { return };
+            for (generation, fingerprint) in entry.stored() {
                 let key_hash = hasher.key_hash(&fingerprint);
                 let place = key_hash.shard().index().wrapping_sub(first);
                 if let Some(changes) = changes.get_mut(place) {
-                    changes.push(((change, entry.generation), key_hash));
+                    changes.push(((change, generation), key_hash));
                 }
             }
         })?;

@@ -3,9 +3,11 @@
 use std::collections::{HashSet, VecDeque};
 
 use super::batches::Batches;
+use super::in_flight::ByLifetime;
 use super::owner::{Done, Job, Owner};
 use super::{Engine, GROUPS_MAX};
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
@@ -140,7 +142,7 @@ impl Owner {
         let mut verdicts = Vec::new();
         self.filter.test(&key_hashes, &mut verdicts);
         let mut forgotten = HashSet::<u128, Hashed>::default();
-        self.in_flight.groups.push_back(Vec::new());
+        self.in_flight.groups.push_back(ByLifetime::default());
         let answers = asked.iter().zip(verdicts).map(|(&(place, key_hash, wanted), verdict)| {
             let is_set = verdict == Verdict::Seen && !forgotten.contains(&key_hash.id());
             let is_seen = is_set || self.in_flight.contains(key_hash);
@@ -154,7 +156,8 @@ impl Owner {
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
                     if self.filter.reserve(self.in_flight.by_shard()).is_ok() {
-                        self.in_flight.groups.back_mut().expect("a group").push(key_hash);
+                        let group = self.in_flight.groups.back_mut().expect("a group");
+                        group.push(Lifetime::WHOLE, key_hash);
                         Answer::Unseen
                     } else {
                         self.in_flight.remove(key_hash);
@@ -174,8 +177,7 @@ impl Owner {
     /// Sets the keys that the oldest answered group added.
     pub(super) fn remember(&mut self, generation: Generation, at: Option<Position>) {
         let added = self.in_flight.groups.pop_front();
-        let key_hashes = added.expect("additions are set after the answer");
-        self.set(&key_hashes, generation);
+        self.set(&added.expect("additions are set after the answer"), generation);
         self.at = at.unwrap_or(self.at);
     }
 }

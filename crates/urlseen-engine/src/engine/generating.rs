@@ -1,11 +1,12 @@
 //! Begins the generations of a filter whose fingerprints expire, and sweeps expired ones.
 
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use super::Engine;
 use super::store::Storage;
+use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::{GenerationClock, Moment};
 
@@ -56,7 +57,12 @@ impl Generating {
             storage.begin_generation(due);
             return None;
         }
-        engine.begin_generation(due);
+        engine.begin_generation(due, Some(self.calendar(due)));
         Some(due)
+    }
+
+    /// Returns the calendar of a generation that has begun.
+    pub(super) fn calendar(&self, generation: Generation) -> Calendar {
+        self.clock.calendar(generation, Moment::now(), SystemTime::now())
     }
 }

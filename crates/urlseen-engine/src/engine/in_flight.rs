@@ -2,6 +2,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
+use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{Hashed, SHARDS};
 
@@ -15,11 +16,28 @@ pub(super) type Keys = HashSet<u128, Hashed>;
 pub(super) struct InFlight {
     keys: Keys,
     /// Unseen keys by batch, oldest first.
-    pub(super) batches: VecDeque<Vec<KeyHash>>,
+    pub(super) batches: VecDeque<ByLifetime>,
     /// Added keys by group of questions, oldest first.
-    pub(super) groups: VecDeque<Vec<KeyHash>>,
+    pub(super) groups: VecDeque<ByLifetime>,
     /// Number of keys in the set, by shard.
     by_shard: ShardCounts,
+}
+
+/// Keys of a batch or of a group of questions, by lifetime.
+#[derive(Debug, Default)]
+pub(super) struct ByLifetime(Vec<(Lifetime, Vec<KeyHash>)>);
+
+impl ByLifetime {
+    pub(super) fn push(&mut self, lifetime: Lifetime, key_hash: KeyHash) {
+        match self.0.iter_mut().find(|(other, _)| *other == lifetime) {
+            Some((_, key_hashes)) => key_hashes.push(key_hash),
+            None => self.0.push((lifetime, vec![key_hash])),
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (Lifetime, &[KeyHash])> {
+        self.0.iter().map(|(lifetime, key_hashes)| (*lifetime, &key_hashes[..]))
+    }
 }
 
 /// Number of keys of each shard.
@@ -62,7 +80,8 @@ impl InFlight {
     /// again.
     pub(super) fn forget(&mut self, key_hash: KeyHash) {
         if self.remove(key_hash) {
-            let mut lists = self.groups.iter_mut().chain(&mut self.batches);
+            let lists = self.groups.iter_mut().chain(&mut self.batches);
+            let mut lists = lists.flat_map(|list| &mut list.0).map(|(_, list)| list);
             let found = lists.find_map(|list| {
                 let place = list.iter().position(|other| other.id() == key_hash.id())?;
                 Some(list.swap_remove(place))
@@ -73,9 +92,11 @@ impl InFlight {
 
     /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
-        while let Some(key_hashes) = self.batches.pop_front() {
-            for key_hash in key_hashes {
-                self.remove(key_hash);
+        while let Some(batch) = self.batches.pop_front() {
+            for (_, key_hashes) in batch.iter() {
+                for &key_hash in key_hashes {
+                    self.remove(key_hash);
+                }
             }
         }
     }

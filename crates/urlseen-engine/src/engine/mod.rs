@@ -55,6 +55,7 @@ use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::Threads;
+use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
@@ -302,10 +303,11 @@ impl Engine {
         self.generation
     }
 
-    /// Begins a generation. The log already has its begin.
-    pub fn begin_generation(&mut self, generation: Generation) {
+    /// Begins a generation. The log already has its begin. If there is a calendar, the dates of
+    /// later items belong to its generations.
+    pub fn begin_generation(&mut self, generation: Generation, calendar: Option<Calendar>) {
         self.generation = generation;
-        self.handle.tell_all(|| Job::BeginGeneration(generation));
+        self.handle.tell_all(|| Job::BeginGeneration(generation, calendar));
     }
 
     /// Makes the owners free some slots of expired keys, unless they are still doing so.
@@ -379,6 +381,8 @@ impl Drop for Engine {
 
 #[cfg(test)]
 mod asking_tests;
+#[cfg(test)]
+mod expiry_tests;
 #[cfg(test)]
 mod growing_tests;
 #[cfg(test)]

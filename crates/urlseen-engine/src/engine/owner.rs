@@ -8,12 +8,13 @@ use tokio::sync::mpsc;
 
 use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
-use super::in_flight::InFlight;
+use super::in_flight::{ByLifetime, InFlight};
 use super::mailbox::Mailbox;
 use super::progress::{Found, Progress};
 use super::worker::Lent;
 use crate::item::batch::{Batch, Findings};
-use crate::item::{Identity, Item, Options, Reader, Unreadable};
+use crate::item::{Expiry, Identity, Item, Options, Reader, Unreadable};
+use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{ForgettingFilter, Full, KeyHasher, RedisFilterKeys, ShardId, Verdict};
@@ -48,8 +49,9 @@ pub(super) enum Job {
     Clear,
     /// Set keys of a generation, all of which belong to shards of this owner.
     Set { key_hashes: Vec<KeyHash>, generation: Generation },
-    /// Begin a generation, whose start is in the log.
-    BeginGeneration(Generation),
+    /// Begin a generation, whose start is in the log. If there is a calendar, the dates of later
+    /// items belong to its generations.
+    BeginGeneration(Generation, Option<Calendar>),
     /// Free slots of expired keys. The token shows that the job is not done yet.
     Sweep { _token: Arc<()> },
     /// Record that the filter is at position `at`.
@@ -93,6 +95,9 @@ pub(super) struct KeyHashes {
     /// Place of each key in the batch.
     places: Vec<u32>,
     key_hashes: Vec<KeyHash>,
+    /// What items say about their expiry, each with the place of the item, ascending. An item that
+    /// says nothing has no entry.
+    expiries: Vec<(u32, Expiry)>,
 }
 
 /// Results of reading one part of a batch. Each entry has the place of its item in the batch.
@@ -104,6 +109,7 @@ pub(super) struct Readings {
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
     pub(super) scores: Vec<(u32, f64)>,
+    pub(super) expiries: Vec<(u32, Expiry)>,
 }
 
 /// State of an owner, which only one thread at a time uses.
@@ -142,9 +148,12 @@ impl Owner {
             Job::Commit { logged } => self.commit(logged),
             Job::Abort => self.in_flight.drop_batches(),
             Job::EvictSeen => self.filter.clear(),
-            Job::ReadAs(items) => self.reader = Reader::new(items),
+            Job::ReadAs(items) => self.reader.read_as(items),
             Job::Clear => self.clear(),
-            Job::BeginGeneration(generation) => self.filter.begin_generation(generation),
+            Job::BeginGeneration(generation, calendar) => {
+                self.filter.begin_generation(generation);
+                self.reader.set_calendar(calendar);
+            }
             Job::Sweep { .. } => drop(self.filter.sweep()),
             Job::Set { key_hashes, generation } => {
                 if let Err(why) = self.filter.insert_in(generation, &key_hashes) {
@@ -209,7 +218,12 @@ impl Owner {
                                 continue;
                             }
                             let key_hash = self.hasher.key_hash(&fingerprint);
-                            key_hashes[key_hash.shard().owner(owners)].push(number, key_hash);
+                            let owner = &mut key_hashes[key_hash.shard().owner(owners)];
+                            owner.push(number, key_hash);
+                            if item.expiry != Expiry::default() {
+                                owner.expiries.push((number, item.expiry));
+                                readings.expiries.push((number, item.expiry));
+                            }
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }
@@ -254,35 +268,50 @@ impl Owner {
     /// Judges those keys of a batch that belong to this owner's shards. Returns the places of the
     /// unseen items.
     fn judge(&mut self, own: &KeyHashes) -> Vec<u32> {
-        let (mut verdicts, mut unseen, mut key_hashes) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut verdicts, mut unseen) = (Vec::new(), Vec::new());
+        let mut batch = ByLifetime::default();
+        let mut expiries = own.expiries.iter().peekable();
         self.filter.test(&own.key_hashes, &mut verdicts);
         let judged = own.places.iter().zip(&own.key_hashes).zip(verdicts);
         for ((&place, &key_hash), verdict) in judged {
-            if verdict == Verdict::Unseen && self.in_flight.insert(key_hash) {
+            let expiry = expiries.next_if(|(other, _)| *other == place);
+            let expiry = expiry.map_or_else(Expiry::default, |&(_, expiry)| expiry);
+            let passes = verdict == Verdict::Unseen || self.has_changed(key_hash, expiry);
+            if passes && self.in_flight.insert(key_hash) {
                 unseen.push(place);
-                key_hashes.push(key_hash);
+                batch.push(expiry.lifetime, key_hash);
             }
         }
-        self.in_flight.batches.push_back(key_hashes);
+        self.in_flight.batches.push_back(batch);
         unseen
+    }
+
+    /// Returns true if a seen page has changed in a later generation than that in which it was let
+    /// through. With the lifetime that the page had then, the page passes once for a change.
+    fn has_changed(&self, key_hash: KeyHash, Expiry { lifetime, changed }: Expiry) -> bool {
+        let Some(changed) = changed else { return false };
+        let stored = self.filter.kind().generation(key_hash);
+        stored.is_some_and(|stored| stored < lifetime.stored_in(changed))
     }
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
     /// which the batch was logged, even if a later one has begun since then.
     fn commit(&mut self, Logged { at, generation }: Logged) {
         let judged = self.in_flight.batches.pop_front();
-        let key_hashes = judged.expect("a batch is judged before its commit");
-        self.set(&key_hashes, generation);
+        let batch = judged.expect("a batch is judged before its commit");
+        self.set(&batch, generation);
         self.at = at;
     }
 
-    /// Sets keys that were in flight.
-    pub(super) fn set(&mut self, key_hashes: &[KeyHash], generation: Generation) {
-        for &key_hash in key_hashes {
-            self.in_flight.remove(key_hash);
+    /// Sets keys that were in flight, and were let through in a generation.
+    pub(super) fn set(&mut self, keys: &ByLifetime, generation: Generation) {
+        for (lifetime, key_hashes) in keys.iter() {
+            for &key_hash in key_hashes {
+                self.in_flight.remove(key_hash);
+            }
+            let set = self.filter.insert_in(lifetime.stored_in(generation), key_hashes);
+            set.expect("room was reserved before the batch was passed on");
         }
-        let set = self.filter.insert_in(generation, key_hashes);
-        set.expect("room was reserved before the batch was passed on");
     }
 
     fn clear(&mut self) {
@@ -294,7 +323,11 @@ impl Owner {
 
 impl KeyHashes {
     fn with_capacity(most: usize) -> Self {
-        Self { places: Vec::with_capacity(most), key_hashes: Vec::with_capacity(most) }
+        Self {
+            places: Vec::with_capacity(most),
+            key_hashes: Vec::with_capacity(most),
+            expiries: Vec::new(),
+        }
     }
 
     fn push(&mut self, place: u32, key_hash: KeyHash) {
@@ -306,9 +339,10 @@ impl KeyHashes {
     fn concat(parts: Vec<Option<Self>>) -> Self {
         let mut parts = parts.into_iter().flatten();
         let mut all = parts.next().unwrap_or_default();
-        for Self { places, key_hashes } in parts {
+        for Self { places, key_hashes, expiries } in parts {
             all.places.extend(places);
             all.key_hashes.extend(key_hashes);
+            all.expiries.extend(expiries);
         }
         all
     }

@@ -83,9 +83,15 @@ impl Progress {
         let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();
         for (_, reading) in readings {
-            let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores } = reading;
+            let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores, expiries } =
+                reading;
+            let mut expiries = expiries.iter().peekable();
             for (place, fingerprint) in fingerprints {
+                let expiry = expiries.next_if(|(other, _)| *other == place);
                 if places.next_if_eq(&&place).is_some() {
+                    if let Some((_, expiry)) = expiry {
+                        judged.lifetimes.push(judged.added.len(), expiry.lifetime);
+                    }
                     judged.added.push(fingerprint);
                 } else if self.keeps_seen {
                     judged.seen.push(fingerprint);

@@ -99,7 +99,7 @@ impl Restore for Handle {
     }
 
     fn begin_generation(&mut self, generation: Generation) {
-        self.tell_all(|| Job::BeginGeneration(generation));
+        self.tell_all(|| Job::BeginGeneration(generation, None));
     }
 
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, _: Position) {

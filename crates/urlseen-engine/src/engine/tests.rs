@@ -5,7 +5,6 @@ use std::collections::{HashSet, VecDeque};
 use super::*;
 use crate::config::ItemForm;
 use crate::item::{Items, Options};
-use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{Kind, Parameters, Seed, ShardId, Sizing, Verdict};
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
@@ -245,34 +244,4 @@ fn a_handle_that_outlives_its_engine_gets_no_answers() {
     drop(engine);
     assert!(handle.copy(ShardId::all().next().unwrap(), Vec::new()).is_none());
     assert!(handle.test(&fingerprints(&urls([1]))).is_none());
-}
-
-/// Rule G6: the generation of a batch is that of its record, although a later one has begun before
-/// the commit.
-#[tokio::test]
-async fn a_batch_is_set_in_the_generation_in_which_it_was_logged() {
-    let value = |name| match name {
-        "filter.capacity" | "filter.grow_to" => Some("1000".to_owned()),
-        "filter.error_rate" => Some("1e-9".to_owned()),
-        "filter.expire_after" => Some("30d".to_owned()),
-        "filter.seed" => Some("1".to_owned()),
-        _ => None,
-    };
-    let mut engine = engine_for(Kind::TWO_CHOICE.read(&value).unwrap(), 2);
-    let (items, later) = (urls(0..10), urls(10..20));
-    engine.begin_generation(Generation::new(100));
-    for (items, logged_in) in [(&items, 100), (&later, 101)] {
-        engine.submit(batch(items));
-        assert_eq!(onward(&engine.judged().await.unwrap()), *items);
-        engine.begin_generation(Generation::new(101));
-        let generation = Generation::new(logged_in);
-        engine.committed(Logged { generation, ..Logged::START });
-    }
-    for (now, unseen) in [(105, &[][..]), (106, &items), (107, &later)] {
-        engine.begin_generation(Generation::new(now));
-        engine.submit(batch(&[items.clone(), later.clone()].concat()));
-        assert_eq!(onward(&engine.judged().await.unwrap()), unseen, "{now}");
-        let generation = Generation::new(now);
-        engine.committed(Logged { generation, ..Logged::START });
-    }
 }

@@ -115,8 +115,8 @@ impl Works {
             };
             storage.call(begin).await?.map_err(WorksError::Log)?;
         }
-        self.engine.begin_generation(generation);
-        self.generations = Some(Generating::new(clock, generation));
+        let generating = self.generations.insert(Generating::new(clock, generation));
+        self.engine.begin_generation(generation, Some(generating.calendar(generation)));
         Ok(doubt)
     }
 
@@ -197,7 +197,8 @@ impl Works {
                     Event::Asked
                 }
                 Stored::Generation(generation) => {
-                    engine.begin_generation(generation);
+                    let calendar = generations.as_ref().map(|it| it.calendar(generation));
+                    engine.begin_generation(generation, calendar);
                     Event::Generation(generation)
                 }
                 Stored::SnapshotDue => Event::SnapshotDue,

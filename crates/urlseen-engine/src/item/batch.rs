@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Head, Logged, Position, Record};
 
@@ -67,6 +68,8 @@ pub struct Findings {
     pub(crate) scores: Vec<(u32, f64)>,
     /// Unseen fingerprints in the order of their items. The log stores these.
     pub(crate) added: Vec<Fingerprint>,
+    /// Lifetimes of the fingerprints in `added`.
+    pub(crate) lifetimes: Lifetimes,
     /// Seen fingerprints in the order of their items, if the engine keeps them.
     pub(crate) seen: Vec<Fingerprint>,
 }
@@ -86,6 +89,7 @@ impl Findings {
             emitted: split(&mut self.emitted, |&(index, _)| before(index)),
             scores: split(&mut self.scores, |&(index, _)| before(index)),
             added: std::mem::replace(&mut self.added, later),
+            lifetimes: Lifetimes::default(),
             seen: Vec::new(),
         }
     }
@@ -237,6 +241,11 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         &self.stage.as_ref().added
     }
 
+    /// Returns the lifetimes of the fingerprints that the filter gets.
+    pub fn lifetimes(&self) -> &Lifetimes {
+        &self.stage.as_ref().lifetimes
+    }
+
     /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
         self.items.len() - self.onward_len() - self.stage.as_ref().rejects.len()
@@ -336,6 +345,7 @@ mod tests {
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
+            lifetimes: Lifetimes::default(),
             seen: Vec::new(),
         });
         found.sifted()

@@ -5,6 +5,7 @@
 
 pub mod batch;
 mod digest;
+mod expiry;
 mod fingerprint;
 mod items;
 pub mod json;
@@ -17,6 +18,7 @@ pub mod url;
 
 use std::borrow::Cow;
 
+pub use expiry::Expiry;
 pub use items::Items;
 use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
@@ -26,6 +28,8 @@ pub use said::Said;
 
 use crate::config::{Emit, ItemForm, PassRule, host_and_path};
 use urlseen_core::filter::PlacementError;
+use urlseen_core::filter::calendar::Calendar;
+use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, Partition};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
@@ -43,13 +47,22 @@ pub struct Item<'a> {
     pub passed: Option<u16>,
     /// Score in a sorted set; consumers pop the lowest score first.
     pub score: f64,
+    /// Expiry of the fingerprint. The default if the filter's fingerprints do not expire.
+    pub expiry: Expiry,
 }
 
 impl From<Fingerprint> for Item<'_> {
     /// Makes an item that has only a fingerprint.
     fn from(fingerprint: Fingerprint) -> Self {
         let identity = Identity::Fingerprint(fingerprint);
-        Item { identity, url: None, emitted: None, passed: None, score: 0.0 }
+        Item {
+            identity,
+            url: None,
+            emitted: None,
+            passed: None,
+            score: 0.0,
+            expiry: Expiry::default(),
+        }
     }
 }
 
@@ -82,6 +95,13 @@ pub enum Unreadable {
     TabInFingerprint,
     #[error("{0}")]
     Pickle(#[from] PickleError),
+    #[error("`ttl` is neither a number of seconds nor a time such as \"12h\" or \"3d\"")]
+    Ttl,
+    #[error(
+        "`lastmod` is neither a date such as \"2026-11-03\" or \"2026-11-03T12:00:00Z\" nor a \
+         number of seconds since 1970"
+    )]
+    Lastmod,
     #[error("the item has no URL to emit (sink.emit is not `item`)")]
     NothingToEmit,
     #[error(
@@ -117,6 +137,8 @@ pub struct Reader {
     options: Options,
     fingerprinter: Fingerprinter,
     pickles: Pickles,
+    /// Calendar of the filter, if its fingerprints expire.
+    calendar: Option<Calendar>,
     /// Rules with their patterns. Each reader has a copy, because two threads cannot share the
     /// memory of a pattern.
     pass: Vec<PassRule>,
@@ -187,7 +209,23 @@ impl Reader {
     /// Makes a reader with these options.
     pub fn new(options: Options) -> Self {
         let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
-        Self { options, fingerprinter, pickles: Pickles::default(), pass: options.pass.to_vec() }
+        Self {
+            options,
+            fingerprinter,
+            pickles: Pickles::default(),
+            calendar: None,
+            pass: options.pass.to_vec(),
+        }
+    }
+
+    /// Reads later items with these options.
+    pub(crate) fn read_as(&mut self, options: Options) {
+        *self = Self { calendar: self.calendar, ..Self::new(options) };
+    }
+
+    /// Reads the dates of later items by this calendar, if there is one.
+    pub(crate) fn set_calendar(&mut self, calendar: Option<Calendar>) {
+        self.calendar = calendar;
     }
 
     /// Reads one item in any form.
@@ -237,7 +275,11 @@ impl Reader {
             }
             Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
         };
-        Ok(Item { identity, url: said.url, emitted, passed, score })
+        let expiry = match &self.calendar {
+            Some(calendar) => Expiry::read(&said.ttl, &said.lastmod, Lifetime::WHOLE, calendar)?,
+            None => Expiry::default(),
+        };
+        Ok(Item { identity, url: said.url, emitted, passed, score, expiry })
     }
 
     /// Finds the identity of a request.

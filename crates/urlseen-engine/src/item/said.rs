@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::Unreadable;
+use super::expiry::SaidTime;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
 
@@ -17,6 +18,10 @@ pub struct Said<'a> {
     pub fingerprint: Option<Fingerprint>,
     pub(super) dont_filter: bool,
     pub(super) priority: Priority,
+    /// Time after which the item is to pass again.
+    pub(super) ttl: SaidTime<'a>,
+    /// Date of the last change of the page.
+    pub(super) lastmod: SaidTime<'a>,
 }
 
 /// Priority of a request; consumers get the highest priority first.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 
 use super::Unreadable;
+use super::expiry::SaidTime;
 use super::said::{Priority, Said};
 use urlseen_core::filter::item_form::MARK;
 
@@ -32,6 +33,8 @@ pub(super) fn read(bytes: &[u8]) -> Result<Said<'_>, Unreadable> {
         fingerprint: None,
         dont_filter: false,
         priority: Priority::default(),
+        ttl: SaidTime::Nothing,
+        lastmod: SaidTime::Nothing,
     })
 }
 

@@ -12,6 +12,7 @@ use super::random::Random;
 use super::sim::{Fault, SimDisk};
 use super::world::World;
 use crate::filter::choice::Fsync;
+use crate::filter::lifetime::Lifetimes;
 use crate::filter::{Saved, ShardId};
 use crate::storage::head::{Head, Position};
 
@@ -55,7 +56,9 @@ impl Crawl {
         // Each snapshot is named after the seq of a batch.
         let Position { number, head: Head { seq, .. } } = self.journal.position();
         let next = Position { number: number + 1, head: head(seq + 1, number) };
-        self.journal.write(super::super::record::Kind::Batch, next, &[]).unwrap();
+        self.journal
+            .write(super::super::record::Kind::Batch, next, &[], &Lifetimes::default())
+            .unwrap();
         self.journal.roll().unwrap();
         let mut writer = self.journal.snapshot_writer().unwrap();
         write_all(&mut writer, &self.keys, self.journal.position()).unwrap();

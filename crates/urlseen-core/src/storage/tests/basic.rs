@@ -10,6 +10,7 @@ use super::filter::{Exact, Key, batch, fingerprints, head, shard_of, spec, write
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
+use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
 
@@ -29,7 +30,7 @@ pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
 impl Journal {
     pub(super) fn append(&mut self, added: &[Fingerprint]) -> io::Result<Record> {
         let mut group = self.group();
-        group.append(added)?;
+        group.append(added, &Lifetimes::default())?;
         Ok(group.finish()?.remove(0))
     }
 

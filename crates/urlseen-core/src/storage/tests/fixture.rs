@@ -18,6 +18,7 @@ use super::filter::{Exact, Key, fingerprints, head, spec, write_all};
 use super::sim::SimDisk;
 use crate::filter::ShardId;
 use crate::filter::choice::Fsync;
+use crate::filter::lifetime::Lifetimes;
 use crate::storage::head::{Head, Position};
 
 /// Head at the start of the history; the batches follow it.
@@ -57,7 +58,7 @@ pub(super) fn heads() -> Vec<Head> {
 fn append(journal: &mut Journal, seq: u64) {
     let position = Position { number: journal.position().number + 1, head: batch_head(seq) };
     let keys = fingerprints(batch_keys(seq));
-    journal.write(Kind::Batch, position, &keys).unwrap();
+    journal.write(Kind::Batch, position, &keys, &Lifetimes::default()).unwrap();
 }
 
 fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {

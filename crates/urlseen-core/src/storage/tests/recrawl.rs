@@ -14,15 +14,16 @@ use super::super::{
 use super::random::{Random, seeds};
 use super::sim::SimDisk;
 use crate::filter::choice::Fsync;
+use crate::filter::expire_after::ExpireAfter;
 use crate::filter::generation::Generation;
+use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::filter::{FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprint};
 use crate::storage::head::{Head, Position};
 
 const DAY: Duration = Duration::from_hours(24);
 
-/// First time after which a URL passes again, and last time.
-const FIRST: Duration = Duration::from_hours(30 * 24);
+/// Longest time after which a URL passes again.
 const LAST: Duration = Duration::from_hours(36 * 24);
 
 /// Clocks that are wrong by a minute count as right.
@@ -30,6 +31,27 @@ const NEARLY: Duration = Duration::from_mins(30);
 
 /// Number of different URLs. The filter begins much smaller.
 const URLS: usize = 3000;
+
+/// Returns the lifetime of a URL. One of 16 never passes again.
+fn lifetime(url: usize) -> Lifetime {
+    match url % 16 {
+        0 => Lifetime::FOREVER,
+        days => Lifetime::at_least(DAY * u32::try_from(6 * days).unwrap(), expire_after()),
+    }
+}
+
+/// Returns the first and the last time after which a URL passes again.
+fn window(url: usize) -> Option<(Duration, Duration)> {
+    let days = |days: usize| DAY * u32::try_from(days).unwrap();
+    match url % 16 {
+        0 => None,
+        it => Some((days(6 * it.min(5)), days(6 * it.min(5) + 6))),
+    }
+}
+
+fn expire_after() -> ExpireAfter {
+    parameters().expire_after().unwrap()
+}
 
 /// Filter in memory, with its position.
 #[derive(Clone)]
@@ -54,6 +76,13 @@ impl Live {
         let mut verdicts = Vec::new();
         self.with(|it| it.test(&[self.hasher.key_hash(&fingerprint(url))], &mut verdicts));
         verdicts == [Verdict::Seen]
+    }
+
+    /// Inserts URLs that were let through in a generation.
+    fn let_through(&self, urls: &[usize], generation: Generation) {
+        for &url in urls {
+            self.insert(&[fingerprint(url)], lifetime(url).stored_in(generation));
+        }
     }
 
     fn insert(&self, fingerprints: &[Fingerprint], generation: Generation) {
@@ -258,22 +287,25 @@ impl Crawl {
             let age = before.map(|before| self.time.checked_sub(before).unwrap());
             if self.live.is_seen(url) {
                 let age = age.expect("only a URL that has passed is seen");
-                assert!(
-                    age < LAST + NEARLY || self.time < self.doubted,
-                    "passes too late: {age:?}"
-                );
+                let is_late = window(url).is_some_and(|(_, last)| age >= last + NEARLY);
+                assert!(!is_late || self.time < self.doubted, "passes too late: {age:?}");
                 continue;
             }
             if let Some(age) = age {
-                assert!(age + NEARLY >= FIRST, "passes too early: {age:?}");
+                let (first, _) = window(url).expect("a URL that expires");
+                assert!(age + NEARLY >= first, "passes too early: {age:?}");
                 self.counts[1] += 1;
             }
             urls.push((url, before));
             self.counts[0] += 1;
         }
         let added: Vec<_> = urls.iter().map(|&(url, _)| fingerprint(url)).collect();
+        let mut lifetimes = Lifetimes::default();
+        for (index, &(url, _)) in urls.iter().enumerate() {
+            lifetimes.push(index, lifetime(url));
+        }
         let mut group = self.storage.journal().unwrap().group();
-        group.append(&added).unwrap();
+        group.append(&added, &lifetimes).unwrap();
         let logged = group.finish().unwrap()[0].logged();
         for &(url, _) in &urls {
             self.passed.insert(url, self.time);
@@ -286,8 +318,8 @@ impl Crawl {
     fn commit(&mut self) {
         let Some(batch) = self.batches.iter_mut().find(|batch| !batch.is_committed) else { return };
         batch.is_committed = true;
-        let added: Vec<_> = batch.urls.iter().map(|&(url, _)| fingerprint(url)).collect();
-        self.live.insert(&added, batch.logged.generation);
+        let urls: Vec<_> = batch.urls.iter().map(|&(url, _)| url).collect();
+        self.live.let_through(&urls, batch.logged.generation);
         self.live.stand(batch.logged.at);
     }
 
@@ -347,9 +379,9 @@ fn begin(
 ) -> (GenerationClock, Option<Doubt>) {
     let [local, redis] = times.map(|time| UNIX_EPOCH + time);
     let (last, times) = (storage.folder.timing(), TimesOfDay { local, redis: Some(redis) });
-    let (expire_after, recorded) = (parameters().expire_after().unwrap(), live.generation());
+    let recorded = live.generation();
     let now = Moment::new("boot", Duration::ZERO);
-    let (clock, timing, doubt) = GenerationClock::new(expire_after, recorded, last, times, now);
+    let (clock, timing, doubt) = GenerationClock::new(expire_after(), recorded, last, times, now);
     storage.folder.record_timing(&timing).unwrap();
     (clock, doubt)
 }

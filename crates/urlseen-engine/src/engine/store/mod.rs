@@ -83,9 +83,9 @@ impl Store {
             match write {
                 Write::Batch(batch) => {
                     self.at = None;
-                    group.append(batch.added())?;
+                    group.append(batch.added(), batch.lifetimes())?;
                 }
-                Write::Keys(batch) => group.change(Change::Add, batch.added())?,
+                Write::Keys(batch) => group.add(batch.added(), batch.lifetimes())?,
                 Write::Changes(_, changes) => {
                     for run in changes.chunk_by(|(one, _), (next, _)| one == next) {
                         let fingerprints: Vec<_> = run.iter().map(|(_, it)| it.clone()).collect();

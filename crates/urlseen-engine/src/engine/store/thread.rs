@@ -72,7 +72,7 @@ pub enum Reach {
 
 /// Job of the folder's thread.
 pub(in crate::engine) enum Job {
-    Write(Write),
+    Write(Box<Write>),
     Do(Box<dyn FnOnce(&mut Keeper) + Send>),
 }
 
@@ -106,13 +106,13 @@ impl Storage {
     /// Logs a batch of the crawl after the last logged batch.
     pub fn write(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
-        self.tell(Job::Write(Write::Batch(batch)));
+        self.write_down(Write::Batch(batch));
     }
 
     /// Logs the new keys of a batch that belongs to no crawl.
     pub fn add(&mut self, batch: Batch<Judged>) {
         self.batches += 1;
-        self.tell(Job::Write(Write::Keys(batch)));
+        self.write_down(Write::Keys(batch));
     }
 
     /// Records the progress of imports, after all earlier writes are on the disk.
@@ -127,12 +127,12 @@ impl Storage {
     /// Logs the changes of these answers. [`Stored::Answers`] then returns the answers.
     pub(crate) fn record(&mut self, answers: Answers, changes: Vec<(Change, Fingerprint)>) {
         self.answers += 1;
-        self.tell(Job::Write(Write::Changes(answers, changes)));
+        self.write_down(Write::Changes(answers, changes));
     }
 
     /// Logs that a generation begins. All later batches and changes belong to this generation.
     pub(in crate::engine) fn begin_generation(&self, generation: Generation) {
-        self.tell(Job::Write(Write::Generation(generation)));
+        self.write_down(Write::Generation(generation));
     }
 
     /// Begins a snapshot, if it is time for one.
@@ -168,6 +168,10 @@ impl Storage {
 
     fn work(&self, work: impl FnOnce(&mut Keeper) + Send + 'static) {
         self.tell(Job::Do(Box::new(work)));
+    }
+
+    fn write_down(&self, write: Write) {
+        self.tell(Job::Write(Box::new(write)));
     }
 
     /// Gives the thread a job. If the thread has ended, [`Storage::stored`] reports that.
@@ -225,7 +229,7 @@ impl Keeper {
         let (mut writes, mut next) = (Vec::new(), Some(first));
         while let Some(job) = next.take() {
             match job {
-                Job::Write(write) => writes.push(write),
+                Job::Write(write) => writes.push(*write),
                 Job::Do(work) => {
                     self.write(std::mem::take(&mut writes));
                     work(self);

@@ -9,6 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use serde::Deserialize;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
+use super::expiry::SaidTime;
 use super::said::{Priority, Said};
 use urlseen_core::filter::item_form::unmarked;
 use urlseen_core::fingerprint::Fingerprint;
@@ -53,6 +54,8 @@ pub enum JsonError {
 /// | `dont_filter` | boolean: pass on unchecked and unrecorded, as Scrapy does | false |
 /// | `meta.verbatim_url` | boolean: the URL is sent unchanged | false |
 /// | `priority` | number: the urgency, for a sorted set as sink | 0 |
+/// | `ttl`, `meta.ttl` | seconds, or a time such as `12h`: pass again after it | |
+/// | `lastmod`, `meta.lastmod` | date of the page's last change, or seconds since 1970 | |
 ///
 /// `null` means that the field is absent. Other fields may hold anything. If a key is repeated, the
 /// last one counts, as in Python.
@@ -60,9 +63,9 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_slice(unmarked(line));
     let fields = deserializer.deserialize_map(FieldsVisitor)?;
     deserializer.end()?;
-    let verbatim_url = match fields.meta {
-        FieldValue::Object(verbatim_url) => verbatim_url,
-        FieldValue::Null => Ok(false),
+    let meta = match fields.meta {
+        FieldValue::Object(meta) => *meta,
+        FieldValue::Null => MetaFields::default(),
         other => return Err(wrong("meta", "an object", other.kind())),
     };
     let body = fields.body.text("body")?;
@@ -83,7 +86,9 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     let truth =
         |field, found: Result<bool, _>| found.map_err(|found| wrong(field, "true or false", found));
     let dont_filter = truth("dont_filter", fields.dont_filter.truth())?;
-    let verbatim_url = truth("meta.verbatim_url", verbatim_url)?;
+    let verbatim_url = truth("meta.verbatim_url", meta.verbatim_url.truth())?;
+    let ttl = fields.ttl.time_or(meta.ttl);
+    let lastmod = fields.lastmod.time_or(meta.lastmod);
     match (&url, &fingerprint) {
         (None, None) => return Err(JsonError::NoIdentity),
         (_, Some(fingerprint)) if fingerprint.is_empty() => {
@@ -93,7 +98,7 @@ pub fn read(line: &[u8]) -> Result<Said<'_>, JsonError> {
     }
     let fingerprint = fingerprint.map(|text| Fingerprint::from_text(text.as_bytes()));
     let priority = fields.priority.priority();
-    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority })
+    Ok(Said { url, method, body, verbatim_url, fingerprint, dont_filter, priority, ttl, lastmod })
 }
 
 fn wrong(field: &'static str, expected: &'static str, found: &'static str) -> JsonError {
@@ -110,7 +115,17 @@ struct JsonFields<'a> {
     fingerprint: FieldValue<'a>,
     dont_filter: FieldValue<'a>,
     priority: FieldValue<'a>,
+    ttl: FieldValue<'a>,
+    lastmod: FieldValue<'a>,
     meta: FieldValue<'a>,
+}
+
+/// Values of the known fields of `meta`.
+#[derive(Default)]
+struct MetaFields<'a> {
+    verbatim_url: FieldValue<'a>,
+    ttl: FieldValue<'a>,
+    lastmod: FieldValue<'a>,
 }
 
 /// Value of any type. Only text, booleans and numbers keep their value.
@@ -122,8 +137,8 @@ enum FieldValue<'a> {
     Boolean(bool),
     /// Number, rounded to a double as in Redis.
     Number(f64),
-    /// Object, with the value of its field `verbatim_url`, or the description of a wrong value.
-    Object(Result<bool, &'static str>),
+    /// Object, with the values of its fields that are known in `meta`.
+    Object(Box<MetaFields<'a>>),
     List,
 }
 
@@ -142,6 +157,16 @@ impl<'a> FieldValue<'a> {
             Self::Null => Ok(false),
             Self::Boolean(value) => Ok(*value),
             other => Err(other.kind()),
+        }
+    }
+
+    /// Returns a time; that of `other` if there is none.
+    fn time_or(self, other: Self) -> SaidTime<'a> {
+        match if matches!(self, Self::Null) { other } else { self } {
+            Self::Null => SaidTime::Nothing,
+            Self::Number(number) => SaidTime::Number(number),
+            Self::Text(text) => SaidTime::Text(text),
+            Self::Boolean(_) | Self::Object(_) | Self::List => SaidTime::Wrong,
         }
     }
 
@@ -186,6 +211,8 @@ impl<'de> Visitor<'de> for FieldsVisitor {
                 "fingerprint" => fields.fingerprint = map.next_value()?,
                 "dont_filter" => fields.dont_filter = map.next_value()?,
                 "priority" => fields.priority = map.next_value()?,
+                "ttl" => fields.ttl = map.next_value()?,
+                "lastmod" => fields.lastmod = map.next_value()?,
                 "meta" => fields.meta = map.next_value()?,
                 _ => {
                     map.next_value::<IgnoredAny>()?;
@@ -249,15 +276,18 @@ impl<'de> Visitor<'de> for ValueVisitor {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<FieldValue<'de>, A::Error> {
-        let mut verbatim_url = Ok(false);
+        let mut fields = MetaFields::default();
         while let Some(FieldName(key)) = map.next_key()? {
-            if key == "verbatim_url" {
-                verbatim_url = map.next_value::<FieldValue<'_>>()?.truth();
-            } else {
-                map.next_value::<IgnoredAny>()?;
+            match &*key {
+                "verbatim_url" => fields.verbatim_url = map.next_value()?,
+                "ttl" => fields.ttl = map.next_value()?,
+                "lastmod" => fields.lastmod = map.next_value()?,
+                _ => {
+                    map.next_value::<IgnoredAny>()?;
+                }
             }
         }
-        Ok(FieldValue::Object(verbatim_url))
+        Ok(FieldValue::Object(Box::new(fields)))
     }
 }
 

@@ -12,6 +12,7 @@ mod value;
 
 use std::borrow::Cow;
 
+use super::expiry::SaidTime;
 use super::said::{Priority, Said};
 use machine::Machine;
 use urlseen_core::fingerprint::Fingerprint;
@@ -72,6 +73,8 @@ struct PickleFields {
     priority: PickleValue,
     meta: PickleValue,
     verbatim_url: PickleValue,
+    ttl: PickleValue,
+    lastmod: PickleValue,
 }
 
 impl Pickles {
@@ -107,6 +110,8 @@ impl Pickles {
             fingerprint,
             dont_filter: self.truth("dont_filter", fields.dont_filter)?,
             priority: priority(fields.priority),
+            ttl: time(pickle, fields.ttl),
+            lastmod: time(pickle, fields.lastmod),
         })
     }
 
@@ -145,8 +150,12 @@ impl Pickles {
             PickleValue::None => {}
             PickleValue::Dict(meta) => {
                 for (key, value) in self.machine.heap.pairs(meta) {
-                    if matches!(key, PickleValue::Text(key) if key.of(pickle) == b"verbatim_url") {
-                        fields.verbatim_url = value;
+                    let PickleValue::Text(key) = key else { continue };
+                    match key.of(pickle) {
+                        b"verbatim_url" => fields.verbatim_url = value,
+                        b"ttl" => fields.ttl = value,
+                        b"lastmod" => fields.lastmod = value,
+                        _ => {}
                     }
                 }
             }
@@ -230,6 +239,20 @@ fn body<'a>(pickle: &'a [u8], fields: &PickleFields) -> Result<Cow<'a, [u8]>, Pi
         return Ok(text(pickle, "body", fields.body)?.unwrap_or("").as_bytes().into());
     }
     Ok(bytes(pickle, "body", fields.body, "bytes")?.unwrap_or_default())
+}
+
+/// Reads a time. Scrapy's spiders set numbers and text; objects such as a `datetime` are not read.
+fn time(pickle: &[u8], value: PickleValue) -> SaidTime<'_> {
+    match value {
+        PickleValue::None => SaidTime::Nothing,
+        PickleValue::Int(value) => SaidTime::Number(value as f64),
+        PickleValue::Float(value) => SaidTime::Number(value),
+        PickleValue::Text(span) => match std::str::from_utf8(span.of(pickle)) {
+            Ok(text) => SaidTime::Text(text.into()),
+            Err(_) => SaidTime::Wrong,
+        },
+        _ => SaidTime::Wrong,
+    }
 }
 
 fn priority(value: PickleValue) -> Priority {

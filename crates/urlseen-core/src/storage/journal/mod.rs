@@ -1,5 +1,7 @@
 //! Log of a storage folder, and its writer. The daemon logs every batch before the commit.
 
+mod group;
+
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,19 +13,17 @@ use super::disk::DiskFile;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
 use super::lock::{Tenure, gone};
-use super::record::{self, Change, Kind, encoded_len};
+use super::record::{self, Content, Kind};
 use super::scan::{Scan, Target};
 use super::segment;
 use super::snapshot_writer::SnapshotWriter;
 use super::sync::{INTERVAL, Syncing, Unsynced};
 use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
+use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::{Head, Position};
-
-/// Approximate maximum size of a record of adds or forgets, in bytes. Recovery reads one record at
-/// a time into memory.
-const ADDS: usize = 1 << 20;
+pub use group::{Group, Record};
 
 /// Maximum size in bytes of the buffer that is kept from one record to the next.
 const BUFFER: usize = 8 << 20;
@@ -40,25 +40,6 @@ pub struct Logged {
 impl Logged {
     /// End of an empty log of fingerprints that do not expire.
     pub const START: Self = Self { at: Position::START, generation: Generation::FOREVER };
-}
-
-/// Proof that a batch is in the log, with the position of the batch. Only the log makes proofs.
-#[derive(Debug)]
-pub struct Record {
-    base: Head,
-    logged: Logged,
-}
-
-impl Record {
-    /// Returns the head that the batch follows.
-    pub fn base(&self) -> Head {
-        self.base
-    }
-
-    /// Returns the place of the record.
-    pub fn logged(&self) -> Logged {
-        self.logged
-    }
 }
 
 /// The log of a storage folder, open to be written to by one thread.
@@ -160,10 +141,12 @@ impl Journal {
         kind: Kind,
         next: Position,
         fingerprints: &[Fingerprint],
+        lifetimes: &Lifetimes,
     ) -> io::Result<()> {
         self.usable()?;
-        let none = "no generation of the filter has begun";
-        let content = (fingerprints, self.generation.ok_or_else(|| io::Error::other(none))?);
+        let none = || io::Error::other("no generation of the filter has begun");
+        let generation = self.generation.ok_or_else(none)?;
+        let content = Content { fingerprints, generation, lifetimes };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, content, &mut self.buffer)?;
@@ -299,88 +282,6 @@ impl Journal {
         self.cut(head)?;
         self.sync()?;
         Ok(self.position)
-    }
-}
-
-/// Group of records that are written one by one and synced together.
-#[derive(Debug)]
-pub struct Group<'a> {
-    journal: &'a mut Journal,
-    records: Vec<Record>,
-}
-
-impl Group<'_> {
-    /// Writes the next batch: its new fingerprints. The record is in the file when the method
-    /// returns.
-    ///
-    /// # Errors
-    /// If the disk fails, or the filter was recovered since the journal was made.
-    pub fn append(&mut self, added: &[Fingerprint]) -> io::Result<()> {
-        let Position { number, head } = self.journal.position;
-        let next = Position { number: number + 1, head: head.next() };
-        self.journal.write(Kind::Batch, next, added)?;
-        self.records.push(Record { base: head, logged: self.logged() });
-        Ok(())
-    }
-
-    /// Begins a generation: it is the one of all fingerprints that are logged after it. The
-    /// generation counts even if Redis never commits the batches around it.
-    ///
-    /// # Errors
-    /// If the disk fails.
-    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
-        let Position { number, head } = self.journal.position;
-        let before = self.journal.generation.replace(generation);
-        let next = Position { number: number + 1, head };
-        let written = self.journal.write(Kind::Generation, next, &[]);
-        if written.is_err() {
-            self.journal.generation = before;
-        }
-        written
-    }
-
-    /// Writes adds or forgets, in as many records as the fingerprints need. They count even if
-    /// Redis never commits the batches around them.
-    ///
-    /// # Errors
-    /// If the disk fails. Some of the records may be in the log then.
-    pub fn change(&mut self, change: Change, fingerprints: &[Fingerprint]) -> io::Result<()> {
-        let kind = match change {
-            Change::Add => Kind::Adds,
-            Change::Forget => Kind::Forgets,
-        };
-        let mut rest = fingerprints;
-        while !rest.is_empty() {
-            let mut bytes = 0;
-            let count = rest.iter().take_while(|fingerprint| {
-                bytes += encoded_len(fingerprint);
-                bytes <= ADDS
-            });
-            let (now, later) = rest.split_at(count.count().max(1));
-            let Position { number, head } = self.journal.position;
-            self.journal.write(kind, Position { number: number + 1, head }, now)?;
-            rest = later;
-        }
-        Ok(())
-    }
-
-    /// Returns the end of the log.
-    pub fn logged(&self) -> Logged {
-        let Journal { position, generation, .. } = *self.journal;
-        // Without a generation, nothing can be logged.
-        Logged { at: position, generation: generation.unwrap_or(Generation::FOREVER) }
-    }
-
-    /// Ends the group and returns the proofs of its batches, in order. If `fsync` is `Always`, all
-    /// records are on the disk when the method returns.
-    ///
-    /// # Errors
-    /// If the disk fails.
-    pub fn finish(self) -> io::Result<Vec<Record>> {
-        if self.journal.fsync == Fsync::Always {
-            self.journal.unsynced.sync()?;
-        }
-        Ok(self.records)
     }
 }
 

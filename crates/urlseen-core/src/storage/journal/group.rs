@@ -1,0 +1,135 @@
+//! Group of records of the log that are synced together.
+
+use std::io;
+
+use super::super::record::{Change, Kind, encoded_len};
+use super::{Journal, Logged};
+use crate::filter::choice::Fsync;
+use crate::filter::generation::Generation;
+use crate::filter::lifetime::Lifetimes;
+use crate::fingerprint::Fingerprint;
+use crate::storage::head::{Head, Position};
+
+/// Approximate maximum size of a record of adds or forgets, in bytes. Recovery reads one record at
+/// a time into memory.
+const ADDS: usize = 1 << 20;
+
+/// Proof that a batch is in the log, with the position of the batch. Only the log makes proofs.
+#[derive(Debug)]
+pub struct Record {
+    base: Head,
+    logged: Logged,
+}
+
+impl Record {
+    /// Returns the head that the batch follows.
+    pub fn base(&self) -> Head {
+        self.base
+    }
+
+    /// Returns the place of the record.
+    pub fn logged(&self) -> Logged {
+        self.logged
+    }
+}
+
+/// Group of records that are written one by one and synced together.
+#[derive(Debug)]
+pub struct Group<'a> {
+    pub(super) journal: &'a mut Journal,
+    pub(super) records: Vec<Record>,
+}
+
+impl Group<'_> {
+    /// Writes the next batch: its new fingerprints and their lifetimes. The record is in the file
+    /// when the method returns.
+    ///
+    /// # Errors
+    /// If the disk fails, or the filter was recovered since the journal was made.
+    pub fn append(&mut self, added: &[Fingerprint], lifetimes: &Lifetimes) -> io::Result<()> {
+        let Position { number, head } = self.journal.position;
+        let next = Position { number: number + 1, head: head.next() };
+        self.journal.write(Kind::Batch, next, added, lifetimes)?;
+        self.records.push(Record { base: head, logged: self.logged() });
+        Ok(())
+    }
+
+    /// Begins a generation: it is the one of all fingerprints that are logged after it. The
+    /// generation counts even if Redis never commits the batches around it.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn begin_generation(&mut self, generation: Generation) -> io::Result<()> {
+        let Position { number, head } = self.journal.position;
+        let before = self.journal.generation.replace(generation);
+        let next = Position { number: number + 1, head };
+        let written = self.journal.write(Kind::Generation, next, &[], &Lifetimes::default());
+        if written.is_err() {
+            self.journal.generation = before;
+        }
+        written
+    }
+
+    /// Writes adds, with their lifetimes, in as many records as the fingerprints need. They count
+    /// even if Redis never commits the batches around them.
+    ///
+    /// # Errors
+    /// If the disk fails. Some of the records may be in the log then.
+    pub fn add(&mut self, added: &[Fingerprint], lifetimes: &Lifetimes) -> io::Result<()> {
+        self.split(Kind::Adds, added, lifetimes)
+    }
+
+    /// Writes adds or forgets: see [`Group::add`].
+    ///
+    /// # Errors
+    /// If the disk fails. Some of the records may be in the log then.
+    pub fn change(&mut self, change: Change, fingerprints: &[Fingerprint]) -> io::Result<()> {
+        let kind = match change {
+            Change::Add => Kind::Adds,
+            Change::Forget => Kind::Forgets,
+        };
+        self.split(kind, fingerprints, &Lifetimes::default())
+    }
+
+    fn split(
+        &mut self,
+        kind: Kind,
+        fingerprints: &[Fingerprint],
+        lifetimes: &Lifetimes,
+    ) -> io::Result<()> {
+        let mut rest = fingerprints;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let count = rest.iter().take_while(|fingerprint| {
+                bytes += encoded_len(fingerprint);
+                bytes <= ADDS
+            });
+            let (now, later) = rest.split_at(count.count().max(1));
+            let Position { number, head } = self.journal.position;
+            let next = Position { number: number + 1, head };
+            let begin = fingerprints.len() - rest.len();
+            self.journal.write(kind, next, now, &lifetimes.part(begin..begin + now.len()))?;
+            rest = later;
+        }
+        Ok(())
+    }
+
+    /// Returns the end of the log.
+    pub fn logged(&self) -> Logged {
+        let Journal { position, generation, .. } = *self.journal;
+        // Without a generation, nothing can be logged.
+        Logged { at: position, generation: generation.unwrap_or(Generation::FOREVER) }
+    }
+
+    /// Ends the group and returns the proofs of its batches, in order. If `fsync` is `Always`, all
+    /// records are on the disk when the method returns.
+    ///
+    /// # Errors
+    /// If the disk fails.
+    pub fn finish(self) -> io::Result<Vec<Record>> {
+        if self.journal.fsync == Fsync::Always {
+            self.journal.unsynced.sync()?;
+        }
+        Ok(self.records)
+    }
+}
