@@ -203,6 +203,7 @@ pub(super) fn items(config: &Config) -> Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
         pass: config.pass,
+        expire: config.expire,
         partition: config.partition,
         ..Options::new(config.source.item.into(), algorithm, keep_fragments)
     }

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
 
-use super::{Crawl, SINK, stop, urls};
+use super::{Crawl, SINK, Summary, stop, urls};
+use crate::util::binary::urlseen;
 use crate::util::wait::{SOON, wait_until};
 
 /// Time after which no URL passes again: five generations of a second each.
@@ -79,4 +80,46 @@ fn other_kinds_do_not_expire_and_say_so() {
     let refused = Crawl::new().set("filter.expire_after=30d").run(&["--drain"]).output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     assert!(refused.stderr.contains("two-choice"), "{refused:?}");
+}
+
+/// Items and rules have times of their own, also after a restart. `catch-up` makes time pass.
+#[test]
+fn pages_pass_again_after_their_own_time() {
+    let crawl = Crawl::new().set("filter.kind=two-choice").set("filter.expire_after=30d");
+    let file = crawl.server.folder().join("rules.toml");
+    let rules = "[[expire]]\nhost = '^news\\.'\nexpire_after = '6d'\n\
+                 [[expire]]\npath = '^/archive/'\nexpire_after = 'never'\n";
+    std::fs::write(&file, rules).unwrap();
+    let items = [
+        "http://news.a/",
+        r#"{"url": "http://a/ticker", "ttl": "12d"}"#,
+        r#"{"url": "http://a/about", "lastmod": "2020-01-01"}"#,
+        "http://a/archive/1",
+    ];
+    let run = |items: &[&str]| {
+        crawl.push(items);
+        let before = crawl.len(SINK);
+        let run = crawl.run(&["--drain", "--json", "--config"]).arg(&file);
+        let summary = Summary::of(run.output());
+        assert_eq!(summary.count("rejected"), 0, "{summary:?}");
+        crawl.list(SINK).split_off(before)
+    };
+    let expected = |places: &[usize]| -> Vec<Vec<u8>> {
+        places.iter().map(|&place| items[place].as_bytes().to_vec()).collect()
+    };
+    let catch_up = |time: &str| {
+        let run = urlseen(["storage", "catch-up", time, "--storage"]).arg(crawl.storage_dir());
+        assert_eq!(run.output().code(), Some(0));
+    };
+    assert_eq!(run(&items), expected(&[0, 1, 2, 3]));
+    for passed in [&[0][..], &[0, 1], &[0, 2]] {
+        catch_up("12d");
+        assert_eq!(run(&items), expected(passed));
+    }
+    // A page that has changed passes once.
+    let changed = r#"{"url": "http://a/about", "lastmod": "2090-01-01"}"#;
+    assert_eq!(run(&[changed]), Vec::<Vec<u8>>::new(), "in the same generation");
+    catch_up("6d");
+    assert_eq!(run(&[changed, changed]), [changed.as_bytes()]);
+    assert_eq!(run(&[changed]), Vec::<Vec<u8>>::new());
 }

@@ -26,6 +26,11 @@ impl ExpireAfter {
     const SHORTEST: Duration = Duration::from_secs(5);
     const LONGEST: Duration = Duration::from_hours(20 * 366 * 24);
 
+    /// Returns the time as a number of seconds.
+    pub fn time(self) -> Duration {
+        self.0
+    }
+
     /// Returns the length of a generation.
     pub fn step(self) -> Duration {
         self.0 / Self::STEPS

@@ -1,6 +1,7 @@
 //! Takes the values out of the layers, one key after the other, and checks their combinations. All
 //! problems are collected and returned together.
 
+use super::expire::ExpireRule;
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
 use super::partitions::has_tag;
@@ -76,6 +77,11 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
+    /// Takes the rules of `[[expire]]` out of the layers.
+    pub(super) fn take_expire(&mut self) -> &'static [ExpireRule] {
+        std::mem::take(&mut self.layers.expire).leak()
+    }
+
     /// Takes the rules of `[[pass]]` out of the layers.
     pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
         std::mem::take(&mut self.layers.pass).leak()
@@ -120,6 +126,7 @@ impl Taker {
             self.check_rejects(config);
             self.check_kind(config);
             self.check_expiry(config);
+            self.check_expire_rules(config);
             self.check_serve(config);
             if let Some((key, fault)) = machine {
                 self.refuse(&[key], fault);
@@ -287,6 +294,15 @@ impl Taker {
             Kind::TWO_CHOICE.name(),
         );
         self.refuse(&[key, "filter.kind"], fault);
+    }
+
+    /// Checks that the filter can keep the times of the rules.
+    fn check_expire_rules(&mut self, config: &Config) {
+        for rule in config.expire {
+            if let Some(reason) = rule.problem(config.filter.expire_after) {
+                self.layers.refuse_rule("expire", rule.origin.clone(), &reason);
+            }
+        }
     }
 
     /// Checks that a filter of this kind can be at this place. Filters of other projects must be at

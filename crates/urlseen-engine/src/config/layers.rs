@@ -1,11 +1,13 @@
 //! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
 //! key, the map holds the values with their origins. Another module checks the values.
 
+use super::expire::ExpireRule;
 use super::mask::{carries_password, masked};
 use super::nearest::nearest;
 use super::pass::PassRule;
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
+use super::rules;
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,6 +42,8 @@ pub(super) struct Layers {
     pub(super) serve_password: Option<String>,
     /// Rules from the tables `[[pass]]` of the file.
     pub(super) pass: Vec<PassRule>,
+    /// Rules from the tables `[[expire]]` of the file.
+    pub(super) expire: Vec<ExpireRule>,
     pub(super) problems: Vec<ConfigError>,
     /// True if a file could not be read. Then combinations of values cannot be checked.
     pub(super) incomplete: bool,
@@ -85,8 +89,8 @@ impl Layers {
         for (section, value) in document.get_ref() {
             let section_at = at(section.span().start);
             let section = section.get_ref().as_ref();
-            if section == "pass" {
-                self.add_rules(value, at);
+            if let Some(&kind) = rules::KINDS.iter().find(|kind| kind.name == section) {
+                self.add_rules(kind, value, at);
                 continue;
             }
             let fault = match (SECTIONS.contains(&section), value.get_ref()) {
@@ -102,14 +106,16 @@ impl Layers {
                     )
                 }
                 (false, DeValue::Table(_)) => {
-                    let known = SECTIONS.iter().copied().chain(["pass"]);
-                    let nearest =
-                        renamed(section).or_else(|| nearest(section, known)).map(|section| {
-                            match section {
-                                "pass" => "[[pass]]".to_owned(),
-                                _ => format!("[{section}]"),
-                            }
-                        });
+                    let rules = rules::KINDS.map(|kind| kind.name);
+                    let known = SECTIONS.iter().copied().chain(rules);
+                    let nearest = renamed(section).or_else(|| nearest(section, known));
+                    let nearest = nearest.map(|section| {
+                        if rules.contains(&section) {
+                            format!("[[{section}]]")
+                        } else {
+                            format!("[{section}]")
+                        }
+                    });
                     let section = presentable(section);
                     format!("there is no section [{}]{}", section.escape_debug(), hint(nearest))
                 }

@@ -9,31 +9,36 @@
 //! caller passes in the environment and the arguments of the process. There are no warnings: an
 //! invalid value is refused.
 //!
-//! Rules (`[[pass]]`) can be only in the file: no environment variable can name a list of tables.
+//! Rules (`[[pass]]`, `[[expire]]`) can be only in the file: no environment variable can name a
+//! list of tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
 mod check;
+mod expire;
 mod expiry;
 mod host_names;
 mod host_port;
 mod layers;
 mod mask;
 mod nearest;
+mod pages;
 mod partitions;
 mod pass;
 mod problem;
 mod raw;
+mod rules;
 mod secret;
 mod sections;
 mod seed;
 mod span;
 mod value;
 
+pub use expire::ExpireRule;
 pub use host_port::HostPort;
+pub(crate) use pages::host_and_path;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use pass::PassRule;
-pub(crate) use pass::host_and_path;
 pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! structs and the list of known keys from the table.
 
 use super::check::Taker;
+use super::expire::ExpireRule;
 use super::expiry::Expiry;
 use super::host_names::HOST_NAMES;
 use super::host_port::HostPort;
@@ -71,6 +72,8 @@ macro_rules! sections {
             /// Rules that let items pass unchecked. The rules live as long as the process, because
             /// each thread reads them.
             pub pass: &'static [PassRule],
+            /// Rules with the times after which URLs of some pages pass again.
+            pub expire: &'static [ExpireRule],
             /// Partition that this configuration is for: [`Partition::WHOLE`] in a configuration
             /// that was read. See [`Config::of_partition`].
             pub partition: Partition,
@@ -83,6 +86,7 @@ macro_rules! sections {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
                     pass: taker.take_pass(),
+                    expire: taker.take_expire(),
                     partition: Partition::WHOLE,
                 }
             }

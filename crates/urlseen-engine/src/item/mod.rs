@@ -26,7 +26,7 @@ pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 pub use said::Said;
 
-use crate::config::{Emit, ItemForm, PassRule, host_and_path};
+use crate::config::{Emit, ExpireRule, ItemForm, PassRule, host_and_path};
 use urlseen_core::filter::PlacementError;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::lifetime::Lifetime;
@@ -73,6 +73,21 @@ pub enum Identity {
     Fingerprint(Fingerprint),
     /// Item that passes unchecked and unrecorded, because of its `dont_filter` or a rule.
     Unfiltered,
+}
+
+/// Identity of an item, and what the rules say about its URL.
+struct Ruling {
+    identity: Identity,
+    /// Number of the rule that lets the item pass unchecked.
+    passed: Option<u16>,
+    /// Longest lifetime of the fingerprint.
+    lifetime: Lifetime,
+}
+
+impl From<Identity> for Ruling {
+    fn from(identity: Identity) -> Self {
+        Self { identity, passed: None, lifetime: Lifetime::WHOLE }
+    }
 }
 
 /// Reason why an item could not be read.
@@ -142,6 +157,7 @@ pub struct Reader {
     /// Rules with their patterns. Each reader has a copy, because two threads cannot share the
     /// memory of a pattern.
     pass: Vec<PassRule>,
+    expire: Vec<ExpireRule>,
 }
 
 /// Options for reading items.
@@ -159,6 +175,8 @@ pub struct Options {
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
     pub pass: &'static [PassRule],
+    /// Rules with the times after which URLs of some pages pass again.
+    pub expire: &'static [ExpireRule],
     /// Partition to which the items must belong.
     pub partition: Partition,
 }
@@ -173,6 +191,7 @@ impl Options {
             keep_fragments,
             scored: false,
             pass: &[],
+            expire: &[],
             partition: Partition::WHOLE,
         }
     }
@@ -215,6 +234,7 @@ impl Reader {
             pickles: Pickles::default(),
             calendar: None,
             pass: options.pass.to_vec(),
+            expire: options.expire.to_vec(),
         }
     }
 
@@ -264,8 +284,8 @@ impl Reader {
             ItemForm::Fingerprint => return fingerprint::read(bytes),
             ItemForm::Tab => return tab::read(bytes),
         };
-        let (identity, passed) =
-            if self.pass.is_empty() { (self.identity(&said)?, None) } else { self.pass(&said)? };
+        let Ruling { identity, passed, lifetime } =
+            if self.has_rules() { self.by_rules(&said)? } else { self.identity(&said)?.into() };
         let score = if self.options.scored { said.priority.score()? } else { 0.0 };
         let emitted = match self.options.emit {
             Emit::Item => None,
@@ -276,7 +296,7 @@ impl Reader {
             Emit::StartUrl => Some(self.start_url(&said, form, bytes)?),
         };
         let expiry = match &self.calendar {
-            Some(calendar) => Expiry::read(&said.ttl, &said.lastmod, Lifetime::WHOLE, calendar)?,
+            Some(calendar) => Expiry::read(&said.ttl, &said.lastmod, lifetime, calendar)?,
             None => Expiry::default(),
         };
         Ok(Item { identity, url: said.url, emitted, passed, score, expiry })
@@ -295,27 +315,35 @@ impl Reader {
         }
     }
 
-    /// Finds the identity of a request, and the rule that lets the request pass, if rules are set.
-    fn pass(&mut self, said: &Said<'_>) -> Result<(Identity, Option<u16>), Unreadable> {
+    fn has_rules(&self) -> bool {
+        !self.pass.is_empty() || (!self.expire.is_empty() && self.calendar.is_some())
+    }
+
+    /// Finds the identity of a request, and what the rules say about its URL.
+    fn by_rules(&mut self, said: &Said<'_>) -> Result<Ruling, Unreadable> {
         let Some(request) = said.request().filter(|_| !said.dont_filter) else {
-            return Ok((self.identity(said)?, None));
+            return Ok(self.identity(said)?.into());
         };
         let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
             (Ok(url), _) => url,
             // A request with a fingerprint may have any URL, even an invalid URL.
-            (Err(_), Some(given)) => return Ok((Identity::Fingerprint(given.clone()), None)),
+            (Err(_), Some(given)) => return Ok(Identity::Fingerprint(given.clone()).into()),
             (Err(refusal), None) => return Err(refusal.into()),
         };
         let (host, path) = host_and_path(url);
-        let rule = self.pass.iter().position(|rule| rule.fits(&host, path));
+        let rule = self.pass.iter().position(|rule| rule.pages.have(&host, path));
         if let Some(rule) = rule.and_then(|rule| u16::try_from(rule).ok()) {
-            return Ok((Identity::Unfiltered, Some(rule)));
+            return Ok(Ruling { passed: Some(rule), ..Identity::Unfiltered.into() });
         }
+        let rule = self.expire.iter().find(|rule| rule.pages.have(&host, path));
+        let lifetime = rule.zip(self.calendar.as_ref());
+        let lifetime = lifetime.map(|(rule, calendar)| rule.lifetime(calendar));
         let fingerprint = match &said.fingerprint {
             Some(given) => given.clone(),
             None => self.fingerprinter.finish(&request),
         };
-        Ok((Identity::Fingerprint(fingerprint), None))
+        let lifetime = lifetime.unwrap_or_default();
+        Ok(Ruling { lifetime, ..Identity::Fingerprint(fingerprint).into() })
     }
 
     /// Writes a request as a start URL for the sink.

@@ -5,6 +5,8 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Config, Sources};
+use std::time::{Duration, SystemTime};
+use urlseen_core::filter::generation::Generation;
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
@@ -239,5 +241,40 @@ proptest! {
             reader.outline(item.as_bytes()).map_err(|error| error.to_string())
         };
         prop_assert_eq!(outline(&dressed), outline(&plain));
+    }
+}
+
+#[test]
+fn rules_set_the_time_of_pages_by_host_and_path() {
+    let toml = "[filter]\nkind = 'two-choice'\nexpire_after = '30d'\n\
+                [[expire]]\nhost = '^news\\.'\nexpire_after = '6d'\n\
+                [[expire]]\npath = '^/archive/'\nexpire_after = 'never'";
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, toml).unwrap();
+    let sources = Sources { file: Some(file), ..Sources::default() };
+    let config = Config::load(sources).unwrap();
+    let expire_after = config.filter.expire_after.unwrap();
+    let days = |days: u64| Lifetime::at_least(Duration::from_hours(24 * days), expire_after);
+    let form = ItemForm::Auto.into();
+    let options = Options::new(form, Algorithm::Scrapy, false);
+    let mut reader = Reader::new(Options { expire: config.expire, ..options });
+    let lifetime =
+        |reader: &mut Reader, item: &str| reader.read(item.as_bytes()).unwrap().expiry.lifetime;
+    assert_eq!(lifetime(&mut reader, "http://news.a/"), Lifetime::WHOLE, "nothing expires yet");
+    let now = Generation::new(9);
+    reader.set_calendar(Some(Calendar::new(expire_after, now, SystemTime::UNIX_EPOCH)));
+    for (item, expected) in [
+        ("http://NEWS.a:80/x", days(6)),
+        ("http://news.a/archive/1", days(6)),
+        ("http://a/x/../archive/1?q", Lifetime::FOREVER),
+        ("http://a/x", Lifetime::WHOLE),
+        (r#"{"url": "http://a/archive/", "ttl": "12d"}"#, days(12)),
+        (r#"{"url": "http://news.a/", "ttl": "12d"}"#, days(6)),
+        (r#"{"url": "http://news.a/", "fingerprint": "k"}"#, days(6)),
+        (r#"{"fingerprint": "k"}"#, Lifetime::WHOLE),
+        (SHA1, Lifetime::WHOLE),
+    ] {
+        assert_eq!(lifetime(&mut reader, item), expected, "{item}");
     }
 }

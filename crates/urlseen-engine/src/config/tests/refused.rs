@@ -296,3 +296,49 @@ fn files_without_encryption_and_unreadable_files_are_refused() {
     let lines = refused("", &[("URLSEEN_REDIS__TLS_KEY", "3")], &["redis.tls_ca=a\0b"]);
     assert_eq!(lines.len(), 4, "{lines:?}");
 }
+
+#[test]
+fn times_that_the_filter_cannot_keep_are_refused() {
+    let filter = "[filter]\nkind = 'two-choice'\nexpire_after = '30d'\n";
+    let rules = r#"[[expire]]
+host = '^news\.'
+expire_after = "1d"
+[[expire]]
+path = '^/archive/'
+expire_after = "never"
+[[expire]]
+path = 'a'
+expire_after = "31d"
+[[expire]]
+path = 'b'
+[[expire]]
+path = 'c'
+expire_after = "1500ms"
+[[expire]]
+expire_after = "6d"
+[[expire]]
+name = "d"
+path = 'd'
+"#;
+    let no_time = "[[expire]] has no time in whole seconds, as in expire_after = \"1d\" or \
+                   expire_after = \"never\"";
+    assert_eq!(
+        refused(&format!("{filter}{rules}"), &[], &[]),
+        [
+            "config.toml:4:1: [[expire]] has expire_after = \"1d\", and filter.expire_after is \
+             \"30d\"; allowed: \"never\", or a fifth of filter.expire_after to all of it, \"6d\" \
+             to \"30d\"",
+            "config.toml:10:1: [[expire]] has expire_after = \"31d\", and filter.expire_after is \
+             \"30d\"; allowed: \"never\", or a fifth of filter.expire_after to all of it, \"6d\" \
+             to \"30d\"",
+            &format!("config.toml:13:1: {no_time}"),
+            &format!("config.toml:15:1: {no_time}"),
+            "config.toml:18:1: [[expire]] has neither host nor path; give at least one of them",
+            "config.toml:21:1: there is no key expire.name",
+        ]
+    );
+    assert_eq!(
+        refused("[[expire]]\nhost = 'a'\nexpire_after = '6d'", &[], &[]),
+        ["config.toml:1:1: [[expire]] needs filter.expire_after, which is not set"]
+    );
+}

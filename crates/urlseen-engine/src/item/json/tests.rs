@@ -125,3 +125,19 @@ fn any_other_json_is_refused() {
     let deep = format!(r#"{{"url": "u", "x": {}}}"#, "[".repeat(100_000));
     assert!(parse(&deep).is_err());
 }
+
+#[test]
+fn times_are_read_beside_meta_and_in_it() {
+    for (line, ttl, lastmod) in [
+        (r#"{"url": "u"}"#, SaidTime::Nothing, SaidTime::Nothing),
+        (
+            r#"{"url": "u", "ttl": 60, "meta": {"ttl": 5, "lastmod": "2026"}}"#,
+            SaidTime::Number(60.0),
+            SaidTime::Text("2026".into()),
+        ),
+        (r#"{"url": "u", "ttl": [1], "lastmod": null}"#, SaidTime::Wrong, SaidTime::Nothing),
+    ] {
+        let said = parse(line).unwrap();
+        assert_eq!((said.ttl, said.lastmod), (ttl, lastmod), "{line}");
+    }
+}

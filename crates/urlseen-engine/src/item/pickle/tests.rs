@@ -275,3 +275,23 @@ proptest! {
         let _ = read(&pickle);
     }
 }
+
+#[test]
+fn times_are_read_from_the_meta() {
+    let meta = |pairs: &[(&str, &[u8])]| {
+        let mut dict = b"}(".to_vec();
+        for (key, value) in pairs {
+            dict.extend(text(key));
+            dict.extend(*value);
+        }
+        dict.push(b'u');
+        with("meta", &dict)
+    };
+    let pickle = meta(&[("ttl", b"K\x3c"), ("lastmod", &text("2026"))]);
+    let said = read(&pickle).unwrap();
+    assert_eq!(said.ttl, SaidTime::Number(60.0));
+    assert_eq!(said.lastmod, SaidTime::Text("2026".into()));
+    let pickle = meta(&[("ttl", b"]"), ("lastmod", b"N")]);
+    let said = read(&pickle).unwrap();
+    assert_eq!((said.ttl, said.lastmod), (SaidTime::Wrong, SaidTime::Nothing));
+}

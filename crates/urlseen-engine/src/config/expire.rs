@@ -1,0 +1,64 @@
+//! Rules of `[[expire]]`, which let URLs of some pages pass again earlier than others, or never.
+
+use std::time::Duration;
+
+use super::layers::Layers;
+use super::pages::Pages;
+use super::problem::ValueOrigin;
+use super::rules::Table;
+use urlseen_core::filter::calendar::Calendar;
+use urlseen_core::filter::expire_after::{ExpireAfter, shown};
+use urlseen_core::filter::lifetime::Lifetime;
+
+/// Rule with the time after which the URLs of some pages pass again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExpireRule {
+    /// Pages whose URLs have this time.
+    pub(crate) pages: Pages,
+    /// Time after which their URLs pass again; `None` for never.
+    after: Option<Duration>,
+    /// Place of the rule in the file.
+    pub(super) origin: ValueOrigin,
+}
+
+impl ExpireRule {
+    /// Adds the rule of a table `[[expire]]` to the layers.
+    pub(super) fn add(layers: &mut Layers, table: Table, pages: Pages) {
+        let after = match table.text("expire_after") {
+            Some("never") => Some(None),
+            text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
+        };
+        let is_whole = |time: Duration| time.subsec_nanos() == 0 && !time.is_zero();
+        if let Some(after) = after.filter(|after| after.is_none_or(is_whole)) {
+            layers.expire.push(Self { pages, after, origin: table.origin });
+        } else {
+            let reason = "has no time in whole seconds, as in expire_after = \"1d\" or \
+                          expire_after = \"never\"";
+            layers.refuse_rule("expire", table.origin, reason);
+        }
+    }
+
+    /// Returns the lifetime of the fingerprints of these pages.
+    pub(crate) fn lifetime(&self, calendar: &Calendar) -> Lifetime {
+        self.after.map_or(Lifetime::FOREVER, |after| calendar.lifetime(after))
+    }
+
+    /// Returns the reason if a filter with this `expire_after` cannot keep the rule's time.
+    pub(super) fn problem(&self, expire_after: Option<ExpireAfter>) -> Option<String> {
+        let Some(expire_after) = expire_after else {
+            return Some("needs filter.expire_after, which is not set".to_owned());
+        };
+        let (after, shortest) = (self.after?, expire_after.step());
+        let is_allowed = (shortest..=expire_after.time()).contains(&after);
+        (!is_allowed).then(|| {
+            format!(
+                "has expire_after = {:?}, and filter.expire_after is {:?}; allowed: \"never\", or \
+                 a fifth of filter.expire_after to all of it, {:?} to {:?}",
+                shown(after),
+                expire_after.to_string(),
+                shown(shortest),
+                expire_after.to_string(),
+            )
+        })
+    }
+}
