@@ -249,8 +249,13 @@ impl Metrics {
             let help = "Expected number of unseen URLs that the filter has reported as seen so far";
             self.real("filter_lost_urls", help, urls);
         }
-        if let Some(GenerationsStatus { number, keys, expired }) = filter.generations {
+        if let Some(generations) = filter.generations {
+            let GenerationsStatus { number, next_seconds, keys, expired } = generations;
             self.gauge("filter_generation", "Number of the present generation", number.into());
+            if let Some(seconds) = next_seconds {
+                let help = "Time until the next generation begins";
+                self.real("filter_next_generation_seconds", help, seconds);
+            }
             let help = "Fingerprints in the filter by age in generations";
             let ages = ["0", "1", "2", "3", "4", "5"].into_iter().zip(keys.map(Value::Gauge));
             self.family("filter_generation_keys", help, "age", ages);

@@ -146,19 +146,25 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
     if let Some(rate) = filter.frozen_error_rate {
         rows.number("", format!("{rate:.1e}"), "of the error rate: the frozen native filter")?;
     }
-    if let Some(GenerationsStatus { number, keys, expired }) = filter.generations {
-        let ages = keys.map(|keys| HumanCount(keys).to_string()).join(", ");
-        rows.number(
-            "",
-            number,
-            format!("is the generation; fingerprints by age: {ages}; expired: {expired}"),
-        )?;
+    if let Some(generations) = filter.generations {
+        self::generations(rows, &generations)?;
     }
     if forgotten > 0 {
         rows.number("", HumanCount(forgotten), "of these were forgotten and pass again")?;
     }
     lost(rows, lost_urls)?;
     Ok(())
+}
+
+fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> io::Result<()> {
+    let GenerationsStatus { number, next_seconds, keys, expired } = *generations;
+    let next = next_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.ceil()).ok());
+    let next = next.map_or_else(String::new, |time| {
+        format!("; the next one begins in {}", humantime::format_duration(time))
+    });
+    rows.number("", number, format!("is the generation{next}"))?;
+    let (ages, expired) = (keys.map(|keys| HumanCount(keys).to_string()), HumanCount(expired));
+    rows.number("", "", format!("fingerprints by age: {}; expired: {expired}", ages.join(", ")))
 }
 
 /// Prints the expected number of lost URLs, if it is known and not zero.

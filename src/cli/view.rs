@@ -9,6 +9,7 @@ use crate::pipeline::Live;
 use tokio::sync::watch;
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
+use urlseen_core::storage::Moment;
 use urlseen_engine::config::{Config, FilterPlace};
 use urlseen_engine::engine::Handle;
 use urlseen_engine::item::{Identity, Options, Reader};
@@ -142,10 +143,16 @@ impl Daemon {
     }
 
     fn status_now(&self) -> Status {
-        let Live { mut status, lease_until } = self.live.borrow().clone();
+        let Live { mut status, lease_until, next_generation } = self.live.borrow().clone();
         let lease = lease_until.filter(|_| status.phase.is_ready());
         let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
         status.lease_seconds = lease.map(left);
+        if let Some(generations) = status.filter.as_mut().and_then(|it| it.generations.as_mut()) {
+            generations.next_seconds = next_generation.map(|begin| {
+                let left = begin.since_boot().saturating_sub(Moment::now().since_boot());
+                left.as_secs_f64()
+            });
+        }
         status
     }
 }

@@ -146,6 +146,7 @@ impl Audience for Teller<'_> {
     }
 
     fn look(&mut self, works: &mut Works) {
+        let next_generation = works.next_generation();
         let gauges = works.engine.gauges();
         let keys: u64 = gauges.keys().iter().sum();
         let is_full = self.most.is_some_and(|most| keys >= most);
@@ -161,6 +162,7 @@ impl Audience for Teller<'_> {
             debug!("{asked:?}");
         }
         board.now.status.asked = asked;
+        board.now.next_generation = next_generation;
         if *self.stop.borrow() {
             board.now.status.phase = Phase::Stopping;
         }

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::counts::Counts;
 use super::queue::Queue;
 use super::status::{FilterStatus, Status};
+use urlseen_core::storage::Moment;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -53,10 +54,13 @@ impl Report {
 /// State of a run, as watchers see it.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Live {
-    /// Everything except the remaining time of the lease.
+    /// Everything except the remaining times of the lease and of the generation.
     pub(crate) status: Status,
     /// Time at which the lease counts as lost unless it is renewed; `None` without a lease.
     pub(crate) lease_until: Option<Instant>,
+    /// Moment at which the next generation begins; `None` if fingerprints do not expire, or if no
+    /// generation has begun.
+    pub(crate) next_generation: Option<Moment>,
 }
 
 /// State of a run: the current one and the last published one.
@@ -69,7 +73,8 @@ pub(super) struct Board {
 impl Board {
     /// Publishes the state of a run that starts.
     pub(super) fn new(status: Status, filter: FilterStatus) -> Self {
-        let now = Live { status: Status { filter: Some(filter), ..status }, lease_until: None };
+        let status = Status { filter: Some(filter), ..status };
+        let now = Live { status, lease_until: None, next_generation: None };
         Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }
     }
 

@@ -151,10 +151,13 @@ pub struct FilterStatus {
 
 /// Generations of the fingerprints of a filter. A generation lasts a fifth of
 /// `filter.expire_after`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct GenerationsStatus {
     /// Number of the present generation, counted from 1970.
     pub number: u32,
+    /// Seconds until the next generation begins. `None` before the daemon has begun a generation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next_seconds: Option<f64>,
     /// Number of fingerprints by age in generations, those of the present generation first.
     pub keys: [u64; LIVE as usize],
     /// Number of expired fingerprints that still take memory.
@@ -166,14 +169,14 @@ impl GenerationsStatus {
     fn and(&self, other: &Self) -> Self {
         let keys = std::array::from_fn(|age| self.keys[age] + other.keys[age]);
         let number = self.number.max(other.number);
-        Self { number, keys, expired: self.expired + other.expired }
+        Self { number, next_seconds: None, keys, expired: self.expired + other.expired }
     }
 }
 
 impl From<Generations> for GenerationsStatus {
     fn from(generations: Generations) -> Self {
         let Generations { now, keys, expired, .. } = generations;
-        Self { number: now.get(), keys, expired }
+        Self { number: now.get(), next_seconds: None, keys, expired }
     }
 }
 

@@ -246,6 +246,7 @@ impl<'a> Session<'a> {
         filter.watch_fill();
         board.note(queue);
         board.now.lease_until = Some(self.lease.until.into_std());
+        board.now.next_generation = filter.works.next_generation();
         let status = &mut board.now.status;
         let late = self.replicas.are_late().then_some(Backpressure::Replicas);
         let by = self.pressure.by.or(late);

@@ -88,6 +88,7 @@ fn status(phase: Phase) -> Status {
             lost_urls: Some(0.5),
             generations: Some(GenerationsStatus {
                 number: 61,
+                next_seconds: Some(89.5),
                 keys: [25, 0, 3, 0, 0, 1],
                 expired: 2,
             }),

@@ -146,6 +146,7 @@ fn metrics_have_the_numbers_of_the_status() {
         ("urlseen_filter_frozen_error_ratio", 2.5e-7),
         ("urlseen_filter_lost_urls", 0.5),
         ("urlseen_filter_generation", 61.0),
+        ("urlseen_filter_next_generation_seconds", 89.5),
         (r#"urlseen_filter_generation_keys{age="0"}"#, 25.0),
         (r#"urlseen_filter_generation_keys{age="1"}"#, 0.0),
         (r#"urlseen_filter_generation_keys{age="2"}"#, 3.0),

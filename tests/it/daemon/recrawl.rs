@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use rustix::process::Signal;
+use serde_json::Value;
 
 use super::{Crawl, SINK, Summary, stop, urls};
 use crate::util::binary::urlseen;
@@ -43,6 +44,31 @@ fn urls_pass_again_when_their_time_is_over_and_not_before() {
     }
     let summary = stop(daemon);
     assert_eq!(summary.count("unseen"), crawl.len(SINK), "{summary:?}");
+}
+
+#[test]
+fn an_idle_daemon_tells_when_the_next_generation_begins() {
+    let without_source = crawl().set("source.kind=none").set("serve.listen=127.0.0.1:0");
+    for crawl in [crawl(), without_source] {
+        let mut daemon = crawl.run(&[]).start();
+        let generations = || {
+            let output = crawl.command("status", &["--json"]).output();
+            let status: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            let generations = &status["filter"]["generations"];
+            (generations["number"].as_u64(), generations["next_seconds"].as_f64())
+        };
+        wait_until(SOON, "the first generation", || generations().1.is_some());
+        let first = generations().0;
+        let day = Duration::from_hours(24).as_secs();
+        assert!(first > Some(365 * day), "generations of a second, counted from 1970: {first:?}");
+        wait_until(SOON, "two more generations", || {
+            let (number, next) = generations();
+            assert!((0.0..=1.0).contains(&next.unwrap()), "{next:?}");
+            number >= first.map(|first| first + 2)
+        });
+        daemon.signal(Signal::TERM);
+        assert_eq!(daemon.wait(SOON).code(), Some(0));
+    }
 }
 
 /// Rule G2: the log and a snapshot have the generations.

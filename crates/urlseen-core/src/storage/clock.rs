@@ -47,6 +47,12 @@ impl Moment {
         Some(Self { since_boot: self.since_boot.checked_sub(time)?, ..self })
     }
 
+    /// Returns the moment that is `time` later.
+    #[must_use]
+    pub fn after(self, time: Duration) -> Self {
+        Self { since_boot: self.since_boot.saturating_add(time), ..self }
+    }
+
     /// Returns true if this moment is known to be earlier than `other`.
     pub(super) fn is_before(self, other: Self) -> bool {
         self.boot == other.boot && self.since_boot < other.since_boot

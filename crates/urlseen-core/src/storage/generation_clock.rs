@@ -93,6 +93,12 @@ impl GenerationClock {
     fn time_at(&self, now: Moment) -> Duration {
         self.time + now.since_boot().saturating_sub(self.since.since_boot())
     }
+
+    /// Returns the moment of the same boot at which a later generation begins.
+    pub fn begin_of(&self, generation: Generation) -> Moment {
+        let left = self.expire_after.begin_of(generation).saturating_sub(self.time);
+        self.since.after(left)
+    }
 }
 
 /// Returns the time that has passed by both clocks. If they agree nearly, it is the shorter time.
@@ -162,6 +168,8 @@ mod tests {
         assert_eq!(doubt, None);
         assert_eq!((after(&clock, 0), after(&clock, 69), after(&clock, 70)), (100, 100, 101));
         assert_eq!(after(&clock, 10_070), 201);
+        let begin = |number| clock.begin_of(Generation::new(number)).since_boot().as_secs();
+        assert_eq!((begin(101), begin(102)), (50 + 70, 50 + 170));
     }
 
     #[test]

@@ -30,6 +30,11 @@ impl Generating {
         Self { clock, begun, looks }
     }
 
+    /// Returns the moment at which a later generation begins.
+    pub(super) fn begin_of(&self, generation: Generation) -> Moment {
+        self.clock.begin_of(generation)
+    }
+
     /// Waits until it is time to look at the clock; forever if there are no generations. Nothing is
     /// lost when the future is dropped.
     pub(super) async fn due(generations: Option<&mut Self>) -> &mut Self {

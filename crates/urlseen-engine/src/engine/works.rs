@@ -115,9 +115,20 @@ impl Works {
             };
             storage.call(begin).await?.map_err(WorksError::Log)?;
         }
-        let generating = self.generations.insert(Generating::new(clock, generation));
+        let generating = Generating::new(clock, generation);
         self.engine.begin_generation(generation, Some(generating.calendar(generation)));
+        // From now on, the gauges show the generation.
+        self.engine.settled().await?;
+        self.generations = Some(generating);
         Ok(doubt)
+    }
+
+    /// Returns the moment at which the generation after that of the gauges begins. `None` if
+    /// fingerprints do not expire, or if no generation has begun.
+    pub fn next_generation(&self) -> Option<Moment> {
+        let generations = self.generations.as_ref()?;
+        let now = self.engine.gauges().generations()?.now;
+        Some(generations.begin_of(now.later(1)))
     }
 
     /// Counts the submitted batches that are not yet in the log.
