@@ -1,9 +1,11 @@
 //! `urlseen explain` without a filter, and with a filter in a daemon, in a folder and in Redis.
 
+use std::time::{Duration, SystemTime};
+
 use serde_json::Value;
 use tempfile::TempDir;
 
-use crate::daemon::Crawl;
+use crate::daemon::{Crawl, stop};
 use crate::util::binary::{Output, urlseen};
 
 /// Parses the output of `urlseen explain --json`.
@@ -164,6 +166,33 @@ fn an_explanation_asks_the_daemon_or_its_folder() {
     let explained = of(&crawl, unseen);
     assert!(explained["answer"]["how_sure"].as_str().unwrap().contains("forgotten"));
     drop(daemon);
+}
+
+#[test]
+fn a_seen_url_has_the_time_at_which_it_passes_again() {
+    let crawl = Crawl::new().set("filter.kind=two-choice").set("filter.expire_after=30d");
+    let daemon = crawl.start();
+    crawl.push(&[URL]);
+    crawl.wait_for_sink(1);
+    let again = || {
+        let answer = of(&crawl, URL)["answer"].take();
+        let again = answer["passes_again"].as_str().map(humantime::parse_rfc3339);
+        (again.map(Result::unwrap), answer["how_sure"].as_str().unwrap().to_owned())
+    };
+    let (running, words) = again();
+    let (running, day) = (running.unwrap(), Duration::from_hours(24));
+    let left = running.duration_since(SystemTime::now()).unwrap();
+    assert!((30 * day..=36 * day).contains(&left), "{left:?}");
+    assert!(words.ends_with(" UTC") && words.contains("passes again from 20"), "{words}");
+    stop(daemon);
+    let (at_rest, words) = again();
+    let apart = running.max(at_rest.unwrap()).duration_since(running.min(at_rest.unwrap()));
+    assert!(apart.unwrap() < Duration::from_secs(1), "{running:?}, {at_rest:?}");
+    assert!(words.ends_with(" UTC, if the clocks agree at the next start"), "{words}");
+    std::fs::remove_file(crawl.storage_dir().join("clock")).unwrap();
+    let (unknown, words) = again();
+    assert_eq!(unknown, None);
+    assert!(words.contains("No clock tells when this is"), "{words}");
 }
 
 /// If the log does not name a URL, the answer "seen" is not certain. The probability that it is

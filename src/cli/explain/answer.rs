@@ -1,8 +1,9 @@
 //! Verdict of the filter on an item, and its certainty.
 
 use std::path::Path;
+use std::time::SystemTime;
 
-use crate::admin::{Checked, ClientError, Status};
+use crate::admin::{Checked, ClientError, GenerationsStatus, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
@@ -15,6 +16,7 @@ use super::super::context::runtime;
 use super::super::operand;
 use super::super::settings::Place;
 use super::Subject;
+use super::passing::{Passing, Times};
 
 /// Verdict of the filter on an item.
 #[derive(Debug, Default, Serialize)]
@@ -29,6 +31,9 @@ pub(super) struct AnswerShown {
     pub(super) error_rate: Option<f64>,
     /// Number of fingerprints in the filter as a share of its capacity.
     pub(super) fill: Option<f64>,
+    /// Time at which a seen URL passes again, in RFC 3339. `None` if this is not known, or if
+    /// fingerprints do not expire.
+    pub(super) passes_again: Option<String>,
     /// Certainty of the verdict, in words.
     pub(super) how_sure: String,
     #[serde(skip)]
@@ -46,6 +51,8 @@ struct Wrong {
     at_most: bool,
     /// Reason why the error rate exceeds the configured one.
     warning: Option<String>,
+    /// Generations of a running daemon.
+    generations: Option<GenerationsStatus>,
 }
 
 impl Wrong {
@@ -67,8 +74,9 @@ fn describe(
             let says = format!("the daemon of the crawl {:?}", status.crawl);
             let spec = subject.header.as_ref().map(|header| &header.spec().filter);
             let is_exact = spec.is_some_and(|spec| spec.parameters.is_exact());
-            let wrong = status.filter.map_or_else(Wrong::default, |filter| {
-                Wrong::new(filter.error_rate, filter.fill, is_exact)
+            let wrong = status.filter.map_or_else(Wrong::default, |filter| Wrong {
+                generations: filter.generations,
+                ..Wrong::new(filter.error_rate, filter.fill, is_exact)
             });
             (says, wrong)
         }
@@ -115,13 +123,17 @@ impl AnswerShown {
             }
         };
         let (says, wrong) = describe(&filter, subject, &runtime)?;
-        Self::judged(checked.as_ref(), says, &wrong, key, subject)
+        let times = match (&filter, &subject.place) {
+            (FilterAccess::AtRest(_), Place::Folder(dir)) => Times::AtRest(dir),
+            _ => Times::Running(wrong.generations),
+        };
+        Self::judged(checked.as_ref(), says, (&wrong, times), key, subject)
     }
 
     fn judged(
         checked: Option<&Checked>,
         says: String,
-        wrong: &Wrong,
+        (wrong, times): (&Wrong, Times<'_>),
         key: &Fingerprint,
         subject: &Subject,
     ) -> anyhow::Result<Self> {
@@ -144,7 +156,13 @@ impl AnswerShown {
         };
         let spec = subject.header.as_ref().map(|header| &header.spec().filter);
         let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
-        let certain = match (is_seen, logged) {
+        let passing = match logged {
+            Some((Named::Batch(_) | Named::Added(_), generation)) if is_seen => {
+                expire_after.map(|time| Passing::of(generation, time, times, SystemTime::now()))
+            }
+            _ => None,
+        };
+        let certain = match (is_seen, logged.map(|(named, _)| named)) {
             (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),
             (true, Some(Named::Added(at))) => Some(format!("the log recorded it as added ({at})")),
             (false, Some(Named::Forgotten(at))) => {
@@ -163,12 +181,14 @@ impl AnswerShown {
             is_certain: certain.is_some(),
             error_rate: wrong.error_rate,
             fill: wrong.fill,
-            how_sure: match (certain, expire_after.filter(|_| is_seen)) {
+            passes_again: passing
+                .as_ref()
+                .and_then(|it| it.again)
+                .map(|time| humantime::format_rfc3339_millis(time).to_string()),
+            how_sure: match (certain, passing) {
                 (None, _) => believed(wrong),
                 (Some(why), None) => format!("certain: {why}"),
-                (Some(why), Some(time)) => {
-                    format!("certain: {why}; a URL passes again {}", time.window())
-                }
+                (Some(why), Some(Passing { words, .. })) => format!("certain: {why}; {words}"),
             },
             has_failed: false,
         })

@@ -1,6 +1,7 @@
 //! `urlseen explain`: explains the fingerprint and the verdict of an item.
 
 mod answer;
+mod passing;
 mod places;
 mod text;
 

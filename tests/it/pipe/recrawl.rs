@@ -2,8 +2,9 @@
 
 use std::path::Path;
 use std::thread::sleep;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::util::binary::{Output, urlseen};
@@ -31,14 +32,22 @@ fn printed(folder: &Path) -> String {
 #[test]
 fn lines_pass_again_when_their_time_is_over_and_not_before() {
     let folder = TempDir::new().unwrap();
-    let started = Instant::now();
+    let (started, begun) = (Instant::now(), SystemTime::now());
     assert_eq!(printed(folder.path()), LINES);
     let passed = Instant::now();
     let explained = || {
         let run = urlseen(["explain", "https://example.com/1", "--storage"]).arg(folder.path());
         run.output().text().to_owned()
     };
-    assert!(explained().contains("5s to 6s after it was last let through"), "{}", explained());
+    let words = "UTC, if the clocks agree at the next start";
+    assert!(explained().contains(words), "{}", explained());
+    let run = urlseen(["explain", "--json", "https://example.com/1", "--storage"]);
+    let json: Value = serde_json::from_slice(&run.arg(folder.path()).output().stdout).unwrap();
+    let again = humantime::parse_rfc3339(json["answer"]["passes_again"].as_str().unwrap()).unwrap();
+    // The two clocks of the machine may run apart by some milliseconds.
+    let drift = Duration::from_millis(100);
+    assert!(again > begun + SEEN - drift, "{json}");
+    assert!(again < SystemTime::now() + SEEN + Duration::from_secs(1) + drift, "{json}");
     // That a line is seen does not lengthen its time.
     for _ in 0..6 {
         if printed(folder.path()) == LINES {

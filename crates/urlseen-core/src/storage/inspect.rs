@@ -18,6 +18,8 @@ use super::reader::{AtRest, read_header};
 use super::record::Kind;
 use super::segment;
 use super::snapshot::{Snapshots, Summary};
+use super::timing::{self, Timing};
+use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -83,6 +85,12 @@ pub fn header(path: &Path) -> Result<Option<Header>, OpenError> {
         return Ok(None);
     }
     Ok(read_header(&RealDisk::at(path))?.map(|begun| begun.header))
+}
+
+/// Reads what the clocks showed when the last run began generations. Returns `None` if the folder
+/// does not have it. Writes nothing.
+pub fn timing(path: &Path) -> Option<Timing> {
+    timing::read(&RealDisk::at(path))
 }
 
 /// Reads the content of a folder. Writes nothing.
@@ -190,12 +198,16 @@ pub enum Named {
 }
 
 /// Finds the last record about a fingerprint in a folder's log. Writes nothing and takes no lock: a
-/// daemon may write to the folder.
+/// daemon may write to the folder. Also returns the generation of the fingerprint in this record;
+/// [`Generation::FOREVER`] if fingerprints do not expire.
 ///
 /// # Errors
 /// If the disk fails, or the header cannot be read. Damage in a file of the log is no error: it
 /// only ends the search in that file.
-pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, OpenError> {
+pub fn named(
+    path: &Path,
+    fingerprint: &Fingerprint,
+) -> Result<Option<(Named, Generation)>, OpenError> {
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
@@ -207,12 +219,13 @@ pub fn named(path: &Path, fingerprint: &Fingerprint) -> Result<Option<Named>, Op
         let read = segment.each(|entry| {
             if entry.fingerprints().contains(fingerprint) {
                 let position = entry.head.position;
-                last = Some(match entry.head.kind {
+                let named = match entry.head.kind {
                     Kind::Batch => Named::Batch(position),
                     Kind::Adds => Named::Added(position),
                     Kind::Forgets => Named::Forgotten(position),
                     Kind::Generation => return,
-                });
+                };
+                last = Some((named, entry.generation));
             }
         });
         sound(read).map_err(failed)?;

@@ -89,6 +89,7 @@ pub use head::{Head, Position};
 pub use header::{Header, StorageSpec};
 pub use imports::Checkpoint;
 pub use inspect::header as header_of;
+pub use inspect::timing as timing_of;
 pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
 pub use live::{Copied, LiveFilter};

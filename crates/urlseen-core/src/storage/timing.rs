@@ -9,12 +9,14 @@
 //! file, it is unknown how much time has passed since the last run.
 
 use std::io;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use serde::{Deserialize, Serialize};
 
 use super::dir::Dir;
 use super::note;
+use crate::filter::expire_after::ExpireAfter;
+use crate::filter::generation::Generation;
 
 /// Name of the file in the folder.
 pub(super) const NAME: &str = "clock";
@@ -33,6 +35,23 @@ impl Timing {
     pub fn later(self, by: Duration) -> Self {
         let by = u64::try_from(by.as_millis()).unwrap_or(u64::MAX);
         Self { time: self.time.saturating_add(by), ..self }
+    }
+
+    /// Returns the time of day at which a generation begins, by the clock of this machine. `None`
+    /// if this clock was wrong, or if it now shows a time before that of the last run.
+    pub fn begin_of(
+        &self,
+        generation: Generation,
+        expire_after: ExpireAfter,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        let local = UNIX_EPOCH.checked_add(Duration::from_millis(self.shown?.local))?;
+        let (begin, time) = (expire_after.begin_of(generation), Duration::from_millis(self.time));
+        let begin = match begin.checked_sub(time) {
+            Some(left) => local.checked_add(left),
+            None => local.checked_sub(time.abs_diff(begin)),
+        };
+        begin.filter(|_| local <= now)
     }
 }
 
@@ -54,4 +73,24 @@ pub(super) fn read(dir: &Dir) -> Option<Timing> {
 pub(super) fn write(dir: &Dir, timing: &Timing) -> io::Result<()> {
     note::write(dir, NAME, timing)?;
     dir.sync()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_generation_begins_when_the_missing_time_has_passed_by_the_clock_of_this_machine() {
+        let at = |seconds| UNIX_EPOCH + Duration::from_secs(seconds);
+        let shown = Some(Shown { local: 10_000_000, redis: None });
+        // The clock of the generations is 4000 s behind that of the machine.
+        let timing = Timing { time: 6_000_000, shown };
+        let minute: ExpireAfter = "5m".parse().unwrap();
+        let begin =
+            |timing: Timing, number, now| timing.begin_of(Generation::new(number), minute, at(now));
+        assert_eq!(begin(timing, 101, 10_000), Some(at(10_060)));
+        assert_eq!(begin(timing, 99, 20_000), Some(at(9_940)));
+        assert_eq!(begin(timing, 101, 9_999), None);
+        assert_eq!(begin(Timing { shown: None, ..timing }, 101, 10_000), None);
+    }
 }

@@ -1,0 +1,135 @@
+//! Time at which a seen URL passes again, if fingerprints expire.
+
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use urlseen_core::filter::expire_after::ExpireAfter;
+use urlseen_core::filter::generation::{Generation, LIVE};
+use urlseen_core::storage::timing_of;
+
+use crate::admin::GenerationsStatus;
+
+/// Length of a generation from which times are shown without seconds.
+const LONG: Duration = Duration::from_hours(1);
+
+/// Source of the times at which generations begin.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Times<'a> {
+    /// Generations of a running daemon.
+    Running(Option<GenerationsStatus>),
+    /// Folder that no daemon uses.
+    AtRest(&'a Path),
+}
+
+impl Times<'_> {
+    /// Returns the time of day at which a generation begins. `None` if no clock tells it.
+    fn begin_of(
+        self,
+        generation: Generation,
+        expire_after: ExpireAfter,
+        now: SystemTime,
+    ) -> Option<SystemTime> {
+        match self {
+            Self::Running(status) => {
+                let GenerationsStatus { number, next_seconds, .. } = status?;
+                let next = Duration::try_from_secs_f64(next_seconds?).ok()?;
+                let present = now.checked_add(next)?.checked_sub(expire_after.step())?;
+                let begin = |number| expire_after.begin_of(Generation::new(number));
+                let (present_began, began) = (begin(number), begin(generation.get()));
+                match began.checked_sub(present_began) {
+                    Some(later) => present.checked_add(later),
+                    None => present.checked_sub(present_began.abs_diff(began)),
+                }
+            }
+            Self::AtRest(dir) => timing_of(dir)?.begin_of(generation, expire_after, now),
+        }
+    }
+}
+
+/// Times at which a URL was let through and passes again.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Passing {
+    /// Both times in words, or the numbers of the generations if the times are unknown.
+    pub(super) words: String,
+    /// Time at which the URL passes again, if it is known.
+    pub(super) again: Option<SystemTime>,
+}
+
+impl Passing {
+    /// Returns the times for a URL that was let through in this generation.
+    pub(super) fn of(
+        generation: Generation,
+        expire_after: ExpireAfter,
+        times: Times<'_>,
+        now: SystemTime,
+    ) -> Self {
+        let begin = |later| times.begin_of(generation.later(later), expire_after, now);
+        let Some(((first, last), again)) = begin(0).zip(begin(1)).zip(begin(LIVE)) else {
+            let (own, again) = (generation.get(), generation.later(LIVE).get());
+            let words = format!(
+                "it was let through in the generation {own}, and passes again when the generation \
+                 {again} begins. No clock tells when this is; a URL passes again {}",
+                expire_after.window()
+            );
+            return Self { words, again: None };
+        };
+        let [first, last, at] = [first, last, again].map(|time| shown(time, expire_after.step()));
+        let words = match times {
+            // The next run decides how much of the time until then counts.
+            Times::AtRest(_) => ", if the clocks agree at the next start",
+            Times::Running(_) => "",
+        };
+        // Time that did not count since then is missing in the first two times.
+        let words = format!(
+            "it was let through between {first} and {last} (earlier, if the clocks were wrong \
+             since), and passes again from {at}{words}"
+        );
+        Self { words, again: Some(again) }
+    }
+}
+
+/// Shows a time in UTC, to the minute or, if generations are short, to the second.
+fn shown(time: SystemTime, step: Duration) -> String {
+    let text = humantime::format_rfc3339_seconds(time).to_string();
+    // 2026-12-03T14:05:07Z
+    let length = if step < LONG { 19 } else { 16 };
+    format!("{} UTC", text[..length].replace('T', " "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn passing(expire_after: &str, number: u32, next_seconds: Option<f64>) -> Passing {
+        let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
+        let status = GenerationsStatus { number, next_seconds, keys: [0; 6], expired: 0 };
+        let times = Times::Running(Some(status));
+        Passing::of(Generation::new(100), expire_after.parse().unwrap(), times, now)
+    }
+
+    #[test]
+    fn times_of_long_generations_are_shown_in_minutes_and_of_short_ones_in_seconds() {
+        // The generation 102 ends in half a day.
+        let month = passing("30d", 102, Some(43_200.0));
+        let words = "it was let through between 2026-11-16 02:05 UTC and 2026-11-22 02:05 UTC \
+                     (earlier, if the clocks were wrong since), and passes again from \
+                     2026-12-22 02:05 UTC";
+        assert_eq!(month.words, words);
+        let again = humantime::parse_rfc3339("2026-12-22T02:05:07Z").unwrap();
+        assert_eq!(month.again, Some(again));
+        let minutes = passing("5m", 100, Some(1.0));
+        let words = "it was let through between 2026-12-03 14:04:08 UTC and \
+                     2026-12-03 14:05:08 UTC (earlier, if the clocks were wrong since), and \
+                     passes again from 2026-12-03 14:10:08 UTC";
+        assert_eq!(minutes.words, words);
+    }
+
+    #[test]
+    fn without_a_clock_generations_are_shown() {
+        let unknown = passing("30d", 102, None);
+        let words = "it was let through in the generation 100, and passes again when the \
+                     generation 106 begins. No clock tells when this is; a URL passes again 30d to \
+                     36d after it was last let through";
+        assert_eq!(unknown, Passing { words: words.to_owned(), again: None });
+    }
+}
