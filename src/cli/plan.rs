@@ -13,8 +13,9 @@ use serde::Serialize;
 
 use urlseen_analysis::{
     Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlanError, PlannedCrawl, Share,
-    Target, Traffic, TrafficItem, error_rate_plot, grouped,
+    Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped,
 };
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
 use urlseen_core::fingerprint::PartitionCount;
 
@@ -33,7 +34,8 @@ const ERROR_RATE: f64 = 1e-6;
 /// prints the capacity or the error rate that a given memory permits. With --rate, it prints the
 /// numbers of machines, partitions, Redis primaries, processes and routers that a crawl needs,
 /// their load, and the resource with the least reserve. It also prints the largest crawls that 1,
-/// 4, 16 and 64 machines carry.
+/// 4, 16 and 64 machines carry. With --expire-after and --unseen-per-day, it prints the memory of
+/// a filter whose fingerprints expire.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -86,6 +88,17 @@ pub(super) struct Plan {
     /// Network bandwidth of a machine in each direction, in Gbit/s
     #[arg(long, requires = "rate", value_name = "GBIT", default_value = "10")]
     network: Amount,
+    /// Time after which fingerprints expire (`filter.expire_after`), such as 30d. With
+    /// --unseen-per-day, the command prints the memory of such a filter, which stays the same
+    /// after the first generations
+    #[arg(
+        long, value_name = "TIME", requires = "unseen_per_day",
+        conflicts_with_all = ["capacity", "lost", "fits", "rate", "plot"],
+    )]
+    expire_after: Option<ExpireAfter>,
+    /// Number of unseen URLs a day, with those that pass again, such as 5M
+    #[arg(long, value_name = "URLS", requires = "expire_after")]
+    unseen_per_day: Option<Amount>,
     /// Print JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -130,6 +143,14 @@ fn print(plan: &Plan, out: &mut impl Write) -> anyhow::Result<()> {
             return Ok(fits.print(question, out)?);
         }
         serde_json::to_writer_pretty(&mut *out, &fits)?;
+        return Ok(writeln!(out)?);
+    }
+    if let Some((expire_after, unseen_per_day)) = plan.expire_after.zip(plan.unseen_per_day) {
+        let steady = Steady::of(expire_after, unseen_per_day, plan.error_rate())?;
+        if !plan.json {
+            return Ok(steady.print(out)?);
+        }
+        serde_json::to_writer_pretty(&mut *out, &steady)?;
         return Ok(writeln!(out)?);
     }
     let capacity = plan.capacity();

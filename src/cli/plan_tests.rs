@@ -113,6 +113,30 @@ fn too_few_partitions_are_named_with_the_number_that_suffices() {
 }
 
 #[test]
+fn a_filter_whose_fingerprints_expire_has_the_same_numbers_in_its_table_and_in_json() {
+    let expiring = ["--expire-after", "30d", "--unseen-per-day", "5M"];
+    let json = json(&expiring);
+    assert_eq!(
+        (&json["live_keys"], &json["expired_keys"]),
+        (&180_000_000.into(), &30_000_000.into())
+    );
+    assert_eq!((&json["expire_after"], &json["grow_to"]), (&"30d".into(), &210_000_000.into()));
+    let table = printed(&expiring);
+    let first = "5,000,000 unseen URLs a day; a URL passes again 30d to 36d after it was last let \
+                 through\n";
+    assert!(table.starts_with(first), "{table}");
+    for number in ["    180,000,000\n", "     30,000,000\n", "    210,000,000\n"] {
+        assert!(table.contains(number), "{table}");
+    }
+    for other in ["--rate=1M", "--capacity=1M", "--fits=1GiB", "--lost=1", "--plot=a.svg"] {
+        let words = [&["plan"], &expiring[..], &[other]].concat();
+        assert!(Command::try_parse_from(words).is_err(), "{other}");
+    }
+    assert!(Command::try_parse_from(["plan", "--expire-after", "30d"]).is_err());
+    assert!(Command::try_parse_from(["plan", "--unseen-per-day", "5M"]).is_err());
+}
+
+#[test]
 fn invalid_options_are_refused() {
     for (name, value) in [
         ("--rate", "0"),

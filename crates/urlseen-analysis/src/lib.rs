@@ -13,7 +13,8 @@ pub use compare::{Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, explain, pair};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, PlanError,
-    PlannedCrawl, Share, Target, Traffic, TrafficItem, error_rate_plot, grouped, lost_text, size,
+    PlannedCrawl, Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped, lost_text,
+    size,
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{

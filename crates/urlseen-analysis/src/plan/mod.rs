@@ -12,6 +12,7 @@ mod layout;
 mod needs;
 mod resource;
 mod spread;
+mod steady;
 mod table;
 mod target;
 mod text;
@@ -27,6 +28,7 @@ pub use curve::error_rate_plot;
 pub use figures::Figures;
 pub use fits::{FitQuestion, Fits};
 pub use needs::Needs;
+pub use steady::Steady;
 pub use target::{PlanError, Target};
 pub use text::{grouped, lost_text, size};
 
@@ -39,7 +41,6 @@ fn parameters(
     error_rate: f64,
     bit: Option<u32>,
 ) -> Result<Parameters, SpecError> {
-    let default = Config::default().filter;
     kind.read(&|name| {
         let given = match name {
             "filter.capacity" | "filter.grow_to" => Some(capacity.to_string()),
@@ -47,9 +48,14 @@ fn parameters(
             "filter.bit" => bit.map(|bit| bit.to_string()),
             _ => None,
         };
-        let usual = || kind.usual(name).map(str::to_owned);
-        given.or_else(usual).or_else(|| default.part(name))
+        given.or_else(|| usual(kind, name))
     })
+}
+
+/// Returns the default value of a parameter: that of the project from which the kind comes, or that
+/// of urlseen's configuration if the project has none.
+fn usual(kind: Kind, name: &str) -> Option<String> {
+    kind.usual(name).map(str::to_owned).or_else(|| Config::default().filter.part(name))
 }
 
 /// Returns the parameters of all variants of a filter, with the same capacity. If the kind has no
