@@ -157,8 +157,8 @@ impl AnswerShown {
         let spec = subject.header.as_ref().map(|header| &header.spec().filter);
         let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
         let passing = match logged {
-            Some((Named::Batch(_) | Named::Added(_), generation)) if is_seen => {
-                expire_after.map(|time| Passing::of(generation, time, times, SystemTime::now()))
+            Some((Named::Batch(_) | Named::Added(_), let_through)) if is_seen => {
+                expire_after.map(|time| Passing::of(let_through, time, times, SystemTime::now()))
             }
             _ => None,
         };

@@ -4,7 +4,8 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::generation::{Generation, LIVE};
+use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::lifetime::LetThrough;
 use urlseen_core::storage::timing_of;
 
 use crate::admin::GenerationsStatus;
@@ -56,34 +57,42 @@ pub(super) struct Passing {
 }
 
 impl Passing {
-    /// Returns the times for a URL that was let through in this generation.
+    /// Returns the times for a URL.
     pub(super) fn of(
-        generation: Generation,
+        let_through: LetThrough,
         expire_after: ExpireAfter,
         times: Times<'_>,
         now: SystemTime,
     ) -> Self {
-        let begin = |later| times.begin_of(generation.later(later), expire_after, now);
-        let Some(((first, last), again)) = begin(0).zip(begin(1)).zip(begin(LIVE)) else {
-            let (own, again) = (generation.get(), generation.later(LIVE).get());
-            let words = format!(
-                "it was let through in the generation {own}, and passes again when the generation \
-                 {again} begins. No clock tells when this is; a URL passes again {}",
-                expire_after.window()
-            );
+        let begin = |generation| times.begin_of(generation, expire_after, now);
+        let shown = |time| shown(time, expire_after.step());
+        let (own, again) = (let_through.generation, let_through.passes_again());
+        let Some((first, last)) = begin(own).zip(begin(own.later(1))) else {
+            let again = again.map_or("never passes again".to_owned(), |again| {
+                let (again, window) = (again.get(), expire_after.window());
+                format!(
+                    "passes again when the generation {again} begins. No clock tells when this is; \
+                     a URL without a time of its own passes again {window}"
+                )
+            });
+            let words = format!("it was let through in the generation {}, and {again}", own.get());
             return Self { words, again: None };
         };
-        let [first, last, at] = [first, last, again].map(|time| shown(time, expire_after.step()));
-        let words = match times {
+        // Time that did not count since then is missing in the first two times.
+        let let_through = format!(
+            "it was let through between {} and {} (earlier, if the clocks were wrong since)",
+            shown(first),
+            shown(last)
+        );
+        let Some(again) = again.and_then(begin) else {
+            return Self { words: format!("{let_through}, and never passes again"), again: None };
+        };
+        let condition = match times {
             // The next run decides how much of the time until then counts.
             Times::AtRest(_) => ", if the clocks agree at the next start",
             Times::Running(_) => "",
         };
-        // Time that did not count since then is missing in the first two times.
-        let words = format!(
-            "it was let through between {first} and {last} (earlier, if the clocks were wrong \
-             since), and passes again from {at}{words}"
-        );
+        let words = format!("{let_through}, and passes again from {}{condition}", shown(again));
         Self { words, again: Some(again) }
     }
 }
@@ -99,12 +108,23 @@ fn shown(time: SystemTime, step: Duration) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use urlseen_core::filter::lifetime::Lifetime;
 
     fn passing(expire_after: &str, number: u32, next_seconds: Option<f64>) -> Passing {
+        passing_after(Lifetime::WHOLE, expire_after, number, next_seconds)
+    }
+
+    fn passing_after(
+        lifetime: Lifetime,
+        expire_after: &str,
+        number: u32,
+        next_seconds: Option<f64>,
+    ) -> Passing {
         let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
         let status = GenerationsStatus { number, next_seconds, keys: [0; 6], expired: 0 };
         let times = Times::Running(Some(status));
-        Passing::of(Generation::new(100), expire_after.parse().unwrap(), times, now)
+        let let_through = LetThrough { generation: Generation::new(100), lifetime };
+        Passing::of(let_through, expire_after.parse().unwrap(), times, now)
     }
 
     #[test]
@@ -128,8 +148,22 @@ mod tests {
     fn without_a_clock_generations_are_shown() {
         let unknown = passing("30d", 102, None);
         let words = "it was let through in the generation 100, and passes again when the \
-                     generation 106 begins. No clock tells when this is; a URL passes again 30d to \
-                     36d after it was last let through";
+                     generation 106 begins. No clock tells when this is; a URL without a time of \
+                     its own passes again 30d to 36d after it was last let through";
         assert_eq!(unknown, Passing { words: words.to_owned(), again: None });
+    }
+
+    #[test]
+    fn a_url_may_pass_earlier_or_never() {
+        let month = "30d".parse().unwrap();
+        let day = Lifetime::at_least(Duration::from_hours(24), month);
+        let soon = passing_after(day, "30d", 101, Some(43_200.0));
+        let again = humantime::parse_rfc3339("2026-12-04T02:05:07Z").unwrap();
+        assert_eq!(soon.again, Some(again));
+        for clock in [Some(43_200.0), None] {
+            let never = passing_after(Lifetime::FOREVER, "30d", 102, clock);
+            assert!(never.words.ends_with(", and never passes again"), "{never:?}");
+            assert_eq!(never.again, None);
+        }
     }
 }

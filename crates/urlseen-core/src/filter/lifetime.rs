@@ -46,6 +46,24 @@ impl Lifetime {
     }
 }
 
+/// When and for how long a fingerprint was let through.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LetThrough {
+    /// Generation in which it was let through; [`Generation::FOREVER`] if fingerprints do not
+    /// expire.
+    pub generation: Generation,
+    /// Time for which it is seen, in generations.
+    pub lifetime: Lifetime,
+}
+
+impl LetThrough {
+    /// Returns the generation whose start lets the fingerprint pass again; `None` if it never does.
+    pub fn passes_again(self) -> Option<Generation> {
+        let stored = self.lifetime.stored_in(self.generation);
+        (stored != Generation::FOREVER).then(|| stored.later(LIVE))
+    }
+}
+
 impl Default for Lifetime {
     fn default() -> Self {
         Self::WHOLE

@@ -19,7 +19,7 @@ use super::record::Kind;
 use super::segment;
 use super::snapshot::{Snapshots, Summary};
 use super::timing::{self, Timing};
-use crate::filter::generation::Generation;
+use crate::filter::lifetime::LetThrough;
 use crate::fingerprint::Fingerprint;
 use crate::storage::head::Position;
 
@@ -198,8 +198,8 @@ pub enum Named {
 }
 
 /// Finds the last record about a fingerprint in a folder's log. Writes nothing and takes no lock: a
-/// daemon may write to the folder. Also returns the generation of the fingerprint in this record;
-/// [`Generation::FOREVER`] if fingerprints do not expire.
+/// daemon may write to the folder. Also returns when and for how long the record let the
+/// fingerprint through.
 ///
 /// # Errors
 /// If the disk fails, or the header cannot be read. Damage in a file of the log is no error: it
@@ -207,7 +207,7 @@ pub enum Named {
 pub fn named(
     path: &Path,
     fingerprint: &Fingerprint,
-) -> Result<Option<(Named, Generation)>, OpenError> {
+) -> Result<Option<(Named, LetThrough)>, OpenError> {
     let failed = |reason| OpenError::Io { dir: path.to_owned(), reason };
     let Some(begun) = read_header(&RealDisk::at(path))? else { return Ok(None) };
     let mut last = None;
@@ -217,7 +217,8 @@ pub fn named(
             continue;
         };
         let read = segment.each(|entry| {
-            if entry.fingerprints().contains(fingerprint) {
+            let place = entry.fingerprints().iter().position(|other| other == fingerprint);
+            if let Some(place) = place {
                 let position = entry.head.position;
                 let named = match entry.head.kind {
                     Kind::Batch => Named::Batch(position),
@@ -225,7 +226,8 @@ pub fn named(
                     Kind::Forgets => Named::Forgotten(position),
                     Kind::Generation => return,
                 };
-                last = Some((named, entry.generation));
+                let (generation, lifetime) = (entry.generation, entry.lifetimes.of(place));
+                last = Some((named, LetThrough { generation, lifetime }));
             }
         });
         sound(read).map_err(failed)?;
