@@ -28,10 +28,11 @@ pub(super) struct Crawl {
 
 const IN_REDIS: &[&str] = &["filter.kind=scrapy-redis", "filter.place=redis"];
 
-/// Filters of the crawls. One of them has tombstones, and one removes keys and has generations.
-const FILTERS: [&[&str]; 3] = [
+/// Filters of the crawls. One of them has tombstones, one removes keys, and in one they expire.
+const FILTERS: [&[&str]; 4] = [
     &["filter.kind=native", "filter.seed=1"],
-    &["filter.kind=two-choice", "filter.seed=1", "filter.expire_after=30d"],
+    &["filter.kind=two-choice", "filter.seed=1"],
+    &["filter.kind=two-choice", "filter.seed=1", "filter.expire_after=150s"],
     IN_REDIS,
 ];
 

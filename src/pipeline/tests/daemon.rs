@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use super::crawl::Crawl;
+use super::expiry::clocks;
 use super::threads;
 use super::world::World;
 use crate::crawl::protocol::Protocol;
@@ -41,17 +42,18 @@ async fn open(world: &World, crawl: &Crawl) -> Result<(Local, Option<Shared>), S
             items,
             engine::Threads::none(),
         );
-        let engine = Engine::stepped(&parts).expect("memory for a cache");
+        let engine = Engine::stepped(&parts, clocks).expect("memory for a cache");
         return Ok((Local::volatile(engine), Some(Shared::new(wanted, opened))));
     }
     let folder = Folder::open_simulated(&world.disk());
     let folder = folder.map_err(|error| error.to_string())?;
     let parameters = crawl.filter.parameters.seeded(|| Seed::new(1));
     let parts = engine::Parts::local(parameters, items, engine::Threads::none());
-    let engine = Engine::stepped(&parts).expect("memory for a filter");
+    let engine = Engine::stepped(&parts, clocks).expect("memory for a filter");
     let spec = StorageSpec { crawl: crawl.config.crawl.name.clone(), filter: crawl.filter.clone() };
-    let policy =
-        StoragePolicy { fsync: crawl.fsync, snapshot_bytes: 1024, ..StoragePolicy::default() };
+    // Some daemons recover from a long log.
+    let snapshot_bytes = if world.draw(4) == 0 { 1 << 20 } else { 1024 };
+    let policy = StoragePolicy { fsync: crawl.fsync, snapshot_bytes, ..StoragePolicy::default() };
     Ok((Local::kept(engine, folder, Keeping { spec, policy, emit_again: false }), None))
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use tokio::time::{Instant, sleep};
 
+use super::expiry;
 use super::items::{self, ITEMS, Treatment};
 use super::oracle::Tally;
 use super::state::State;
@@ -47,9 +48,11 @@ pub(super) enum Kind {
     LagReplicas,
     /// A replica takes over, with the data that it last acknowledged.
     FailOver,
+    /// A longer time passes.
+    Wait,
 }
 
-pub(super) const KINDS: [Kind; 16] = [
+pub(super) const KINDS: [Kind; 17] = [
     Kind::Break,
     Kind::Refuse,
     Kind::Slow,
@@ -66,6 +69,7 @@ pub(super) const KINDS: [Kind; 16] = [
     Kind::LosePower,
     Kind::LagReplicas,
     Kind::FailOver,
+    Kind::Wait,
 ];
 
 /// Number of items that are fed once more at the end.
@@ -82,6 +86,9 @@ impl World {
             let kinds = self.data().kinds.clone();
             for kind in kinds {
                 if self.draw(3) == 0 {
+                    if kind == Kind::Wait {
+                        expiry::wait(self).await;
+                    }
                     self.strike(kind);
                     sleep(Duration::from_micros(self.draw(20_000))).await;
                 }
@@ -99,6 +106,8 @@ impl World {
         }
         while !self.ask_again().await {}
         self.forget_in_flight().await;
+        self.expire().await;
+        self.let_through_at_a_start().await;
         self.data().is_over = true;
         loop {
             // The server may still return with older data, if the daemon refuses the present data.
@@ -152,6 +161,7 @@ impl World {
         // Waits until the list of items to forget is empty, so that the daemon forgets none of them
         // during the check.
         self.all_done().await;
+        self.later(1).await;
         let loads = self.data().loads;
         let start = self.any_item();
         let numbers = (0..AGAIN).map(|index| (start + index) % ITEMS);
@@ -180,7 +190,12 @@ impl World {
     fn strike(&self, kind: Kind) {
         self.count();
         match kind {
-            Kind::Break | Kind::Refuse | Kind::Slow | Kind::Lag | Kind::LagReplicas => {}
+            Kind::Break
+            | Kind::Refuse
+            | Kind::Slow
+            | Kind::Lag
+            | Kind::LagReplicas
+            | Kind::Wait => {}
             Kind::Cut => self.cut(),
             Kind::FailOver => self.fail_over(),
             Kind::RollBack | Kind::OtherHistory => self.roll_back(kind == Kind::OtherHistory),

@@ -28,6 +28,7 @@ impl World {
         }
         for _ in 0..ATTEMPTS {
             self.all_done().await;
+            self.later(1).await;
             let start = self.any_item();
             let numbers = (start..).map(|number| number % ITEMS);
             let is_filtered = |number: &u32| items::treatment(*number) == Treatment::Filtered;

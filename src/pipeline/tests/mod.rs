@@ -7,6 +7,7 @@ mod commit;
 mod crawl;
 mod daemon;
 mod events;
+mod expiry;
 mod forgetting;
 mod history;
 mod items;
@@ -32,7 +33,7 @@ use world::World;
 const COUNT: u64 = 40;
 
 /// Simulated time after which a run counts as hanging.
-const LONG: Duration = Duration::from_mins(50);
+const LONG: Duration = Duration::from_hours(12);
 
 fn number(name: &str) -> Option<u64> {
     env::var(name).ok().map(|number| number.parse().expect("a whole number"))
@@ -53,6 +54,7 @@ fn simulate(
         .build()
         .expect("a runtime");
     let all = async {
+        expiry::start();
         let all = async {
             tokio::select! {
                 biased;

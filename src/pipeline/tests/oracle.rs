@@ -27,8 +27,8 @@ impl Tally {
     }
 
     /// Compares the tally with the fed items. `allowed` has for each item the number of times that
-    /// the daemon read it from the list of items to forget. Each of these reads permits one more
-    /// emission. Lost replies can make the daemon read an entry several times.
+    /// it may pass again: because the daemon read it from the list of items to forget, or because
+    /// its time was over. Lost replies can make the daemon read an entry several times.
     pub(super) fn check(&self, state: &State, allowed: &[usize]) {
         let fed = counts(state.fed.iter().cloned());
         let to_forget = counts(state.told.iter().cloned());

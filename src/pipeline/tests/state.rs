@@ -1,10 +1,11 @@
 //! State of the simulated Redis, and the effects of urlseen's scripts on this state.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::time::Instant;
 
+use super::expiry::clocks;
 use super::wire::{Word, Words, array, bulk, error, integer};
 
 /// Number and id of a commit, as Redis stores them.
@@ -216,7 +217,7 @@ impl State {
             b"INFO" => bulk(b"redis_version:7.0.0\r\n"),
             b"HGETALL" => array([]),
             b"TIME" => {
-                let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                let time = clocks().local.duration_since(UNIX_EPOCH).unwrap_or_default();
                 let parts = [time.as_secs(), time.subsec_micros().into()];
                 array(parts.map(|part| bulk(part.to_string().as_bytes())))
             }

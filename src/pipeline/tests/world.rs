@@ -9,6 +9,7 @@ use tokio::time::Instant;
 
 use super::crawl::{Crawl, Scripts};
 use super::events::{KINDS, Kind};
+use super::expiry;
 use super::history::History;
 use super::items::{self, ITEMS};
 use super::oracle::Tally;
@@ -18,6 +19,7 @@ use super::state::{Head, State};
 use super::wire::{Word, Words, array, integer};
 use crate::pipeline::Live;
 use urlseen_core::filter::choice::Fsync;
+use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::redis::preflight::ServerVersion;
 use urlseen_core::storage::sim::SimDisk;
 use urlseen_engine::engine::query::Asker;
@@ -66,6 +68,8 @@ pub(super) struct Data {
     pub(super) is_over: bool,
     /// True if Redis has the filter.
     pub(super) is_shared: bool,
+    /// Time after which fingerprints pass again, if they expire.
+    pub(super) expire_after: Option<ExpireAfter>,
     scripts: Arc<Scripts>,
     interleavings: u64,
     log: Vec<String>,
@@ -164,6 +168,7 @@ impl World {
             is_calm: false,
             is_over: false,
             is_shared: false,
+            expire_after: None,
             scripts: Arc::default(),
             interleavings: 0,
             log: Vec::new(),
@@ -181,6 +186,7 @@ impl World {
     pub(super) fn begin(&self, crawl: &Crawl) {
         let mut data = self.data();
         data.is_shared = crawl.is_shared;
+        data.expire_after = crawl.config.filter.expire_after;
         data.reading = Some(crawl.items());
         data.state.is_scored = crawl.items().scored;
         data.scripts = Arc::clone(&crawl.scripts);
@@ -363,7 +369,9 @@ impl World {
     /// Checks the treatment of all items.
     pub(super) fn check(&self) {
         let data = self.data();
-        Tally::of(&data.state).check(&data.state, &data.forgets);
+        let windows = if data.expire_after.is_some() { expiry::windows() } else { 0 };
+        let allowed: Vec<_> = data.forgets.iter().map(|forgets| forgets + windows).collect();
+        Tally::of(&data.state).check(&data.state, &allowed);
         for number in 0..ITEMS {
             if let Some(score) = data.state.scores.get(&items::item(number)) {
                 assert_eq!(score.to_bits(), (items::score(number) + 0.0).to_bits(), "{number}");

@@ -108,7 +108,8 @@ fn other_kinds_do_not_expire_and_say_so() {
     assert!(refused.stderr.contains("two-choice"), "{refused:?}");
 }
 
-/// Items and rules have times of their own, also after a restart. `catch-up` makes time pass.
+/// Items and rules have times of their own, also after a restart (rule G7). `catch-up` makes time
+/// pass.
 #[test]
 fn pages_pass_again_after_their_own_time() {
     let crawl = Crawl::new().set("filter.kind=two-choice").set("filter.expire_after=30d");

@@ -59,6 +59,22 @@ impl Moment {
     }
 }
 
+/// What the clocks of this machine show.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Clocks {
+    /// Time since the machine was started.
+    pub moment: Moment,
+    /// Time of day.
+    pub local: SystemTime,
+}
+
+impl Clocks {
+    /// Reads the clocks now.
+    pub fn now() -> Self {
+        Self { moment: Moment::now(), local: SystemTime::now() }
+    }
+}
+
 /// Returns the milliseconds since 1970, by the system's clock.
 pub(super) fn unix_ms(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();

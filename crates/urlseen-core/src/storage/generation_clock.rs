@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-use super::clock::{Moment, unix_ms};
+use super::clock::{Clocks, Moment, unix_ms};
 use super::timing::{Shown, Timing};
 use crate::filter::calendar::Calendar;
 use crate::filter::expire_after::{ExpireAfter, shown};
@@ -82,11 +82,10 @@ impl GenerationClock {
         self.expire_after.generation_at(self.time_at(now))
     }
 
-    /// Returns the calendar of a generation that has begun. `local` is the time of day at the
-    /// moment `now` of the same boot.
-    pub fn calendar(&self, generation: Generation, now: Moment, local: SystemTime) -> Calendar {
-        let ago = self.time_at(now).saturating_sub(self.expire_after.begin_of(generation));
-        let began = local.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
+    /// Returns the calendar of a generation that has begun, by clocks of the same boot.
+    pub fn calendar(&self, generation: Generation, now: Clocks) -> Calendar {
+        let ago = self.time_at(now.moment).saturating_sub(self.expire_after.begin_of(generation));
+        let began = now.local.checked_sub(ago).unwrap_or(SystemTime::UNIX_EPOCH);
         Calendar::new(self.expire_after, generation, began)
     }
 

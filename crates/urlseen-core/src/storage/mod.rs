@@ -77,7 +77,7 @@ mod tests;
 mod timing;
 
 pub use archive::{Archive, Standing};
-pub use clock::Moment;
+pub use clock::{Clocks, Moment};
 #[cfg(test)]
 pub(crate) use damage::Damage;
 pub use difference::Difference;

@@ -45,6 +45,7 @@ fn item(number: u32, rest: &str) -> String {
     format!(r#"{{"url": "http://example.com/{number}"{rest}}}"#)
 }
 
+/// Rule G7: a `ttl` only shortens the time, in generations.
 #[tokio::test]
 async fn a_fingerprint_expires_after_its_own_time() {
     let mut engine = expiring();
@@ -58,6 +59,7 @@ async fn a_fingerprint_expires_after_its_own_time() {
     assert_eq!(passed(&mut engine, 106, &items[2..]).await, items[2..]);
 }
 
+/// Rule G7: a date in the future is one of the present generation.
 #[tokio::test]
 async fn a_page_that_has_changed_passes_once() {
     let mut engine = expiring();

@@ -1,6 +1,6 @@
 //! Begins the generations of a filter whose fingerprints expire, and sweeps expired ones.
 
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior, interval};
 
@@ -8,7 +8,7 @@ use super::Engine;
 use super::store::Storage;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
-use urlseen_core::storage::{GenerationClock, Moment};
+use urlseen_core::storage::{Clocks, GenerationClock, Moment};
 
 /// Time between two looks at the clock. After each one, the owners free some slots.
 const LOOK: Duration = Duration::from_millis(100);
@@ -20,14 +20,15 @@ pub(super) struct Generating {
     /// Generation that began last, or whose begin is being logged.
     begun: Generation,
     looks: Interval,
+    clocks: fn() -> Clocks,
 }
 
 impl Generating {
-    /// Continues after the start of a generation.
-    pub(super) fn new(clock: GenerationClock, begun: Generation) -> Self {
+    /// Continues after the start of a generation. `clocks` reads the clocks of this machine.
+    pub(super) fn new(clock: GenerationClock, begun: Generation, clocks: fn() -> Clocks) -> Self {
         let mut looks = interval(LOOK);
         looks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        Self { clock, begun, looks }
+        Self { clock, begun, looks, clocks }
     }
 
     /// Returns the moment at which a later generation begins.
@@ -53,7 +54,7 @@ impl Generating {
         if engine.gauges().generations().is_some_and(|it| it.expired > 0) {
             engine.sweep();
         }
-        let due = self.clock.generation_at(Moment::now());
+        let due = self.clock.generation_at((self.clocks)().moment);
         if due <= self.begun {
             return None;
         }
@@ -68,6 +69,6 @@ impl Generating {
 
     /// Returns the calendar of a generation that has begun.
     pub(super) fn calendar(&self, generation: Generation) -> Calendar {
-        self.clock.calendar(generation, Moment::now(), SystemTime::now())
+        self.clock.calendar(generation, (self.clocks)())
     }
 }

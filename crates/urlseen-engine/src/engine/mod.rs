@@ -59,7 +59,7 @@ use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
-use urlseen_core::storage::{Logged, Position};
+use urlseen_core::storage::{Clocks, Logged, Position};
 use worker::Worker;
 pub use works::{Event, Works, WorksError};
 
@@ -109,6 +109,8 @@ pub struct Engine {
     generation: Generation,
     /// Token of the [`Job::Sweep`] jobs that are not done yet.
     sweeping: Arc<()>,
+    /// Reads the clocks of this machine.
+    clocks: fn() -> Clocks,
     /// Number of [`Job::Mark`] jobs that the owners have not reported as done yet.
     marks: usize,
 }
@@ -180,6 +182,7 @@ impl Engine {
             expire_after: *expire_after,
             generation: Generation::FOREVER,
             sweeping: Arc::default(),
+            clocks: Clocks::now,
             marks: 0,
         })
     }

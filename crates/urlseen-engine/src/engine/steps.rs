@@ -6,6 +6,7 @@ use super::query::QueryDispatcher;
 use super::store::{Keeper, Local, Storage};
 use super::worker::{Step, Worker};
 use super::{Engine, Parts, StartError, Works};
+use urlseen_core::storage::Clocks;
 
 /// Jobs of an engine and of its folder. A simulation decides when each job is done.
 #[derive(Debug)]
@@ -22,13 +23,14 @@ impl Worker {
 }
 
 impl Engine {
-    /// Makes an engine without threads. [`Local::step`] returns its jobs.
+    /// Makes an engine without threads, with simulated clocks. [`Local::step`] returns its jobs.
     ///
     /// # Errors
     /// The filter cannot be built.
-    pub fn stepped(parts: &Parts) -> Result<Self, StartError> {
+    pub fn stepped(parts: &Parts, clocks: fn() -> Clocks) -> Result<Self, StartError> {
         // The caller does the jobs, so it cannot wait for room in the queue.
         let mut engine = Self::with_inboxes(parts, crossbeam_channel::unbounded)?;
+        engine.clocks = clocks;
         engine.handle.stepped = engine.handle.owners.first().map(|only| Arc::clone(&only.worker));
         Ok(engine)
     }

@@ -15,7 +15,7 @@ use urlseen_core::filter::Full;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::storage::descriptors::Waits;
 use urlseen_core::storage::{
-    Doubt, Finished, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
+    Clocks, Doubt, Finished, GenerationClock, Logged, Moment, Restore as _, TimesOfDay,
 };
 
 /// The threads that judge, the thread of the folder, and the queries of clients.
@@ -104,7 +104,8 @@ impl Works {
         };
         let recorded = self.engine.gauges().generations().map(|it| it.now).unwrap_or_default();
         let last = self.storage.as_ref().and_then(|storage| storage.timing);
-        let (times, now) = (TimesOfDay { local: SystemTime::now(), redis }, Moment::now());
+        let Clocks { moment: now, local } = (self.engine.clocks)();
+        let times = TimesOfDay { local, redis };
         let (clock, timing, doubt) = GenerationClock::new(expire_after, recorded, last, times, now);
         let generation = clock.generation_at(now);
         if let Some(storage) = &self.storage {
@@ -115,7 +116,7 @@ impl Works {
             };
             storage.call(begin).await?.map_err(WorksError::Log)?;
         }
-        let generating = Generating::new(clock, generation);
+        let generating = Generating::new(clock, generation, self.engine.clocks);
         self.engine.begin_generation(generation, Some(generating.calendar(generation)));
         // From now on, the gauges show the generation.
         self.engine.settled().await?;
