@@ -5,6 +5,7 @@ The spiders are those of an ordinary project. They have no code for urlseen.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import sys
 import time
@@ -106,6 +107,21 @@ class Slow(Links):
         yield {"url": response.url}
         time.sleep(4)
         self.crawler.stats.inc_value("slept")
+
+
+class Again(Links):
+    """Spider that fetches its first page again and again. Its links have the meta of their page."""
+
+    async def start(self):
+        while True:
+            yield Request(self.start_urls[0], dont_filter=True)
+            await asyncio.sleep(0.25)
+
+    def parse(self, response, **kwargs):
+        found = {"Found": response.headers["Time"]}
+        for link in response.css("a"):
+            meta = json.loads(link.attrib["data-meta"])
+            yield response.follow(link, headers=found, meta=meta)
 
 
 class RedisLinks(RedisSpider):
