@@ -48,7 +48,7 @@ pub(super) enum Kind {
     LagReplicas,
     /// A replica takes over, with the data that it last acknowledged.
     FailOver,
-    /// A longer time passes.
+    /// Nothing happens for up to eight generations.
     Wait,
 }
 

@@ -23,7 +23,7 @@ thread_local! {
     static START: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
-/// Starts the clocks.
+/// Starts the simulated clocks at the start of a run.
 pub(super) fn start() {
     START.set(Some(Instant::now()));
 }

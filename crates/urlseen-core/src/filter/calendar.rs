@@ -27,11 +27,16 @@ impl Calendar {
         self.now
     }
 
-    /// Returns the generation of a date. A date in the future belongs to the present generation.
-    pub fn generation_of(&self, date: SystemTime) -> Generation {
+    /// Returns the generation of a date. `None` for a date after the present generation: otherwise
+    /// such a date would belong to each generation in turn.
+    pub fn generation_of(&self, date: SystemTime) -> Option<Generation> {
+        let step = self.expire_after.step();
+        if date.duration_since(self.began).is_ok_and(|later| later >= step) {
+            return None;
+        }
         let before = self.began.duration_since(date).unwrap_or_default();
-        let generations = before.as_nanos().div_ceil(self.expire_after.step().as_nanos());
-        self.now.earlier(u32::try_from(generations).unwrap_or(u32::MAX))
+        let generations = before.as_nanos().div_ceil(step.as_nanos());
+        Some(self.now.earlier(u32::try_from(generations).unwrap_or(u32::MAX)))
     }
 
     /// Returns the lifetime of a fingerprint that is to pass again after this time.
@@ -49,9 +54,10 @@ mod tests {
         let hours = |hours| SystemTime::UNIX_EPOCH + Duration::from_hours(hours);
         let now = Generation::new(50);
         let calendar = Calendar::new("5h".parse().unwrap(), now, hours(100));
-        let of = |date| 50 - calendar.generation_of(date).get();
+        let of = |date| 50 - calendar.generation_of(date).expect("no later date").get();
         let soon = hours(100) + Duration::from_mins(50);
-        assert_eq!((of(hours(100)), of(soon), of(hours(900))), (0, 0, 0));
+        assert_eq!((of(hours(100)), of(soon)), (0, 0));
+        assert_eq!(calendar.generation_of(hours(101)), None, "in the future");
         assert_eq!((of(hours(99)), of(hours(98)), of(hours(0))), (1, 2, 50));
         assert_eq!(of(hours(98) + Duration::from_secs(1)), 2, "a second after its start");
         assert_eq!(of(hours(98) - Duration::from_secs(1)), 3, "a second before its start");

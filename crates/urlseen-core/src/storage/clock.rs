@@ -64,12 +64,12 @@ impl Moment {
 pub struct Clocks {
     /// Time since the machine was started.
     pub moment: Moment,
-    /// Time of day.
+    /// Time of day that this machine shows.
     pub local: SystemTime,
 }
 
 impl Clocks {
-    /// Reads the clocks now.
+    /// Reads both clocks of this machine.
     pub fn now() -> Self {
         Self { moment: Moment::now(), local: SystemTime::now() }
     }

@@ -59,7 +59,7 @@ async fn a_fingerprint_expires_after_its_own_time() {
     assert_eq!(passed(&mut engine, 106, &items[2..]).await, items[2..]);
 }
 
-/// Rule G7: a date in the future is one of the present generation.
+/// Rule G7: a page does not pass for a date before the generation of that date.
 #[tokio::test]
 async fn a_page_that_has_changed_passes_once() {
     let mut engine = expiring();
@@ -75,7 +75,12 @@ async fn a_page_that_has_changed_passes_once() {
             (101, changed(5), false),
             (101, changed(6), true),
             (101, changed(6), false),
+            (101, changed(13), false),
             (101, changed(900), false),
+            (102, changed(900), false),
+            (102, changed(13), true),
+            (102, changed(13), false),
+            (103, changed(13), false),
         ];
         for (now, item, passes) in is_passed {
             let items = [item];

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::Engine;
 use super::store::Storage;
@@ -40,7 +40,14 @@ impl Generating {
     /// lost when the future is dropped.
     pub(super) async fn due(generations: Option<&mut Self>) -> &mut Self {
         let Some(generations) = generations else { return std::future::pending().await };
-        generations.looks.tick().await;
+        let next = generations.begin_of(generations.begun.later(1)).since_boot();
+        let left = next.saturating_sub((generations.clocks)().moment.since_boot());
+        tokio::select! {
+            _ = generations.looks.tick() => {}
+            // A generation that begins late would let URLs pass too early. The clock that begins it
+            // need not agree with this timer.
+            () = sleep(left), if !left.is_zero() => {}
+        }
         generations
     }
 

@@ -42,7 +42,7 @@ impl Expiry {
         calendar: &Calendar,
     ) -> Result<Self, Unreadable> {
         let ttl = ttl.span()?.map(|span| calendar.lifetime(span));
-        let changed = lastmod.date()?.map(|date| calendar.generation_of(date));
+        let changed = lastmod.date()?.and_then(|date| calendar.generation_of(date));
         Ok(Self { lifetime: lifetime.min(ttl.unwrap_or(lifetime)), changed })
     }
 }
