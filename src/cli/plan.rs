@@ -35,7 +35,7 @@ const ERROR_RATE: f64 = 1e-6;
 /// numbers of machines, partitions, Redis primaries, processes and routers that a crawl needs,
 /// their load, and the resource with the least reserve. It also prints the largest crawls that 1,
 /// 4, 16 and 64 machines carry. With --expire-after and --unseen-per-day, it prints the memory of
-/// a filter whose fingerprints expire.
+/// a filter of the kind two-choice or exact whose fingerprints expire.
 #[derive(Debug, Clone, clap::Args)]
 #[command(after_help = "\
 Examples:

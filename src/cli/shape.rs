@@ -30,8 +30,8 @@ pub(super) struct Shape {
     /// number that the storage folder records, or 1G
     #[arg(long, value_name = "N")]
     grow_to: Option<Capacity>,
-    /// Time after which a fingerprint passes again, for the kind two-choice: a time such as 30d or
-    /// 12h. Default: the time that the storage folder records, or never
+    /// Time after which a fingerprint passes again, for the kinds two-choice and exact: a time such
+    /// as 30d or 12h. Default: the time that the storage folder records, or never
     #[arg(long, value_name = "TIME")]
     expire_after: Option<ExpireAfter>,
     /// Share of unseen fingerprints that a filter may report as seen when it holds --capacity
@@ -105,13 +105,12 @@ impl Shape {
             ("--seed", "filter.seed", self.seed.is_some()),
         ];
         let wrong = given.iter().find(|(_, key, is_given)| *is_given && !kind.keys().contains(key));
-        wrong.map_or(Ok(()), |&(option, ..)| {
-            let grows = ["--grow-to", "--expire-after"].contains(&option);
-            let other = if is_new && grows {
-                format!(", or give --kind {}", Kind::TWO_CHOICE)
-            } else {
-                String::new()
-            };
+        wrong.map_or(Ok(()), |(option, key, _)| {
+            let is_asked = is_new && ["--grow-to", "--expire-after"].contains(option);
+            let others = Kind::all_in(FilterPlace::Local).filter(|it| it.keys().contains(key));
+            let others: Vec<_> = others.map(|it| format!("--kind {it}")).collect();
+            let other =
+                if is_asked { format!(", or give {}", others.join(" or ")) } else { String::new() };
             Err(usage(format!("a filter of the kind {kind} has no {option}: leave it out{other}")))
         })
     }

@@ -18,7 +18,11 @@ const EXPIRED: Duration = Duration::from_millis(6100);
 const LINES: &str = "https://example.com/1\nhttps://example.com/2\n";
 
 fn filter(folder: &Path, time: &str) -> Output {
-    let run = urlseen(["filter", "--kind", "two-choice", "--expire-after", time, "--storage"]);
+    filter_of("two-choice", folder, time)
+}
+
+fn filter_of(kind: &str, folder: &Path, time: &str) -> Output {
+    let run = urlseen(["filter", "--kind", kind, "--expire-after", time, "--storage"]);
     run.arg(folder).stdin(LINES.to_owned()).output()
 }
 
@@ -74,5 +78,30 @@ fn a_folder_keeps_the_time_after_which_lines_pass_again() {
     let native = ["filter", "--kind", "native", "--expire-after", "30d"];
     let refused = urlseen(native).stdin(String::new()).output();
     assert_eq!(refused.code(), Some(2), "{refused:?}");
-    assert!(refused.stderr.contains("--expire-after"), "{refused:?}");
+    let words = ["--expire-after", "--kind two-choice or --kind exact"];
+    assert!(words.iter().all(|word| refused.stderr.contains(word)), "{refused:?}");
+}
+
+#[test]
+fn lines_of_an_exact_filter_pass_again_when_their_time_is_over() {
+    let folder = TempDir::new().unwrap();
+    let printed = || {
+        let output = filter_of("exact", folder.path(), "30d");
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        output.text().to_owned()
+    };
+    let catch_up = |time: &str| {
+        let run = urlseen(["storage", "catch-up", time, "--storage"]).arg(folder.path());
+        assert_eq!(run.output().code(), Some(0));
+    };
+    assert_eq!(printed(), LINES);
+    for _ in 0..2 {
+        catch_up("24d");
+        assert_eq!(printed(), "");
+        catch_up("12d");
+        assert_eq!(printed(), LINES);
+    }
+    let refused = filter_of("exact", folder.path(), "5d");
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("30d") && refused.stderr.contains("5d"), "{refused:?}");
 }

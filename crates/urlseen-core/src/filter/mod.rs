@@ -10,6 +10,7 @@
 //! This module starts no threads and reads no clock. Only [`memory`] reads files, to learn the size
 //! of the machine's memory. One thread owns a [`Shards`], which has no locks.
 
+mod ages;
 mod block;
 pub mod calendar;
 mod capacity;
@@ -40,6 +41,7 @@ pub mod redis_kind;
 pub mod redisbloom;
 mod region;
 mod reservation;
+mod saved_keys;
 mod seed;
 mod shard;
 mod shards;

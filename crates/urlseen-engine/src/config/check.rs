@@ -286,12 +286,14 @@ impl Taker {
         if config.filter.expire_after.is_none() || kind.keys().contains(&key) {
             return;
         }
+        let others = Kind::all().filter(|kind| kind.keys().contains(&key));
+        let others = others.map(|kind| format!("filter.kind = {:?}", kind.name()));
         let fault = format!(
             "{key} is set, and filter.kind is {:?} ({}), whose fingerprints never expire; leave \
-             {key} out, or set filter.kind = {:?}",
+             {key} out, or set {}",
             kind.name(),
             self.origin("filter.kind"),
-            Kind::TWO_CHOICE.name(),
+            others.collect::<Vec<_>>().join(" or "),
         );
         self.refuse(&[key, "filter.kind"], fault);
     }

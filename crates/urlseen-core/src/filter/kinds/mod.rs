@@ -42,7 +42,7 @@ pub use redisson::Redisson;
 #[cfg(test)]
 pub(super) use scrapy_redis::Set;
 pub use scrapy_redis_bloomfilter::ScrapyRedisBloomFilter;
-use values::Values;
+use values::{EXPIRE_AFTER, Values, expire_after_field};
 
 /// Declares the registry: a constant for each kind.
 macro_rules! kinds {
@@ -61,7 +61,8 @@ kinds! {
     NATIVE = native::NATIVE,
     /// urlseen's own kind that grows and forgets: each key in one of two blocks.
     TWO_CHOICE = two_choice::KIND,
-    /// Exact set of key hashes, in memory. It takes 18 to 37 bytes for each key.
+    /// Exact set of key hashes, in memory. It takes 18 to 37 bytes for each key, or 19 to 39 bytes
+    /// if the keys expire.
     EXACT = exact::KIND,
     /// The kind of RedisBloom, in memory. A full filter grows by another layer.
     REDISBLOOM = redisbloom::REDISBLOOM,

@@ -2,8 +2,8 @@
 //! forgets keys.
 
 use super::{
-    CAPACITY, ERROR_RATE, IN_REDIS, Kind, KindParameters, NATIVE, Parameters, Registered, SEED,
-    Values, partitions_field, seed_field, size_fields,
+    CAPACITY, ERROR_RATE, EXPIRE_AFTER, IN_REDIS, Kind, KindParameters, NATIVE, Parameters,
+    Registered, SEED, Values, expire_after_field, partitions_field, seed_field, size_fields,
 };
 use crate::filter::choice::FilterPlace;
 use crate::filter::expire_after::ExpireAfter;
@@ -29,12 +29,6 @@ pub(super) const KIND: Kind = Kind(&Registered {
 
 /// Number of fingerprints up to which the error rate holds.
 const GROW_TO: &str = "filter.grow_to";
-
-/// Time after which a fingerprint passes again.
-const EXPIRE_AFTER: &str = "filter.expire_after";
-
-/// Value of [`EXPIRE_AFTER`] in a filter whose fingerprints do not expire.
-const NEVER: &str = "never";
 
 /// Name of the field in a storage folder's header with the number of bits of a key in its shard.
 const KEY_BITS: &str = "filter.key_bits";
@@ -71,8 +65,7 @@ fn read(values: &Values<'_>) -> Result<Parameters, SpecError> {
         Some(bits) => bits,
         None => key_bits(grow_to, error_rate)?,
     };
-    let is_never = (values.value)(EXPIRE_AFTER).is_some_and(|text| text == NEVER);
-    let expire_after = if is_never { None } else { values.open(EXPIRE_AFTER)? };
+    let expire_after = values.expire_after()?;
     let size = TwoChoiceSize { capacity, grow_to, bits, expires: expire_after.is_some() };
     let frozen = frozen(values)?;
     let parameters =
@@ -114,8 +107,7 @@ impl KindParameters for TwoChoiceParameters {
     fn fields(&self) -> Vec<(&'static str, String)> {
         let size = size_fields(self.size.capacity, self.error_rate.get());
         let grow_to = (GROW_TO, self.size.grow_to.to_string());
-        let expire_after = self.expire_after.map_or(NEVER.to_owned(), |it| it.to_string());
-        let own = [grow_to, (EXPIRE_AFTER, expire_after)];
+        let own = [grow_to, expire_after_field(self.expire_after)];
         let fields = seed_field(self.seed).into_iter().chain(size).chain(own);
         fields.chain(partitions_field(self.partitions)).collect()
     }

@@ -1,11 +1,13 @@
 //! Test kit: tests of the trait's guarantees for each kind of filter in memory.
 
 use std::collections::HashSet;
+use std::fmt;
 use std::io::Read;
 
 use super::*;
 use crate::filter::choice::FilterPlace;
 use crate::filter::{Kind, Parameters};
+use crate::fingerprint::Fingerprint;
 
 /// Capacity and error rate of the filters under test.
 const CAPACITY: u64 = 20_000;
@@ -14,28 +16,60 @@ const ERROR_RATE: f64 = 0.01;
 /// Owners that share the shards.
 const OWNERS: usize = 3;
 
+/// Kind of filter under test.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Case {
+    kind: Kind,
+    /// True if the keys expire.
+    expires: bool,
+    error_rate: f64,
+}
+
+impl Case {
+    /// Returns all kinds in memory. Kinds whose keys can expire come twice.
+    fn all() -> impl Iterator<Item = Self> {
+        let kinds = Kind::all_in(FilterPlace::Local).map(|kind| (kind, false));
+        let kinds = kinds.map(|(kind, expires)| Self { kind, expires, error_rate: ERROR_RATE });
+        kinds.chain(Self::expiring(ERROR_RATE))
+    }
+
+    /// Returns the kinds in memory whose keys expire.
+    pub(super) fn expiring(error_rate: f64) -> impl Iterator<Item = Self> {
+        let kinds = Kind::all_in(FilterPlace::Local);
+        let kinds = kinds.filter(|kind| kind.keys().contains(&"filter.expire_after"));
+        kinds.map(move |kind| Self { kind, expires: true, error_rate })
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}{}", self.kind, if self.expires { " with expire_after" } else { "" })
+    }
+}
+
 /// Filter of some kind: the shards of all owners.
-struct Filter {
+pub(super) struct Filter {
     parameters: Parameters,
-    hasher: KeyHasher,
-    parts: Vec<Box<dyn FilterKind>>,
+    pub(super) hasher: KeyHasher,
+    pub(super) parts: Vec<Box<dyn FilterKind>>,
 }
 
 impl Filter {
-    fn new(kind: Kind, seed: u32) -> Self {
+    pub(super) fn new(case: Case, seed: u32) -> Self {
         let value = |name| match name {
             "filter.capacity" | "filter.grow_to" => Some(CAPACITY.to_string()),
-            "filter.error_rate" => Some(ERROR_RATE.to_string()),
+            "filter.error_rate" => Some(case.error_rate.to_string()),
+            "filter.expire_after" => case.expires.then(|| "30d".to_owned()),
             "filter.expansion" => Some("2".to_owned()),
             "filter.seed" => Some(seed.to_string()),
             _ => None,
         };
-        let parameters = kind.read(&value).expect("parameters of the kind");
+        let parameters = case.kind.read(&value).expect("parameters of the kind");
         let part = |owner| parameters.build(owner, OWNERS).expect("memory");
         Self { hasher: parameters.hasher(), parts: (0..OWNERS).map(part).collect(), parameters }
     }
 
-    fn part(&mut self, shard: ShardId) -> &mut Box<dyn FilterKind> {
+    pub(super) fn part(&mut self, shard: ShardId) -> &mut Box<dyn FilterKind> {
         &mut self.parts[shard.owner(OWNERS)]
     }
 
@@ -73,7 +107,7 @@ impl Filter {
         self.hasher.key_hash(&Fingerprint::Raw20(raw))
     }
 
-    fn fill(&self) -> Fill {
+    pub(super) fn fill(&self) -> Fill {
         self.parts.iter().map(|part| part.gauge().fill()).sum()
     }
 
@@ -82,12 +116,12 @@ impl Filter {
     }
 }
 
-/// Runs a check on a filter of every kind in memory.
-fn each(check: impl Fn(Kind, Filter)) {
-    let kinds: Vec<Kind> = Kind::all_in(FilterPlace::Local).collect();
-    assert!(kinds.len() >= 3, "{kinds:?}");
-    for kind in kinds {
-        check(kind, Filter::new(kind, 7));
+/// Runs a check on a filter of every kind in memory. If its keys can expire, runs it again.
+fn each(check: impl Fn(Case, Filter)) {
+    let cases: Vec<_> = Case::all().collect();
+    assert!(cases.len() >= 6, "{cases:?}");
+    for case in cases {
+        check(case, Filter::new(case, 7));
     }
 }
 

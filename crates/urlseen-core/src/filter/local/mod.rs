@@ -3,9 +3,13 @@
 //! Each thread owns some shards of a filter, as a `Box<dyn FilterKind>`. Calls are dispatched once
 //! for each batch. The loops over keys are inside the kinds.
 
+mod dated;
 mod exact;
+#[cfg(test)]
+mod expiry_tests;
 mod forgetting;
 mod hashed;
+mod hasher;
 #[cfg(test)]
 mod kit_tests;
 mod native;
@@ -18,20 +22,19 @@ use std::any::Any;
 use std::fmt::Debug;
 use std::io::{self, Read, Write};
 use std::iter::Sum;
-use std::num::NonZeroU8;
 use std::sync::Arc;
 
 use super::generation::{Generation, Generations};
-use super::layout::native::{KeyHash, key_hash};
+use super::layout::native::KeyHash;
 use super::memory::TooLarge;
 use super::redisbloom::ReserveError;
-use super::two_choice::KeyBits;
-use super::{AllocationError, Bits, Kind, SHARDS, Seed, ShardId, Verdict};
-use crate::fingerprint::{Fingerprint, PartitionCount};
+use super::{AllocationError, Bits, Kind, SHARDS, ShardId, Verdict};
 
+use dated::{insert_dated, out_of_memory, unite_dated};
 pub use exact::ExactShards;
 pub use forgetting::ForgettingFilter;
 pub use hashed::Hashed;
+pub use hasher::KeyHasher;
 pub use native::NativeFilter;
 pub use over_frozen::OverFrozen;
 pub use recent::Recent;
@@ -348,51 +351,3 @@ pub enum BuildError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Full(pub(crate) String);
-
-/// Hasher that computes the key hash of a fingerprint by the rule of a kind.
-#[derive(Debug, Clone, Copy)]
-pub struct KeyHasher {
-    seed: Seed,
-    partitions: PartitionCount,
-    rule: fn(&Self, &Fingerprint) -> KeyHash,
-    /// See [`KeyHash::kept`].
-    kept: Option<NonZeroU8>,
-}
-
-impl KeyHasher {
-    /// Creates a hasher with the rule of urlseen's own kinds, for the filter of one of these
-    /// partitions.
-    pub(crate) fn new(seed: Seed, partitions: PartitionCount) -> Self {
-        let rule = |it: &Self, key: &Fingerprint| KeyHash {
-            kept: it.kept,
-            ..key_hash(it.seed, it.partitions, key)
-        };
-        Self { seed, partitions, rule, kept: None }
-    }
-
-    /// Creates a hasher with the rule of RedisBloom, which has no seed. RedisBloom's clients send
-    /// the text of a fingerprint.
-    pub(super) fn of_redisbloom() -> Self {
-        let rule =
-            |_: &Self, key: &Fingerprint| super::redisbloom::key_hash(key.text(&mut [0; 64]));
-        Self { rule, ..Self::new(Seed::new(0), PartitionCount::ONE) }
-    }
-
-    /// Returns a hasher for a filter that tells keys apart by these bits alone.
-    pub(super) fn with_bits(self, bits: KeyBits) -> Self {
-        Self { kept: Some(bits.0), ..self }
-    }
-
-    /// Returns a key hash of the same key for another filter. That filter has the same seed, and
-    /// tells keys apart by all of their bits.
-    #[must_use]
-    pub fn narrow(&self, key_hash: KeyHash) -> KeyHash {
-        KeyHash { kept: self.kept, ..key_hash }
-    }
-
-    /// Computes the key hash of a fingerprint.
-    #[inline]
-    pub fn key_hash(&self, fingerprint: &Fingerprint) -> KeyHash {
-        (self.rule)(self, fingerprint)
-    }
-}

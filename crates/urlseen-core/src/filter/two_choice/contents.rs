@@ -1,25 +1,20 @@
 //! Copy of the contents of a shard.
 //!
-//! A shard is written as its keys, in any order. A key takes as many bytes as its bits need, the
-//! highest ones first. If the keys expire, the number of the shard's generation comes before all
-//! keys (4 bytes, little-endian). Each key then has a byte after it: its age in generations, or
-//! [`FOREVER`]. An empty shard takes no bytes.
+//! A shard is written in the form of [`SavedForm`]. A key takes as many bytes as its bits need, the
+//! highest ones first.
 
 use std::io::{self, Write};
 
+use super::super::ages::{Ages, Stamp};
 use super::super::block::Block;
-use super::super::generation::Generation;
 use super::super::local::Blob;
-use super::ages::{Ages, Stamp};
+use super::super::saved_keys::SavedForm;
 use super::layout::{Key, KeyBits, Word};
 use super::layouts::Layouts;
 use super::shard::words;
 
 /// Number of keys that are written together.
 const PAGE: usize = 8192;
-
-/// Byte after a key that never expires.
-const FOREVER: u8 = u8::MAX;
 
 /// Copy of the blocks of a shard. It can be read while the shard is in use.
 #[derive(Debug)]
@@ -32,48 +27,6 @@ pub(in crate::filter) struct Contents {
     pub(super) bytes: Vec<u8>,
     pub(super) homeless: Vec<(Key, Stamp)>,
     pub(super) ages: Option<Ages>,
-}
-
-/// Form in which the keys of a shard are written.
-#[derive(Debug, Clone, Copy)]
-pub(in crate::filter) struct SavedForm {
-    pub(in crate::filter) bits: KeyBits,
-    /// True if the keys expire.
-    pub(in crate::filter) expires: bool,
-}
-
-impl SavedForm {
-    /// Returns the number of bytes before the keys.
-    pub(in crate::filter) fn head(self) -> usize {
-        if self.expires { size_of::<u32>() } else { 0 }
-    }
-
-    /// Returns the number of bytes of a key.
-    pub(in crate::filter) fn key(self) -> usize {
-        self.bits.bytes() + usize::from(self.expires)
-    }
-
-    /// Returns the number of bytes of a shard with this number of keys. `None` if no shard has as
-    /// many keys.
-    pub(in crate::filter) fn len(self, keys: u64) -> Option<u64> {
-        let head = if keys == 0 { 0 } else { self.head() as u64 };
-        keys.checked_mul(self.key() as u64)?.checked_add(head)
-    }
-
-    /// Reads a key of a shard that was in generation `now`. Returns `None` if these bytes are no
-    /// key.
-    pub(in crate::filter) fn read(
-        self,
-        bytes: &[u8],
-        now: Generation,
-    ) -> Option<(Key, Generation)> {
-        let (key, age) = bytes.split_at(self.bits.bytes());
-        let generation = match age.first() {
-            None | Some(&FOREVER) => Generation::FOREVER,
-            Some(&age) => now.get().checked_sub(age.into()).map(Generation::new)?,
-        };
-        generation.age_in(now).and(self.bits.read(key)).map(|key| (key, generation))
-    }
 }
 
 impl Contents {
@@ -89,7 +42,7 @@ impl Contents {
     }
 
     fn form(&self) -> SavedForm {
-        SavedForm { bits: self.bits, expires: self.ages.is_some() }
+        SavedForm { key_bytes: self.bits.bytes(), expires: self.ages.is_some() }
     }
 }
 
@@ -103,14 +56,14 @@ impl Blob for Contents {
     }
 
     fn write(&self, to: &mut dyn Write) -> io::Result<()> {
-        let (form, now) = (self.form(), self.ages.map(|ages| ages.now));
+        let (form, now) = (self.form(), self.ages.map(|ages| ages.now).unwrap_or_default());
         let mut page = Vec::with_capacity(PAGE * form.key());
-        if let Some(now) = now.filter(|_| self.keys > 0) {
-            to.write_all(&now.get().to_le_bytes())?;
+        if let Some(begin) = form.begin(self.keys, now) {
+            to.write_all(&begin)?;
         }
         for (key, stamp) in self.iter() {
             page.extend_from_slice(&key.get().to_be_bytes()[..self.bits.bytes()]);
-            page.extend(now.map(|now| age(stamp, now)));
+            page.extend(form.age(stamp.generation(now), now));
             if page.len() == PAGE * form.key() {
                 to.write_all(&page)?;
                 page.clear();
@@ -121,15 +74,5 @@ impl Blob for Contents {
 
     fn into_buffer(self: Box<Self>) -> Vec<u8> {
         self.bytes
-    }
-}
-
-/// Returns the byte after a key with this stamp, in generation `now`.
-fn age(stamp: Stamp, now: Generation) -> u8 {
-    match stamp.generation(now) {
-        Generation::FOREVER => FOREVER,
-        // At most 6.
-        #[allow(clippy::cast_possible_truncation)]
-        generation => (now.get() - generation.get()) as u8,
     }
 }

@@ -1,7 +1,7 @@
 //! Division of a block into slots.
 
+use super::super::ages::Stamp;
 use super::super::block::Block;
-use super::ages::Stamp;
 
 /// Number of lanes that cover the slots of a block.
 pub(in crate::filter) const SLOTS_MAX: usize = 16;
@@ -133,7 +133,10 @@ impl Format {
     pub(super) fn stamp(&self, block: &Block, slot: usize) -> Stamp {
         // With 8 slots and no stamps, no bits are left.
         let slot = self.window(block, slot) >> self.shifts[slot];
-        Stamp(slot.checked_shr(self.width).unwrap_or(0) & self.stamp_mask)
+        let stamp = slot.checked_shr(self.width).unwrap_or(0) & self.stamp_mask;
+        // At most three bits.
+        #[allow(clippy::cast_possible_truncation)]
+        Stamp(stamp as u8)
     }
 
     /// Replaces the content and the stamp of a slot.
@@ -145,7 +148,8 @@ impl Format {
         let all = self.mask | stamps(self.stamp_mask);
         let others = self.window(block, slot) & !(all << shift);
         let window = &mut bytemuck::bytes_of_mut(block)[start..start + size_of::<u64>()];
-        window.copy_from_slice(&(others | (content | stamps(stamp.0)) << shift).to_le_bytes());
+        window
+            .copy_from_slice(&(others | (content | stamps(stamp.0.into())) << shift).to_le_bytes());
     }
 }
 
@@ -162,6 +166,10 @@ mod tests {
         without.chain(Format::all(true).map(|format| (format, STAMP_BITS)))
     }
 
+    fn mask(format: &Format) -> u8 {
+        format.stamp_mask.try_into().unwrap()
+    }
+
     #[test]
     fn slots_fill_a_block_and_do_not_overlap() {
         for (format, stamp_bits) in every() {
@@ -170,7 +178,7 @@ mod tests {
             let mut seen = Block::zeroed();
             for slot in 0..format.slots {
                 let mut block = Block::zeroed();
-                format.put(&mut block, slot, format.mask, Stamp(format.stamp_mask));
+                format.put(&mut block, slot, format.mask, Stamp(mask(format)));
                 let bits = bytemuck::bytes_of(&block).iter().map(|byte| byte.count_ones());
                 assert_eq!(bits.sum::<u32>(), width);
                 for (seen, byte) in
@@ -186,12 +194,12 @@ mod tests {
     proptest! {
         #[test]
         fn a_slot_has_what_was_put_into_it(
-            contents in prop::collection::vec((0..SLOTS_MAX, any::<u64>(), any::<u64>()), 0..50),
+            contents in prop::collection::vec((0..SLOTS_MAX, any::<u64>(), any::<u8>()), 0..50),
         ) {
             for (format, _) in every() {
                 let (mut block, mut model) = (Block::zeroed(), [(0, 0); SLOTS_MAX]);
                 for &(slot, content, stamp) in contents.iter().filter(|it| it.0 < format.slots) {
-                    model[slot] = (content & format.mask, stamp & format.stamp_mask);
+                    model[slot] = (content & format.mask, stamp & mask(format));
                     format.put(&mut block, slot, model[slot].0, Stamp(model[slot].1));
                 }
                 for (slot, &(content, stamp)) in model.iter().enumerate().take(format.slots) {

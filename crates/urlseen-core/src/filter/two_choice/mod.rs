@@ -17,11 +17,11 @@
 //! block after the other, and keys are found in the meantime: words up to a border have the old
 //! layout, and words after the border have the new one.
 //!
-//! If the keys expire, a slot also has three bits for the generation of its key (`ages`).
+//! If the keys expire, a slot also has three bits for the generation of its key (`expiry`).
 
-mod ages;
 mod arena;
 mod contents;
+mod expiry;
 mod format;
 mod growth;
 mod kernel;
@@ -30,7 +30,6 @@ mod layouts;
 mod shard;
 mod size;
 
-pub(super) use ages::Stamp;
 pub(super) use arena::Arena;
 use format::{Format, SLOTS_MAX};
 pub(super) use kernel::{Kernel, Kernels, Work};

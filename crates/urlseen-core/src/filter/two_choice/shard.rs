@@ -3,10 +3,10 @@
 // Functions must be inlined into the kernel that they are compiled for, see `Work::by`.
 #![allow(clippy::inline_always)]
 
+use super::super::ages::{Ages, Stamp};
 use super::super::block::Block;
 use super::super::local::Full;
 use super::super::prefetch::prefetch;
-use super::ages::{Ages, Stamp};
 use super::arena::{Arena, NONE};
 use super::contents::Contents;
 use super::format::Format;

@@ -1,8 +1,8 @@
 //! Size of a filter of the kind `two-choice`, before and after its growth.
 
 use super::super::number::whole;
+use super::super::saved_keys::SavedForm;
 use super::super::{SHARDS, ShardId};
-use super::contents::SavedForm;
 use super::layout::KeyBits;
 use super::shard::Shard;
 
@@ -22,7 +22,7 @@ pub(in crate::filter) struct TwoChoiceSize {
 impl TwoChoiceSize {
     /// Returns the form in which the keys of a shard are saved.
     pub(in crate::filter) fn saved_form(&self) -> SavedForm {
-        SavedForm { bits: self.bits, expires: self.expires }
+        SavedForm { key_bytes: self.bits.bytes(), expires: self.expires }
     }
 
     /// Returns the number of slots of an empty shard, or of one with `keys` keys. The shards have

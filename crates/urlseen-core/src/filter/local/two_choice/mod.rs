@@ -10,15 +10,15 @@ use std::any::Any;
 use std::io::{self, Read};
 use std::sync::Arc;
 
-use super::{Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, count_by_shard};
+use super::{
+    Blob, BuildError, FilterKind, Full, Gauge, Removal, UniteError, out_of_memory, unite_dated,
+};
+use crate::filter::ages::Stamp;
 use crate::filter::block::Block;
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::two_choice::{
-    Arena, Kernel, Kernels, Key, Probe, Shard, Stamp, TwoChoiceSize, Work,
-};
+use crate::filter::two_choice::{Arena, Kernel, Kernels, Key, Probe, Shard, TwoChoiceSize, Work};
 use crate::filter::{SHARDS, ShardId, Verdict};
-use loading::out_of_memory;
 use shown::Shown;
 
 /// Number of keys whose blocks are fetched ahead of the visited key.
@@ -248,20 +248,12 @@ impl FilterKind for TwoChoiceFilter {
         Some(self.keys_of(shard).map(|(key_hash, _)| key_hash).collect())
     }
 
-    /// If both filters have a key, its later generation counts.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let other: &dyn Any = other;
         let other = other.downcast_ref::<Self>().ok_or(UniteError::Unsupported)?;
         self.begin_generation(other.now);
         for &(shard, _) in &other.gauge.shards {
-            let mut keys: Vec<_> = other.keys_of(shard).collect();
-            keys.retain(|&(key_hash, generation)| self.generation(key_hash) < Some(generation));
-            keys.sort_by_key(|&(_, generation)| generation);
-            for run in keys.chunk_by(|(_, one), (_, next)| one == next) {
-                let key_hashes: Vec<_> = run.iter().map(|&(key_hash, _)| key_hash).collect();
-                self.reserve(&count_by_shard(&key_hashes))?;
-                self.insert_in(run[0].1, &key_hashes)?;
-            }
+            unite_dated(self, other.keys_of(shard).collect())?;
         }
         Ok(())
     }

@@ -84,7 +84,8 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::filter::two_choice::{SLOTS_MAX, Stamp};
+    use crate::filter::ages::Stamp;
+    use crate::filter::two_choice::SLOTS_MAX;
 
     /// Search for one content, and for the empty slots.
     struct Search<'a>(&'a Block, &'a Format, u64);
