@@ -27,9 +27,9 @@ path = '^/archive/'
 expire_after = "never"
 """
 EXPIRE_AFTER_S = 5.0
-#: Twice the time between two looks of urlseen at its clock. A generation begins with such a look. A
-#: URL that is let through just before it has the earlier generation, and passes again earlier.
-LOOK_S = 0.2
+#: A generation may begin late by this time. A URL that is let through meanwhile has the earlier
+#: generation, and passes again earlier.
+LATE_S = 0.2
 #: Minimum number of seconds after which a page of a kind passes again.
 WINDOWS_S = {
     "/page/": EXPIRE_AFTER_S,
@@ -84,7 +84,7 @@ def test_each_page_is_fetched_once_in_each_window(
 def is_early(fetches: list[Fetch]) -> bool:
     """Returns true if a page passed again before `filter.expire_after`."""
     return any(
-        after.at - before.found < EXPIRE_AFTER_S - LOOK_S for before, after in pairwise(fetches)
+        after.at - before.found < EXPIRE_AFTER_S - LATE_S for before, after in pairwise(fetches)
     )
 
 
@@ -100,7 +100,7 @@ def too_early(site: ChangingSite) -> list[str]:
         kind = path.rpartition("/")[0] + "/"
         for before, after in pairwise(fetches):
             changed = site.last_change(path, after.found) > before.found
-            too_soon = after.at - before.found < WINDOWS_S[kind] - LOOK_S
+            too_soon = after.at - before.found < WINDOWS_S[kind] - LATE_S
             if too_soon and not (kind == "/shop/" and changed):
                 problems.append(f"{path}: {before}, {after}")
     return problems
