@@ -59,8 +59,7 @@ impl World {
     /// If fingerprints expire, waits until this number of generations has begun.
     pub(super) async fn later(&self, generations: u32) {
         if self.data().expire_after.is_some() {
-            // The daemon looks at its clock ten times a second, and loses some milliseconds with
-            // each start.
+            // The clock of the daemon loses some milliseconds with each start.
             let then = STEP * (generation() + generations) + Duration::from_secs(1);
             sleep(then.saturating_sub(passed())).await;
         }
