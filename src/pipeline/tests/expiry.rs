@@ -117,8 +117,9 @@ impl World {
         self.forget(filtered().into_iter());
         self.all_done().await;
         let loads = self.data().loads;
+        // About half of the items come before the generation begins.
         let next = STEP * (generation() + 1);
-        sleep(next.saturating_sub(passed() + Duration::from_millis(2))).await;
+        sleep(next.saturating_sub(passed() + Duration::from_millis(60))).await;
         for number in filtered() {
             self.feed(std::iter::once(number));
             sleep(Duration::from_micros(1600)).await;
