@@ -10,7 +10,7 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use super::socket::{SOCKET, address};
-use super::{CheckQuery, Checked, ItemText, Limits, Verdicts};
+use super::{CheckQuery, Checked, ItemText, Limits, Rotated, Rotation, Verdicts};
 
 /// Time limit for an answer. A healthy daemon answers every request in less time.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,6 +87,11 @@ impl AdminClient {
             rest = later;
         }
         Ok(checked)
+    }
+
+    /// Asks the daemon to replace its filter with an empty one.
+    pub(crate) async fn rotate(&self, rotation: &Rotation) -> Result<Rotated, ClientError> {
+        self.ask(self.http.post("http://daemon/rotate").json(rotation)).await
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {

@@ -250,7 +250,7 @@ impl Metrics {
             self.real("filter_lost_urls", help, urls);
         }
         if let Some(generations) = filter.generations {
-            let GenerationsStatus { number, next_seconds, keys, expired } = generations;
+            let GenerationsStatus { number, next_seconds, keys, expired, swept } = generations;
             self.gauge("filter_generation", "Number of the present generation", number.into());
             if let Some(seconds) = next_seconds {
                 let help = "Time until the next generation begins";
@@ -261,6 +261,8 @@ impl Metrics {
             self.family("filter_generation_keys", help, "age", ages);
             let help = "Expired fingerprints that still take memory";
             self.gauge("filter_expired_keys", help, expired);
+            let help = "Expired fingerprints whose memory was freed since the filter was loaded";
+            self.counter("filter_swept_keys", help, swept);
         }
         self.gauge("filter_bytes", "Memory of the filter in bytes", bytes);
         let help = "Fingerprints in the filter that were forgotten and pass once more";

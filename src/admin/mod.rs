@@ -8,12 +8,13 @@
 //! | `GET /status` | a [`Status`] as JSON, or one for each partition |
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
+//! | `POST /rotate` | a `Rotated` as JSON, for a body that is a `Rotation`; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
 //! use it. If `admin.listen` is set, the endpoint also listens at that address, and answers only
-//! requests for known hosts (`hosts.rs`). The endpoint sees the daemon only through a [`View`], and
-//! no request changes anything. The endpoint has its own thread and runtime, so that it answers
-//! while the pipeline is busy or waits.
+//! requests for known hosts (`hosts.rs`). There it sees the daemon only through a [`View`], and no
+//! request changes anything. The endpoint has its own thread and runtime, so that it answers while
+//! the pipeline is busy or waits.
 
 mod check;
 mod client;
@@ -23,6 +24,7 @@ mod listener;
 mod metrics;
 mod places;
 pub(crate) mod printable;
+mod rotation;
 mod routes;
 mod server;
 mod socket;
@@ -39,6 +41,8 @@ pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
+pub(crate) use rotation::{Rotated, Rotation, RotationError};
+pub use rotation::{RotationQuery, Rotations};
 pub use server::{AdminServer, ListeningSocket, StartError};
 pub use socket::SOCKET;
 

@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -14,6 +14,7 @@ use serde::Serialize;
 use tokio::sync::Semaphore;
 
 use super::places::Busy;
+use super::rotation::{self, RotationError, Rotations};
 use super::{CheckQuery, Limits, Phase, Statuses, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
@@ -34,7 +35,18 @@ struct RouteState {
     check: Arc<Semaphore>,
 }
 
-/// Builds the router of all requests.
+/// Builds the router of all requests on the socket of a storage folder.
+pub(super) fn router_with_rotation(
+    view: Arc<dyn View>,
+    rotations: Rotations,
+    limits: Limits,
+) -> Router {
+    let desk = RotationState { rotations, limits };
+    let rotate = Router::new().route("/rotate", post(rotate)).with_state(Arc::new(desk));
+    router(view, limits).merge(rotate)
+}
+
+/// Builds the router of all requests that change nothing.
 pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
     let desk = RouteState { view, limits, check: Arc::new(Semaphore::new(1)) };
     Router::new()
@@ -81,20 +93,65 @@ async fn check(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    if !is_json(&headers) {
-        let reason =
-            "the body of a check must be JSON: send the header Content-Type: application/json";
-        return Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason.to_owned()));
-    }
+    check_json(&headers)?;
     json(&desk.check(body, &busy).await?)
 }
 
-/// Returns true if the request declares its body as JSON. A browser lets a page of another site
-/// declare this only after a preflight request, and the endpoint allows no preflight request.
-fn is_json(headers: &HeaderMap) -> bool {
+/// State of the answers to requests for a rotation.
+struct RotationState {
+    rotations: Rotations,
+    limits: Limits,
+}
+
+async fn rotate(
+    State(desk): State<Arc<RotationState>>,
+    Extension(busy): Extension<Busy>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    check_json(&headers)?;
+    let bytes = bytes(body, &desk.limits).await?;
+    let rotation = serde_json::from_slice(&bytes).map_err(|error| {
+        Refusal(StatusCode::BAD_REQUEST, format!("the body is not a rotation: {error}"))
+    })?;
+    let _working = busy.lock().await;
+    let rotated = rotation::ask(&desk.rotations, rotation);
+    let Ok(rotated) = tokio::time::timeout(desk.limits.rotation, rotated).await else {
+        let reason = format!(
+            "the filter is not rotated after {:?}: the daemon does it as soon as it can, and logs \
+             it",
+            desk.limits.rotation
+        );
+        return Err(Refusal(StatusCode::SERVICE_UNAVAILABLE, reason));
+    };
+    let refused = |error: RotationError| Refusal(StatusCode::CONFLICT, error.to_string());
+    json(&rotated.map_err(refused)?)
+}
+
+/// Checks that the request declares its body as JSON. A browser lets a page of another site declare
+/// this only after a preflight request, and the endpoint allows no preflight request.
+fn check_json(headers: &HeaderMap) -> Result<(), Refusal> {
     let said = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let media = said.and_then(|said| said.split(';').next()).unwrap_or_default();
-    media.trim().eq_ignore_ascii_case("application/json")
+    if media.trim().eq_ignore_ascii_case("application/json") {
+        return Ok(());
+    }
+    let reason = "the body must be JSON: send the header Content-Type: application/json";
+    Err(Refusal(StatusCode::UNSUPPORTED_MEDIA_TYPE, reason.to_owned()))
+}
+
+/// Reads the body of a request.
+async fn bytes(body: Body, limits: &Limits) -> Result<Bytes, Refusal> {
+    let bytes = axum::body::to_bytes(body, limits.body_bytes);
+    let Ok(bytes) = tokio::time::timeout(limits.body, bytes).await else {
+        let reason = format!("the body did not arrive within {:?}", limits.body);
+        return Err(Refusal(StatusCode::REQUEST_TIMEOUT, reason));
+    };
+    // The body is too large, or the connection is lost. A lost client reads no answer.
+    bytes.map_err(|_| {
+        let reason = format!("a body has at most {} bytes", limits.body_bytes);
+        Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)
+    })
 }
 
 /// Answer with a status other than 200, and the reason for the status.
@@ -146,16 +203,7 @@ impl RouteState {
     /// Reads the items in the body of a request.
     async fn items(&self, body: Body) -> Result<Vec<Vec<u8>>, Refusal> {
         let limits = &self.limits;
-        let bytes = axum::body::to_bytes(body, limits.body_bytes);
-        let Ok(bytes) = tokio::time::timeout(limits.body, bytes).await else {
-            let reason = format!("the body did not arrive within {:?}", limits.body);
-            return Err(Refusal(StatusCode::REQUEST_TIMEOUT, reason));
-        };
-        // The body is too large, or the connection is lost. A lost client reads no answer.
-        let bytes = bytes.map_err(|_| {
-            let reason = format!("a body has at most {} bytes", limits.body_bytes);
-            Refusal(StatusCode::PAYLOAD_TOO_LARGE, reason)
-        })?;
+        let bytes = bytes(body, limits).await?;
         let bad = |reason: String| {
             let like = r#"it must look like {"items": ["https://example.com/"]}"#;
             Refusal(StatusCode::BAD_REQUEST, format!("{reason}; {like}"))

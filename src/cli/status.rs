@@ -157,14 +157,16 @@ fn filter(rows: &mut Rows<impl Write>, filter: &FilterStatus) -> io::Result<()> 
 }
 
 fn generations(rows: &mut Rows<impl Write>, generations: &GenerationsStatus) -> io::Result<()> {
-    let GenerationsStatus { number, next_seconds, keys, expired } = *generations;
+    let GenerationsStatus { number, next_seconds, keys, expired, swept } = *generations;
     let next = next_seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds.ceil()).ok());
     let next = next.map_or_else(String::new, |time| {
         format!("; the next one begins in {}", humantime::format_duration(time))
     });
     rows.number("", number, format!("is the generation{next}"))?;
-    let (ages, expired) = (keys.map(|keys| HumanCount(keys).to_string()), HumanCount(expired));
-    rows.number("", "", format!("fingerprints by age: {}; expired: {expired}", ages.join(", ")))
+    let ages = keys.map(|keys| HumanCount(keys).to_string()).join(", ");
+    let (expired, swept) = (HumanCount(expired), HumanCount(swept));
+    let words = format!("fingerprints by age: {ages}; expired: {expired}; swept: {swept}");
+    rows.number("", "", words)
 }
 
 /// Prints the expected number of lost URLs, if it is known and not zero.

@@ -7,10 +7,11 @@ use tracing::{debug, info, warn};
 
 use super::board::{Board, Live, Report};
 use super::lost::LostUrls;
-use super::{Ending, FilterStatus, RunError, Status};
+use super::{Ending, FilterStatus, Rest, RunError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 use urlseen_core::filter::{FillWatch, Parameters};
+use urlseen_core::storage::Head;
 use urlseen_engine::config::WhenFull;
 use urlseen_engine::engine::Works;
 use urlseen_engine::engine::store::Footprint;
@@ -30,19 +31,19 @@ pub(crate) struct Alone {
 }
 
 impl Alone {
-    /// Makes a run with the filter of `works`, which has these parameters. The run ends when `stop`
-    /// becomes true.
+    /// Makes a run with the filter of `works`, which has these parameters. The run publishes its
+    /// state on `board`, and ends when `stop` becomes true.
     pub(crate) fn new(
         works: Works,
         parameters: Parameters,
         limit: Option<u64>,
         when_full: WhenFull,
-        status: Status,
+        board: Board,
         stop: Stop,
     ) -> Self {
         let mut lost = LostUrls::new(parameters);
         let filter = FilterStatus::of_gauges(works.engine.gauges(), &mut lost);
-        let board = Board::new(status, filter);
+        let board = board.with_filter(filter);
         Self { works, limit, when_full, board, lost, stop }
     }
 
@@ -112,6 +113,13 @@ impl Alone {
     pub(crate) fn report(&mut self) -> Report {
         let filter = self.filter();
         self.board.report(filter)
+    }
+
+    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
+    /// has no folder.
+    pub(crate) fn rest(self) -> Option<Rest> {
+        let (folder, dispatcher) = self.works.end()?;
+        Some(Rest { folder, head: Some(Head::START), dispatcher, board: self.board })
     }
 
     fn filter(&mut self) -> FilterStatus {

@@ -6,9 +6,11 @@ use serde::Serialize;
 use tokio::sync::watch;
 
 use super::counts::Counts;
+use super::phase::Phase;
 use super::queue::Queue;
 use super::status::{FilterStatus, Status};
 use urlseen_core::storage::Moment;
+use urlseen_engine::config::Config;
 use urlseen_engine::engine::query::Asked;
 use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
@@ -64,18 +66,28 @@ pub(crate) struct Live {
 }
 
 /// State of a run: the current one and the last published one.
-pub(super) struct Board {
+pub(crate) struct Board {
     pub(super) now: Live,
     published: watch::Sender<Live>,
     started: Instant,
 }
 
 impl Board {
-    /// Publishes the state of a run that starts.
-    pub(super) fn new(status: Status, filter: FilterStatus) -> Self {
-        let status = Status { filter: Some(filter), ..status };
+    /// Publishes the state of a daemon that starts.
+    pub(crate) fn new(config: &Config) -> Self {
+        let status = Status::starting(config);
         let now = Live { status, lease_until: None, next_generation: None };
         Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }
+    }
+
+    /// Returns the state of a run that starts with a filter. Another run with an earlier filter may
+    /// have ended before. Its counts stay.
+    pub(super) fn with_filter(mut self, filter: FilterStatus) -> Self {
+        let Status { phase, storage, .. } = &mut self.now.status;
+        (*phase, *storage) = (Phase::Starting, None);
+        (self.now.lease_until, self.now.next_generation) = (None, None);
+        self.publish(filter);
+        self
     }
 
     /// Returns the state of the run, which watchers can follow.

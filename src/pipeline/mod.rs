@@ -40,9 +40,8 @@ use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
-use board::Board;
-pub(crate) use board::Live;
 pub use board::Report;
+pub(crate) use board::{Board, Live};
 use claim::Claim;
 pub use counts::Counts;
 pub(crate) use error::RunError;
@@ -56,9 +55,11 @@ use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
 use urlseen_core::redis::error::{LinkError, Retry};
 use urlseen_core::redis::limits::Limits;
+use urlseen_core::storage::Folder;
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::Works;
 pub use urlseen_engine::engine::query::Asked;
+use urlseen_engine::engine::query::QueryDispatcher;
 use urlseen_engine::item::Options;
 
 /// Time between two attempts to take a lease that another process holds.
@@ -96,6 +97,17 @@ pub enum Ending {
     Full,
 }
 
+/// What a run leaves for a run with another filter.
+pub(crate) struct Rest {
+    /// Storage folder of the filter, which stays locked.
+    pub(crate) folder: Folder,
+    /// The last committed batch; `None` if the run did not read it from Redis.
+    pub(crate) head: Option<urlseen_core::storage::Head>,
+    /// Queries of clients, which wait for the next run.
+    pub(crate) dispatcher: QueryDispatcher,
+    pub(crate) board: Board,
+}
+
 /// Moves batches from the source through the engine to the sink.
 pub struct Pipeline {
     parts: Parts,
@@ -114,20 +126,21 @@ pub struct Pipeline {
 
 impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one. The
-    /// filter has these parameters.
-    /// `limit` is the capacity of a filter of fixed size. The run ends when `stop` becomes true.
-    pub fn new(
+    /// filter has these parameters. `limit` is the capacity of a filter of fixed size. The run
+    /// publishes its state on `board`, and ends when `stop` becomes true.
+    pub(crate) fn new(
         parts: Parts,
         works: Works,
         parameters: Parameters,
         limit: Option<u64>,
         shared: Option<Shared>,
+        board: Board,
         stop: Stop,
     ) -> Self {
         let capacity = parts.config.filter.capacity;
         let mut filter = RunFilter::new(works, parameters, capacity, limit, shared);
         Self {
-            board: Board::new(Status::starting(&parts.config), filter.status()),
+            board: board.with_filter(filter.status()),
             parts,
             filter,
             claim: Claim::new(),
@@ -282,6 +295,15 @@ impl Pipeline {
     /// Returns the progress of the run.
     pub fn report(&mut self) -> Report {
         self.board.report(self.filter.status())
+    }
+
+    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
+    /// has no folder.
+    pub(crate) fn rest(self) -> Option<Rest> {
+        let Self { filter, queue, board, is_recovered, .. } = self;
+        let (folder, dispatcher) = filter.works.end()?;
+        let head = is_recovered.then(|| queue.head());
+        Some(Rest { folder, head, dispatcher, board })
     }
 
     /// Returns true if the filter had no room for further items.

@@ -162,6 +162,9 @@ pub struct GenerationsStatus {
     pub keys: [u64; LIVE as usize],
     /// Number of expired fingerprints that still take memory.
     pub expired: u64,
+    /// Number of expired fingerprints whose memory was freed since the filter was loaded.
+    #[serde(default)]
+    pub swept: u64,
 }
 
 impl GenerationsStatus {
@@ -169,14 +172,15 @@ impl GenerationsStatus {
     fn and(&self, other: &Self) -> Self {
         let keys = std::array::from_fn(|age| self.keys[age] + other.keys[age]);
         let number = self.number.max(other.number);
-        Self { number, next_seconds: None, keys, expired: self.expired + other.expired }
+        let (expired, swept) = (self.expired + other.expired, self.swept + other.swept);
+        Self { number, next_seconds: None, keys, expired, swept }
     }
 }
 
 impl From<Generations> for GenerationsStatus {
     fn from(generations: Generations) -> Self {
-        let Generations { now, keys, expired, .. } = generations;
-        Self { number: now.get(), next_seconds: None, keys, expired }
+        let Generations { now, keys, expired, swept, .. } = generations;
+        Self { number: now.get(), next_seconds: None, keys, expired, swept }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::admin::{Checked, ClientError, GenerationsStatus, Status};
 use indicatif::HumanCount;
 use serde::Serialize;
 use tokio::runtime::Runtime;
+use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::redis_filter::opening::{self, RedisOpenError};
 use urlseen_core::storage::{AtRest, Look, Named, look, named};
@@ -156,12 +157,13 @@ impl AnswerShown {
         };
         let spec = subject.header.as_ref().map(|header| &header.spec().filter);
         let expire_after = spec.and_then(|spec| spec.parameters.expire_after());
-        let passing = match logged {
-            Some((Named::Batch(_) | Named::Added(_), let_through)) if is_seen => {
-                expire_after.map(|time| Passing::of(let_through, time, times, SystemTime::now()))
+        let now = SystemTime::now();
+        let passing = expire_after.filter(|_| is_seen).and_then(|time| match logged {
+            Some((Named::Batch(_) | Named::Added(_), let_through)) => {
+                Some(Passing::of(let_through, time, times, now))
             }
-            _ => None,
-        };
+            _ => Some(Passing::stored(stored(key, subject)?, time, times, now)),
+        });
         let certain = match (is_seen, logged.map(|(named, _)| named)) {
             (true, Some(Named::Batch(at))) => Some(format!("the log recorded it as unseen ({at})")),
             (true, Some(Named::Added(at))) => Some(format!("the log recorded it as added ({at})")),
@@ -186,7 +188,10 @@ impl AnswerShown {
                 .and_then(|it| it.again)
                 .map(|time| humantime::format_rfc3339_millis(time).to_string()),
             how_sure: match (certain, passing) {
-                (None, _) => believed(wrong),
+                (None, None) => believed(wrong),
+                (None, Some(Passing { words, .. })) => {
+                    format!("{}; if it was seen, {words}", believed(wrong))
+                }
                 (Some(why), None) => format!("certain: {why}"),
                 (Some(why), Some(Passing { words, .. })) => format!("certain: {why}; {words}"),
             },
@@ -197,6 +202,14 @@ impl AnswerShown {
     fn unknown(says: String, has_failed: bool) -> Self {
         Self { verdict: "unknown", says, has_failed, ..Self::default() }
     }
+}
+
+/// Returns the generation that the filter in the folder has for a fingerprint. A daemon may use the
+/// folder meanwhile. `None` if the folder does not have it, or cannot be read.
+fn stored(key: &Fingerprint, subject: &Subject) -> Option<Generation> {
+    let Place::Folder(dir) = &subject.place else { return None };
+    let (folder, _) = AtRest::open_beside(dir).ok()?;
+    folder.generation(key).ok().flatten()
 }
 
 /// Describes the certainty of the verdict `seen`.

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, SystemTime};
 
 use urlseen_core::filter::expire_after::ExpireAfter;
-use urlseen_core::filter::generation::Generation;
+use urlseen_core::filter::generation::{Generation, LIVE};
 use urlseen_core::filter::lifetime::LetThrough;
 use urlseen_core::storage::timing_of;
 
@@ -95,6 +95,26 @@ impl Passing {
         let words = format!("{let_through}, and passes again from {}{condition}", shown(again));
         Self { words, again: Some(again) }
     }
+
+    /// Returns the time for a URL that the log no longer has. The filter has the generation of its
+    /// fingerprint, but not the time of a URL with a lifetime of its own.
+    pub(super) fn stored(
+        generation: Generation,
+        expire_after: ExpireAfter,
+        times: Times<'_>,
+        now: SystemTime,
+    ) -> Self {
+        if generation == Generation::FOREVER {
+            return Self { words: "it never passes again".to_owned(), again: None };
+        }
+        let next = generation.later(LIVE);
+        let again = times.begin_of(next, expire_after, now);
+        let words = match again {
+            Some(again) => format!("it passes again from {}", shown(again, expire_after.step())),
+            None => format!("it passes again when the generation {} begins", next.get()),
+        };
+        Self { words, again }
+    }
 }
 
 /// Shows a time in UTC, to the minute or, if generations are short, to the second.
@@ -121,10 +141,29 @@ mod tests {
         next_seconds: Option<f64>,
     ) -> Passing {
         let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
-        let status = GenerationsStatus { number, next_seconds, keys: [0; 6], expired: 0 };
+        let status = GenerationsStatus { number, next_seconds, keys: [0; 6], expired: 0, swept: 0 };
         let times = Times::Running(Some(status));
         let let_through = LetThrough { generation: Generation::new(100), lifetime };
         Passing::of(let_through, expire_after.parse().unwrap(), times, now)
+    }
+
+    #[test]
+    fn a_url_that_the_log_no_longer_has_passes_again_after_its_generation() {
+        let now = humantime::parse_rfc3339("2026-12-03T14:05:07Z").unwrap();
+        let next_seconds = Some(43_200.0);
+        let status =
+            GenerationsStatus { number: 102, next_seconds, keys: [0; 6], expired: 0, swept: 0 };
+        let of = |generation, status| {
+            let times = Times::Running(status);
+            let expire_after = "30d".parse().unwrap();
+            Passing::stored(generation, expire_after, times, now)
+        };
+        let known = of(Generation::new(100), Some(status));
+        assert_eq!(known.words, "it passes again from 2026-12-22 02:05 UTC");
+        assert_eq!(known.again, humantime::parse_rfc3339("2026-12-22T02:05:07Z").ok());
+        let unknown = of(Generation::new(100), None);
+        assert_eq!(unknown.words, "it passes again when the generation 106 begins");
+        assert_eq!(of(Generation::FOREVER, Some(status)).words, "it never passes again");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! `urlseen run`: the daemon, which moves unseen items from the source to the sink.
 
 mod descriptors;
+mod partition;
 mod process;
+mod rotation;
 mod slot;
 mod summary;
 
@@ -12,17 +14,20 @@ use crate::admin::Passed;
 use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::shutdown::Stop;
-use crate::pipeline::{Alone, Ending, Live, Parts, Pipeline, Report, RunError, Shared, Status};
+use crate::pipeline::{
+    Alone, Board, Ending, Live, Parts, Pipeline, Report, Rest, RunError, Shared,
+};
 use crate::serve::Server;
 use anyhow::Context;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
+use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::Folder;
 use urlseen_engine::config::{Config, FilterPlace, SourceKind};
 use urlseen_engine::engine::Threads;
-use urlseen_engine::engine::query::{self, Asker};
+use urlseen_engine::engine::query::{Asker, QueryDispatcher};
 use urlseen_engine::engine::store::Local;
 
 use super::context::runtime;
@@ -190,6 +195,15 @@ impl Work {
         }
     }
 
+    /// Ends the threads of the filter after the run was told to stop. Returns `None` if the filter
+    /// has no folder.
+    fn rest(self) -> Option<Rest> {
+        match self {
+            Self::Queue(pipeline) => pipeline.rest(),
+            Self::Alone(alone) => alone.rest(),
+        }
+    }
+
     /// Returns true if the filter had no room for further items.
     fn lacks_room(&self) -> bool {
         match self {
@@ -232,59 +246,69 @@ async fn serve(
     Ok(tasks)
 }
 
-/// A partition that is ready to run.
-struct Prepared {
-    work: Work,
-    view: Daemon,
-    /// Tasks that serve clients.
-    tasks: JoinSet<()>,
+/// Filter of a partition that is about to run.
+enum Place {
+    /// In a locked storage folder.
+    Folder(Box<Folder>),
+    /// In Redis, as the configuration wants it and as it was found.
+    Redis(Box<(Wanted, Opened)>),
 }
 
-/// Opens the filter. Returns `None` if the process was told to stop during standby.
-async fn prepare(
-    args: &RunArgs,
-    config: &Config,
-    threads: Threads,
-    mut stop: Stop,
-) -> anyhow::Result<Option<Prepared>> {
-    let (parameters, store, shared) = match config.filter.place {
+/// Locks the storage folder, or finds the filter in Redis. Returns `None` if the process was told
+/// to stop during standby.
+async fn open(args: &RunArgs, config: &Config, stop: &mut Stop) -> anyhow::Result<Option<Place>> {
+    match config.filter.place {
         FilterPlace::Local => {
             start::refuse_earlier_folder(config)?;
             let folder = if args.standby {
-                let Some(folder) = start::standby(&config.storage.dir, &mut stop).await? else {
-                    return Ok(None);
-                };
-                folder
+                start::standby(&config.storage.dir, stop).await?
             } else {
-                Folder::open(&config.storage.dir)?
+                Some(Folder::open(&config.storage.dir)?)
             };
-            let (parameters, store) = store(config, folder, threads)?;
-            (parameters, store, None)
+            Ok(folder.map(|folder| Place::Folder(Box::new(folder))))
         }
         FilterPlace::Redis => {
             let wanted = config.redis_filter()?;
-            let Some(opened) = start::shared(config, &wanted, &mut stop).await? else {
-                return Ok(None);
-            };
+            let opened = start::shared(config, &wanted, stop).await?;
+            Ok(opened.map(|opened| Place::Redis(Box::new((wanted, opened)))))
+        }
+    }
+}
+
+/// Begins a run with the filter at this place. The run answers the queries of `dispatcher`,
+/// publishes its state on `board`, and ends when `stop` becomes true. Returns the run and its view.
+fn begin(
+    args: &RunArgs,
+    config: &Config,
+    place: Place,
+    threads: Threads,
+    dispatcher: QueryDispatcher,
+    board: Board,
+    stop: Stop,
+) -> anyhow::Result<(Work, Daemon)> {
+    let (parameters, store, shared) = match place {
+        Place::Folder(folder) => {
+            let (parameters, store) = store(config, *folder, threads)?;
+            (parameters, store, None)
+        }
+        Place::Redis(found) => {
+            let (wanted, opened) = *found;
             let engine = start::shared_engine(config, &opened, threads)?;
             let parameters = config.filter_spec()?.parameters;
             (parameters, Local::volatile(engine), Some(Shared::new(wanted, opened)))
         }
     };
-    let (asker, dispatcher) = query::open(config.forget.max_len);
-    let tasks = serve(config, &parameters, asker).await?;
     let (filter, limit) = (store.engine.handle(), config.limit(&parameters));
     let works = store.work(dispatcher).map_err(RunError::Thread)?;
     let work = if config.source.kind == SourceKind::None {
-        let (when_full, status) = (config.filter.when_full, Status::starting(config));
-        let alone = Alone::new(works, parameters, limit, when_full, status, stop);
+        let alone = Alone::new(works, parameters, limit, config.filter.when_full, board, stop);
         Work::Alone(Box::new(alone))
     } else {
         let parts = parts(config, shared.as_ref(), args);
-        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, stop)))
+        Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
     };
     let view = Daemon::new(config, work.live(), filter);
-    Ok(Some(Prepared { work, view, tasks }))
+    Ok((work, view))
 }
 
 /// Returns the message for a run that a full filter has ended. `lacks_room` is true if the filter

@@ -8,11 +8,11 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use tokio::sync::watch;
 use tracing::{Instrument, error, info, info_span};
-use urlseen_engine::config::{Config, FilterPlace, SourceKind};
+use urlseen_engine::config::{Config, SourceKind};
 use urlseen_engine::engine::Threads;
 
 use super::summary::RunProgress;
-use super::{Ended, Prepared, RunArgs, full, prepare};
+use super::{Ended, RunArgs};
 use crate::admin::telemetry::Console;
 use crate::admin::{AdminServer, Limits, Passed};
 use crate::cli::start;
@@ -25,18 +25,18 @@ use crate::pipeline::{Ending, Report, RunError};
 const REDRAW: Duration = Duration::from_millis(200);
 
 /// Everything that the partitions of a process share.
-struct Process<'a> {
-    args: &'a RunArgs,
-    stop: Stop,
-    admin: AdminServer,
-    view: Arc<Partitions>,
+pub(super) struct Process<'a> {
+    pub(super) args: &'a RunArgs,
+    pub(super) stop: Stop,
+    pub(super) admin: AdminServer,
+    pub(super) view: Arc<Partitions>,
     /// Time between two progress lines; `None` for no such lines.
-    interval: Option<Duration>,
+    pub(super) interval: Option<Duration>,
     progress: RefCell<Progress<'a>>,
     /// Threads that judge the items.
-    threads: Threads,
+    pub(super) threads: Threads,
     /// Set once the admin endpoint has ended by itself.
-    broken: watch::Sender<bool>,
+    pub(super) broken: watch::Sender<bool>,
 }
 
 /// Runs partitions of the crawl, until all of them have ended. If a partition fails, the others go
@@ -123,33 +123,9 @@ impl Process<'_> {
         ended
     }
 
-    async fn work(&self, index: usize, config: &Config) -> anyhow::Result<Option<Ended>> {
-        let prepared = prepare(self.args, config, self.threads.clone(), self.stop.clone()).await?;
-        let Some(Prepared { mut work, view, mut tasks }) = prepared else { return Ok(None) };
-        let view = Arc::new(view);
-        self.view.run(config.partition, Arc::clone(&view));
-        // The socket is declared after `work`, so it is removed before `work` releases the folder's
-        // lock. If the filter is in Redis, there is no folder for a socket.
-        let _socket = match config.filter.place {
-            FilterPlace::Local => Some(self.admin.listen_in(&config.storage.dir, view)?),
-            FilterPlace::Redis => None,
-        };
-        let mut show =
-            |report: &Report| self.progress.borrow_mut().show(index, report, self.interval);
-        let mut broken = self.broken.subscribe();
-        let ending = tokio::select! {
-            ending = work.run(self.interval, &mut show) => ending,
-            Some(_) = tasks.join_next() => Err(RunError::Ended("the server at serve.listen")),
-            Ok(_) = broken.wait_for(|it| *it) => Err(RunError::Ended("the admin endpoint")),
-        };
-        if let Err(failure @ RunError::Ended(_)) = &ending {
-            work.give_up(failure).await;
-        }
-        let (ending, report) = (ending?, work.report());
-        if ending == Ending::Full {
-            error!("{}", full(config, report.filter.keys, work.lacks_room())?);
-        }
-        Ok(Some(Ended { ending, report, passed: work.passed().to_vec() }))
+    /// Shows the progress of the partition with this index.
+    pub(super) fn show(&self, index: usize, report: &Report) {
+        self.progress.borrow_mut().show(index, report, self.interval);
     }
 }
 

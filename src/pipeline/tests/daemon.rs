@@ -11,7 +11,7 @@ use super::expiry::clocks;
 use super::threads;
 use super::world::World;
 use crate::crawl::protocol::Protocol;
-use crate::pipeline::{Ending, Parts, Pipeline, Report, RunError, Server, Shared};
+use crate::pipeline::{Board, Ending, Parts, Pipeline, Report, RunError, Server, Shared};
 use urlseen_core::filter::Seed;
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::engine::store::{Keeping, Local};
@@ -79,7 +79,8 @@ async fn run(world: &World, crawl: &Crawl) -> Ended {
     };
     let parameters = crawl.filter.parameters.clone();
     let capacity = Some(crawl.config.filter.capacity);
-    let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, world.stop());
+    let (board, stop) = (Board::new(&crawl.config), world.stop());
+    let mut daemon = Pipeline::new(parts, works, parameters, capacity, shared, board, stop);
     world.data().live = Some(daemon.live());
     let show = &mut |_: &Report| {};
     Ok(daemon.run(None, show).await)

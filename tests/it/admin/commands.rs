@@ -56,7 +56,7 @@ asked                     59   since the start; of these
 filter                    31   fingerprints, 25.0 % of 124; error rate now 1.0e-6; 4.00 KiB
                       2.5e-7   of the error rate: the frozen native filter
                           61   is the generation; the next one begins in 1m 30s
-                               fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2
+                               fingerprints by age: 25, 0, 3, 0, 0, 1; expired: 2; swept: 9
                           16   of these were forgotten and pass again
                         0.50   URLs lost so far, by expectation";
     assert_eq!(lines, expected.lines().collect::<Vec<_>>());

@@ -18,8 +18,8 @@ use std::time::{Duration, SystemTime};
 use tempfile::TempDir;
 use urlseen_cli::admin::{
     AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, GenerationsStatus,
-    Head, Limits, ListeningSocket, Lists, Passed, Phase, RouteStatus, SOCKET, Status, Statuses,
-    Storage, View,
+    Head, Limits, ListeningSocket, Lists, Passed, Phase, Rotations, RouteStatus, SOCKET, Status,
+    Statuses, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -36,6 +36,11 @@ struct Pretender {
     /// Status of a router, if the endpoint belongs to one.
     route: Mutex<Option<RouteStatus>>,
     check: Box<Check>,
+}
+
+/// Returns a way to a daemon that has ended.
+fn no_rotations() -> Rotations {
+    tokio::sync::mpsc::channel(1).0
 }
 
 impl View for Pretender {
@@ -91,6 +96,7 @@ fn status(phase: Phase) -> Status {
                 next_seconds: Some(89.5),
                 keys: [25, 0, 3, 0, 0, 1],
                 expired: 2,
+                swept: 9,
             }),
             bytes: 4096,
             forgotten: 16,
@@ -141,7 +147,7 @@ impl Endpoint {
         let phase = Mutex::new(Phase::Working);
         let view = Arc::new(Pretender { phase, route: Mutex::default(), check: Box::new(check) });
         let server = AdminServer::start(limits).unwrap();
-        let socket = server.listen_in(folder.path(), view.clone()).unwrap();
+        let socket = server.listen_in(folder.path(), view.clone(), no_rotations()).unwrap();
         Self { socket_file: socket, server, view, folder }
     }
 

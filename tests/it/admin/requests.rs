@@ -154,6 +154,7 @@ fn metrics_have_the_numbers_of_the_status() {
         (r#"urlseen_filter_generation_keys{age="4"}"#, 0.0),
         (r#"urlseen_filter_generation_keys{age="5"}"#, 1.0),
         ("urlseen_filter_expired_keys", 2.0),
+        ("urlseen_filter_swept_keys_total", 9.0),
         ("urlseen_filter_bytes", 4096.0),
         ("urlseen_filter_tombstones", 16.0),
         ("urlseen_storage_snapshots", 3.0),

@@ -24,6 +24,7 @@ mod recrawl;
 mod redisbloom;
 mod refusals;
 mod replicas;
+mod rotation;
 mod saves;
 mod shared;
 mod shared_refusals;

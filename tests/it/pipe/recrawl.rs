@@ -105,3 +105,29 @@ fn lines_of_an_exact_filter_pass_again_when_their_time_is_over() {
     assert_eq!(refused.code(), Some(2), "{refused:?}");
     assert!(refused.stderr.contains("30d") && refused.stderr.contains("5d"), "{refused:?}");
 }
+
+/// A union has a snapshot and no log, so only the filter knows when a line passes again.
+#[test]
+fn the_time_of_a_line_is_known_when_the_log_no_longer_has_it() {
+    let folder = TempDir::new().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    for (kind, words) in [
+        ("two-choice", "if it was seen, it passes again from "),
+        ("exact", "it is an exact set; it passes again from "),
+    ] {
+        let [a, union] = [kind.to_owned(), format!("{kind}-union")].map(|name| path(&name));
+        assert_eq!(filter_of(kind, a.as_ref(), "30d").code(), Some(0));
+        let united = urlseen(["union", &a, &a, "-o", &union]).output();
+        assert_eq!(united.code(), Some(0), "{united:?}");
+        let explained = || {
+            let run = urlseen(["explain", "https://example.com/1", "--storage", &union]);
+            run.output().text().to_owned()
+        };
+        assert!(explained().contains("it passes again when the generation "), "{}", explained());
+        // The run learns the time from the clock.
+        let run =
+            urlseen(["filter", "--storage", &union]).stdin("https://example.com/9\n".to_owned());
+        assert_eq!(run.output().code(), Some(0));
+        assert!(explained().contains(words), "{}", explained());
+    }
+}

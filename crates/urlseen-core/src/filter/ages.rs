@@ -56,6 +56,8 @@ pub(super) struct Ages {
     pub(super) now: Generation,
     /// Number of keys with each stamp.
     counts: [u64; Stamp::COUNT],
+    /// Number of expired keys whose slots were freed.
+    swept: u64,
     /// Number of the slot, or of the block of slots, with which the sweep continues.
     pub(super) next: u64,
 }
@@ -63,7 +65,7 @@ pub(super) struct Ages {
 impl Ages {
     /// Begins with an empty shard, long before any key is inserted.
     pub(super) fn new() -> Self {
-        Self { now: Generation::default(), counts: [0; Stamp::COUNT], next: 0 }
+        Self { now: Generation::default(), counts: [0; Stamp::COUNT], swept: 0, next: 0 }
     }
 
     /// Returns the stamp of the keys that have expired, if slots have such keys.
@@ -93,6 +95,12 @@ impl Ages {
         self.counts[stamp.index()] -= 1;
     }
 
+    /// Counts an expired key whose slot was freed.
+    pub(super) fn sweep(&mut self, dead: Stamp) {
+        self.discount(dead);
+        self.swept += 1;
+    }
+
     /// Counts the keys by generation.
     pub(super) fn generations(&self) -> Generations {
         let keys = std::array::from_fn(|age| {
@@ -101,6 +109,6 @@ impl Ages {
             stamp.map_or(0, |stamp| self.counts[stamp.index()])
         });
         let forever = self.counts[Stamp::NONE.index()];
-        Generations { now: self.now, keys, forever, expired: self.expired() }
+        Generations { now: self.now, keys, forever, expired: self.expired(), swept: self.swept }
     }
 }

@@ -58,6 +58,8 @@ pub struct Generations {
     pub forever: u64,
     /// Number of expired keys that still take a slot.
     pub expired: u64,
+    /// Number of expired keys whose slots were freed since the filter was made or loaded.
+    pub swept: u64,
 }
 
 impl Generations {
@@ -68,6 +70,7 @@ impl Generations {
         self.keys.iter_mut().zip(other.keys).for_each(|(all, keys)| *all += keys);
         self.forever += other.forever;
         self.expired += other.expired;
+        self.swept += other.swept;
         self
     }
 }

@@ -7,6 +7,7 @@
 //! urlseen storage folder
 //! format = 5
 //! filter = "2b1d9f0c66a1e4d7"
+//! earlier = "90c4d1a83b5e72f6"            only after a rotation
 //! crawl = "demo"
 //! kind = "native"
 //! positions = "murmur3-x64-128/wyrand/block-64/bit-9"
@@ -71,6 +72,8 @@ pub struct StorageSpec {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Header {
     filter: u64,
+    /// Id of the filter that this one has replaced in a rotation.
+    earlier: Option<u64>,
     /// Spec of the folder; with a seed, if the kind has one.
     spec: StorageSpec,
     pub(super) rules: Rules,
@@ -103,12 +106,23 @@ impl Header {
         assert!(!is_open, "the seed is drawn before");
         let kind = parameters.kind();
         assert!(kind.is_in(FilterPlace::Local), "{kind} is a kind of Redis alone");
-        Self { filter, spec: spec.clone(), rules: Rules::own(&spec.filter) }
+        Self { filter, earlier: None, spec: spec.clone(), rules: Rules::own(&spec.filter) }
+    }
+
+    /// Returns the header of a filter that replaces the filter with the id `earlier`, if there is
+    /// one.
+    pub(super) fn after(self, earlier: Option<u64>) -> Self {
+        Self { earlier, ..self }
     }
 
     /// Returns the id of the filter, drawn when the folder was begun.
     pub fn filter(&self) -> u64 {
         self.filter
+    }
+
+    /// Returns the id of the filter that this one has replaced in a rotation.
+    pub fn earlier(&self) -> Option<u64> {
+        self.earlier
     }
 
     /// Returns the spec of the folder, with its seed.
@@ -138,7 +152,10 @@ impl Header {
             writeln!(text, "{key} = {value}").expect("a string takes all");
         };
         line("format", &FORMAT);
-        line("filter", &quoted(&format!("{:016x}", self.filter)));
+        line("filter", &quoted(&id(self.filter)));
+        if let Some(earlier) = self.earlier {
+            line("earlier", &quoted(&id(earlier)));
+        }
         line("crawl", &quoted(crawl));
         line("kind", &quoted(parameters.kind().name()));
         line("positions", &quoted(positions));
@@ -177,10 +194,12 @@ impl Header {
 
     fn parse(text: &str) -> Option<Self> {
         let string = |key| serde_json::from_str::<String>(value(text, key)?).ok();
+        let number = |key| u64::from_str_radix(&string(key)?, 16).ok();
         let kind: Kind = string("kind")?.parse().ok()?;
         let part = |name: &'static str| value(text, name.trim_start_matches(SECTION));
         Some(Self {
-            filter: u64::from_str_radix(&string("filter")?, 16).ok()?,
+            filter: number("filter")?,
+            earlier: number("earlier"),
             spec: StorageSpec {
                 crawl: string("crawl")?,
                 filter: FilterSpec {
@@ -201,6 +220,10 @@ impl Header {
 /// Returns the last line of the header: the CRC of `content`.
 fn crc_line(content: &[u8]) -> String {
     format!("crc = \"{:08x}\"\n", crc32c::crc32c(content))
+}
+
+fn id(number: u64) -> String {
+    format!("{number:016x}")
 }
 
 fn quoted(text: &str) -> String {
@@ -262,7 +285,8 @@ pub(super) mod tests {
     fn a_header_is_read_back_and_a_flipped_bit_is_noticed() {
         let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::imported()];
         for parameters in std::iter::once(spec().filter.parameters).chain(others) {
-            let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters));
+            let earlier = parameters.is_imported().then_some(0xfedc);
+            let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters)).after(earlier);
             let bytes = header.encode();
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {

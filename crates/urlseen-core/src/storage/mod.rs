@@ -10,6 +10,7 @@
 //! write     journal -> sync          appends and syncs every batch
 //!           snapshot_writer          writes the whole filter, then -> prune -> archive
 //!           rebase                   replaces all files with one snapshot
+//!           rotation                 replaces the filter with an empty one, in one step
 //! recover   recovery -> scan -> cut  finds a snapshot and the log after it; cuts off the rest
 //!           restore                  gives the recovered content to the filter
 //!
@@ -64,6 +65,7 @@ mod record;
 mod recovery;
 mod requests;
 mod restore;
+mod rotation;
 mod scan;
 mod segment;
 mod shards;
@@ -100,6 +102,7 @@ pub use record::Change;
 pub use recovery::Recovered;
 pub use requests::{Request, Requests};
 pub use restore::{Restore, Section};
+pub use rotation::{NotRotated, Rotated};
 pub use scan::Target;
 pub use shards::ShardReader;
 pub use snapshot::{Sections, Summary};

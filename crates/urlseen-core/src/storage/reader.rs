@@ -13,6 +13,7 @@ use super::lock::{Holder, LOCK};
 use super::scan::Target;
 use super::shards::ShardReader;
 use super::{segment, snapshot};
+use crate::filter::generation::Generation;
 use crate::filter::native::KeyHash;
 use crate::filter::{ShardId, Verdict};
 use crate::fingerprint::Fingerprint;
@@ -124,6 +125,23 @@ impl AtRest {
             }
         }
         Ok(verdicts)
+    }
+
+    /// Returns the generation that the filter has for a fingerprint, if fingerprints expire. The
+    /// fingerprint passes again when the sixth generation after it begins. Returns `None` if the
+    /// filter does not have the fingerprint. Reads only the shard of the fingerprint, and the log.
+    ///
+    /// # Errors
+    /// The errors of [`Folder::recover`](super::Folder::recover).
+    pub fn generation(
+        &self,
+        fingerprint: &Fingerprint,
+    ) -> Result<Option<Generation>, RecoveryError> {
+        let hasher = self.begun()?.header.spec().filter.parameters.hasher();
+        let key_hash = hasher.key_hash(fingerprint);
+        let shard = key_hash.shard();
+        let mut reader = ShardReader::open(self, Target::Last, |other| other == shard)?;
+        Ok(reader.read(shard)?.generation(key_hash))
     }
 }
 

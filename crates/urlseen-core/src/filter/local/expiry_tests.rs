@@ -256,6 +256,7 @@ fn a_sweep_of_a_large_shard_has_many_steps() {
             (steps, before) = (steps + 1, after);
         }
         assert!((2..100).contains(&steps) && before == 0, "{case}: {steps}, {before}");
+        assert_eq!(part.gauge().generations().unwrap().swept, 100_000, "{case}");
     });
 }
 

@@ -53,7 +53,7 @@ impl Shard {
                 ages.next = 0;
                 self.homeless.retain(|&(_, stamp)| {
                     if stamp == dead {
-                        ages.discount(dead);
+                        ages.sweep(dead);
                         self.keys -= 1;
                     }
                     stamp != dead
@@ -72,7 +72,7 @@ impl Shard {
         for slot in 0..format.slots() {
             if format.get(block, slot) != 0 && format.stamp(block, slot) == dead {
                 format.put(block, slot, 0, Stamp::NONE);
-                ages.discount(dead);
+                ages.sweep(dead);
                 self.keys -= 1;
             }
         }

@@ -225,6 +225,11 @@ impl<F: LiveFilter> FilterStorage<F> {
         journal.close(head).map(drop)
     }
 
+    /// Returns the folder, for example after [`FilterStorage::close`].
+    pub fn into_folder(self) -> Folder {
+        self.folder
+    }
+
     /// Closes the log without a cut or a sync.
     fn drop_journal(&mut self) {
         if let Some(journal) = self.journal.take() {

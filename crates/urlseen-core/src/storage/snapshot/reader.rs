@@ -34,7 +34,7 @@ pub struct Summary {
     /// Time at which the snapshot was finished, in milliseconds since 1970.
     pub finished: u64,
     /// True if the history begins with this snapshot: nothing older counts.
-    is_origin: bool,
+    pub is_origin: bool,
 }
 
 /// Snapshots of a folder, by their headers and trailers.

@@ -160,3 +160,57 @@ fn a_folder_of_another_format_is_refused() {
     fs::write(&header, FORMAT_1.replace("k = 4", "k = 5")).unwrap();
     assert!(matches!(Folder::open(dir.path()), Err(OpenError::Header(_))));
 }
+
+#[test]
+fn a_rotated_folder_is_empty_and_the_earlier_filter_is_beside_it() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("demo");
+    let beside = scratch.path().join("demo.0000000000000005");
+    let mut folder = Folder::open(&dir).unwrap();
+    folder.begin(&spec(), 5, Head::START).unwrap();
+    folder.record_runs(&[1, 2]).unwrap();
+    let mut journal = folder.journal(START, Fsync::Never).unwrap();
+    let last = append(&mut journal, &[(1, 1)]);
+    // A folder whose log is open stays as it is, and nothing remains beside it.
+    let refused = folder.rotate(&spec(), last.head).unwrap_err();
+    assert!(refused.to_string().contains("its log is still open"), "{refused}");
+    let folder = refused.folder;
+    assert!(!beside.exists() && folder.header().unwrap().filter() == 5);
+    journal.close(last.head).unwrap();
+    // A rotation was killed before the exchange.
+    let mut killed = Folder::open(&beside).unwrap();
+    killed.begin_after(Some(5), &spec(), 6, Head::START).unwrap();
+    drop(killed);
+    let mut rotated = folder.rotate(&spec(), last.head).unwrap();
+    let header = rotated.folder.header().unwrap();
+    assert!(![5, 6].contains(&header.filter()) && header.earlier() == Some(5));
+    assert_eq!((rotated.folder.dir(), rotated.earlier.dir()), (&*dir, &*beside));
+    assert_eq!(rotated.folder.runs(), [1, 2]);
+    for dir in [&dir, &beside] {
+        assert!(matches!(Folder::open(dir), Err(OpenError::Locked { holder: Some(_), .. })));
+    }
+    let (position, keys) = recover(&mut rotated.folder, Target::At(last.head));
+    assert_eq!((position.head, keys), (last.head, BTreeSet::new()));
+    let mut journal = rotated.folder.journal(position, Fsync::Always).unwrap();
+    append(&mut journal, &[(2, 2)]);
+    journal.check().unwrap();
+    assert_eq!(recover(&mut rotated.earlier, Target::Last).1, BTreeSet::from([(1, 1)]));
+    drop(rotated.earlier);
+    Folder::open(&beside).unwrap().remove().unwrap();
+    assert!(!beside.exists() && dir.exists());
+}
+
+#[test]
+fn a_rotation_replaces_no_other_folder() {
+    let scratch = tempfile::tempdir().unwrap();
+    let dir = scratch.path().join("demo");
+    let mut other = Folder::open(&scratch.path().join("demo.0000000000000005")).unwrap();
+    other.begin(&spec(), 7, Head::START).unwrap();
+    drop(other);
+    let mut folder = Folder::open(&dir).unwrap();
+    folder.begin(&spec(), 5, Head::START).unwrap();
+    let refused = folder.rotate(&spec(), Head::START).unwrap_err();
+    assert!(refused.to_string().contains("rename or remove it"), "{refused}");
+    assert_eq!(refused.folder.header().unwrap().filter(), 5);
+    assert_eq!(header_of(&dir).unwrap().unwrap().filter(), 5);
+}

@@ -8,7 +8,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use super::{MismatchError, Store};
 use crate::engine::EngineError;
 use urlseen_core::filter::id::RandomId;
-use urlseen_core::storage::{Head, Recovered, RecoveryError, Target};
+use urlseen_core::storage::{Head, Header, Recovered, RecoveryError, Target};
 
 /// Result of recovering a filter.
 #[derive(Debug)]
@@ -66,7 +66,7 @@ impl Store {
         let Some(head) = theirs.filter(|head| head.seq > 0) else { return Ok(()) };
         match (self.filter(), filter) {
             (None, _) if !self.emit_again => Err(self.knows_nothing_of(head)),
-            (Some(ours), Some(theirs)) if ours != theirs => {
+            (Some(ours), Some(theirs)) if ours != theirs && !self.has_replaced(Some(theirs)) => {
                 let dir = self.kept.folder.dir().to_owned();
                 Err(MismatchError::OtherFilter { dir, ours, theirs })
             }
@@ -93,11 +93,38 @@ impl Store {
         }
         match self.load(Target::At(target)) {
             Ok((_, how)) => Ok(Recovery { head: target, filter: ours, how }),
+            Err(unfit) if self.has_replaced(filter) => self.load_start(target, unfit),
             Err(unfit) => match unfit.lack().map(RecoveryError::best) {
                 Some(best) if self.emit_again => self.load_partly(target, best, unfit),
                 _ => Err(unfit),
             },
         }
+    }
+
+    /// Returns true if the filter of the folder has replaced `theirs` in a rotation. Redis still
+    /// names the replaced filter if the run was killed, or if Redis went back to that time.
+    fn has_replaced(&self, theirs: Option<RandomId>) -> bool {
+        let header = self.kept.folder.header();
+        theirs.is_some() && header.and_then(Header::earlier) == theirs.map(RandomId::get)
+    }
+
+    /// Recovers a filter that has replaced another one to its start, and records `target`, a head
+    /// before this start, as its position. The batches after `target` are no longer in Redis. So
+    /// the filter may have no fingerprint of such a batch. `unfit` is the error if the folder does
+    /// not have the start any more.
+    fn load_start(
+        &mut self,
+        target: Head,
+        unfit: MismatchError,
+    ) -> Result<Recovery, MismatchError> {
+        let look = self.kept.folder.look()?;
+        let start = look.snapshots.first().map(|it| &it.summary).filter(|it| it.is_origin);
+        let Some(start) = start.map(|it| it.last.head).filter(|it| target.seq < it.seq) else {
+            return Err(unfit);
+        };
+        let (_, how) = self.load(Target::At(start))?;
+        self.replace(target)?;
+        Ok(Recovery { head: target, filter: self.begun(), how })
     }
 
     /// Recovers the filter to the last position in the folder, without a position of Redis.

@@ -14,7 +14,9 @@ use crate::engine::{BATCHES_MAX, EngineError, GROUPS_MAX};
 use crate::item::batch::{Batch, Judged, Ready};
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Change, Checkpoint, Finished, Logged, Moment, Requests, Timing};
+use urlseen_core::storage::{
+    Change, Checkpoint, Finished, Folder, Logged, Moment, Requests, Timing,
+};
 
 /// Time between two checks of the folder.
 const LOOK: Duration = Duration::from_millis(200);
@@ -37,7 +39,7 @@ pub struct Storage {
     pub(in crate::engine) batches: usize,
     /// Number of answers whose changes are not written yet.
     pub(in crate::engine) answers: usize,
-    thread: Option<JoinHandle<()>>,
+    thread: Option<JoinHandle<Store>>,
 }
 
 /// Event of the folder's thread.
@@ -101,6 +103,14 @@ impl Storage {
             thread: None,
         };
         (storage, Keeper { store, todo, tell, shown: None, has_news: true, is_due_told: false })
+    }
+
+    /// Ends the thread after all jobs, and returns the folder. Returns `None` if the thread has
+    /// panicked.
+    pub(in crate::engine) fn end(mut self) -> Option<Folder> {
+        self.jobs = None;
+        let store = self.thread.take()?.join().ok()?;
+        Some(store.kept.into_folder())
     }
 
     /// Logs a batch of the crawl after the last logged batch.
@@ -207,7 +217,8 @@ pub(in crate::engine) struct Keeper {
 }
 
 impl Keeper {
-    fn run(mut self) {
+    /// Does the jobs until the handle is dropped.
+    fn run(mut self) -> Store {
         let mut look = Instant::now() + LOOK;
         loop {
             // This channel does not spin before it waits. Crossbeam's channels do, which takes
@@ -215,7 +226,7 @@ impl Keeper {
             match self.todo.recv_timeout(look.saturating_duration_since(Instant::now())) {
                 Ok(job) => self.work(job),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Disconnected) => return self.store,
             }
             if look <= Instant::now() {
                 self.look();

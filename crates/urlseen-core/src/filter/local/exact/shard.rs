@@ -144,7 +144,7 @@ impl Shard {
             if table.stamp_at(slot) == dead {
                 // The next key may have moved to this slot.
                 table.remove_at(slot);
-                ages.discount(dead);
+                ages.sweep(dead);
             } else {
                 ages.next += 1;
             }
