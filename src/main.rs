@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    urlseen_cli::cli::run()
+    ExitCode::from(urlseen_cli::cli::run(std::env::args_os()))
 }

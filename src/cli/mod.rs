@@ -33,8 +33,8 @@ mod teller;
 mod union;
 mod view;
 
+use std::ffi::OsString;
 use std::io::{self, Write};
-use std::process::ExitCode;
 
 use crate::admin::printable::stderr;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -128,9 +128,10 @@ enum CliCommand {
     Held(held::HeldArgs),
 }
 
-/// Runs the command that the arguments of the process name, and returns its exit status.
-pub fn run() -> ExitCode {
-    let matches = grammar().try_get_matches();
+/// Runs the command that the arguments name, and returns its exit status. The first argument is the
+/// name of the program. Ends the process if the arguments are wrong, or if they ask for help.
+pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    let matches = grammar().try_get_matches_from(arguments);
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
     let result = match cli.unwrap_or_else(|error| refuse(&error)).command {
         CliCommand::Run(args) => run::run(&args),
@@ -151,7 +152,7 @@ pub fn run() -> ExitCode {
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
     };
-    ExitCode::from(result.map_or_else(|error| report(&error), Outcome::status))
+    result.map_or_else(|error| report(&error), Outcome::status)
 }
 
 /// Prints clap's error or the requested help, and ends the process.

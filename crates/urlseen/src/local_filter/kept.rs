@@ -34,12 +34,30 @@ impl Kept {
         filter: FilterSpec,
         policy: StoragePolicy,
     ) -> Result<Self, Error> {
-        let folder = Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))?;
+        Self::open_in(locked(dir)?, filter, policy)
+    }
+
+    /// Opens the folder `dir` with the filter that it has. If the folder is new, begins a filter
+    /// with the spec that `filter` returns.
+    pub(super) fn open_or_create(
+        dir: &Path,
+        filter: impl FnOnce() -> Result<FilterSpec, Error>,
+        policy: StoragePolicy,
+    ) -> Result<Self, Error> {
+        let folder = locked(dir)?;
+        let filter = match folder.header() {
+            Some(header) => header.spec().filter.clone(),
+            None => filter()?,
+        };
+        Self::open_in(folder, filter, policy)
+    }
+
+    fn open_in(folder: Folder, filter: FilterSpec, policy: StoragePolicy) -> Result<Self, Error> {
         let crawl = folder.header().map_or(CRAWL, |header| &header.spec().crawl).to_owned();
         let spec = StorageSpec { crawl, filter };
         if let Err(differences) = folder.check(&spec) {
             let all: Vec<_> = differences.iter().map(ToString::to_string).collect();
-            let (dir, all) = (dir.display(), all.join("; "));
+            let (dir, all) = (folder.dir().display(), all.join("; "));
             let text = format!("the folder {dir} has a filter with another spec: {all}");
             return Err(Error::new(ErrorKind::Mismatch, text));
         }
@@ -143,6 +161,11 @@ impl Kept {
         let text = format!("the storage folder {dir} cannot be {what}: {error}");
         Error::new(ErrorKind::Storage, text)
     }
+}
+
+/// Opens and locks a folder.
+fn locked(dir: &Path) -> Result<Folder, Error> {
+    Folder::open(dir).map_err(|error| Error::new(ErrorKind::Storage, error))
 }
 
 /// Returns the parameters with which a folder's filter is opened. If its kind permits another

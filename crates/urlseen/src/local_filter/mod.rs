@@ -96,6 +96,30 @@ impl LocalFilter {
         Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
     }
 
+    /// Opens the filter in the storage folder `dir`, with whatever spec it has. If the folder does
+    /// not exist, creates the folder with an empty filter with this spec. Otherwise, the function
+    /// is the same as [`LocalFilter::open`].
+    ///
+    /// ```
+    /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let dir = folder.path().join("seen");
+    /// LocalFilter::open(&dir, &FilterSpec::native(1_000_000, 1e-6))?.add("https://example.com/")?;
+    /// let same = LocalFilter::open_or_create(&dir, &FilterSpec::native(5_000, 1e-3))?;
+    /// assert!(same.contains("https://example.com/")? && same.capacity() == 1_000_000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The errors of [`LocalFilter::open`], except for a filter with another spec.
+    #[cfg(feature = "storage")]
+    pub fn open_or_create(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
+        let policy = StoragePolicy::default();
+        let kept = Kept::open_or_create(dir.as_ref(), || spec.read(), policy)?;
+        Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
+    }
+
     #[cfg(feature = "storage")]
     fn open_by(dir: &Path, spec: &FilterSpec, policy: StoragePolicy) -> Result<Self, Error> {
         let kept = Kept::open(dir, spec.read()?, policy)?;

@@ -1,0 +1,317 @@
+//! Filters in memory, in a folder and in Redis.
+
+use std::sync::{Arc, RwLock};
+
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
+use pyo3::types::PyType;
+use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pymethods};
+use urlseen::{Error, FilterExt as _, FilterSpec, Fingerprint, LocalFilter, RedisFilter};
+
+use crate::error::raised;
+use crate::key::{Key, keys};
+
+/// Default of `kind`.
+const KIND: &str = "two-choice";
+
+/// Default of `capacity`.
+const CAPACITY: u64 = 1_000_000;
+
+/// Default of `error_rate`.
+const ERROR_RATE: f64 = 1e-6;
+
+/// Default of `grow_to`, as a multiple of `capacity`.
+const GROWTH: u64 = 100;
+
+/// Filter that is open. A closed one has none.
+#[derive(Clone)]
+enum Open {
+    /// In memory, maybe with a folder.
+    Local(Arc<LocalFilter>),
+    Redis(Arc<RedisFilter>),
+}
+
+impl Open {
+    fn any(&self) -> &dyn urlseen::Filter {
+        match self {
+            Self::Local(filter) => &**filter,
+            Self::Redis(filter) => &**filter,
+        }
+    }
+
+    fn local(&self) -> PyResult<&LocalFilter> {
+        match self {
+            Self::Local(filter) => Ok(filter),
+            Self::Redis(_) => Err(PyTypeError::new_err(
+                "a filter in Redis does not know its length and cannot forget",
+            )),
+        }
+    }
+}
+
+/// Set of keys that tells whether a key was added before, in a few bytes for each key.
+///
+///     >>> import urlseen
+///     >>> seen = urlseen.Filter(capacity=1000, error_rate=1e-6)
+///     >>> seen.add("a"), seen.add("a"), "b" in seen, len(seen)
+///     (True, False, False, 1)
+///
+/// A key is text, or a digest of 16, 20 or 32 bytes. README.md explains the parameters. The filter
+/// is in memory: `Filter.open` keeps it in a folder, and `Filter.open_redis` in Redis.
+#[pyclass(frozen, module = "urlseen")]
+pub(crate) struct Filter {
+    open: RwLock<Option<Open>>,
+    /// Name of the filter, for people.
+    name: String,
+    /// Process that opened the filter.
+    process: u32,
+}
+
+impl Filter {
+    fn new(open: Open, name: String) -> Self {
+        Self { open: RwLock::new(Some(open)), name, process: std::process::id() }
+    }
+
+    /// Returns the filter, if it is not closed and this process has opened it.
+    fn get(&self) -> PyResult<Open> {
+        if std::process::id() != self.process {
+            return Err(PyRuntimeError::new_err(format!(
+                "{} was opened by the process {}, before a fork: open it again in this process",
+                self.name, self.process
+            )));
+        }
+        let open = self.open.read().expect("no holder panics");
+        open.clone().ok_or_else(|| PyValueError::new_err(format!("{} is closed", self.name)))
+    }
+
+    /// Does work with the filter. Other threads run meanwhile.
+    fn detached<T: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&Open) -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        let open = self.get()?;
+        py.detach(|| work(&open)).map_err(|error| raised(&error))
+    }
+
+    fn forgotten(&self, py: Python<'_>, keys: &[Fingerprint]) -> PyResult<Vec<bool>> {
+        let open = self.get()?;
+        let filter = open.local()?;
+        py.detach(|| filter.forget_all(keys)).map_err(|error| raised(&error))
+    }
+}
+
+impl Drop for Filter {
+    fn drop(&mut self) {
+        if std::process::id() != self.process {
+            // The process that opened the filter still writes to its folder or connection.
+            let open = self.open.get_mut().expect("no holder panics").take();
+            std::mem::forget(open);
+        }
+    }
+}
+
+/// Builds a spec from the parameters that Python passes. Parameters that the kind does not have
+/// must not be set.
+fn spec(
+    kind: &str,
+    capacity: Option<u64>,
+    error_rate: Option<f64>,
+    grow_to: Option<u64>,
+    seed: Option<u32>,
+) -> PyResult<FilterSpec> {
+    let kind: urlseen::Kind =
+        kind.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
+    let mut spec = FilterSpec::new(kind);
+    let takes = |name: &str| kind.keys().contains(&name);
+    let refused =
+        |name: &str| PyValueError::new_err(format!("a filter of the kind {kind} has no {name}"));
+    let size = capacity.unwrap_or(CAPACITY);
+    if takes("filter.capacity") {
+        spec = spec.capacity(size);
+    } else if capacity.is_some() {
+        return Err(refused("capacity"));
+    }
+    if takes("filter.error_rate") {
+        spec = spec.error_rate(error_rate.unwrap_or(ERROR_RATE));
+    } else if error_rate.is_some() {
+        return Err(refused("error_rate"));
+    }
+    if takes("filter.grow_to") {
+        spec = spec.grow_to(grow_to.unwrap_or(size.saturating_mul(GROWTH)));
+    } else if grow_to.is_some() {
+        return Err(refused("grow_to"));
+    }
+    match seed {
+        Some(seed) if takes("filter.seed") => Ok(spec.seed(seed)),
+        Some(_) => Err(refused("seed")),
+        None => Ok(spec),
+    }
+}
+
+#[pymethods]
+impl Filter {
+    #[new]
+    #[pyo3(signature = (capacity=None, error_rate=None, *, kind="two-choice", grow_to=None, seed=None))]
+    fn create(
+        capacity: Option<u64>,
+        error_rate: Option<f64>,
+        kind: &str,
+        grow_to: Option<u64>,
+        seed: Option<u32>,
+    ) -> PyResult<Self> {
+        let spec = spec(kind, capacity, error_rate, grow_to, seed)?;
+        let filter = LocalFilter::new(&spec).map_err(|error| raised(&error))?;
+        Ok(Self::new(Open::Local(Arc::new(filter)), format!("the {kind} filter in memory")))
+    }
+
+    /// Opens or makes a filter in a folder, which only one process can have open.
+    ///
+    ///     >>> import tempfile, urlseen
+    ///     >>> folder = tempfile.mkdtemp() + "/seen"
+    ///     >>> with urlseen.Filter.open(folder) as seen:
+    ///     ...     seen.add("a")
+    ///     True
+    ///     >>> with urlseen.Filter.open(folder) as seen:
+    ///     ...     seen.add("a")
+    ///     False
+    ///
+    /// Without parameters, an existing folder keeps those with which it was made. Raises `OSError`
+    /// if another process has the folder open or if the folder cannot be read, and `ValueError` if
+    /// it has other parameters.
+    #[classmethod]
+    #[pyo3(signature = (path, capacity=None, error_rate=None, *, kind=None, grow_to=None, seed=None))]
+    #[allow(clippy::too_many_arguments)] // Python passes most of them by name.
+    fn open(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        path: std::path::PathBuf,
+        capacity: Option<u64>,
+        error_rate: Option<f64>,
+        kind: Option<&str>,
+        grow_to: Option<u64>,
+        seed: Option<u32>,
+    ) -> PyResult<Self> {
+        let is_open = (capacity, error_rate, kind, grow_to, seed) == (None, None, None, None, None);
+        let spec = spec(kind.unwrap_or(KIND), capacity, error_rate, grow_to, seed)?;
+        let name = format!("the filter in {}", path.display());
+        let filter = py.detach(move || {
+            if is_open {
+                LocalFilter::open_or_create(&path, &spec)
+            } else {
+                LocalFilter::open(&path, &spec)
+            }
+        });
+        let filter = filter.map_err(|error| raised(&error))?;
+        Ok(Self::new(Open::Local(Arc::new(filter)), name))
+    }
+
+    /// Opens or makes the filter `key` in Redis, which processes share. Raises `ConnectionError` if
+    /// Redis is away, and `ValueError` if the filter has other parameters.
+    #[classmethod]
+    #[pyo3(signature = (url, key, capacity=None, error_rate=None, *, kind="native"))]
+    fn open_redis(
+        _: &Bound<'_, PyType>,
+        py: Python<'_>,
+        url: &str,
+        key: &str,
+        capacity: Option<u64>,
+        error_rate: Option<f64>,
+        kind: &str,
+    ) -> PyResult<Self> {
+        let spec = spec(kind, capacity, error_rate, None, None)?;
+        let filter = py.detach(|| RedisFilter::open(url, key, &spec));
+        let filter = filter.map_err(|error| raised(&error))?;
+        Ok(Self::new(Open::Redis(Arc::new(filter)), format!("the filter {key} in Redis")))
+    }
+
+    /// Adds a key. Returns `True` if it is new.
+    fn add(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.detached(py, |open| open.any().add(key.0))
+    }
+
+    /// Adds keys. Returns a list with `True` for each key that is new.
+    ///
+    ///     >>> import urlseen
+    ///     >>> urlseen.Filter().add_many(["a", "b", "a"])
+    ///     [True, True, False]
+    fn add_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+        let keys = self::keys(keys)?;
+        self.detached(py, |open| open.any().add_all(&keys))
+    }
+
+    /// Returns a list with `True` for each key that was added before.
+    ///
+    ///     >>> import urlseen
+    ///     >>> urlseen.Filter().contains_many(["a", "b"])
+    ///     [False, False]
+    fn contains_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+        let keys = self::keys(keys)?;
+        self.detached(py, |open| open.any().test_all(&keys))
+    }
+
+    fn __contains__(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        self.detached(py, |open| open.any().contains(key.0))
+    }
+
+    fn __len__(&self) -> PyResult<usize> {
+        Ok(usize::try_from(self.get()?.local()?.len())?)
+    }
+
+    /// Forgets a key. Returns `True` if the filter had it. Not for a filter in Redis.
+    ///
+    ///     >>> import urlseen
+    ///     >>> seen = urlseen.Filter()
+    ///     >>> seen.add("a"), seen.forget("a"), seen.forget("a"), seen.add("a")
+    ///     (True, True, False, True)
+    fn forget(&self, py: Python<'_>, key: Key) -> PyResult<bool> {
+        Ok(self.forgotten(py, &[key.0])? == [true])
+    }
+
+    /// Forgets keys. Returns a list with `True` for each key that the filter had.
+    fn forget_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+        self.forgotten(py, &self::keys(keys)?)
+    }
+
+    /// Syncs the folder to the disk.
+    fn save(&self, py: Python<'_>) -> PyResult<()> {
+        self.detached(py, |open| match open {
+            Open::Local(filter) => filter.sync(),
+            Open::Redis(_) => Ok(()),
+        })
+    }
+
+    /// Closes the filter, with all keys on the disk. A second call does nothing.
+    fn close(&self, py: Python<'_>) -> PyResult<()> {
+        if std::process::id() != self.process {
+            return Ok(());
+        }
+        let open = self.open.write().expect("no holder panics").take();
+        let Some(open) = open else { return Ok(()) };
+        py.detach(|| {
+            let synced = match &open {
+                Open::Local(filter) => filter.sync(),
+                Open::Redis(_) => Ok(()),
+            };
+            drop(open);
+            synced
+        })
+        .map_err(|error| raised(&error))
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) -> PyResult<()> {
+        self.close(py)
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<urlseen.Filter: {}>", self.name)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(PyTypeError::new_err(format!("cannot pickle {}: open it again instead", self.name)))
+    }
+}

@@ -1,0 +1,23 @@
+//! The Python module `urlseen._urlseen`: fingerprints, filters and the command. The package in
+//! `python/urlseen` exports its parts, and has their types and documentation.
+
+mod command;
+mod error;
+mod explaining;
+mod filter;
+mod fingerprints;
+mod key;
+
+use pyo3::pymodule;
+
+#[pymodule]
+mod _urlseen {
+    #[pymodule_export]
+    use super::command::run;
+    #[pymodule_export]
+    use super::explaining::explain_json;
+    #[pymodule_export]
+    use super::filter::Filter;
+    #[pymodule_export]
+    use super::fingerprints::{canonicalize, fingerprint, fingerprints};
+}

@@ -1,0 +1,154 @@
+"""Real crawls with the classes for Scrapy."""
+
+from __future__ import annotations
+
+import http.server
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import urlseen
+
+PAGES = 60
+
+SPIDER = """
+import sys
+import scrapy
+from scrapy.crawler import CrawlerProcess
+
+class Demo(scrapy.Spider):
+    name = "demo"
+
+    async def start(self):
+        yield scrapy.Request(sys.argv[1])
+
+    def parse(self, response):
+        print(response.url, flush=True)
+        for link in response.css("a::attr(href)").getall():
+            yield response.follow(link)
+
+process = CrawlerProcess({
+    "REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter",
+    "DUPEFILTER_CLASS": "urlseen.scrapy.LocalDupeFilter",
+    "LOG_LEVEL": "INFO",
+    "CONCURRENT_REQUESTS": 4,
+    **eval(sys.argv[2]),
+})
+crawler = process.create_crawler(Demo)
+process.crawl(crawler)
+process.start()
+print("filtered", crawler.stats.get_value("dupefilter/filtered"), file=sys.stderr)
+"""
+
+
+class Site(http.server.BaseHTTPRequestHandler):
+    """Pages that link to each other: page N to N + 1 to N + 5, in two spellings."""
+
+    pause = 0.0
+
+    def do_GET(self) -> None:
+        number = int(self.path.rpartition("/")[2].partition("?")[0])
+        targets = [other for other in range(number + 1, number + 6) if other < PAGES]
+        links = [f"/page/{other}?{query}" for other in targets for query in ("a=1&b=2", "b=2&a=1")]
+        page = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
+        time.sleep(self.pause)
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        pass
+
+
+@pytest.fixture
+def site() -> Iterator[str]:
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Site)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/page/0"
+    server.shutdown()
+    server.server_close()
+
+
+def crawl(site: str, **settings: object) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", SPIDER, site, repr(settings)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def ended(process: subprocess.Popen[str]) -> tuple[list[str], str]:
+    out, err = process.communicate(timeout=80)
+    assert process.returncode == 0, err
+    return out.split(), err
+
+
+@pytest.mark.parametrize("jobdir", [False, True])
+def test_a_crawl_fetches_each_page_once(site: str, jobdir: bool, tmp_path: Path) -> None:
+    settings = {"JOBDIR": str(tmp_path / "job")} if jobdir else {}
+    pages, log = ended(crawl(site, **settings))
+    assert len(pages) == len(set(pages)) == PAGES
+    assert "Filtered duplicate request" not in log
+    assert "filtered None" not in log
+    # The next crawl in the same JOBDIR knows all pages but the first, which Scrapy fetches again.
+    if jobdir:
+        again, _ = ended(crawl(site, **settings))
+        assert again == []
+
+
+def test_a_killed_crawl_does_not_forget_what_it_saw(
+    site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Site, "pause", 0.02)
+    jobdir = tmp_path / "job"
+    process = crawl(site, JOBDIR=str(jobdir))
+    assert process.stdout is not None
+    fetched = [process.stdout.readline().strip() for _ in range(PAGES // 2)]
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    with urlseen.Filter.open(jobdir / "urlseen") as seen:
+        assert all(seen.contains_many(map(urlseen.fingerprint, fetched)))
+    pages, _ = ended(crawl(site, JOBDIR=str(jobdir)))
+    assert not set(pages) & set(fetched)
+
+
+def test_a_second_process_with_the_same_jobdir_is_refused(site: str, tmp_path: Path) -> None:
+    with urlseen.Filter.open(tmp_path / "urlseen"):
+        process = crawl(site, JOBDIR=str(tmp_path))
+        out, err = process.communicate(timeout=80)
+    assert out == "" and f"in use by process {os.getpid()}" in err, err
+
+
+def test_the_file_of_scrapys_own_dupefilter_is_taken_over(site: str, tmp_path: Path) -> None:
+    own = {"DUPEFILTER_CLASS": "scrapy.dupefilters.RFPDupeFilter", "JOBDIR": str(tmp_path)}
+    pages, _ = ended(crawl(site, **own))
+    assert len(pages) == PAGES
+    # A killed crawl leaves an incomplete fingerprint.
+    with (tmp_path / "requests.seen").open("ab") as file:
+        file.write(b"\0\x14abc")
+    again, log = ended(crawl(site, JOBDIR=str(tmp_path)))
+    assert again == [] and "incomplete fingerprint" in log, log
+    assert not (tmp_path / "requests.seen").exists()
+    assert (tmp_path / "requests.seen.imported").exists()
+    with urlseen.Filter.open(tmp_path / "urlseen") as seen:
+        assert len(seen) == PAGES
+
+
+def test_the_size_belongs_to_the_folder(site: str, tmp_path: Path) -> None:
+    ended(crawl(site, JOBDIR=str(tmp_path), URLSEEN_CAPACITY=5000, URLSEEN_ERROR_RATE=1e-4))
+    command = [sys.executable, "-m", "urlseen", "storage", "show", "--json", "--storage"]
+    shown = json.loads(subprocess.check_output([*command, str(tmp_path / "urlseen")]))
+    assert shown["header"]["capacity"] == 5000
+    again, _ = ended(crawl(site, JOBDIR=str(tmp_path), URLSEEN_ERROR_RATE=1e-9))
+    assert again == []
