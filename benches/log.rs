@@ -20,7 +20,7 @@ use redis::{Commands, Connection};
 use rounds::Rounds;
 use tokio::sync::watch;
 use urlseen_cli::crawl::protocol::Protocol;
-use urlseen_cli::pipeline::{Parts, Pipeline, Report};
+use urlseen_cli::pipeline::{Board, Parts, Pipeline, Report};
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, Sizing};
 use urlseen_core::storage::{Folder, Moment, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, Fsync, Sources};
@@ -136,7 +136,8 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
     }
     let limit = Some(sizing.capacity.get());
     let parameters = Parameters::native(&sizing, None);
-    let mut pipeline = Pipeline::new(parts, works, parameters, limit, None, stop);
+    let board = Board::new(&config);
+    let mut pipeline = Pipeline::new(parts, works, parameters, limit, None, board, stop);
     runtime.block_on(pipeline.run(None, &mut |_| ())).unwrap();
     let report = pipeline.report();
     assert!(mode != Mode::Snapshot || report.counts.snapshots == 0, "the snapshot ended too soon");

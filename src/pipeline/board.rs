@@ -66,7 +66,7 @@ pub(crate) struct Live {
 }
 
 /// State of a run: the current one and the last published one.
-pub(crate) struct Board {
+pub struct Board {
     pub(super) now: Live,
     published: watch::Sender<Live>,
     started: Instant,
@@ -74,7 +74,7 @@ pub(crate) struct Board {
 
 impl Board {
     /// Publishes the state of a daemon that starts.
-    pub(crate) fn new(config: &Config) -> Self {
+    pub fn new(config: &Config) -> Self {
         let status = Status::starting(config);
         let now = Live { status, lease_until: None, next_generation: None };
         Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }

@@ -40,8 +40,8 @@ use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
-pub use board::Report;
-pub(crate) use board::{Board, Live};
+pub(crate) use board::Live;
+pub use board::{Board, Report};
 use claim::Claim;
 pub use counts::Counts;
 pub(crate) use error::RunError;
@@ -128,7 +128,7 @@ impl Pipeline {
     /// Makes a run with the filter of `works`, or with the filter in Redis if `shared` has one. The
     /// filter has these parameters. `limit` is the capacity of a filter of fixed size. The run
     /// publishes its state on `board`, and ends when `stop` becomes true.
-    pub(crate) fn new(
+    pub fn new(
         parts: Parts,
         works: Works,
         parameters: Parameters,

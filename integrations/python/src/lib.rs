@@ -1,6 +1,9 @@
 //! The Python module `urlseen._urlseen`: fingerprints, filters and the command. The package in
 //! `python/urlseen` exports its parts, and has their types and documentation.
 
+// The examples in the documentation are in Python, which shows it to its users.
+#![allow(rustdoc::invalid_rust_codeblocks)]
+
 mod command;
 mod error;
 mod explaining;

@@ -50,6 +50,7 @@ def goals(data):
         *test_and_set(data),
         *growing(data),
         *stream(data),
+        *python(data),
         *resident(data),
     ]
 
@@ -111,6 +112,33 @@ def fingerprints(data):
     what = "URL to fingerprint, real links"
     yield Goal(what, "at most 300 ns on one core", 300, True, ours)
     yield Goal(what, "at least 100 times as fast as Scrapy", 100, False, ratios(scrapy, ours))
+
+
+def python(data):
+    lines, group = data.lines("python"), "fingerprints through Python"
+    if not lines:
+        return
+    scrapy = values(lines, group, "Scrapy, RequestFingerprinter.fingerprint(request)", "ns")
+    for what, times in (
+        ("fingerprint(url)", 25), ("fingerprints(urls)", 80),
+        ("Fingerprinter.fingerprint(request)", 5),
+    ):
+        ours = values(lines, group, f"urlseen, {what}", "ns")
+        words = f"at least {times} times as fast as Scrapy"
+        yield Goal(f"Python, {what}", words, times, False, ratios(scrapy, ours))
+    group = "filters through Python"
+    for age in ("new", "seen"):
+        ours, best = (
+            values(lines, group, f"{name}, batches, {age} URLs", "ns")
+            for name in ("urlseen, two-choice", "rbloom")
+        )
+        what = f"Python, batches of {age} URLs, two-choice"
+        yield Goal(what, "at least twice as fast as rbloom", 2, False, ratios(best, ours))
+    ours, least = (
+        values(lines, group, name, "bytes a URL") for name in ("urlseen, two-choice", "rbloom")
+    )
+    words = "at most 1.3 times that of rbloom"
+    yield Goal("Python, memory of two-choice", words, 1.3, True, ratios(ours, least))
 
 
 def test_and_set(data):

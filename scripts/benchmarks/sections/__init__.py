@@ -5,7 +5,7 @@ The function returns a dictionary with `lines` of data and, in some sections, `f
 
 from . import (
     between, crawl, growing, kernels, latency, layouts, lines, log, partitions, peers, pipe,
-    profile, scaling, stream,
+    profile, python, scaling, stream,
 )
 
 SECTIONS = {
@@ -21,6 +21,7 @@ SECTIONS = {
     "latency": latency.run,
     "lines": lines.run,
     "stream": stream.run,
+    "python": python.run,
     "log": log.run,
     "profile": profile.run,
 }

@@ -109,7 +109,10 @@ impl State {
     /// Chooses the new keys, and reserves memory for them. Does not insert them.
     pub(super) fn choose_new(&mut self, key_hashes: &[KeyHash]) -> Result<Chosen, Error> {
         let chosen = self.choose(Verdict::Unseen, key_hashes);
-        self.filter.reserve(&count_by_shard(&chosen.key_hashes)).map_err(no_room)?;
+        // A look at all shards takes longer than a test of one key.
+        if !chosen.key_hashes.is_empty() {
+            self.filter.reserve(&count_by_shard(&chosen.key_hashes)).map_err(no_room)?;
+        }
         Ok(chosen)
     }
 
