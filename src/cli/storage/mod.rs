@@ -100,11 +100,11 @@ Examples:
     ///
     /// After that, all URLs pass once more. The new filter has the parameters of the configuration,
     /// which may differ from those of the present filter. A running daemon does not stop: it reads
-    /// the sections filter and expire of its configuration again, commits the batches in flight, and goes
-    /// on with the new filter. Each item is judged by one of the two filters. The present filter
-    /// goes to a folder beside the storage folder, with the id of the filter after its name. There,
-    /// urlseen compare, urlseen check and urlseen storage show can read it. If the command is
-    /// killed, run it again.
+    /// the sections filter and expire of its configuration again, commits the batches in flight,
+    /// and goes on with the new filter. Each item is judged by one of the two filters. The present
+    /// filter goes to a folder beside the storage folder, with the id of the filter after its name.
+    /// There, urlseen compare, urlseen check and urlseen storage show can read it. If the command
+    /// is killed, run it again.
     #[command(
         after_help = "Examples:\n  urlseen storage rotate\n  urlseen storage rotate --drop --yes"
     )]
