@@ -26,7 +26,7 @@ pub(super) fn rotate(
     if config.filter.place != FilterPlace::Local {
         return Err(usage(
             "only a filter in a storage folder can be rotated. For a filter in Redis, stop the \
-             daemons, and set another filter.key or run urlseen storage reset",
+             daemons, set another filter.key, and run urlseen storage adopt",
         ));
     }
     let dir = &config.storage.dir;

@@ -260,6 +260,28 @@ fn a_rotation_without_redis_is_refused_and_the_daemon_goes_on() {
     assert_eq!(earlier(&crawl), Vec::<PathBuf>::new());
 }
 
+/// A filter in Redis is not rotated. It begins anew at another key.
+#[test]
+fn a_filter_in_redis_begins_anew_at_another_key() {
+    let crawl = Crawl::new().set("filter.place=redis").set("filter.key=demo:may");
+    crawl.push(&urls(0, 100));
+    assert_eq!(crawl.drain().counts(), (100, [100, 0, 0, 0]));
+    let refused = crawl.command("storage rotate", &[]).output();
+    assert_eq!(refused.code(), Some(2), "{refused:?}");
+    assert!(refused.stderr.contains("set another filter.key, and run urlseen storage adopt"));
+    let crawl = crawl.set("filter.key=demo:june");
+    let refused = crawl.run(&["--drain"]).output();
+    assert!(refused.stderr.contains("urlseen storage adopt"), "{refused:?}");
+    let adopted = crawl.command("storage adopt", &[]).output();
+    assert_eq!(adopted.code(), Some(0), "{adopted:?}");
+    crawl.push(&urls(0, 110));
+    assert_eq!(crawl.drain().counts(), (110, [110, 0, 0, 0]));
+    let crawl = crawl.set("filter.key=demo:may");
+    let check = |item| crawl.command("check", &[item]).output().code();
+    assert_eq!(check("http://example.com/99"), Some(0));
+    assert_eq!(check("http://example.com/109"), Some(1));
+}
+
 #[test]
 fn another_folder_with_the_name_of_the_earlier_filter_is_not_replaced() {
     let crawl = Crawl::new();
