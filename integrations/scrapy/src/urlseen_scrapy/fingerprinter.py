@@ -12,6 +12,11 @@ from w3lib.url import canonicalize_url
 if TYPE_CHECKING:
     from scrapy import Request
 
+try:
+    from urlseen import fingerprint as native
+except ImportError:
+    native = None
+
 
 class ScrapyRedisFingerprinter:
     """Computes the same fingerprints as the dupefilter of scrapy-redis 0.9.
@@ -20,7 +25,8 @@ class ScrapyRedisFingerprinter:
 
         REQUEST_FINGERPRINTER_CLASS = "urlseen_scrapy.ScrapyRedisFingerprinter"
 
-    All parts of Scrapy then use these fingerprints, for example the HTTP cache.
+    All parts of Scrapy then use these fingerprints, for example the HTTP cache. If the package
+    `urlseen` is installed, it computes them in a fraction of the time.
     """
 
     def __init__(self) -> None:
@@ -28,6 +34,11 @@ class ScrapyRedisFingerprinter:
 
     def fingerprint(self, request: Request) -> bytes:
         """Returns the fingerprint of a request: 20 bytes, the SHA-1 of method, URL and body."""
+        if native is not None:
+            made: bytes = native(
+                request.url, request.method, request.body, algorithm="scrapy-redis"
+            )
+            return made
         known = self._known.get(request)
         if known is None:
             text = json.dumps(
