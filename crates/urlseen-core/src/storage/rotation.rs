@@ -103,6 +103,11 @@ impl Folder {
             let _ = new.erase();
             return Err(OpenError::Io { dir: place, reason });
         }
+        if let Err(reason) = disk::sync_above(&place) {
+            // If the folders cannot be exchanged back, the next look at the lock ends the run.
+            let _ = disk::exchange(&place, &beside);
+            return Err(OpenError::Io { dir: place, reason });
+        }
         self.moved(&beside);
         new.moved(&place);
         Ok(new)
