@@ -69,13 +69,15 @@ fn a_running_daemon_goes_on_with_an_empty_filter_and_the_earlier_one_can_be_read
 #[test]
 fn each_item_passes_exactly_once_for_each_filter() {
     const ROTATIONS: usize = 8;
-    let crawl = Crawl::new().set("source.batch=50");
+    // One filter could hold everything, so none becomes overfull and loses items.
+    const MOST: usize = 1_000_000;
+    let crawl = Crawl::new().set("source.batch=50").set(&format!("filter.capacity={MOST}"));
     let daemon = crawl.start();
-    let again = urls(1_000_000, 20);
+    let again = urls(MOST, 20);
     let mut pushed = 0;
     scope(|scope| {
         let rotations = scope.spawn(|| (0..ROTATIONS).for_each(|_| drop(rotate(&crawl, &[]))));
-        while !rotations.is_finished() {
+        while !rotations.is_finished() && pushed < MOST {
             crawl.push(&urls(pushed, 100));
             crawl.push(&again);
             pushed += 100;
