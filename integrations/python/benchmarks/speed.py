@@ -267,7 +267,7 @@ def main() -> None:
     parser.add_argument("links", nargs="?", type=Path)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--keys", type=int, default=10_000_000)
-    parser.add_argument("--pages", type=int, default=1000)
+    parser.add_argument("--pages", type=int, default=200)
     parser.add_argument("--filter", nargs=2, help="measure one filter, for this program itself")
     arguments = parser.parse_args()
     if arguments.filter:
@@ -276,7 +276,7 @@ def main() -> None:
     links = gzip.decompress(arguments.links.read_bytes()).decode().split("\n")[:100_000]
     links = [link for link in links if link.startswith("http")]
     fingerprints(links, arguments.rounds)
-    filters(arguments.keys, min(arguments.rounds, 3))
+    filters(arguments.keys, min(arguments.rounds, 2))
     crawls(arguments.pages, 200, arguments.rounds)
     if resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss == 0:
         raise SystemExit("no filter was measured")

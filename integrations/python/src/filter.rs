@@ -1,10 +1,11 @@
 //! Filters in memory, in a folder and in Redis.
 
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, RwLock};
 
 use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::types::PyType;
-use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pymethods};
+use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pyfunction, pymethods};
 use urlseen::{Error, FilterExt as _, FilterSpec, Fingerprint, LocalFilter, RedisFilter};
 
 use crate::error::raised;
@@ -21,6 +22,16 @@ const ERROR_RATE: f64 = 1e-6;
 
 /// Default of `grow_to`, as a multiple of `capacity`.
 const GROWTH: u64 = 100;
+
+/// Number of forks between the process that loaded the module and this process.
+static FORKS: AtomicU32 = AtomicU32::new(0);
+
+/// Counts a fork, in the child. Python calls it, because a question for the number of the process
+/// takes as long as a test of a key.
+#[pyfunction]
+pub(crate) fn forked() {
+    FORKS.fetch_add(1, Ordering::Relaxed);
+}
 
 /// Filter that is open. A closed one has none.
 #[derive(Clone)]
@@ -64,16 +75,24 @@ pub(crate) struct Filter {
     name: String,
     /// Process that opened the filter.
     process: u32,
+    /// Value of [`FORKS`] at that time.
+    forks: u32,
 }
 
 impl Filter {
     fn new(open: Open, name: String) -> Self {
-        Self { open: RwLock::new(Some(open)), name, process: std::process::id() }
+        let forks = FORKS.load(Ordering::Relaxed);
+        Self { open: RwLock::new(Some(open)), name, process: std::process::id(), forks }
+    }
+
+    /// Returns true if this process is a fork of the process that opened the filter.
+    fn is_forked(&self) -> bool {
+        FORKS.load(Ordering::Relaxed) != self.forks
     }
 
     /// Returns the filter, if it is not closed and this process has opened it.
     fn get(&self) -> PyResult<Open> {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             return Err(PyRuntimeError::new_err(format!(
                 "{} was opened by the process {}, before a fork: open it again in this process",
                 self.name, self.process
@@ -102,7 +121,7 @@ impl Filter {
 
 impl Drop for Filter {
     fn drop(&mut self) {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             // The process that opened the filter still writes to its folder or connection.
             let open = self.open.get_mut().expect("no holder panics").take();
             std::mem::forget(open);
@@ -282,7 +301,7 @@ impl Filter {
 
     /// Closes the filter, with all keys on the disk. A second call does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        if std::process::id() != self.process {
+        if self.is_forked() {
             return Ok(());
         }
         let open = self.open.write().expect("no holder panics").take();

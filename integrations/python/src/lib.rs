@@ -20,7 +20,7 @@ mod _urlseen {
     #[pymodule_export]
     use super::explaining::explain_json;
     #[pymodule_export]
-    use super::filter::Filter;
+    use super::filter::{Filter, forked};
     #[pymodule_export]
     use super::fingerprints::{canonicalize, fingerprint, fingerprints};
 }

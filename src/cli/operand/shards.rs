@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use urlseen_analysis::{Ones, Totals};
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{FilterKind, SHARDS, ShardId, Verdict};
+use urlseen_core::filter::{FilterKind, ShardId, Verdict};
 
 use super::super::bar::Bar;
 use super::super::start::usage;
@@ -34,8 +34,8 @@ impl Shards {
         let ids = ShardId::all().take(count).collect();
         let mut whole = if count == 1 { Some(read(ShardId::WHOLE)?) } else { None };
         if let Some(empty) = whole.as_mut().filter(|whole| whole.layers().is_empty()) {
-            // Reserving room for keys creates the first layer.
-            empty.reserve(&[1; SHARDS])?;
+            // Room for a key creates the first layer.
+            empty.make_room(ShardId::WHOLE, 1)?;
         }
         let layers = whole.as_ref().map_or_else(Vec::new, |whole| whole.layers());
         Ok(Self { ids, read, whole, tombstones, layers })

@@ -116,7 +116,7 @@ fn parameters(
 #[cfg(test)]
 mod tests {
     use urlseen_core::filter::generation::Generation;
-    use urlseen_core::filter::{FilterKind, KeyHasher, count_by_shard};
+    use urlseen_core::filter::{FilterKind, KeyHasher};
     use urlseen_core::fingerprint::Fingerprint;
 
     use super::*;
@@ -141,7 +141,7 @@ mod tests {
                     hasher.key_hash(&Fingerprint::Raw20(raw))
                 })
                 .collect();
-            filter.reserve(&count_by_shard(&keys)).unwrap();
+            filter.make_room_for(&keys).unwrap();
             filter.insert_in(generation, &keys).unwrap();
         }
     }

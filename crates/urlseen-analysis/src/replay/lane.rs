@@ -3,7 +3,7 @@
 use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::{
     FilterKind, FilterSpec, Full, KeyHasher, Kind, Parameters, ScriptFilter, Seed, SpecError,
-    Verdict, count_by_shard,
+    Verdict,
 };
 use urlseen_core::fingerprint::Fingerprint;
 
@@ -250,7 +250,7 @@ impl Filter {
                 let unseen = key_hashes.into_iter().zip(verdicts);
                 let unseen = unseen.filter(|&(_, verdict)| verdict == Verdict::Unseen);
                 let unseen: Vec<_> = unseen.map(|(key_hash, _)| key_hash).collect();
-                filter.reserve(&count_by_shard(&unseen))?;
+                filter.make_room_for(&unseen)?;
                 filter.insert(&unseen)?;
                 let unseen = unseen.len() as u64;
                 Counts { unseen, seen: all - unseen, no_place: 0 }

@@ -61,7 +61,7 @@ pub use kinds::{Kind, KindParameters, Parameters};
 pub use layout::{PlacementError, native};
 pub use local::{
     Blob, BuildError, Fill, FilterKind, ForgettingFilter, Full, Gauge, Hashed, KeyHasher,
-    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, UniteError, count_by_shard,
+    OverFrozen, Recent, RedisBloomFilter, Removal, Saved, UniteError,
 };
 pub use outlook::Outlook;
 pub use redis_kind::{Estimate, RedisFilterKeys, RedisKind};

@@ -120,7 +120,15 @@ impl Shards {
     /// # Panics
     /// Panics if another owner has the shard.
     pub fn count(&self, shard: ShardId) -> Count {
-        self.counts[self.places.slot(shard)]
+        self.counts[self.slot(shard)]
+    }
+
+    /// Returns the index of a shard among the shards of the owner.
+    ///
+    /// # Panics
+    /// Panics if another owner has the shard.
+    pub(super) fn slot(&self, shard: ShardId) -> usize {
+        self.places.slot(shard)
     }
 
     /// Replaces the bits of a shard by bytes that are read from `from`. `keys` is the number of

@@ -155,7 +155,8 @@ impl Owner {
                 }
                 (Wanted::Add, false) => {
                     self.in_flight.insert(key_hash);
-                    if self.filter.reserve(self.in_flight.by_shard()).is_ok() {
+                    let keys = self.in_flight.in_shard(key_hash.shard());
+                    if self.filter.make_room(key_hash.shard(), keys).is_ok() {
                         let group = self.in_flight.groups.back_mut().expect("a group");
                         group.push(Lifetime::WHOLE, key_hash);
                         Answer::Unseen

@@ -4,7 +4,7 @@ use std::collections::{HashSet, VecDeque};
 
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::filter::native::KeyHash;
-use urlseen_core::filter::{Hashed, SHARDS};
+use urlseen_core::filter::{Hashed, SHARDS, ShardId};
 
 /// Set of keys. A key is the 128-bit hash of a fingerprint. The filter uses nothing else of a
 /// fingerprint.
@@ -51,11 +51,14 @@ impl Default for ShardCounts {
 }
 
 impl InFlight {
-    /// Returns the number of keys in the set for each shard, by [`ShardId::index`].
-    ///
-    /// [`ShardId::index`]: urlseen_core::filter::ShardId::index
-    pub(super) fn by_shard(&self) -> &[u64; SHARDS] {
-        &self.by_shard.0
+    /// Returns the number of keys in the set that belong to a shard.
+    pub(super) fn in_shard(&self, shard: ShardId) -> u64 {
+        self.by_shard.0[shard.index()]
+    }
+
+    /// Returns the shards that have keys in the set, with the numbers of these keys.
+    pub(super) fn by_shard(&self) -> impl Iterator<Item = (ShardId, u64)> {
+        ShardId::all().map(|shard| (shard, self.in_shard(shard))).filter(|&(_, keys)| keys > 0)
     }
 
     pub(super) fn contains(&self, key_hash: KeyHash) -> bool {

@@ -255,7 +255,10 @@ impl Owner {
             self.next_batch = number + 1;
             // Room is reserved before a batch is passed on, because the keys of a committed batch
             // must fit into the filter.
-            if let Err(why) = self.filter.reserve(self.in_flight.by_shard()) {
+            let mut shards = self.in_flight.by_shard();
+            if let Err(why) =
+                shards.try_for_each(|(shard, keys)| self.filter.make_room(shard, keys))
+            {
                 let _ = self.tell.send(Done::Full { batch: Some(number), why });
                 continue;
             }

@@ -7,7 +7,6 @@ use crate::{Error, ErrorKind};
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{
     BuildError, ForgettingFilter, Full, Gauge, Hashed, KeyHasher, Parameters, ShardId, Verdict,
-    count_by_shard,
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
@@ -109,10 +108,7 @@ impl State {
     /// Chooses the new keys, and reserves memory for them. Does not insert them.
     pub(super) fn choose_new(&mut self, key_hashes: &[KeyHash]) -> Result<Chosen, Error> {
         let chosen = self.choose(Verdict::Unseen, key_hashes);
-        // A look at all shards takes longer than a test of one key.
-        if !chosen.key_hashes.is_empty() {
-            self.filter.reserve(&count_by_shard(&chosen.key_hashes)).map_err(no_room)?;
-        }
+        self.filter.make_room_for(&chosen.key_hashes).map_err(no_room)?;
         Ok(chosen)
     }
 

@@ -12,11 +12,14 @@ the settings of Scrapy.
 from __future__ import annotations
 
 import json
+import os
 from typing import Any
 
-from urlseen._urlseen import Filter, canonicalize, explain_json, fingerprint, fingerprints
+from urlseen._urlseen import Filter, canonicalize, explain_json, fingerprint, fingerprints, forked
 
 __all__ = ["Filter", "canonicalize", "explain", "fingerprint", "fingerprints"]
+
+os.register_at_fork(after_in_child=forked)
 
 
 def explain(url: str, *, algorithm: str = "scrapy", keep_fragments: bool = False) -> dict[str, Any]:

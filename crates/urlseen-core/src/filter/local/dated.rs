@@ -2,7 +2,7 @@
 
 use std::io;
 
-use super::{FilterKind, Full, UniteError, count_by_shard};
+use super::{FilterKind, Full, UniteError};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
 
@@ -26,7 +26,7 @@ pub(super) fn unite_dated(
 ) -> Result<(), UniteError> {
     keys.retain(|&(key_hash, generation)| filter.generation(key_hash) < Some(generation));
     let key_hashes: Vec<_> = keys.iter().map(|&(key_hash, _)| key_hash).collect();
-    filter.reserve(&count_by_shard(&key_hashes))?;
+    filter.make_room_for(&key_hashes)?;
     Ok(insert_dated(filter, keys)?)
 }
 

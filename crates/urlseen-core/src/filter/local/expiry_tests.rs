@@ -56,7 +56,7 @@ impl Filter {
         for number in numbers {
             let key_hash = key_hash(self, number);
             let part = self.part(key_hash.shard());
-            part.reserve(&count_by_shard(&[key_hash])).unwrap();
+            part.make_room(key_hash.shard(), 1).unwrap();
             part.insert_in(generation, &[key_hash]).unwrap();
         }
     }

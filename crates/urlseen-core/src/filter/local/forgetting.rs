@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use super::{Blob, FilterKind, Full, Hashed, Removal};
 use crate::filter::generation::Generation;
 use crate::filter::layout::native::KeyHash;
-use crate::filter::{SHARDS, ShardId, Verdict};
+use crate::filter::{ShardId, Verdict};
 
 /// The shards of an in-memory filter that belong to one owner, with their tombstones. A tombstone
 /// is a forgotten key of a filter whose kind cannot remove keys. A key with a tombstone is unseen
@@ -47,12 +47,20 @@ impl ForgettingFilter {
         }
     }
 
-    /// Makes room for further keys: see [`FilterKind::reserve`].
+    /// Makes room for further keys in a shard: see [`FilterKind::make_room`].
     ///
     /// # Errors
     /// The filter is full and cannot grow.
-    pub fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        self.filter.reserve(keys)
+    pub fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        self.filter.make_room(shard, keys)
+    }
+
+    /// Makes room for these keys: see [`FilterKind::make_room_for`].
+    ///
+    /// # Errors
+    /// The filter is full and cannot grow.
+    pub fn make_room_for(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        self.filter.make_room_for(key_hashes)
     }
 
     /// Inserts keys and removes their tombstones. From now on, the keys are seen.

@@ -81,7 +81,7 @@ impl Filter {
         for key in keys {
             let key_hash = self.key_hash(key);
             let part = self.part(key_hash.shard());
-            part.reserve(&count_by_shard(&[key_hash])).expect("room");
+            part.make_room(key_hash.shard(), 1).expect("room");
             part.insert(&[key_hash]).expect("room was made");
         }
     }
@@ -130,6 +130,35 @@ fn no_key_that_was_inserted_is_unseen() {
     each(|kind, mut filter| {
         filter.insert(0..CAPACITY);
         assert_eq!(filter.count(0..CAPACITY), CAPACITY, "{kind}");
+    });
+}
+
+#[test]
+fn a_gauge_shows_each_key_whether_keys_come_singly_or_together() {
+    each(|case, mut singly| {
+        singly.insert(0..CAPACITY);
+        let mut together = Filter::new(case, 7);
+        let key_hashes: Vec<_> = (0..CAPACITY).map(|key| together.key_hash(key)).collect();
+        for (owner, part) in together.parts.iter_mut().enumerate() {
+            let own = |it: &&KeyHash| it.shard().owner(OWNERS) == owner;
+            let own: Vec<_> = key_hashes.iter().filter(own).copied().collect();
+            // The filter grows as far as for single keys.
+            own.chunks(100).for_each(|keys| {
+                part.make_room_for(keys).unwrap();
+                part.insert(keys).unwrap();
+            });
+            if let Some(&one) = own.first() {
+                part.remove(one);
+                singly.parts[owner].remove(one);
+            }
+            let shown = |part: &dyn FilterKind| {
+                let mut keys = [0; SHARDS];
+                part.gauge().keys(&mut keys);
+                (keys, part.gauge().fill())
+            };
+            let [together, singly] = [part, &singly.parts[owner]].map(|it| shown(&**it));
+            assert_eq!(singly, together, "{case}");
+        }
     });
 }
 

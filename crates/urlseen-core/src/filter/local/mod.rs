@@ -54,19 +54,37 @@ pub trait FilterKind: Any + Debug + Send {
     /// Appends a verdict on each key, in the order of the keys.
     fn test(&self, key_hashes: &[KeyHash], verdicts: &mut Vec<Verdict>);
 
-    /// Makes room for more keys. `keys` has the number of these keys for each shard, at the shard's
-    /// [`ShardId::index`].
+    /// Makes room for this number of further keys in a shard.
     ///
     /// # Errors
     /// The filter is full and cannot grow.
-    fn reserve(&mut self, _keys: &[u64; SHARDS]) -> Result<(), Full> {
+    fn make_room(&mut self, _shard: ShardId, _keys: u64) -> Result<(), Full> {
+        Ok(())
+    }
+
+    /// Makes room for these keys, as if all of them were new.
+    ///
+    /// # Errors
+    /// The filter is full and cannot grow.
+    fn make_room_for(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
+        let mut keys = [0; SHARDS];
+        for key_hash in key_hashes {
+            keys[key_hash.shard().index()] += 1;
+        }
+        for shard in key_hashes.iter().map(KeyHash::shard) {
+            // The first key of a shard makes room for the others.
+            let keys = std::mem::take(&mut keys[shard.index()]);
+            if keys > 0 {
+                self.make_room(shard, keys)?;
+            }
+        }
         Ok(())
     }
 
     /// Inserts keys. From now on, they are seen.
     ///
     /// # Errors
-    /// The filter is full and cannot grow. Keys for which [`FilterKind::reserve`] made room never
+    /// The filter is full and cannot grow. Keys for which [`FilterKind::make_room`] made room never
     /// cause this error.
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full>;
 
@@ -145,18 +163,9 @@ pub trait FilterKind: Any + Debug + Send {
     /// The kind does not support unions, or this filter has too little room for the keys.
     fn unite(&mut self, other: &dyn FilterKind) -> Result<(), UniteError> {
         let key_hashes = other.key_hashes().ok_or(UniteError::Unsupported)?;
-        self.reserve(&count_by_shard(&key_hashes))?;
+        self.make_room_for(&key_hashes)?;
         Ok(self.insert(&key_hashes)?)
     }
-}
-
-/// Counts keys by shard. The result has the form of the argument of [`FilterKind::reserve`].
-pub fn count_by_shard(key_hashes: &[KeyHash]) -> [u64; SHARDS] {
-    let mut keys = [0; SHARDS];
-    for key_hash in key_hashes {
-        keys[key_hash.shard().index()] += 1;
-    }
-    keys
 }
 
 /// Saved state of a shard.

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::{Blob, Fill, FilterKind, Full, Gauge, Saved, UniteError};
 use crate::filter::layout::native::{KeyHash, Native};
 use crate::filter::region::AllocationError;
-use crate::filter::{Bits, Cells, SHARDS, ShardId, Shards, Sizing, Verdict};
+use crate::filter::{Bits, Cells, Count, SHARDS, ShardId, Shards, Sizing, Verdict};
 
 /// Shards of a native filter that belong to one owner.
 #[derive(Debug)]
@@ -36,8 +36,17 @@ impl NativeFilter {
 
     fn show(&self) {
         for ((_, shown), (_, count)) in self.gauge.shards.iter().zip(self.shards.counts()) {
-            shown.keys.store(count.keys, Ordering::Relaxed);
-            shown.ones.store(count.ones, Ordering::Relaxed);
+            shown.show(count);
+        }
+    }
+
+    /// Shows the shards of these keys, after a change of these shards alone.
+    fn show_shards_of(&self, key_hashes: &[KeyHash]) {
+        if key_hashes.len() >= self.gauge.shards.len() {
+            return self.show();
+        }
+        for shard in key_hashes.iter().map(KeyHash::shard) {
+            self.gauge.shards[self.shards.slot(shard)].1.show(self.shards.count(shard));
         }
     }
 }
@@ -55,7 +64,7 @@ impl FilterKind for NativeFilter {
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
         self.shards.set_all(key_hashes);
-        self.show();
+        self.show_shards_of(key_hashes);
         Ok(())
     }
 
@@ -116,6 +125,13 @@ struct Counts {
 struct Shown {
     keys: AtomicU64,
     ones: AtomicU64,
+}
+
+impl Shown {
+    fn show(&self, count: Count) {
+        self.keys.store(count.keys, Ordering::Relaxed);
+        self.ones.store(count.ones, Ordering::Relaxed);
+    }
 }
 
 impl Counts {

@@ -62,8 +62,8 @@ impl FilterKind for OverFrozen {
         open.into_iter().zip(answers).for_each(|(verdict, answer)| *verdict = answer);
     }
 
-    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        self.upper.reserve(keys)
+    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        self.upper.make_room(shard, keys)
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
@@ -182,7 +182,7 @@ impl Gauge for Gauges {
 mod tests {
     use super::*;
     use crate::filter::kinds::NATIVE;
-    use crate::filter::{ForgettingFilter, Kind, Parameters, count_by_shard};
+    use crate::filter::{ForgettingFilter, Kind, Parameters};
     use crate::fingerprint::Fingerprint;
 
     const CAPACITY: u64 = 50_000;
@@ -216,7 +216,7 @@ mod tests {
 
     fn insert(filter: &mut dyn FilterKind, keys: std::ops::Range<u64>) {
         let key_hashes = key_hashes(keys);
-        filter.reserve(&count_by_shard(&key_hashes)).unwrap();
+        filter.make_room_for(&key_hashes).unwrap();
         filter.insert(&key_hashes).unwrap();
     }
 

@@ -95,11 +95,8 @@ impl FilterKind for RedisBloomFilter {
         verdicts.extend(key_hashes.iter().map(|key_hash| Verdict::of(has(key_hash))));
     }
 
-    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        match keys[ShardId::WHOLE.index()] {
-            0 => Ok(()),
-            keys => self.filter()?.make_room(keys),
-        }
+    fn make_room(&mut self, _: ShardId, keys: u64) -> Result<(), Full> {
+        self.filter()?.make_room(keys)
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {

@@ -109,6 +109,16 @@ impl ExactShards {
     fn show(&self) {
         self.gauge.show(&self.shards);
     }
+
+    /// Shows the shards of these keys, after a change of these shards alone.
+    fn show_shards_of(&self, key_hashes: &[KeyHash]) {
+        if self.expires || key_hashes.len() >= self.shards.len() {
+            return self.show();
+        }
+        for place in key_hashes.iter().map(|it| self.place(it.shard())) {
+            self.gauge.shards[place].1.show(&self.shards[place]);
+        }
+    }
 }
 
 impl FilterKind for ExactShards {
@@ -128,10 +138,9 @@ impl FilterKind for ExactShards {
         }
     }
 
-    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        let own = (self.owner..SHARDS).step_by(self.owners);
-        let mut shards = self.shards.iter_mut().zip(own);
-        shards.try_for_each(|(shard, index)| shard.make_room(keys[index], self.available))
+    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        let place = self.place(shard);
+        self.shards[place].make_room(keys, self.available)
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
@@ -156,7 +165,7 @@ impl FilterKind for ExactShards {
                 self.shards[place].insert(key_hash.id(), stamp);
             }
         }
-        self.show();
+        self.show_shards_of(key_hashes);
         Ok(())
     }
 
@@ -189,7 +198,7 @@ impl FilterKind for ExactShards {
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
         let place = self.place(key_hash.shard());
         self.shards[place].remove(key_hash.id());
-        self.show();
+        self.show_shards_of(&[key_hash]);
         Removal::Removed
     }
 

@@ -24,6 +24,13 @@ pub(super) struct ShownShard {
     slots: AtomicU64,
 }
 
+impl ShownShard {
+    pub(super) fn show(&self, shard: &Shard) {
+        self.keys.store(shard.live_keys(), Ordering::Relaxed);
+        self.slots.store(shard.slots(), Ordering::Relaxed);
+    }
+}
+
 impl Shown {
     /// Shows a new filter with these shards.
     pub(super) fn new(expires: bool, shards: impl Iterator<Item = ShardId>) -> Self {
@@ -34,8 +41,7 @@ impl Shown {
     /// Shows the present state of the shards.
     pub(super) fn show(&self, shards: &[Shard]) {
         for ((_, shown), shard) in self.shards.iter().zip(shards) {
-            shown.keys.store(shard.live_keys(), Ordering::Relaxed);
-            shown.slots.store(shard.slots(), Ordering::Relaxed);
+            shown.show(shard);
         }
         if self.expires {
             let shards = shards.iter().filter_map(Shard::generations);

@@ -108,23 +108,6 @@ impl TwoChoiceFilter {
         Ok(())
     }
 
-    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
-        if keys == 0 {
-            return Ok(());
-        }
-        let place = self.place(shard);
-        let most = self.size.most_in_shard();
-        if self.shards[place].live_keys() + keys > most {
-            return Err(Full(format!(
-                "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
-                 filter.grow_to, because the leading bytes of the fingerprints are not evenly \
-                 spread. Use fingerprints that are digests, or raise filter.grow_to"
-            )));
-        }
-        let Self { arena, shards, kernel, .. } = self;
-        kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
-    }
-
     /// Iterates over the keys of a shard, with their generations.
     fn keys_of(&self, shard: ShardId) -> impl Iterator<Item = (KeyHash, Generation)> {
         let keys = self.shards[self.place(shard)].iter(&self.arena);
@@ -135,6 +118,17 @@ impl TwoChoiceFilter {
 
     fn show(&self) {
         self.gauge.show(self.arena.bytes(), &self.shards);
+    }
+
+    /// Shows the shards of these keys, after a change of these shards alone.
+    fn show_shards_of(&self, key_hashes: &[KeyHash]) {
+        if self.size.expires || key_hashes.len() >= self.shards.len() {
+            return self.show();
+        }
+        self.gauge.show_bytes(self.arena.bytes());
+        for place in key_hashes.iter().map(|it| self.place(it.shard())) {
+            self.gauge.shards[place].1.show(&self.shards[place]);
+        }
     }
 }
 
@@ -150,10 +144,18 @@ impl FilterKind for TwoChoiceFilter {
         self.kernel.run(TestAll { filter: self, key_hashes, verdicts });
     }
 
-    fn reserve(&mut self, keys: &[u64; SHARDS]) -> Result<(), Full> {
-        let shards = self.gauge.shards.iter().map(|&(shard, _)| shard);
-        let wanted: Vec<_> = shards.map(|shard| (shard, keys[shard.index()])).collect();
-        wanted.into_iter().try_for_each(|(shard, keys)| self.make_room(shard, keys))
+    fn make_room(&mut self, shard: ShardId, keys: u64) -> Result<(), Full> {
+        let place = self.place(shard);
+        let most = self.size.most_in_shard();
+        if self.shards[place].live_keys() + keys > most {
+            return Err(Full(format!(
+                "shard {shard} of the filter is full: it has {most} fingerprints, an eighth of \
+                 filter.grow_to, because the leading bytes of the fingerprints are not evenly \
+                 spread. Use fingerprints that are digests, or raise filter.grow_to"
+            )));
+        }
+        let Self { arena, shards, kernel, .. } = self;
+        kernel.run(MakeRoom { shard: &mut shards[place], arena, keys })
     }
 
     fn insert(&mut self, key_hashes: &[KeyHash]) -> Result<(), Full> {
@@ -172,7 +174,7 @@ impl FilterKind for TwoChoiceFilter {
         }
         let kernel = self.kernel;
         let inserted = kernel.run(InsertAll { filter: self, key_hashes, stamp });
-        self.show();
+        self.show_shards_of(key_hashes);
         inserted
     }
 
@@ -212,7 +214,7 @@ impl FilterKind for TwoChoiceFilter {
     fn remove(&mut self, key_hash: KeyHash) -> Removal {
         let (place, key) = (self.place(key_hash.shard()), self.key(key_hash));
         self.shards[place].remove(key, &mut self.arena);
-        self.show();
+        self.show_shards_of(&[key_hash]);
         Removal::Removed
     }
 
@@ -338,7 +340,7 @@ impl Work for InsertAll<'_> {
     }
 }
 
-/// Work of [`TwoChoiceFilter::reserve`] for one shard.
+/// Work of [`TwoChoiceFilter::make_room`].
 struct MakeRoom<'a> {
     shard: &'a mut Shard,
     arena: &'a mut Arena,

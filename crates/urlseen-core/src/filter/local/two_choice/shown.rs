@@ -23,6 +23,13 @@ pub(super) struct ShownShard {
     pub(super) slots: AtomicU64,
 }
 
+impl ShownShard {
+    pub(super) fn show(&self, shard: &Shard) {
+        self.keys.store(shard.live_keys(), Ordering::Relaxed);
+        self.slots.store(shard.slots(), Ordering::Relaxed);
+    }
+}
+
 impl Shown {
     /// Shows a new filter with these shards.
     pub(super) fn new(size: TwoChoiceSize, shards: Vec<ShardId>) -> Self {
@@ -32,16 +39,19 @@ impl Shown {
 
     /// Shows the present state of the shards, which take this number of bytes together.
     pub(super) fn show(&self, bytes: u64, shards: &[Shard]) {
-        self.bytes.store(bytes, Ordering::Relaxed);
+        self.show_bytes(bytes);
         for ((_, shown), shard) in self.shards.iter().zip(shards) {
-            shown.keys.store(shard.live_keys(), Ordering::Relaxed);
-            shown.slots.store(shard.slots(), Ordering::Relaxed);
+            shown.show(shard);
         }
         if self.size.expires {
             let shards = shards.iter().filter_map(Shard::generations);
             let all = shards.fold(Generations::default(), |all, shard| all.with(&shard));
             *self.generations.lock().unwrap_or_else(PoisonError::into_inner) = all;
         }
+    }
+
+    pub(super) fn show_bytes(&self, bytes: u64) {
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     fn sum(&self, number: impl Fn(&ShownShard) -> &AtomicU64) -> u64 {
