@@ -68,6 +68,11 @@ pub enum Checked {
     /// Item that the daemon would emit without asking the filter, because the item has
     /// `dont_filter` or matches a rule of `[[pass]]`.
     Unfiltered,
+    /// Item that the daemon would drop, because of a rule of `[[drop]]`.
+    Dropped {
+        /// Name of the rule that drops the item.
+        rule: String,
+    },
     /// Item that would be rejected.
     Unreadable {
         /// Reason of the rejection.

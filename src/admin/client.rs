@@ -10,7 +10,7 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use super::socket::{SOCKET, address};
-use super::{CheckQuery, Checked, ItemText, Limits, Rotated, Rotation, Verdicts};
+use super::{CheckQuery, Checked, ItemText, Limits, Rotated, Rotation, Sample, Verdicts};
 
 /// Time limit for an answer. A healthy daemon answers every request in less time.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -87,6 +87,11 @@ impl AdminClient {
             rest = later;
         }
         Ok(checked)
+    }
+
+    /// Asks for the sampled items with higher numbers than `after`.
+    pub(crate) async fn samples(&self, after: u64) -> Result<Vec<Sample>, ClientError> {
+        self.ask(self.http.get(format!("http://daemon/samples?after={after}"))).await
     }
 
     /// Asks the daemon to replace its filter with an empty one.

@@ -11,8 +11,8 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::Registry;
 
 use super::{
-    Asked, Counts, FilterStatus, GenerationsStatus, Lists, PartitionStatus, Phase, RouteStatus,
-    Status, Statuses, Storage,
+    Asked, ByRule, Counts, FATES, FilterStatus, GenerationsStatus, Lists, PartitionStatus, Phase,
+    RouteStatus, RuleCount, Status, Statuses, Storage,
 };
 
 /// Prefix of the names of all metrics.
@@ -165,7 +165,7 @@ impl Metrics {
             head,
             lease_seconds,
             counts,
-            passed,
+            rules: ByRule { passed, dropped },
             asked,
             lists,
             filter,
@@ -180,10 +180,8 @@ impl Metrics {
             self.real("lease_seconds", help, seconds);
         }
         self.counts(counts);
-        if !passed.is_empty() {
-            let passed = passed.iter().map(|it| counted((it.rule.as_str(), it.items)));
-            self.family("passed", "Items that a rule let pass unfiltered", "rule", passed);
-        }
+        self.by_rule("passed", "Items that a rule let pass unfiltered", passed);
+        self.by_rule("dropped", "Items that a rule dropped", dropped);
         self.asked(asked);
         self.lists(lists);
         if let Some(filter) = filter {
@@ -194,15 +192,16 @@ impl Metrics {
         }
     }
 
+    fn by_rule(&mut self, name: &'static str, help: &'static str, counts: &[RuleCount]) {
+        if !counts.is_empty() {
+            let counts = counts.iter().map(|it| counted((it.rule.as_str(), it.items)));
+            self.family(name, help, "rule", counts);
+        }
+    }
+
     fn counts(&mut self, counts: &Counts) {
-        let Counts { unseen, seen, unfiltered, rejected, .. } = *counts;
-        let fates = [
-            ("unseen", unseen),
-            ("seen", seen),
-            ("unfiltered", unfiltered),
-            ("rejected", rejected),
-        ];
-        self.family("items", "Committed items, by fate", "fate", fates.map(counted));
+        let fates = FATES.into_iter().zip(counts.by_fate()).map(counted);
+        self.family("items", "Committed items, by fate", "fate", fates);
         for (name, help, value) in counts.metrics() {
             self.counter(name, help, value);
         }

@@ -8,6 +8,7 @@
 //! | `GET /status` | a [`Status`] as JSON, or one for each partition |
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
+//! | `GET /samples` | the newest items by fate and rule, as JSON; only on the socket |
 //! | `POST /rotate` | a `Rotated` as JSON, for a body that is a `Rotation`; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
@@ -26,13 +27,16 @@ mod places;
 pub(crate) mod printable;
 mod rotation;
 mod routes;
+mod samples;
 mod server;
 mod socket;
 pub(crate) mod telemetry;
 
+pub(crate) use crate::pipeline::FATES;
 pub use crate::pipeline::phase::{Backpressure, Phase};
 pub use crate::pipeline::{
-    Archive, Asked, Counts, FilterStatus, GenerationsStatus, Head, Lists, Passed, Status, Storage,
+    Archive, Asked, ByRule, Counts, FilterStatus, GenerationsStatus, Head, Lists, RuleCount,
+    Sampled, Status, Storage,
 };
 use serde::Serialize;
 
@@ -43,6 +47,7 @@ pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
 pub(crate) use rotation::{Rotated, Rotation, RotationError};
 pub use rotation::{RotationQuery, Rotations};
+pub(crate) use samples::Sample;
 pub use server::{AdminServer, ListeningSocket, StartError};
 pub use socket::SOCKET;
 
@@ -85,6 +90,9 @@ pub trait View: Send + Sync + 'static {
     /// Returns the current status. The endpoint's only thread calls this method, so the method must
     /// not wait.
     fn status(&self) -> Statuses;
+
+    /// Returns the sampled items with higher numbers than `after`, in the order of their numbers.
+    fn samples(&self, after: u64) -> Vec<Sampled>;
 
     /// Looks up items without adding them to the filter. Returns one verdict for each item, in
     /// order. This method may wait for the threads of the filter. The endpoint makes one call at a

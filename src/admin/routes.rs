@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use axum::body::{Body, Bytes};
-use axum::extract::State;
+use axum::extract::{RawQuery, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::places::Busy;
 use super::rotation::{self, RotationError, Rotations};
-use super::{CheckQuery, Limits, Phase, Statuses, Verdicts, View, metrics};
+use super::{CheckQuery, Limits, Phase, Sample, Statuses, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
 /// Text that answers `GET /`.
@@ -36,17 +36,14 @@ struct RouteState {
 }
 
 /// Builds the router of all requests on the socket of a storage folder.
-pub(super) fn router_with_rotation(
-    view: Arc<dyn View>,
-    rotations: Rotations,
-    limits: Limits,
-) -> Router {
+pub(super) fn socket_router(view: Arc<dyn View>, rotations: Rotations, limits: Limits) -> Router {
     let desk = RotationState { rotations, limits };
     let rotate = Router::new().route("/rotate", post(rotate)).with_state(Arc::new(desk));
-    router(view, limits).merge(rotate)
+    let samples = Router::new().route("/samples", get(samples)).with_state(Arc::clone(&view));
+    router(view, limits).merge(rotate).merge(samples)
 }
 
-/// Builds the router of all requests that change nothing.
+/// Builds the router of the requests that anyone may send: they change nothing, and show no items.
 pub(super) fn router(view: Arc<dyn View>, limits: Limits) -> Router {
     let desk = RouteState { view, limits, check: Arc::new(Semaphore::new(1)) };
     Router::new()
@@ -95,6 +92,18 @@ async fn check(
 ) -> Result<Response, Refusal> {
     check_json(&headers)?;
     json(&desk.check(body, &busy).await?)
+}
+
+/// Answers with the sampled items. The query may have the number of the last item that the client
+/// knows, as in `after=5`.
+async fn samples(
+    State(view): State<Arc<dyn View>>,
+    RawQuery(query): RawQuery,
+) -> Result<Response, Refusal> {
+    let after = query.map_or(Some(0), |query| query.strip_prefix("after=")?.parse().ok());
+    let refused = || Refusal(StatusCode::BAD_REQUEST, "the query is not after=NUMBER".to_owned());
+    let samples = view.samples(after.ok_or_else(refused)?);
+    json(&samples.into_iter().map(Sample::from).collect::<Vec<_>>())
 }
 
 /// State of the answers to requests for a rotation.

@@ -24,7 +24,7 @@ use super::{Outcome, start, view};
 pub(super) const EXIT_STATUS: &str = "\
 Exit status:
   0  all items have been seen
-  1  at least one item is unseen, unfiltered or unreadable
+  1  at least one item is unseen, unfiltered, dropped or unreadable
   2  wrong use, or a configuration that is wrong or cannot be read
   3  a server or a file failed";
 
@@ -35,8 +35,8 @@ Exit status:
 /// in Redis, the command asks Redis.
 ///
 /// An item has the form of the items in the source: a URL, a request in JSON or a fingerprint. For
-/// each item, the command prints the verdict (seen, unseen, unfiltered or unreadable), the
-/// fingerprint and the item, with tabs between them.
+/// each item, the command prints the verdict (seen, unseen, unfiltered, dropped or
+/// unreadable), the fingerprint and the item, with tabs between them.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -198,6 +198,7 @@ impl<W: Write> CheckRun<W> {
             Checked::Seen { fingerprint } => ("seen", fingerprint.as_str()),
             Checked::Unseen { fingerprint } => ("unseen", fingerprint.as_str()),
             Checked::Unfiltered => ("unfiltered", "-"),
+            Checked::Dropped { .. } => ("dropped", "-"),
             Checked::Unreadable { reason } => {
                 say(format_args!("urlseen: {}: {reason}", printable(item, None)));
                 ("unreadable", "-")

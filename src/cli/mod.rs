@@ -29,6 +29,7 @@ mod shape;
 mod start;
 mod status;
 mod storage;
+mod tap;
 mod teller;
 mod union;
 mod view;
@@ -119,6 +120,7 @@ enum CliCommand {
     Import(import::ImportArgs),
     Export(export::ExportArgs),
     Status(status::StatusArgs),
+    Tap(tap::TapArgs),
     Check(check::CheckArgs),
     Explain(explain::ExplainArgs),
     Compare(compare::CompareArgs),
@@ -144,6 +146,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Import(args) => import::run(&args),
         CliCommand::Export(args) => export::run(&args),
         CliCommand::Status(args) => status::run(&args),
+        CliCommand::Tap(args) => tap::run(&args),
         CliCommand::Check(args) => check::run(&args),
         CliCommand::Explain(args) => explain::run(&args),
         CliCommand::Compare(args) => compare::run(&args),

@@ -13,7 +13,9 @@ use super::settings::Settings;
 use super::{Outcome, start};
 use crate::admin::printable::{json_text, stdout};
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, CheckError, Checked, Limits, RouteStatus, Statuses, View};
+use crate::admin::{
+    AdminServer, CheckError, Checked, Limits, RouteStatus, Sampled, Statuses, View,
+};
 use crate::crawl::protocol::table;
 use crate::pipeline::{RunError, shutdown};
 use crate::route::Router;
@@ -62,6 +64,10 @@ fn parse_address(text: &str) -> Result<HostPort, String> {
 struct RouterView(watch::Receiver<RouteStatus>);
 
 impl View for RouterView {
+    fn samples(&self, _after: u64) -> Vec<Sampled> {
+        Vec::new()
+    }
+
     fn status(&self) -> Statuses {
         Statuses::Route(Box::new(self.0.borrow().clone()))
     }

@@ -3,6 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
+use crate::admin::RuleCount;
 use crate::admin::printable::printable;
 
 /// Widths of a name and of a number in the tables of a crawl, in columns.
@@ -52,6 +53,17 @@ impl<W: Write> Rows<W> {
     ) -> io::Result<()> {
         let names = std::iter::once(name).chain(std::iter::repeat(""));
         texts.into_iter().zip(names).try_for_each(|(text, name)| self.row(name, text))
+    }
+
+    /// Prints a row for each rule. `shown` formats its number of items.
+    pub(super) fn by_rule(
+        &mut self,
+        counts: &[RuleCount],
+        shown: impl Fn(u64) -> String,
+    ) -> io::Result<()> {
+        counts.iter().try_for_each(|RuleCount { rule, items }| {
+            self.number("", shown(*items), format_args!("of these by the rule {rule:?}"))
+        })
     }
 
     /// Prints an empty line after a part of a table.

@@ -6,7 +6,6 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admin::Passed;
 use crate::crawl::protocol::Protocol;
 use crate::crawl::upkeep::Upkeep;
 use crate::pipeline::RunError;
@@ -22,7 +21,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{self, Config, ItemForm, PassRule, Rollback, SeedChoice};
+use urlseen_engine::config::{self, Config, ItemForm, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
@@ -203,6 +202,7 @@ pub(super) fn items(config: &Config) -> Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
         pass: config.pass,
+        drop: config.drop,
         expire: config.expire,
         partition: config.partition,
         ..Options::new(config.source.item.into(), algorithm, keep_fragments)
@@ -223,17 +223,6 @@ pub(super) fn lenient_form(config: &Config) -> Form {
         form => form,
     }
     .into()
-}
-
-/// Pairs each rule with the number of items that the rule let pass. `counts` is in the order of the
-/// rules.
-pub(super) fn passed(rules: &[PassRule], counts: &[u64]) -> Vec<Passed> {
-    let counts = counts.iter().copied().chain(std::iter::repeat(0));
-    rules
-        .iter()
-        .zip(counts)
-        .map(|(rule, items)| Passed { rule: rule.name.clone(), items })
-        .collect()
 }
 
 /// Refuses to make the default storage folder if a storage folder is at the default path of earlier

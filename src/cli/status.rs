@@ -6,8 +6,8 @@ use std::time::{Duration, SystemTime};
 
 use crate::admin::printable::{json_text, say, stdout};
 use crate::admin::{
-    AdminClient, Archive, Asked, ClientError, Counts, FilterStatus, GenerationsStatus, Lists,
-    Passed, Status, Storage,
+    AdminClient, Archive, Asked, ByRule, ClientError, Counts, FilterStatus, GenerationsStatus,
+    Lists, Status, Storage,
 };
 use indicatif::{BinaryBytes, HumanCount};
 use serde_json::Value;
@@ -17,7 +17,7 @@ use super::Outcome;
 use super::context::runtime;
 use super::rows::{CRAWL, Rows};
 use super::settings::{Folder, Place};
-use super::{overview, storage};
+use super::{overview, start, storage, tap};
 
 /// Show the state of a daemon: its phase, its counts, and the fill of the filter.
 ///
@@ -36,6 +36,9 @@ Examples:
 pub(super) struct StatusArgs {
     #[command(flatten)]
     folder: Folder,
+    /// Show the newest items of each fate and rule, too, as `urlseen tap` does
+    #[arg(long)]
+    samples: bool,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -43,6 +46,10 @@ pub(super) struct StatusArgs {
 
 pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     let mut all = args.folder.locate_all()?;
+    if all.len() > 1 && args.samples {
+        let reason = "--samples shows the items of one partition: name it with --partition";
+        return Err(start::usage(reason));
+    }
     if all.len() > 1 {
         return overview::show(all, args.json);
     }
@@ -51,8 +58,12 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
         (config, Place::Redis) => return storage::show_in_redis(config, args.json),
     };
     let runtime = runtime()?;
-    let status = runtime.block_on(async { AdminClient::new(&folder)?.status::<Value>().await });
-    let status = match status {
+    let asked = async {
+        let client = AdminClient::new(&folder)?;
+        let samples = if args.samples { client.samples(0).await? } else { Vec::new() };
+        Ok((client.status::<Value>().await?, samples))
+    };
+    let (mut status, samples) = match runtime.block_on(asked) {
         Err(ClientError::NoDaemon { .. }) if folder.is_dir() => {
             say("urlseen: no daemon is running; this is what the storage folder holds");
             return storage::show(&folder, args.json);
@@ -61,10 +72,14 @@ pub(super) fn run(args: &StatusArgs) -> anyhow::Result<Outcome> {
     };
     let mut out = stdout();
     if args.json {
+        if args.samples {
+            status["samples"] = serde_json::to_value(samples)?;
+        }
         writeln!(out, "{}", json_text(&format!("{status:#}")))?;
     } else {
         let status = serde_json::from_value(status).map_err(ClientError::Nonsense)?;
-        print(&status, SystemTime::now(), out)?;
+        print(&status, SystemTime::now(), &mut out)?;
+        samples.iter().try_for_each(|sample| writeln!(out, "{}", tap::line(sample)))?;
     }
     Ok(Outcome::Done)
 }
@@ -94,7 +109,7 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
             rows.number(name, HumanCount(length), what)?;
         }
     }
-    counts(&mut rows, &status.counts, &status.passed)?;
+    counts(&mut rows, &status.counts, &status.rules)?;
     asked(&mut rows, &status.asked)?;
     if let Some(filter) = &status.filter {
         self::filter(&mut rows, filter)?;
@@ -102,15 +117,19 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
     status.storage.as_ref().map_or(Ok(()), |storage| self::storage(&mut rows, storage, now))
 }
 
-fn counts(rows: &mut Rows<impl Write>, counts: &Counts, passed: &[Passed]) -> io::Result<()> {
-    let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
-    row("items", counts.items(), "committed since the start; of these")?;
-    row("  unseen", counts.unseen, "pushed to the sink")?;
-    row("  seen", counts.seen, "dropped")?;
-    row("  unfiltered", counts.unfiltered, "pushed to the sink unchecked (dont_filter)")?;
-    for Passed { rule, items } in passed {
-        row("", *items, &format!("of these by the rule {rule:?}"))?;
+fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::Result<()> {
+    let ByRule { passed, dropped } = rules;
+    rows.number("items", HumanCount(counts.items()), "committed since the start; of these")?;
+    rows.number("  unseen", HumanCount(counts.unseen), "pushed to the sink")?;
+    rows.number("  seen", HumanCount(counts.seen), "not pushed")?;
+    let words = "pushed to the sink unchecked (dont_filter)";
+    rows.number("  unfiltered", HumanCount(counts.unfiltered), words)?;
+    rows.by_rule(passed, |items| HumanCount(items).to_string())?;
+    if !dropped.is_empty() {
+        rows.number("  dropped", HumanCount(counts.dropped), "by rules")?;
     }
+    rows.by_rule(dropped, |items| HumanCount(items).to_string())?;
+    let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
     row("  rejected", counts.rejected, "unreadable")?;
     row("batches", counts.batches, "committed since the start")?;
     counts.events().try_for_each(|(count, event)| row("", count, event))

@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::admin::{CheckError, Checked, Phase, Status, Statuses, View};
-use crate::pipeline::Live;
-use tokio::sync::watch;
+use crate::admin::{CheckError, Checked, Phase, Sampled, Status, Statuses, View};
+use crate::pipeline::{Live, Watch};
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
 use urlseen_core::storage::Moment;
@@ -21,7 +20,7 @@ pub(super) struct Daemon {
     items: Options,
     /// True if the filter is in Redis.
     is_shared: bool,
-    live: watch::Receiver<Live>,
+    watch: Watch,
     filter: Handle,
 }
 
@@ -89,6 +88,17 @@ impl View for Partitions {
         }
     }
 
+    fn samples(&self, after: u64) -> Vec<Sampled> {
+        let views = self.views();
+        let running = views.values().filter_map(|view| match view {
+            PartitionView::Running(daemon) => Some(daemon.samples(after)),
+            PartitionView::Prepared(_) => None,
+        });
+        let mut all: Vec<_> = running.flatten().collect();
+        all.sort_unstable_by_key(|it| it.number);
+        all
+    }
+
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
         by_partition(items, self.items, self.count, |partition, items| {
             let daemon = match self.views().get(&partition) {
@@ -120,7 +130,7 @@ pub(super) fn by_partition<E>(
     for (index, item) in items.iter().enumerate() {
         let partition = match reader.read(item).map(|item| item.identity) {
             Ok(Identity::Fingerprint(fingerprint)) => count.of(&fingerprint),
-            Ok(Identity::Unfiltered) | Err(_) => first,
+            Ok(Identity::Unfiltered | Identity::Dropped(_)) | Err(_) => first,
         };
         parts.entry(partition).or_default().push(index);
     }
@@ -135,15 +145,15 @@ pub(super) fn by_partition<E>(
 }
 
 impl Daemon {
-    /// Returns the view of a daemon. `live` receives the status that the pipeline publishes.
+    /// Returns the view of a daemon. `watch` sees what the pipeline publishes.
     /// `filter` sends questions to the engine.
-    pub(super) fn new(config: &Config, live: watch::Receiver<Live>, filter: Handle) -> Self {
+    pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
-        Self { items: start::items(config), is_shared, live, filter }
+        Self { items: start::items(config), is_shared, watch, filter }
     }
 
     fn status_now(&self) -> Status {
-        let Live { mut status, lease_until, next_generation } = self.live.borrow().clone();
+        let Live { mut status, lease_until, next_generation } = self.watch.live.borrow().clone();
         let lease = lease_until.filter(|_| status.phase.is_ready());
         let left = |until: Instant| until.saturating_duration_since(Instant::now()).as_secs_f64();
         status.lease_seconds = lease.map(left);
@@ -162,8 +172,12 @@ impl View for Daemon {
         Statuses::One(Box::new(self.status_now()))
     }
 
+    fn samples(&self, after: u64) -> Vec<Sampled> {
+        self.watch.samples.after(after)
+    }
+
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
-        let phase = self.live.borrow().status.phase.clone();
+        let phase = self.watch.live.borrow().status.phase.clone();
         if !phase.is_ready() {
             return Err(CheckError(format!("the filter is not ready: {phase}")));
         }
@@ -188,6 +202,9 @@ pub(super) fn check<E>(
     let read = items.iter().map(|item| match reader.read(item).map(|item| item.identity) {
         Err(unreadable) => Some(Checked::Unreadable { reason: unreadable.to_string() }),
         Ok(Identity::Unfiltered) => Some(Checked::Unfiltered),
+        Ok(Identity::Dropped(rule)) => {
+            Some(Checked::Dropped { rule: options.drop[usize::from(rule)].name.clone() })
+        }
         Ok(Identity::Fingerprint(fingerprint)) => {
             fingerprints.push(fingerprint);
             None

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tracing::{debug, info, warn};
 
-use super::board::{Board, Live, Report};
+use super::board::{Board, Report, Watch};
 use super::lost::LostUrls;
 use super::{Ending, FilterStatus, Rest, RunError};
 use crate::pipeline::phase::Phase;
@@ -47,8 +47,8 @@ impl Alone {
         Self { works, limit, when_full, board, lost, stop }
     }
 
-    /// Returns the state of the run, which watchers can follow.
-    pub(crate) fn live(&self) -> watch::Receiver<Live> {
+    /// Returns the access for watchers.
+    pub(crate) fn watch(&self) -> Watch {
         self.board.watch()
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::watch;
 use super::counts::Counts;
 use super::phase::Phase;
 use super::queue::Queue;
+use super::samples::Samples;
 use super::status::{FilterStatus, Status};
 use urlseen_core::storage::Moment;
 use urlseen_engine::config::Config;
@@ -65,10 +66,20 @@ pub(crate) struct Live {
     pub(crate) next_generation: Option<Moment>,
 }
 
+/// Access of watchers to a run.
+#[derive(Debug, Clone)]
+pub(crate) struct Watch {
+    /// The state that the run published last.
+    pub(crate) live: watch::Receiver<Live>,
+    /// Sample of the newest items that the run committed.
+    pub(crate) samples: Samples,
+}
+
 /// State of a run: the current one and the last published one.
 pub struct Board {
     pub(super) now: Live,
     published: watch::Sender<Live>,
+    samples: Samples,
     started: Instant,
 }
 
@@ -77,7 +88,8 @@ impl Board {
     pub fn new(config: &Config) -> Self {
         let status = Status::starting(config);
         let now = Live { status, lease_until: None, next_generation: None };
-        Self { published: watch::Sender::new(now.clone()), now, started: Instant::now() }
+        let published = watch::Sender::new(now.clone());
+        Self { now, published, samples: Samples::default(), started: Instant::now() }
     }
 
     /// Returns the state of a run that starts with a filter. Another run with an earlier filter may
@@ -90,25 +102,32 @@ impl Board {
         self
     }
 
-    /// Returns the state of the run, which watchers can follow.
-    pub(super) fn watch(&self) -> watch::Receiver<Live> {
-        self.published.subscribe()
+    /// Returns the access for watchers.
+    pub(super) fn watch(&self) -> Watch {
+        Watch { live: self.published.subscribe(), samples: self.samples.clone() }
     }
 
     pub(super) fn counts(&mut self) -> &mut Counts {
         &mut self.now.status.counts
     }
 
-    /// Counts committed batches. If the filter is in Redis, `unseen` is the number of their unseen
-    /// items.
+    /// Counts committed batches, and samples their items. If the filter is in Redis, `unseen` is
+    /// the number of their unseen items. Then the unseen ones are not known, and no item is
+    /// sampled.
     pub(super) fn count<'a>(
         &mut self,
         batches: impl Iterator<Item = &'a Batch<Ready>> + Clone,
         unseen: Option<u64>,
     ) {
-        let Status { passed, counts, .. } = &mut self.now.status;
-        for rule in batches.clone().flat_map(Batch::passed) {
-            passed[usize::from(rule)].items += 1;
+        let Status { rules, counts, .. } = &mut self.now.status;
+        for (_, rule) in batches.clone().flat_map(Batch::passed) {
+            rules.passed[usize::from(rule)].items += 1;
+        }
+        for (_, rule) in batches.clone().flat_map(Batch::dropped) {
+            rules.dropped[usize::from(rule)].items += 1;
+        }
+        if unseen.is_none() {
+            batches.clone().for_each(|batch| self.samples.add(batch, rules));
         }
         counts.add(batches, unseen);
     }

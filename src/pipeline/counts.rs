@@ -4,6 +4,9 @@ use serde::{Deserialize, Serialize};
 
 use urlseen_engine::item::batch::{Batch, Ready};
 
+/// Names of all fates of an item.
+pub(crate) const FATES: [&str; 5] = ["unseen", "seen", "unfiltered", "dropped", "rejected"];
+
 /// Declares the counters. A new counter needs one line here, and one line of code that counts.
 macro_rules! counters {
     ($( $field:ident, $metric:literal: $help:literal $(, event: $event:literal)?; )+) => {
@@ -16,6 +19,9 @@ macro_rules! counters {
             pub seen: u64,
             /// Items that went to the sink without a check, because of `dont_filter` or a rule.
             pub unfiltered: u64,
+            /// Items that a rule dropped.
+            #[serde(default)]
+            pub dropped: u64,
             /// Items that could not be read.
             pub rejected: u64,
             $( #[doc = concat!($help, ".")] pub $field: u64, )+
@@ -34,6 +40,7 @@ macro_rules! counters {
                     unseen: self.unseen + other.unseen,
                     seen: self.seen + other.seen,
                     unfiltered: self.unfiltered + other.unfiltered,
+                    dropped: self.dropped + other.dropped,
                     rejected: self.rejected + other.rejected,
                     $( $field: self.$field + other.$field, )+
                 }
@@ -66,7 +73,13 @@ counters! {
 impl Counts {
     /// Returns the number of all committed items.
     pub fn items(&self) -> u64 {
-        self.unseen + self.seen + self.unfiltered + self.rejected
+        self.by_fate().into_iter().sum()
+    }
+
+    /// Returns the numbers of committed items, in the order of [`FATES`].
+    pub(crate) fn by_fate(&self) -> [u64; 5] {
+        let Self { unseen, seen, unfiltered, dropped, rejected, .. } = *self;
+        [unseen, seen, unfiltered, dropped, rejected]
     }
 
     /// Adds committed batches. If the filter is in Redis, `unseen` is the number of their unseen
@@ -87,13 +100,12 @@ impl Counts {
 
     fn add_batch(&mut self, batch: &Batch<Ready>) {
         let count = |number: usize| number as u64;
-        let (items, onward) = (count(batch.items().len()), count(batch.onward_len()));
-        let rejected = count(batch.rejects().len());
         let unfiltered = count(batch.unfiltered_len());
-        self.unseen += onward - unfiltered;
-        self.seen += items - onward - rejected;
+        self.unseen += count(batch.onward_len()) - unfiltered;
+        self.seen += count(batch.seen_len());
         self.unfiltered += unfiltered;
-        self.rejected += rejected;
+        self.dropped += count(batch.dropped().len());
+        self.rejected += count(batch.rejects().len());
         self.batches += 1;
     }
 }

@@ -90,7 +90,8 @@ impl RunFilter {
         };
         let Estimate { keys, error_rate } = shared.estimate();
         let capacity = self.capacity;
-        let fill = Fill { keys, counted: keys, capacity, bytes: shared.bytes(), layers: 0 };
+        let bytes = shared.bytes();
+        let fill = Fill { keys, counted: keys, capacity, bytes, ..Fill::default() };
         FilterStatus::new(fill, error_rate, 0, &mut self.lost)
     }
 

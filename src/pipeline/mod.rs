@@ -7,6 +7,7 @@
 mod alone;
 mod asking;
 mod board;
+mod by_rule;
 mod claim;
 mod counts;
 mod disk;
@@ -19,6 +20,7 @@ pub(crate) mod moment;
 pub(crate) mod phase;
 mod queue;
 mod recovery;
+mod samples;
 mod server;
 mod session;
 mod shared;
@@ -33,23 +35,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::Serialize;
-use tokio::sync::watch;
 use tracing::{info, warn};
 
 use crate::crawl::protocol::{Cursor, GivenBack, Protocol, ProtocolError};
 use crate::pipeline::phase::Phase;
 use crate::pipeline::shutdown::Stop;
 pub(crate) use alone::Alone;
-pub(crate) use board::Live;
 pub use board::{Board, Report};
+pub(crate) use board::{Live, Watch};
+pub use by_rule::{ByRule, RuleCount};
 use claim::Claim;
 pub use counts::Counts;
+pub(crate) use counts::FATES;
 pub(crate) use error::RunError;
 use filter::RunFilter;
 pub(crate) use queue::Queue;
+pub use samples::Sampled;
 pub use server::Server;
 pub(crate) use shared::Shared;
-pub use status::{Archive, FilterStatus, GenerationsStatus, Head, Lists, Passed, Status, Storage};
+pub use status::{Archive, FilterStatus, GenerationsStatus, Head, Lists, Status, Storage};
 use suspicion::Suspicion;
 use urlseen_core::filter::Parameters;
 use urlseen_core::redis::backoff::Backoff;
@@ -153,8 +157,8 @@ impl Pipeline {
         }
     }
 
-    /// Returns the state of the run, which watchers can follow.
-    pub(crate) fn live(&self) -> watch::Receiver<Live> {
+    /// Returns the access for watchers.
+    pub(crate) fn watch(&self) -> Watch {
         self.board.watch()
     }
 
@@ -311,9 +315,9 @@ impl Pipeline {
         self.filter.works.full.is_some()
     }
 
-    /// Returns the number of items that each rule let pass.
-    pub(crate) fn passed(&self) -> &[Passed] {
-        &self.board.now.status.passed
+    /// Returns the numbers of items by rule.
+    pub(crate) fn by_rule(&self) -> &ByRule {
+        &self.board.now.status.rules
     }
 
     fn tell_given_back(given: GivenBack) {

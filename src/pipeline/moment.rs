@@ -8,7 +8,7 @@ pub(crate) fn serialize<S: Serializer>(time: &SystemTime, to: S) -> Result<S::Ok
     to.collect_str(&humantime::format_rfc3339_millis(*time))
 }
 
-pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
+pub(crate) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<SystemTime, D::Error> {
     let text = String::deserialize(from)?;
     humantime::parse_rfc3339(&text).map_err(serde::de::Error::custom)
 }

@@ -179,8 +179,8 @@ fn rejects(protocol: &Protocol, batch: &Batch<Ready>) -> Rejects {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use urlseen_engine::item::Findings;
     use urlseen_engine::item::Items;
-    use urlseen_engine::item::batch::Findings;
 
     /// Returns a queue of three batches with two items each, and the heads before and after each
     /// batch. Ten items are claimed, and no batch is committed.

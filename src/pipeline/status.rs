@@ -5,6 +5,7 @@ use std::time::SystemTime;
 
 use serde::{Deserialize, Serialize};
 
+use super::by_rule::ByRule;
 use super::counts::Counts;
 use super::lost::LostUrls;
 use super::moment;
@@ -41,9 +42,9 @@ pub struct Status {
     pub lease_seconds: Option<f64>,
     /// Counts since the start of the daemon.
     pub counts: Counts,
-    /// Number of items that each rule let pass; empty if there are no rules.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub passed: Vec<Passed>,
+    /// Numbers of items by rule.
+    #[serde(flatten)]
+    pub rules: ByRule,
     /// Counts of queries since the start, from `serve.listen` and from `forget.key`.
     #[serde(default)]
     pub asked: Asked,
@@ -58,7 +59,6 @@ pub struct Status {
 impl Status {
     /// Returns the status of a daemon that starts.
     pub fn starting(config: &Config) -> Self {
-        let passed = config.pass.iter().map(|rule| Passed { rule: rule.name.clone(), items: 0 });
         Self {
             crawl: config.crawl.name.clone(),
             partition: config.partition.has_others().then(|| config.partition.number()),
@@ -74,7 +74,7 @@ impl Status {
             head: None,
             lease_seconds: None,
             counts: Counts::default(),
-            passed: passed.collect(),
+            rules: ByRule::new(config),
             asked: Asked::default(),
             lists: Lists::default(),
             filter: None,
@@ -96,15 +96,6 @@ impl From<urlseen_core::storage::Head> for Head {
     fn from(head: urlseen_core::storage::Head) -> Self {
         Self { seq: head.seq, commit_id: head.commit_id.to_string() }
     }
-}
-
-/// A rule, `[[pass]]`, and the number of items that it has let pass since the daemon started.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Passed {
-    /// Name of the `[[pass]]` rule.
-    pub rule: String,
-    /// Number of items that the rule let pass.
-    pub items: u64,
 }
 
 /// Lengths of the lists in Redis when the daemon last read them.

@@ -47,8 +47,9 @@ impl RoutedBatch {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     parts[usize::from(count.of(&fingerprint).number())].0.push(index);
                 }
-                // The daemon of the partition rejects an item that cannot be read.
-                Ok(Identity::Unfiltered) | Err(_) => {
+                // The daemon of the partition rejects an item that cannot be read, and counts a
+                // dropped one.
+                Ok(Identity::Unfiltered | Identity::Dropped(_)) | Err(_) => {
                     let partition = count.of(&Fingerprint::Text(item.into()));
                     let mark = position.mark(index, item);
                     parts[usize::from(partition.number())].1.push((index, mark));

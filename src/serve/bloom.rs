@@ -12,17 +12,18 @@ use urlseen_core::filter::Fill;
 const OVERHEAD: [u64; 2] = [32, 64];
 
 /// Field of `BF.INFO`: its word in the command, its name in the reply, and a function that computes
-/// its value from the fill and the growth factor of the filter.
-pub(super) type Field = (&'static str, &'static str, fn(&Fill, Option<u32>) -> Reply);
+/// its value from the fill of the filter.
+pub(super) type Field = (&'static str, &'static str, fn(&Fill) -> Reply);
 
 /// All fields of `BF.INFO`, in the order of the reply.
 const FIELDS: [Field; 5] = [
-    ("capacity", "Capacity", |fill, _| Reply::count(fill.capacity)),
-    ("size", "Size", |fill, _| size(fill)),
-    ("filters", "Number of filters", |fill, _| Reply::count(fill.layers.max(1) as u64)),
-    ("items", "Number of items inserted", |fill, _| Reply::count(fill.keys)),
-    ("expansion", "Expansion rate", |_, expansion| {
-        expansion.map_or(Reply::Null, |factor| Reply::count(factor.into()))
+    ("capacity", "Capacity", |fill| Reply::count(fill.capacity)),
+    ("size", "Size", size),
+    ("filters", "Number of filters", |fill| Reply::count(fill.layers.max(1) as u64)),
+    ("items", "Number of items inserted", |fill| Reply::count(fill.keys)),
+    ("expansion", "Expansion rate", |fill| match fill.expansion {
+        0 => Reply::Null,
+        expansion => Reply::count(expansion.into()),
     }),
 ];
 
@@ -34,18 +35,11 @@ fn size(fill: &Fill) -> Reply {
 }
 
 /// Builds the reply to `BF.INFO` for one field or all.
-pub(super) fn info(
-    field: Option<Field>,
-    fill: &Fill,
-    expansion: Option<u32>,
-    version: Version,
-) -> Reply {
-    let entry = |(_, name, value): Field| (Reply::Simple(name), value(fill, expansion));
+pub(super) fn info(field: Option<Field>, fill: &Fill, version: Version) -> Reply {
+    let entry = |(_, name, value): Field| (Reply::Simple(name), value(fill));
     match field {
         // As in RedisBloom, the reply is the value without the name.
-        Some((.., value)) if version == Version::Resp2 => {
-            Reply::Array(vec![value(fill, expansion)])
-        }
+        Some((.., value)) if version == Version::Resp2 => Reply::Array(vec![value(fill)]),
         Some(field) => Reply::Map(vec![entry(field)]),
         None => Reply::Map(FIELDS.map(entry).into()),
     }

@@ -44,14 +44,14 @@ enum Due {
     /// Finished reply, and its number of bytes. These bytes come next in the batch's `said`.
     Said(usize),
     /// Reply that is made of the next `count` answers, in the protocol version of its command.
-    /// `passing` lists the positions of members that count as unseen without a question, because
-    /// they are unfiltered.
+    /// `known` lists the positions of members whose answers need no question, with the answers: an
+    /// unfiltered member counts as unseen, and a member that a rule drops counts as seen.
     Answers {
         version: Version,
         shape: ReplyShape,
         wanted: Wanted,
         count: usize,
-        passing: Vec<usize>,
+        known: Vec<(usize, Answer)>,
     },
     /// Reply about the fill of the filter after all questions. It is the last reply of a batch.
     Fill(Box<dyn FnOnce(Fill) -> Reply + Send>),
@@ -265,8 +265,8 @@ impl Client {
                 return batch.due.push(Due::Fill(Box::new(|fill| Reply::count(fill.keys))));
             }
             Command::Info { field } => {
-                let (expansion, version) = (self.house.expansion, self.session.version);
-                let info = move |fill| bloom::info(field, &fill, expansion, version);
+                let version = self.session.version;
+                let info = move |fill| bloom::info(field, &fill, version);
                 return batch.due.push(Due::Fill(Box::new(info)));
             }
             Command::Delete if self.house.settings.allow_delete => {
@@ -308,13 +308,14 @@ impl Client {
     /// For each member of a command, appends a question to the batch.
     fn ask(&mut self, wanted: Wanted, members: &[&[u8]], shape: ReplyShape, batch: &mut Batch) {
         let (version, questions) = (self.session.version, &mut batch.questions);
-        let (begin, mut passing) = (questions.len(), Vec::new());
+        let (begin, mut known) = (questions.len(), Vec::new());
         for (place, bytes) in members.iter().enumerate() {
             match self.reader.read(bytes).map(|item| item.identity) {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted, fingerprint });
                 }
-                Ok(Identity::Unfiltered) => passing.push(place),
+                Ok(Identity::Unfiltered) => known.push((place, Answer::Unseen)),
+                Ok(Identity::Dropped(_)) => known.push((place, Answer::Seen)),
                 // Members of sets and of RedisBloom can be any text. With the form `auto`, a member
                 // that is not a readable item is used as a fingerprint.
                 Err(_) if self.house.items.form == Form::Item(ItemForm::Auto) => {
@@ -332,7 +333,7 @@ impl Client {
             }
         }
         let count = questions.len() - begin;
-        batch.due.push(Due::Answers { version, shape, wanted, count, passing });
+        batch.due.push(Due::Answers { version, shape, wanted, count, known });
     }
 
     /// Asks the filter the questions of a batch, and writes all replies.
@@ -356,10 +357,10 @@ impl Client {
         for due in due {
             match due {
                 Due::Said(len) => self.connection.replies.extend_from_slice(&said.split_to(len)),
-                Due::Answers { version, shape, wanted, count, passing } => {
+                Due::Answers { version, shape, wanted, count, known } => {
                     let mut own: Vec<Answer> = answers.by_ref().take(count).collect();
-                    for place in passing {
-                        own.insert(place, Answer::Unseen);
+                    for (place, answer) in known {
+                        own.insert(place, answer);
                     }
                     answer::reply(shape, wanted, &own).write(version, &mut self.connection.replies);
                 }

@@ -38,8 +38,6 @@ const WORDS: usize = 1 << 20;
 struct House {
     settings: Serve,
     items: Options,
-    /// Growth factor of the filter's next layer; `None` if the filter does not grow.
-    expansion: Option<u32>,
     password: Option<Secret>,
     limits: FramingLimits,
     /// Places for clients. Each connected client has one place.
@@ -48,11 +46,10 @@ struct House {
 }
 
 impl House {
-    fn new(config: &Config, items: Options, expansion: Option<u32>) -> Self {
+    fn new(config: &Config, items: Options) -> Self {
         let settings = config.serve.clone();
         Self {
             items: Options { form: settings.item.into(), emit: Emit::Item, scored: false, ..items },
-            expansion,
             password: config.serve_password.clone(),
             limits: FramingLimits { bytes: settings.request_bytes, words: WORDS },
             places: Arc::new(Semaphore::new(settings.max_clients)),

@@ -47,13 +47,12 @@ impl Server {
         address: &HostPort,
         config: &Config,
         items: Options,
-        expansion: Option<u32>,
         asker: Asker,
     ) -> Result<Self, ServeStartError> {
         let listener = TcpListener::bind((address.host.as_str(), address.port)).await;
         let listener =
             listener.map_err(|error| ServeStartError { address: address.clone(), error })?;
-        Ok(Self { listener, house: Arc::new(House::new(config, items, expansion)), asker })
+        Ok(Self { listener, house: Arc::new(House::new(config, items)), asker })
     }
 
     /// Returns the address of the listener. If the configured port is 0, the system has chosen the

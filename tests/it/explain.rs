@@ -124,6 +124,17 @@ fn a_rule_that_lets_an_item_pass_is_named() {
 }
 
 #[test]
+fn a_rule_that_drops_an_item_is_named() {
+    let folder = TempDir::new().unwrap();
+    let config = "[[drop]]\nscheme = '^mailto$'\n";
+    std::fs::write(folder.path().join("config.toml"), config).unwrap();
+    let output = urlseen(["explain", "mailto:a@b.c"]).dir(folder.path()).output();
+    let expected = "dropped        the rule \"scheme = '^mailto$'\" ([[drop]]) fits\n";
+    assert!(output.text().contains(expected), "{}", output.text());
+    assert!(!output.text().contains("\nrejected "), "{}", output.text());
+}
+
+#[test]
 fn an_explanation_asks_the_daemon_or_its_folder() {
     let crawl = Crawl::new();
     crawl.push(&[URL]);

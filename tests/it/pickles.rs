@@ -89,6 +89,7 @@ fn each_recorded_pickle_is_read_in_the_same_way_as_by_scrapy() {
 fn check(vector: &Vector, algorithm: Algorithm, identity: &Identity) {
     match identity {
         Identity::Unfiltered => assert!(vector.unfiltered, "{}", vector.pickle),
+        Identity::Dropped(rule) => panic!("{} is dropped by the rule {rule}", vector.pickle),
         Identity::Fingerprint(found) => {
             let expected = vector.fingerprints[algorithm.name()].as_str();
             assert!(!vector.unfiltered, "{}", vector.pickle);

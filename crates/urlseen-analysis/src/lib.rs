@@ -18,6 +18,6 @@ pub use plan::{
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
-    Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Reason, Report, Seen, Setup, Tally,
+    Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Reason, Report, Ruled, Seen, Setup, Tally,
     run as replay,
 };

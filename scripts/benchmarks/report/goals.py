@@ -127,18 +127,19 @@ def python(data):
         words = f"at least {times} times as fast as Scrapy"
         yield Goal(f"Python, {what}", words, times, False, ratios(scrapy, ours))
     group = "filters through Python"
-    for age in ("new", "seen"):
-        ours, best = (
-            values(lines, group, f"{name}, batches, {age} URLs", "ns")
-            for name in ("urlseen, two-choice", "rbloom")
+    for kind in ("two-choice", "native"):
+        for age in ("new", "seen"):
+            ours, best = (
+                values(lines, group, f"{name}, batches, {age} URLs", "ns")
+                for name in (f"urlseen, {kind}", "rbloom")
+            )
+            what = f"Python, batches of {age} URLs, {kind}"
+            yield Goal(what, "at least twice as fast as rbloom", 2, False, ratios(best, ours))
+        ours, least = (
+            values(lines, group, name, "bytes a URL") for name in (f"urlseen, {kind}", "rbloom")
         )
-        what = f"Python, batches of {age} URLs, two-choice"
-        yield Goal(what, "at least twice as fast as rbloom", 2, False, ratios(best, ours))
-    ours, least = (
-        values(lines, group, name, "bytes a URL") for name in ("urlseen, two-choice", "rbloom")
-    )
-    words = "at most 1.3 times that of rbloom"
-    yield Goal("Python, memory of two-choice", words, 1.3, True, ratios(ours, least))
+        words = "at most 1.3 times that of rbloom"
+        yield Goal(f"Python, memory of {kind}", words, 1.3, True, ratios(ours, least))
 
 
 def test_and_set(data):

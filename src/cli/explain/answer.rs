@@ -143,7 +143,8 @@ impl AnswerShown {
             Some(Checked::Unseen { .. }) => false,
             // This command can read the item, and its configuration says that the filter judges the
             // item. So the process that answered has another configuration.
-            Some(Checked::Unfiltered | Checked::Unreadable { .. }) | None => {
+            Some(Checked::Unfiltered | Checked::Dropped { .. } | Checked::Unreadable { .. })
+            | None => {
                 let says = format!(
                     "{says} reads the item differently: its configuration differs from that of \
                      this command"

@@ -102,6 +102,9 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<(
     rows.each("fingerprints", computed)?;
     let passes = passes.as_ref().map(|why| format!("unchecked and unrecorded: {why}"));
     rows.each("passes", passes)?;
+    let dropped =
+        explained.dropped_by.as_ref().map(|it| format!("the rule {it:?} ([[drop]]) fits"));
+    rows.each("dropped", dropped)?;
     rows.each("rejected", unreadable)
 }
 

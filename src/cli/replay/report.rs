@@ -5,11 +5,10 @@ use std::io::{self, Write};
 use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
 use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Tally};
-use urlseen_engine::config::{Config, FilterPlace};
+use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Ruled, Tally};
+use urlseen_engine::config::{Config, FilterPlace, NamedRule};
 
 use super::super::rows::{CRAWL, Rows, paced};
-use super::super::start;
 use urlseen_analysis::{DAEMON_BYTES, grouped, size};
 
 /// Maximum width of a rejected item in the report, in columns.
@@ -66,14 +65,16 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         value["redis_bytes"] = json!(redis);
         lanes.push(value);
     }
-    let Tally { items, forms, unfiltered, passed, again, new, rejected, without, .. } = tally;
+    let Tally { items, forms, unfiltered, again, new, rejected, without, .. } = tally;
     Ok(json!({
         "items": items,
         "forms": forms,
         "new": new,
         "again": again,
         "unfiltered": unfiltered,
-        "passed": start::passed(config.pass, passed),
+        "passed": by_rule(config.pass, &tally.passed),
+        "dropped": dropped(tally),
+        "dropped_by_rule": by_rule(config.drop, &tally.dropped),
         "rejected": rejected,
         "rejects": tally.rejects.iter().map(reject).collect::<Vec<_>>(),
         "without_field": without,
@@ -91,6 +92,25 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
             Ending::Failed(_) => "failed",
         },
     }))
+}
+
+/// Returns the number of items that rules drop.
+fn dropped(tally: &Tally) -> u64 {
+    tally.dropped.iter().map(|ruled| ruled.items).sum()
+}
+
+/// Returns the number of items of each rule, and examples.
+fn by_rule(rules: &[NamedRule], tallies: &[Ruled]) -> Vec<Value> {
+    let pairs = rules.iter().zip(tallies);
+    let shown = pairs.map(|(NamedRule { name, .. }, ruled)| {
+        let examples = ruled.examples().map(|item| printable(item, None));
+        json!({
+            "rule": name,
+            "items": ruled.items,
+            "examples": examples.collect::<Vec<_>>(),
+        })
+    });
+    shown.collect()
 }
 
 fn table(report: &Report, config: &Config, out: &mut impl Write) -> io::Result<()> {
@@ -176,9 +196,12 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     row("new", *new, "first occurrences")?;
     row("again", *again, "later occurrences")?;
     row("unchecked", *unfiltered, "would pass without a test")?;
-    for passed in start::passed(config.pass, &tally.passed) {
-        row("", passed.items, &format!("by the rule {}", passed.rule))?;
+    rules(&mut rows, config.pass, &tally.passed)?;
+    if !config.drop.is_empty() {
+        rows.number("dropped", grouped(dropped(tally)), "by rules")?;
     }
+    rules(&mut rows, config.drop, &tally.dropped)?;
+    let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in &tally.rejects {
         let item = printable(item, Some(SHOWN));
@@ -186,6 +209,18 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     }
     if *without > 0 {
         row("without", *without, "entries of a stream that lack the field (--field)")?;
+    }
+    Ok(())
+}
+
+/// Prints the number of items of each rule, and examples.
+fn rules(rows: &mut Rows<impl Write>, rules: &[NamedRule], tallies: &[Ruled]) -> io::Result<()> {
+    for (NamedRule { name, .. }, ruled) in rules.iter().zip(tallies) {
+        let words = format!("of these by the rule {name:?}");
+        rows.number("", grouped(ruled.items), words)?;
+        for item in ruled.examples() {
+            rows.number("", "", printable(item, Some(SHOWN)))?;
+        }
     }
     Ok(())
 }

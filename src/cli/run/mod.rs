@@ -10,16 +10,15 @@ mod summary;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::admin::Passed;
+use crate::admin::ByRule;
 use crate::admin::telemetry::Console;
 use crate::crawl::protocol::Protocol;
 use crate::pipeline::shutdown::Stop;
 use crate::pipeline::{
-    Alone, Board, Ending, Live, Parts, Pipeline, Report, Rest, RunError, Shared,
+    Alone, Board, Ending, Parts, Pipeline, Report, Rest, RunError, Shared, Watch,
 };
 use crate::serve::Server;
 use anyhow::Context;
-use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tracing::{info, warn};
 use urlseen_core::filter::{Parameters, REMEDY_IN_FOLDER, REMEDY_IN_REDIS, SpecError};
@@ -78,14 +77,14 @@ pub(super) fn run(args: &RunArgs) -> anyhow::Result<Outcome> {
     descriptors::raise(&config, partitions.len())
         .context("cannot raise the limit on file descriptors")?;
     let runtime = runtime()?;
-    let Some(Ended { ending, report, passed }) =
+    let Some(Ended { ending, report, rules }) =
         runtime.block_on(process::run(args, &config, partitions, &console))?
     else {
         info!("the process was told to stop during standby");
         return Ok(Outcome::Done);
     };
     console.clear();
-    summary::summarize(config.source.kind, &report, &passed, ending, args.json)?;
+    summary::summarize(config.source.kind, &report, &rules, ending, args.json)?;
     Ok(if ending == Ending::Full { Outcome::Failed } else { Outcome::Done })
 }
 
@@ -119,7 +118,7 @@ fn host() -> String {
 struct Ended {
     ending: Ending,
     report: Report,
-    passed: Vec<Passed>,
+    rules: ByRule,
 }
 
 /// Opens the filter in the configured storage folder.
@@ -162,10 +161,10 @@ enum Work {
 }
 
 impl Work {
-    fn live(&self) -> watch::Receiver<Live> {
+    fn watch(&self) -> Watch {
         match self {
-            Self::Queue(pipeline) => pipeline.live(),
-            Self::Alone(alone) => alone.live(),
+            Self::Queue(pipeline) => pipeline.watch(),
+            Self::Alone(alone) => alone.watch(),
         }
     }
 
@@ -212,25 +211,20 @@ impl Work {
         }
     }
 
-    /// Returns the number of items that each rule let pass.
-    fn passed(&self) -> &[Passed] {
+    /// Returns the numbers of items by rule.
+    fn by_rule(&self) -> ByRule {
         match self {
-            Self::Queue(pipeline) => pipeline.passed(),
-            Self::Alone(_) => &[],
+            Self::Queue(pipeline) => pipeline.by_rule().clone(),
+            Self::Alone(_) => ByRule::default(),
         }
     }
 }
 
 /// Starts the server for clients, if `serve.listen` is set.
-async fn serve(
-    config: &Config,
-    parameters: &Parameters,
-    asker: Asker,
-) -> anyhow::Result<JoinSet<()>> {
+async fn serve(config: &Config, asker: Asker) -> anyhow::Result<JoinSet<()>> {
     let mut tasks = JoinSet::new();
     let Some(address) = &config.serve.listen else { return Ok(tasks) };
-    let expansion = parameters.field("filter.expansion").filter(|&times| times > 0);
-    let server = Server::bind(address, config, start::items(config), expansion, asker).await?;
+    let server = Server::bind(address, config, start::items(config), asker).await?;
     let bound = server.address()?;
     info!(
         "clients can use the Redis protocol at {bound} for the keys {}",
@@ -307,7 +301,7 @@ fn begin(
         let parts = parts(config, shared.as_ref(), args);
         Work::Queue(Box::new(Pipeline::new(parts, works, parameters, limit, shared, board, stop)))
     };
-    let view = Daemon::new(config, work.live(), filter);
+    let view = Daemon::new(config, work.watch(), filter);
     Ok((work, view))
 }
 

@@ -28,7 +28,7 @@ impl Process<'_> {
         };
         let (mut config, mut board) = (config.clone(), Board::new(config));
         let (asker, mut dispatcher) = query::open(config.forget.max_len);
-        let mut clients = serve(&config, &config.filter_spec()?.parameters, asker).await?;
+        let mut clients = serve(&config, asker).await?;
         let (rotations, mut queries) = mpsc::channel(1);
         // The client of the last rotation gets its answer when the next run has begun.
         let mut done = None;
@@ -126,5 +126,5 @@ async fn ended(
     if ending == Ending::Full {
         error!("{}", full(config, report.filter.keys, work.lacks_room())?);
     }
-    Ok(Ended { ending, report, passed: work.passed().to_vec() })
+    Ok(Ended { ending, report, rules: work.by_rule() })
 }

@@ -14,7 +14,7 @@ use urlseen_engine::engine::Threads;
 use super::summary::RunProgress;
 use super::{Ended, RunArgs};
 use crate::admin::telemetry::Console;
-use crate::admin::{AdminServer, Limits, Passed};
+use crate::admin::{AdminServer, Limits};
 use crate::cli::start;
 use crate::cli::view::Partitions;
 use crate::crawl::protocol::table;
@@ -137,9 +137,8 @@ impl Ended {
             (Ending::Stopped, _) | (_, Ending::Stopped) => Ending::Stopped,
             (Ending::Drained, Ending::Drained) => Ending::Drained,
         };
-        let passed = self.passed.into_iter().zip(other.passed);
-        let passed = passed.map(|(one, other)| Passed { items: one.items + other.items, ..one });
-        Self { ending, report: self.report.and(&other.report), passed: passed.collect() }
+        let (report, rules) = (self.report.and(&other.report), self.rules.and(other.rules));
+        Self { ending, report, rules }
     }
 }
 

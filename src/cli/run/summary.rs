@@ -3,10 +3,10 @@
 use std::fmt;
 use std::io::{self, Write};
 
-use crate::admin::Passed;
+use crate::admin::ByRule;
 use crate::admin::printable::{json_text, stdout};
 use crate::pipeline::{Ending, FilterStatus, Report};
-use serde_json::json;
+use serde_json::{Value, json};
 use urlseen_engine::config::SourceKind;
 use urlseen_engine::engine::query::Asked;
 
@@ -45,7 +45,7 @@ impl fmt::Display for RunProgress<'_> {
 pub(super) fn summarize(
     source: SourceKind,
     report: &Report,
-    passed: &[Passed],
+    rules: &ByRule,
     ending: Ending,
     json: bool,
 ) -> anyhow::Result<()> {
@@ -53,15 +53,17 @@ pub(super) fn summarize(
         let mut value = serde_json::to_value(report)?;
         value["items"] = json!(report.counts.items());
         value["ending"] = serde_json::to_value(ending)?;
-        if !passed.is_empty() {
-            value["passed"] = serde_json::to_value(passed)?;
+        if let (Some(value), Value::Object(rules)) =
+            (value.as_object_mut(), serde_json::to_value(rules)?)
+        {
+            value.extend(rules);
         }
         writeln!(stdout(), "{}", json_text(&value.to_string()))?;
         return Ok(());
     }
     let mut rows = Rows::new(stdout(), SUMMARY);
     if source != SourceKind::None {
-        items(&mut rows, report, passed)?;
+        items(&mut rows, report, rules)?;
     }
     let Asked { seen, unseen, full, forgotten } = report.asked;
     if source == SourceKind::None || report.asked != Asked::default() {
@@ -81,22 +83,21 @@ pub(super) fn summarize(
 }
 
 /// Prints the numbers of items, by verdict.
-fn items(rows: &mut Rows<impl Write>, report: &Report, passed: &[Passed]) -> io::Result<()> {
-    let counts = &report.counts;
+fn items(rows: &mut Rows<impl Write>, report: &Report, rules: &ByRule) -> io::Result<()> {
+    let (counts, ByRule { passed, dropped }) = (&report.counts, rules);
     rows.number("items", counts.items(), paced(counts.items(), report.seconds))?;
     rows.number("unseen", counts.unseen, "pushed to the sink")?;
-    rows.number("seen", counts.seen, "dropped")?;
+    rows.number("seen", counts.seen, "not pushed")?;
     let why = if passed.is_empty() { "(dont_filter)" } else { "(dont_filter, rules)" };
     if counts.unfiltered > 0 || !passed.is_empty() {
-        rows.number(
-            "unfiltered",
-            counts.unfiltered,
-            format_args!("pushed to the sink unchecked {why}"),
-        )?;
+        let words = format!("pushed to the sink unchecked {why}");
+        rows.number("unfiltered", counts.unfiltered, words)?;
     }
-    for Passed { rule, items } in passed {
-        rows.number("", items, format_args!("of these by the rule {rule:?}"))?;
+    rows.by_rule(passed, |items| items.to_string())?;
+    if !dropped.is_empty() {
+        rows.number("dropped", counts.dropped, "by rules")?;
     }
+    rows.by_rule(dropped, |items| items.to_string())?;
     rows.number("rejected", counts.rejected, "unreadable, on the rejects list")?;
     counts.events().try_for_each(|(count, event)| rows.number("", count, event))
 }

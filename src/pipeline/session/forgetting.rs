@@ -89,8 +89,8 @@ impl Session<'_> {
                 Ok(Identity::Fingerprint(fingerprint)) => {
                     questions.push(Question { wanted: Wanted::Forget, fingerprint });
                 }
-                // An unfiltered item never counts as seen, so there is nothing to forget.
-                Ok(Identity::Unfiltered) => {}
+                // The filter never has such an item, so there is nothing to forget.
+                Ok(Identity::Unfiltered | Identity::Dropped(_)) => {}
                 Err(reason) => {
                     // Every server accepts a reject of this size.
                     let now = SystemTime::now();

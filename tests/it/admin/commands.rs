@@ -38,11 +38,13 @@ source                    21   items wait to be claimed
 processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers
 rejects                   24   unreadable items wait for a decision
-items                     10   committed since the start; of these
+items                     28   committed since the start; of these
   unseen                   1   pushed to the sink
-  seen                     2   dropped
+  seen                     2   not pushed
   unfiltered               3   pushed to the sink unchecked (dont_filter)
                           12   of these by the rule \"list pages\"
+  dropped                 18   by rules
+                          18   of these by the rule \"scheme = '^mailto$'\"
   rejected                 4   unreadable
 batches                    6   committed since the start
                            5   rejects were dropped from a full list

@@ -17,9 +17,9 @@ use std::time::{Duration, SystemTime};
 
 use tempfile::TempDir;
 use urlseen_cli::admin::{
-    AdminServer, Archive, Asked, CheckError, Checked, Counts, FilterStatus, GenerationsStatus,
-    Head, Limits, ListeningSocket, Lists, Passed, Phase, Rotations, RouteStatus, SOCKET, Status,
-    Statuses, Storage, View,
+    AdminServer, Archive, Asked, ByRule, CheckError, Checked, Counts, FilterStatus,
+    GenerationsStatus, Head, Limits, ListeningSocket, Lists, Phase, Rotations, RouteStatus,
+    RuleCount, SOCKET, Sampled, Status, Statuses, Storage, View,
 };
 use urlseen_engine::config::{Config, HostPort, Sources};
 
@@ -51,6 +51,18 @@ impl View for Pretender {
         }
     }
 
+    fn samples(&self, after: u64) -> Vec<Sampled> {
+        let sampled = |number| Sampled {
+            number,
+            time: SystemTime::UNIX_EPOCH,
+            fate: "dropped",
+            rule: Some("archives".to_owned()),
+            reason: None,
+            item: b"http://a/\xff.zip".to_vec(),
+        };
+        (1..=3).filter(|&number| number > after).map(sampled).collect()
+    }
+
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {
         (self.check)(items)
     }
@@ -72,6 +84,7 @@ fn status(phase: Phase) -> Status {
             unseen: 1,
             seen: 2,
             unfiltered: 3,
+            dropped: 18,
             rejected: 4,
             rejects_dropped: 5,
             source_lost: 0,
@@ -81,7 +94,10 @@ fn status(phase: Phase) -> Status {
             rollbacks: 9,
             snapshots: 10,
         },
-        passed: vec![Passed { rule: "list pages".to_owned(), items: 12 }],
+        rules: ByRule {
+            passed: vec![RuleCount { rule: "list pages".to_owned(), items: 12 }],
+            dropped: vec![RuleCount { rule: "scheme = '^mailto$'".to_owned(), items: 18 }],
+        },
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
         lists: Lists { source: Some(21), processing: Some(22), sink: Some(23), rejected: Some(24) },
         filter: Some(FilterStatus {

@@ -122,6 +122,8 @@ fn metrics_have_the_numbers_of_the_status() {
         (r#"urlseen_items_total{fate="seen"}"#, 2.0),
         (r#"urlseen_items_total{fate="unfiltered"}"#, 3.0),
         (r#"urlseen_passed_total{rule="list pages"}"#, 12.0),
+        (r#"urlseen_items_total{fate="dropped"}"#, 18.0),
+        (r#"urlseen_dropped_total{rule="scheme = '^mailto$'"}"#, 18.0),
         (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
         ("urlseen_rejects_dropped_total", 5.0),
         ("urlseen_source_lost_total", 0.0),

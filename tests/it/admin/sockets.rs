@@ -133,3 +133,22 @@ fn a_rotation_is_accepted_only_on_the_socket_and_only_as_json() {
     let form = valid.replace("application/json", "text/plain");
     assert_eq!(endpoint.request(&form).status, 415);
 }
+
+#[test]
+fn samples_of_items_are_only_on_the_socket() {
+    let mut endpoint = Endpoint::new();
+    let address = endpoint.listen();
+    let request = "GET /samples HTTP/1.1\r\nHost: localhost\r\n\r\n";
+    assert_eq!(ask(connect_tcp(address), request).status, 404);
+    let all = endpoint.get("/samples");
+    assert_eq!((all.status, all.body.matches("\"number\"").count()), (200, 3));
+    let last = endpoint.get("/samples?after=2");
+    let expected = concat!(
+        r#"[{"number":3,"time":"1970-01-01T00:00:00.000Z","fate":"dropped","rule":"archives","#,
+        r#""item":{"base64":"aHR0cDovL2Ev/y56aXA="}}]"#
+    );
+    assert_eq!(last.body, expected);
+    assert_eq!(endpoint.get("/samples?after=3").body, "[]");
+    assert_eq!(endpoint.get("/samples?after=x").status, 400);
+    assert_eq!(endpoint.get("/samples?before=3").status, 400);
+}

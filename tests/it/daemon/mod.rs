@@ -32,6 +32,7 @@ mod signals;
 mod stream;
 mod stream_source;
 mod tampering;
+mod tap;
 mod words;
 mod zset;
 

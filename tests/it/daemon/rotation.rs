@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use std::thread::{scope, sleep};
 use std::time::Duration;
 
-use redis::{Commands, cmd};
+use redis::{Commands, Connection, cmd};
 use rustix::process::Signal;
 use serde_json::Value;
 
 use super::{Crawl, READY, SINK, STATE, stop, urls};
-use crate::util::binary::{Output, Run, urlseen};
+use crate::util::binary::{Daemon, Output, Run, urlseen};
 use crate::util::wait::{SOON, wait_until};
 
 #[track_caller]
@@ -307,16 +307,44 @@ fn another_folder_with_the_name_of_the_earlier_filter_is_not_replaced() {
     }
 }
 
+/// Connects a client to the daemon.
+fn client(daemon: &mut Daemon) -> Connection {
+    let said = daemon.wait_for_line("clients can use the Redis protocol at ", SOON);
+    let address = said.split(" at ").nth(1).unwrap().split(' ').next().unwrap();
+    let client = redis::Client::open(format!("redis://{address}/")).unwrap();
+    client.get_connection_with_timeout(SOON).unwrap()
+}
+
+#[test]
+fn clients_are_told_the_parameters_of_the_present_filter() {
+    let server = Crawl::new().server;
+    let file = server.folder().join("filter.toml");
+    let write = |filter: &str| fs::write(&file, format!("[filter]\n{filter}\n")).unwrap();
+    let settings = ["serve.keys=seen", "serve.listen=127.0.0.1:0"].map(str::to_owned);
+    let crawl = Crawl { server, settings: settings.to_vec(), user: None };
+    let config = ["--config", file.to_str().unwrap()];
+    write("kind = \"redisbloom\"\nexpansion = 3");
+    let mut daemon = crawl.run(&config).start();
+    let mut client = client(&mut daemon);
+    let mut expansion = || -> [Option<u32>; 1] {
+        cmd("BF.INFO").arg("seen").arg("expansion").query(&mut client).unwrap()
+    };
+    assert_eq!(expansion(), [Some(3)]);
+    write("kind = \"redisbloom\"\nexpansion = 5");
+    rotate(&crawl, &config);
+    assert_eq!(expansion(), [Some(5)]);
+    write("kind = \"native\"");
+    rotate(&crawl, &config);
+    assert_eq!(expansion(), [None]);
+}
+
 #[test]
 fn clients_of_the_daemon_stay_connected() {
     for source in ["source.kind=list", "source.kind=none"] {
         let crawl = Crawl::new().set(source).set("serve.keys=seen");
         let crawl = crawl.set("serve.listen=127.0.0.1:0");
         let mut daemon = crawl.run(&[]).start();
-        let said = daemon.wait_for_line("clients can use the Redis protocol at ", SOON);
-        let address = said.split(" at ").nth(1).unwrap().split(' ').next().unwrap();
-        let client = redis::Client::open(format!("redis://{address}/")).unwrap();
-        let mut client = client.get_connection_with_timeout(SOON).unwrap();
+        let mut client = client(&mut daemon);
         let mut add =
             |url: &str| -> usize { cmd("SADD").arg("seen").arg(url).query(&mut client).unwrap() };
         for _ in 0..3 {

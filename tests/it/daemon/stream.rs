@@ -211,6 +211,42 @@ fn items_that_match_a_rule_pass_each_time_and_are_counted() {
 }
 
 #[test]
+fn items_that_match_a_drop_rule_go_nowhere_and_are_counted() {
+    for store in ["filter.place=local", "filter.place=redis"] {
+        for batch in ["source.batch=1", "source.batch=100"] {
+            let crawl = Crawl::new().set(store).set(batch);
+            let file = crawl.server.folder().join("rules.toml");
+            let rules = "[[drop]]\nname = 'schemes'\nscheme = '^(mailto|tel)$'\n\
+                         [[drop]]\nextension = '^zip$'\n";
+            std::fs::write(&file, rules).unwrap();
+            crawl.push(&[
+                "http://a/1",
+                "mailto:a",
+                "http://a/b.zip",
+                "nothing",
+                "http://a/1",
+                r#"{"url": "tel:1", "dont_filter": true}"#,
+                "http://a/2",
+                "http://a/b.zip",
+            ]);
+            let run = crawl.run(&["--drain", "--json", "--config"]).arg(&file).output();
+            let summary = Summary::of(run);
+            assert_eq!(summary.counts(), (8, [2, 1, 0, 1]), "{summary:?}");
+            assert_eq!(summary.count("dropped"), 4, "{summary:?}");
+            let expected = serde_json::json!([
+                {"rule": "schemes", "items": 2}, {"rule": "extension = '^zip$'", "items": 2}
+            ]);
+            assert_eq!(summary.values["dropped_by_rule"], expected);
+            assert_eq!(crawl.list(SINK), [b"http://a/1", b"http://a/2"]);
+            assert_eq!(crawl.len(REJECTED), 1);
+            // The filter has not recorded what was dropped.
+            crawl.push(&["http://a/b.zip"]);
+            assert_eq!(crawl.drain().counts(), (1, [1, 0, 0, 0]));
+        }
+    }
+}
+
+#[test]
 fn only_the_configured_form_is_read() {
     check(
         &["source.item=fingerprint"],

@@ -179,7 +179,49 @@ fn items_that_match_a_rule_pass_in_a_replay() {
     let lines = "http://a/list/1\nhttp://a/list/1\nhttp://a/1\nhttp://a/1\n";
     let replayed = Replayed::of(run.stdin(lines).output());
     assert_eq!(replayed.counts("native"), (4, [1, 1, 2, 0]));
-    assert_eq!(replayed.report["passed"][0], serde_json::json!({ "rule": "lists", "items": 2 }));
+    let expected =
+        serde_json::json!({ "rule": "lists", "items": 2, "examples": ["http://a/list/1"] });
+    assert_eq!(replayed.report["passed"][0], expected);
+}
+
+#[test]
+fn items_that_match_a_drop_rule_are_dropped_in_a_replay() {
+    let folder = TempDir::new().unwrap();
+    let rule = "[[drop]]\nscheme = '^mailto$'\n[[drop]]\npath = '^/list/'\n";
+    std::fs::write(folder.path().join("config.toml"), rule).unwrap();
+    let lines = "mailto:a\nhttp://a/list/1\nhttp://a/1\nmailto:b\n";
+    let replay = |arguments: &[&str]| {
+        urlseen(arguments.iter().copied()).dir(folder.path()).stdin(lines).output()
+    };
+    let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
+    assert_eq!(replayed.counts("native"), (4, [1, 0, 0, 0]));
+    assert_eq!(replayed.count("dropped"), 3);
+    let rules = &replayed.report["dropped_by_rule"];
+    let named = |number: usize| (&rules[number]["rule"], &rules[number]["items"]);
+    assert_eq!(named(0), (&"scheme = '^mailto$'".into(), &2.into()));
+    assert_eq!(named(1), (&"path = '^/list/'".into(), &1.into()));
+    let table = replay(&["replay", "-"]);
+    let words = "1   of these by the rule \"path = '^/list/'\"\n";
+    assert!(table.text().contains(words), "{table:?}");
+    assert!(table.text().contains("                http://a/list/1\n"), "{table:?}");
+}
+
+#[test]
+fn a_rule_has_ten_different_examples_that_are_the_same_each_time() {
+    let folder = TempDir::new().unwrap();
+    std::fs::write(folder.path().join("config.toml"), "[[drop]]\nscheme = '^tel$'\n").unwrap();
+    let lines: String = (0..500).map(|number| format!("tel:{}\n", number % 100)).collect();
+    let examples = || {
+        let run = urlseen(["replay", "--json", "-"]).dir(folder.path()).stdin(&*lines);
+        let report = Replayed::of(run.output()).report;
+        let examples = report["dropped_by_rule"][0]["examples"].as_array().unwrap().clone();
+        examples.iter().map(|it| it.as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let first = examples();
+    let different: std::collections::BTreeSet<_> = first.iter().collect();
+    assert_eq!((first.len(), different.len()), (10, 10), "{first:?}");
+    assert!(first.iter().any(|it| it.len() > "tel:9".len()), "not the first ten: {first:?}");
+    assert_eq!(examples(), first);
 }
 
 /// Stops a replay in the middle of endless input.

@@ -5,6 +5,7 @@ mod bounds;
 mod descriptors;
 mod durability;
 mod forgetting;
+mod rules;
 mod strangers;
 mod transcript;
 

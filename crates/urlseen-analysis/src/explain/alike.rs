@@ -22,9 +22,9 @@ pub(super) fn find(
     outline: &Outline,
     options: Options,
 ) -> (Vec<Spelling>, Vec<Spelling>) {
-    // Pass rules and scores are switched off, because each of them can make the reader return no
+    // Rules and scores are switched off, because each of them can make the reader return no
     // fingerprint for an item.
-    let mut reader = Reader::new(Options { pass: &[], scored: false, ..options });
+    let mut reader = Reader::new(Options { pass: &[], drop: &[], scored: false, ..options });
     let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
     let (own, candidates, mut others) = match (&outline.given, &outline.request) {
         (Some(given), _) => (given.clone(), of_given(given), Vec::new()),
@@ -40,7 +40,7 @@ pub(super) fn find(
     let mut fingerprint = |spelling: &Spelling| match reader.read(spelling.item.as_bytes()) {
         Ok(read) => match read.identity {
             Identity::Fingerprint(fingerprint) => Some(fingerprint),
-            Identity::Unfiltered => None,
+            Identity::Unfiltered | Identity::Dropped(_) => None,
         },
         Err(_) => None,
     };

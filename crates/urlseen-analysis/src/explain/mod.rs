@@ -26,6 +26,8 @@ pub struct Explained {
     pub unreadable: Option<String>,
     /// Reason why the daemon would emit the item without testing or adding its fingerprint.
     pub passes: Option<String>,
+    /// Name of the rule that drops the item.
+    pub dropped_by: Option<String>,
     /// Changes that make the URL canonical, in order.
     pub steps: Vec<StepShown>,
     /// URL that is hashed for the fingerprint.
@@ -138,9 +140,13 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
                 (false, Some(rule)) => Some(format!("the rule {:?} ([[pass]]) fits", rule.name)),
                 (false, None) => None,
             };
+            if let Identity::Dropped(rule) = read.identity {
+                explained.dropped_by = Some(options.drop[usize::from(rule)].name.clone());
+                explained.passes = None;
+            }
             explained.key = match read.identity {
                 Identity::Fingerprint(key) => Some(key),
-                Identity::Unfiltered => None,
+                Identity::Unfiltered | Identity::Dropped(_) => None,
             };
         }
     }

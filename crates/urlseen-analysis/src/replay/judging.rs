@@ -8,8 +8,8 @@ use crossbeam_channel::{Sender, bounded};
 use urlseen_core::filter::Seed;
 use urlseen_engine::flow::driver::{Audience, Effect, Progress};
 use urlseen_engine::flow::feed::{Bad, Page};
-use urlseen_engine::item::Form;
 use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::item::{Form, Options};
 
 use super::error::ReplayError;
 use super::lane::{Judgable, Lane, LaneSpec};
@@ -29,11 +29,15 @@ pub(super) struct Judging {
 
 impl Judging {
     /// Starts a thread for each lane.
-    pub(super) fn start(specs: Vec<LaneSpec>, seed: Seed, form: Form) -> Result<Self, ReplayError> {
+    pub(super) fn start(
+        specs: Vec<LaneSpec>,
+        seed: Seed,
+        items: Options,
+    ) -> Result<Self, ReplayError> {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
         let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
-        Ok(Self { lanes, tally: Tally::default(), form, is_given: false })
+        Ok(Self { lanes, tally: Tally::new(items), form: items.form, is_given: false })
     }
 
     /// Returns true if a lane needs the fingerprints that were already seen.

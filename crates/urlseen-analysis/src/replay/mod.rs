@@ -29,7 +29,7 @@ pub(crate) use error::ReplayError;
 use judging::{Judging, Part};
 use keys::Keys;
 pub use lane::LaneSpec;
-pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Tally};
+pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Kind, Seed, memory};
 use urlseen_engine::config::Config;
@@ -118,7 +118,7 @@ pub fn run(
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
     let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
-    let mut judging = Judging::start(specs, seed, items.form)?;
+    let mut judging = Judging::start(specs, seed, items)?;
     let mut engine = Engine::start(&Parts::local(exact, items, Threads::start(threads)?))?;
     if judging.needs_seen() {
         engine.keep_seen();

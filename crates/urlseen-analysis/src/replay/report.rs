@@ -1,6 +1,7 @@
 //! Report of a replay, as numbers without text.
 
 use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hasher as _};
 
 use serde::Serialize;
 
@@ -10,13 +11,16 @@ use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;
 use urlseen_engine::item::batch::{Batch, Judged};
-use urlseen_engine::item::{Form, Unreadable};
+use urlseen_engine::item::{Form, Options, Unreadable};
 
 /// Maximum number of different reasons that are counted separately.
 const REASONS: usize = 50;
 
 /// Maximum number of bytes that the report keeps of an item, so that a user can recognize it.
 const SHOWN: usize = 1 << 10;
+
+/// Maximum number of items that the report keeps as examples of a rule.
+const EXAMPLES: usize = 10;
 
 /// Results of a whole replay.
 #[derive(Debug)]
@@ -59,8 +63,10 @@ pub struct Tally {
     pub forms: BTreeMap<&'static str, u64>,
     /// Number of items that are passed on unchecked.
     pub unfiltered: u64,
-    /// Number of items that each rule lets pass unchecked, in the order of the rules.
-    pub passed: Vec<u64>,
+    /// Items that each rule of `[[pass]]` lets pass unchecked, in the order of the rules.
+    pub passed: Vec<Ruled>,
+    /// Items that each rule of `[[drop]]` drops, in the order of the rules.
+    pub dropped: Vec<Ruled>,
     /// Number of items whose fingerprint was already seen.
     pub again: u64,
     /// Number of items whose fingerprint was not seen before.
@@ -76,6 +82,36 @@ pub struct Tally {
     pub given: u64,
     /// Number of malformed entries among the fingerprints that count as seen from the start.
     pub given_bad: u64,
+}
+
+/// Items that a rule decides about.
+#[derive(Debug, Default, Clone)]
+pub struct Ruled {
+    /// Number of these items.
+    pub items: u64,
+    /// Different items with the lowest hashes, by their hashes. So these examples are random, and
+    /// the same in each replay of the same items.
+    examples: BTreeMap<u64, Vec<u8>>,
+}
+
+impl Ruled {
+    fn add(&mut self, item: &[u8]) {
+        self.items += 1;
+        let mut hasher = DefaultHasher::new();
+        hasher.write(item);
+        let hash = hasher.finish();
+        if self.examples.len() < EXAMPLES || self.examples.range(hash..).next().is_some() {
+            self.examples.entry(hash).or_insert_with(|| item[..item.len().min(SHOWN)].to_vec());
+        }
+        if self.examples.len() > EXAMPLES {
+            self.examples.pop_last();
+        }
+    }
+
+    /// Returns the first bytes of up to ten different items, which are chosen at random.
+    pub fn examples(&self) -> impl Iterator<Item = &[u8]> {
+        self.examples.values().map(Vec::as_slice)
+    }
 }
 
 /// Reason why items cannot be read.
@@ -156,6 +192,15 @@ impl LaneReport {
 }
 
 impl Tally {
+    /// Makes a tally of no items, which are read with these options.
+    pub(super) fn new(options: Options) -> Self {
+        Self {
+            passed: vec![Ruled::default(); options.pass.len()],
+            dropped: vec![Ruled::default(); options.drop.len()],
+            ..Self::default()
+        }
+    }
+
     /// Adds a batch of fingerprints that count as seen from the start.
     pub(super) fn add_given(&mut self, page: &Page, batch: &Batch<Judged>) {
         self.given += batch.added().len() as u64;
@@ -169,12 +214,8 @@ impl Tally {
         self.new += batch.added().len() as u64;
         self.again += batch.seen_len() as u64;
         self.unfiltered += batch.unfiltered_len() as u64;
-        for rule in batch.passed().map(usize::from) {
-            if self.passed.len() <= rule {
-                self.passed.resize(rule + 1, 0);
-            }
-            self.passed[rule] += 1;
-        }
+        add(&mut self.passed, batch.passed());
+        add(&mut self.dropped, batch.dropped());
         // An empty item has no form.
         let items = batch.items().iter().filter(|item| !item.is_empty());
         let forms: Vec<ItemForm> = items.filter_map(|item| form.of(item)).collect();
@@ -195,6 +236,11 @@ impl Tally {
             self.rejects.entry(words).or_insert_with(first).items += 1;
         }
     }
+}
+
+/// Adds items to the tallies of their rules.
+fn add<'a>(tallies: &mut [Ruled], items: impl Iterator<Item = (&'a [u8], u16)>) {
+    items.for_each(|(item, rule)| tallies[usize::from(rule)].add(item));
 }
 
 /// Returns the text of a reason without the parts that differ from item to item.

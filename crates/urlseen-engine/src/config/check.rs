@@ -4,8 +4,8 @@
 use super::expire::ExpireRule;
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
+use super::named::NamedRule;
 use super::partitions::has_tag;
-use super::pass::PassRule;
 use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
 use super::secret::Secret;
@@ -83,8 +83,13 @@ impl Taker {
     }
 
     /// Takes the rules of `[[pass]]` out of the layers.
-    pub(super) fn take_pass(&mut self) -> &'static [PassRule] {
+    pub(super) fn take_pass(&mut self) -> &'static [NamedRule] {
         std::mem::take(&mut self.layers.pass).leak()
+    }
+
+    /// Takes the rules of `[[drop]]` out of the layers.
+    pub(super) fn take_drop(&mut self) -> &'static [NamedRule] {
+        std::mem::take(&mut self.layers.drop).leak()
     }
 
     /// Puts the password from its own environment variable into the URL. This password replaces a

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::layers::Layers;
 use super::pages::Pages;
 use super::problem::ValueOrigin;
 use super::rules::Table;
@@ -22,20 +21,20 @@ pub struct ExpireRule {
 }
 
 impl ExpireRule {
-    /// Adds the rule of a table `[[expire]]` to the layers.
-    pub(super) fn add(layers: &mut Layers, table: Table, pages: Pages) {
+    /// Reads a rule of `[[expire]]`.
+    ///
+    /// # Errors
+    /// Returns the reason why the rule is refused.
+    pub(super) fn read(table: &Table, pages: Pages) -> Result<Self, String> {
         let after = match table.text("expire_after") {
             Some("never") => Some(None),
             text => text.and_then(|text| humantime::parse_duration(text).ok()).map(Some),
         };
         let is_whole = |time: Duration| time.subsec_nanos() == 0 && !time.is_zero();
-        if let Some(after) = after.filter(|after| after.is_none_or(is_whole)) {
-            layers.expire.push(Self { pages, after, origin: table.origin });
-        } else {
-            let reason = "has no time in whole seconds, as in expire_after = \"1d\" or \
-                          expire_after = \"never\"";
-            layers.refuse_rule("expire", table.origin, reason);
-        }
+        let after = after.filter(|after| after.is_none_or(is_whole)).ok_or(
+            "has no time in whole seconds, as in expire_after = \"1d\" or expire_after = \"never\"",
+        )?;
+        Ok(Self { pages, after, origin: table.origin.clone() })
     }
 
     /// Returns the lifetime of the fingerprints of these pages.

@@ -3,8 +3,8 @@
 
 use super::expire::ExpireRule;
 use super::mask::{carries_password, masked};
+use super::named::NamedRule;
 use super::nearest::nearest;
-use super::pass::PassRule;
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
 use super::rules;
@@ -41,7 +41,9 @@ pub(super) struct Layers {
     /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
     pub(super) serve_password: Option<String>,
     /// Rules from the tables `[[pass]]` of the file.
-    pub(super) pass: Vec<PassRule>,
+    pub(super) pass: Vec<NamedRule>,
+    /// Rules from the tables `[[drop]]` of the file.
+    pub(super) drop: Vec<NamedRule>,
     /// Rules from the tables `[[expire]]` of the file.
     pub(super) expire: Vec<ExpireRule>,
     pub(super) problems: Vec<ConfigError>,

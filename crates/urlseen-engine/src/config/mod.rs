@@ -9,8 +9,8 @@
 //! caller passes in the environment and the arguments of the process. There are no warnings: an
 //! invalid value is refused.
 //!
-//! Rules (`[[pass]]`, `[[expire]]`) can be only in the file: no environment variable can name a
-//! list of tables.
+//! Rules (`[[pass]]`, `[[drop]]`, `[[expire]]`) can be only in the file: no environment variable
+//! can name a list of tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -21,10 +21,10 @@ mod host_names;
 mod host_port;
 mod layers;
 mod mask;
+mod named;
 mod nearest;
 mod pages;
 mod partitions;
-mod pass;
 mod problem;
 mod raw;
 mod rules;
@@ -36,9 +36,9 @@ mod value;
 
 pub use expire::ExpireRule;
 pub use host_port::HostPort;
-pub(crate) use pages::host_and_path;
+pub use named::NamedRule;
+pub(crate) use pages::Page;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
-pub use pass::PassRule;
 pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
 #[cfg(test)]

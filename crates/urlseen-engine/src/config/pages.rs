@@ -1,4 +1,4 @@
-//! Pages that a rule is for, by host and path.
+//! Pages that a rule is for, by scheme, host, path and extension.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,13 +13,26 @@ const LARGEST: usize = 1 << 20;
 /// match, which grows with the length and with the states of the pattern.
 const LONGEST_MATCHED: usize = 2048;
 
-/// Pages that a rule is for.
+/// Pages that a rule is for: those that all patterns match. A pattern must match a part of its
+/// text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Pages {
-    /// Pattern that must match a part of the host.
-    pub(super) host: Option<Pattern>,
-    /// Pattern that must match a part of the path.
-    pub(super) path: Option<Pattern>,
+    scheme: Option<Pattern>,
+    host: Option<Pattern>,
+    path: Option<Pattern>,
+    /// Pattern for the extension of the file that the path names.
+    extension: Option<Pattern>,
+}
+
+/// URL in the parts that patterns are for.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Page<'a> {
+    /// Scheme in lower case; empty if the URL has none.
+    scheme: Cow<'a, str>,
+    /// Host in lower case, without user and port.
+    host: Cow<'a, str>,
+    /// Path without query and fragment.
+    path: &'a str,
 }
 
 /// Regular expression with a bounded size.
@@ -27,13 +40,88 @@ pub(crate) struct Pages {
 pub(crate) struct Pattern(Regex);
 
 impl Pages {
-    /// Returns true if a URL is among the pages. `host` is the URL's host in lower case.
-    pub(crate) fn have(&self, host: &str, path: &str) -> bool {
+    /// Keys of the patterns in a rule of the configuration.
+    pub(super) const KEYS: [&'static str; 4] = ["scheme", "host", "path", "extension"];
+
+    /// Returns the pattern of a key; `None` if the key is none of [`Pages::KEYS`].
+    pub(super) fn pattern(&mut self, key: &str) -> Option<&mut Option<Pattern>> {
+        match key {
+            "scheme" => Some(&mut self.scheme),
+            "host" => Some(&mut self.host),
+            "path" => Some(&mut self.path),
+            "extension" => Some(&mut self.extension),
+            _ => None,
+        }
+    }
+
+    /// Returns true if a URL is among the pages.
+    pub(crate) fn have(&self, page: &Page<'_>) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
             pattern.as_ref().is_none_or(is_match)
         };
-        fits(&self.host, host) && fits(&self.path, path)
+        fits(&self.scheme, &page.scheme)
+            && fits(&self.host, &page.host)
+            && fits(&self.path, page.path)
+            && (self.extension.is_none() || fits(&self.extension, &page.extension()))
+    }
+}
+
+impl fmt::Display for Pages {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let patterns = [&self.scheme, &self.host, &self.path, &self.extension];
+        let patterns = Self::KEYS.into_iter().zip(patterns);
+        let mut before = "";
+        for (key, pattern) in patterns.filter_map(|(key, it)| Some((key, it.as_ref()?))) {
+            write!(f, "{before}{key} = '{}'", pattern.0.as_str())?;
+            before = ", ";
+        }
+        Ok(())
+    }
+}
+
+impl<'a> Page<'a> {
+    /// Splits a URL, which is canonical or as received.
+    pub(crate) fn of(url: &'a str) -> Self {
+        let url = url.trim_start_matches(|it: char| it <= ' ');
+        let (scheme, rest) = match url.split_once(':') {
+            Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
+            _ => ("", url),
+        };
+        let end = |text: &str, ends: &[char]| text.find(ends).unwrap_or(text.len());
+        let (authority, rest) = match rest.strip_prefix("//") {
+            Some(rest) => rest.split_at(end(rest, &['/', '?', '#'])),
+            None => ("", rest),
+        };
+        let path = &rest[..end(rest, &['?', '#'])];
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
+        let host = match host.find(']') {
+            Some(end) => &host[..=end],
+            None => host.split_once(':').map_or(host, |(host, _)| host),
+        };
+        Self { scheme: lower_case(scheme), host: lower_case(host), path }
+    }
+
+    /// Returns the extension of the last part of the path, in lower case and without the dot; empty
+    /// if it has none.
+    fn extension(&self) -> Cow<'a, str> {
+        let name = self.path.rsplit('/').next().unwrap_or_default();
+        let name = name.split(';').next().unwrap_or_default();
+        lower_case(name.rsplit_once('.').map_or("", |(_, extension)| extension))
+    }
+}
+
+/// Returns true if a text can be the scheme of a URL (RFC 3986, section 3.1).
+fn is_scheme(text: &str) -> bool {
+    text.starts_with(|it: char| it.is_ascii_alphabetic())
+        && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(&byte))
+}
+
+fn lower_case(text: &str) -> Cow<'_, str> {
+    if text.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        text.to_ascii_lowercase().into()
+    } else {
+        text.into()
     }
 }
 
@@ -74,41 +162,32 @@ impl fmt::Debug for Pattern {
     }
 }
 
-/// Splits a URL into its host, in lower case, and its path. The URL is canonical, or verbatim.
-pub(crate) fn host_and_path(url: &str) -> (Cow<'_, str>, &str) {
-    let (authority, rest) = match url.split_once("://") {
-        Some((_, rest)) => rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len())),
-        None => ("", url.split_once(':').map_or(url, |(_, rest)| rest)),
-    };
-    let path = &rest[..rest.find(['?', '#']).unwrap_or(rest.len())];
-    let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
-    let host = match host.find(']') {
-        Some(end) => &host[..=end],
-        None => host.split_once(':').map_or(host, |(host, _)| host),
-    };
-    if host.bytes().any(|byte| byte.is_ascii_uppercase()) {
-        (host.to_ascii_lowercase().into(), path)
-    } else {
-        (host.into(), path)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn a_url_is_split_at_its_host_and_path() {
-        for (url, host, path) in [
-            ("http://h/a/b?c=/d#e", "h", "/a/b"),
-            ("http://user:pw@h.org:80/", "h.org", "/"),
-            ("http://a@b@H", "h", ""),
-            ("http://[::1]:80/a;p", "[::1]", "/a;p"),
-            ("HTTP://H?q", "h", ""),
-            ("data:/,a?b", "", "/,a"),
-            ("foo:///a#://", "", "/a"),
+    fn a_url_is_split_into_the_parts_that_patterns_are_for() {
+        for (url, scheme, host, path, extension) in [
+            ("http://h/a/b?c=/d#e", "http", "h", "/a/b", ""),
+            ("http://user:pw@h.org:80/", "http", "h.org", "/", ""),
+            ("http://a@b@H", "http", "h", "", ""),
+            ("http://[::1]:80/a;p", "http", "[::1]", "/a;p", ""),
+            ("HTTP://H?q", "http", "h", "", ""),
+            ("data:/,a?b", "data", "", "/,a", ""),
+            ("data:,http://h/a.b", "data", "", ",http://h/a.b", "b"),
+            ("foo:///a#://", "foo", "", "/a", ""),
+            (" \tMailTo:a@b.c", "mailto", "", "a@b.c", "c"),
+            ("JavaScript:void(0)", "javascript", "", "void(0)", ""),
+            ("a?b=http://c", "", "", "a", ""),
+            ("1:2", "", "", "1:2", ""),
+            ("http://h/a.tar.GZ;v=1.2?x=y.z", "http", "h", "/a.tar.GZ;v=1.2", "gz"),
+            ("http://h/a.b/c", "http", "h", "/a.b/c", ""),
+            ("", "", "", "", ""),
         ] {
-            assert_eq!(host_and_path(url), (host.into(), path), "{url}");
+            let page = Page::of(url);
+            assert_eq!(page, Page { scheme: scheme.into(), host: host.into(), path }, "{url}");
+            assert_eq!(page.extension(), extension, "{url}");
         }
     }
 
@@ -128,27 +207,40 @@ mod tests {
         }
     }
 
+    /// Makes the pages with these patterns.
+    fn pages<const COUNT: usize>(patterns: [(&str, &str); COUNT]) -> Pages {
+        let mut pages = Pages::default();
+        for (key, pattern) in patterns {
+            *pages.pattern(key).unwrap() = Some(Pattern::new(pattern).unwrap());
+        }
+        pages
+    }
+
     #[test]
     fn long_hosts_and_paths_fit_no_rule() {
-        let rule = |host: Option<&str>, path: Option<&str>| Pages {
-            host: host.map(|it| Pattern::new(it).unwrap()),
-            path: path.map(|it| Pattern::new(it).unwrap()),
-        };
-        let longest = "a".repeat(LONGEST_MATCHED);
-        let longer = "a".repeat(LONGEST_MATCHED + 1);
-        assert!(rule(None, Some("a$")).have("h", &longest));
-        assert!(!rule(None, Some("a$")).have("h", &longer));
-        assert!(!rule(Some("a"), None).have(&longer, "/"));
-        assert!(rule(Some("h"), None).have("h", &longer), "only the host is looked at");
+        let longest = format!("/{}", "a".repeat(LONGEST_MATCHED - 1));
+        let longer = format!("{longest}a");
+        let page = |host: &'static str, path| Page { scheme: "".into(), host: host.into(), path };
+        assert!(pages([("path", "a$")]).have(&page("h", &longest)));
+        assert!(!pages([("path", "a$")]).have(&page("h", &longer)));
+        assert!(pages([("host", "h")]).have(&page("h", &longer)), "only the host is looked at");
+        let host = longer[1..].to_owned() + "a";
+        assert!(!pages([("host", "a")]).have(&Page::of(&format!("http://{host}/"))));
     }
 
     #[test]
     fn all_patterns_of_a_rule_must_fit() {
-        let pattern = |text| Some(Pattern::new(text).unwrap());
-        let rule = |host, path| Pages { host, path };
-        let both = rule(pattern(r"^www\."), pattern("^/list/"));
-        assert!(both.have("www.a", "/list/1"));
-        assert!(!both.have("a", "/list/1") && !both.have("www.a", "/a/list/"));
-        assert!(rule(pattern("a"), None).have("xax", "") && rule(None, pattern("a")).have("", "a"));
+        let both = pages([("host", r"^www\."), ("path", "^/list/")]);
+        assert!(both.have(&Page::of("http://www.a/list/1")));
+        assert!(!both.have(&Page::of("http://a/list/1")));
+        assert!(!both.have(&Page::of("http://www.a/a/list/")));
+        assert_eq!(both.to_string(), r"host = '^www\.', path = '^/list/'");
+        assert!(pages([("host", "a")]).have(&Page::of("http://xax")));
+        assert!(pages([("scheme", "^mailto$")]).have(&Page::of("MAILTO:a@b")));
+        let images = pages([("scheme", "^https?$"), ("extension", "^(png|jpe?g)$")]);
+        assert!(images.have(&Page::of("http://h/a.JPEG?b")));
+        assert!(
+            !images.have(&Page::of("ftp://h/a.png")) && !images.have(&Page::of("http://h/png"))
+        );
     }
 }

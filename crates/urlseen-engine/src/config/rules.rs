@@ -1,4 +1,4 @@
-//! Tables of rules in the file: `[[pass]]` and `[[expire]]`.
+//! Tables of rules in the file: `[[pass]]`, `[[drop]]` and `[[expire]]`.
 
 use std::collections::BTreeMap;
 
@@ -7,9 +7,9 @@ use toml::de::{DeTable, DeValue};
 
 use super::expire::ExpireRule;
 use super::layers::{Layers, hint};
+use super::named::NamedRule;
 use super::nearest::nearest;
 use super::pages::{Pages, Pattern};
-use super::pass::PassRule;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
 
@@ -21,16 +21,49 @@ const MOST: usize = 100;
 pub(super) struct RuleKind {
     /// Name of the kind's tables in the file.
     pub(super) name: &'static str,
-    /// Keys that a rule may have.
-    keys: [&'static str; 3],
-    add: fn(&mut Layers, Table, Pages),
+    /// Keys that a rule may have besides those of [`Pages`].
+    keys: &'static [&'static str],
+    /// Adds a rule to the layers. The error is the reason why the rule is refused.
+    add: fn(&mut Layers, &Table, Pages) -> Result<(), String>,
 }
 
 /// All kinds of rules that a file may have.
-pub(super) const KINDS: [RuleKind; 2] = [
-    RuleKind { name: "pass", keys: ["name", "host", "path"], add: PassRule::add },
-    RuleKind { name: "expire", keys: ["host", "path", "expire_after"], add: ExpireRule::add },
+pub(super) const KINDS: [RuleKind; 3] = [
+    RuleKind {
+        name: "pass",
+        keys: &["name"],
+        add: |layers, table, pages| {
+            let rule = NamedRule::read(table, pages, &layers.pass)?;
+            layers.pass.push(rule);
+            Ok(())
+        },
+    },
+    RuleKind {
+        name: "drop",
+        keys: &["name"],
+        add: |layers, table, pages| {
+            let rule = NamedRule::read(table, pages, &layers.drop)?;
+            layers.drop.push(rule);
+            Ok(())
+        },
+    },
+    RuleKind {
+        name: "expire",
+        keys: &["expire_after"],
+        add: |layers, table, pages| {
+            let rule = ExpireRule::read(table, pages)?;
+            layers.expire.push(rule);
+            Ok(())
+        },
+    },
 ];
+
+impl RuleKind {
+    /// Iterates over all keys that a rule may have.
+    fn all_keys(self) -> impl Iterator<Item = &'static str> + Clone {
+        self.keys.iter().copied().chain(Pages::KEYS)
+    }
+}
 
 /// Texts of a rule in the file.
 pub(super) struct Table {
@@ -55,7 +88,7 @@ impl Layers {
         value: &Spanned<DeValue<'_>>,
         at: impl Fn(usize) -> ValueOrigin,
     ) {
-        let RuleKind { name, keys, .. } = kind;
+        let name = kind.name;
         let DeValue::Array(array) = value.get_ref() else {
             let found = Raw::from_toml(value.get_ref()).kind();
             let reason =
@@ -72,8 +105,8 @@ impl Layers {
                 DeValue::Table(table) => self.add_rule(kind, table, origin, &at),
                 other => {
                     let found = Raw::from_toml(other).kind();
-                    let [one, two, three] = keys;
-                    let reason = format!("holds {found}; allowed: {one}, {two} and {three}");
+                    let keys: Vec<_> = kind.all_keys().collect();
+                    let reason = format!("holds {found}; allowed: {}", keys.join(", "));
                     self.refuse_rule(name, origin, &reason);
                 }
             }
@@ -82,17 +115,17 @@ impl Layers {
 
     fn add_rule(
         &mut self,
-        RuleKind { name, keys, add }: RuleKind,
+        kind: RuleKind,
         table: &DeTable<'_>,
         origin: ValueOrigin,
         at: &impl Fn(usize) -> ValueOrigin,
     ) {
-        let before = self.problems.len();
+        let (name, before) = (kind.name, self.problems.len());
         let (mut texts, mut pages) = (BTreeMap::new(), Pages::default());
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
-            let Some(&key_name) = keys.iter().find(|&&it| it == found) else {
-                let nearest = nearest(found, keys).map(|it| format!("{name}.{it}"));
+            let Some(key_name) = kind.all_keys().find(|&it| it == found) else {
+                let nearest = nearest(found, kind.all_keys()).map(|it| format!("{name}.{it}"));
                 let fault =
                     format!("there is no key {name}.{}{}", found.escape_debug(), hint(nearest));
                 self.refuse(at(key.span().start), fault);
@@ -104,13 +137,9 @@ impl Layers {
                 self.refuse_rule(name, here, &reason);
                 continue;
             };
-            let pattern = match key_name {
-                "host" => &mut pages.host,
-                "path" => &mut pages.path,
-                _ => {
-                    texts.insert(key_name, text.to_owned());
-                    continue;
-                }
+            let Some(pattern) = pages.pattern(key_name) else {
+                texts.insert(key_name, text.to_owned());
+                continue;
             };
             match Pattern::new(text) {
                 Ok(compiled) => *pattern = Some(compiled),
@@ -120,13 +149,16 @@ impl Layers {
                 }
             }
         }
-        if self.problems.len() == before {
-            add(self, Table { origin: origin.clone(), texts }, pages);
-        }
         let has = |key: &str| table.iter().any(|(name, _)| name.get_ref() == key);
-        if !has("host") && !has("path") {
-            let reason = "has neither host nor path; give at least one of them";
-            self.refuse_rule(name, origin, reason);
+        if !Pages::KEYS.into_iter().any(has) {
+            let keys = Pages::KEYS.join(", ");
+            let reason = format!("is for no pages; give at least one of {keys}");
+            self.refuse_rule(name, origin, &reason);
+        } else if self.problems.len() == before {
+            let table = Table { origin, texts };
+            if let Err(reason) = (kind.add)(self, &table, pages) {
+                self.refuse_rule(name, table.origin, &reason);
+            }
         }
     }
 

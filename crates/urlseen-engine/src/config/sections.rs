@@ -7,8 +7,8 @@ use super::expiry::Expiry;
 use super::host_names::HOST_NAMES;
 use super::host_port::HostPort;
 use super::layers::Layers;
+use super::named::NamedRule;
 use super::partitions::{Choice, Count, PartitionChoice};
-use super::pass::PassRule;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
@@ -71,7 +71,9 @@ macro_rules! sections {
             pub serve_password: Option<Secret>,
             /// Rules that let items pass unchecked. The rules live as long as the process, because
             /// each thread reads them.
-            pub pass: &'static [PassRule],
+            pub pass: &'static [NamedRule],
+            /// Rules that drop items.
+            pub drop: &'static [NamedRule],
             /// Rules with the times after which URLs of some pages pass again.
             pub expire: &'static [ExpireRule],
             /// Partition that this configuration is for: [`Partition::WHOLE`] in a configuration
@@ -86,6 +88,7 @@ macro_rules! sections {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
                     pass: taker.take_pass(),
+                    drop: taker.take_drop(),
                     expire: taker.take_expire(),
                     partition: Partition::WHOLE,
                 }

@@ -3,7 +3,8 @@
 use std::collections::VecDeque;
 
 use super::BATCHES_MAX;
-use crate::item::batch::{Batch, Findings};
+use crate::item::Findings;
+use crate::item::batch::Batch;
 
 /// Batches that were submitted, in the order of their numbers.
 #[derive(Debug, Default)]

@@ -12,7 +12,8 @@ use super::in_flight::{ByLifetime, InFlight};
 use super::mailbox::Mailbox;
 use super::progress::{Found, Progress};
 use super::worker::Lent;
-use crate::item::batch::{Batch, Findings};
+use crate::item::Findings;
+use crate::item::batch::Batch;
 use crate::item::{Expiry, Identity, Item, Options, Reader, Unreadable};
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
@@ -104,8 +105,8 @@ pub(super) struct KeyHashes {
 #[derive(Debug, Default)]
 pub(super) struct Readings {
     pub(super) fingerprints: Vec<(u32, Fingerprint)>,
-    pub(super) unfiltered: Vec<u32>,
-    pub(super) passed: Vec<(u32, u16)>,
+    pub(super) unfiltered: Vec<(u32, Option<u16>)>,
+    pub(super) dropped: Vec<(u32, u16)>,
     pub(super) rejects: Vec<(u32, Unreadable)>,
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
     pub(super) scores: Vec<(u32, f64)>,
@@ -205,10 +206,8 @@ impl Owner {
                         readings.scores.push((number, item.score));
                     }
                     match item.identity {
-                        Identity::Unfiltered => {
-                            readings.unfiltered.push(number);
-                            readings.passed.extend(item.passed.map(|rule| (number, rule)));
-                        }
+                        Identity::Unfiltered => readings.unfiltered.push((number, item.passed)),
+                        Identity::Dropped(rule) => readings.dropped.push((number, rule)),
                         Identity::Fingerprint(fingerprint) => {
                             if let Some(shared) = &self.shared
                                 && let Err(unplaced) = shared.check(&fingerprint)

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use super::owner::Readings;
-use crate::item::Items;
-use crate::item::batch::{Batch, Claimed, Findings};
+use crate::item::batch::{Batch, Claimed};
+use crate::item::{Findings, Items};
 
 /// Batch that several owners read and judge at the same time. The owner that finishes last merges
 /// the findings.
@@ -83,10 +83,8 @@ impl Progress {
         let mut judged = Findings::default();
         let mut places = unseen.iter().peekable();
         for (_, reading) in readings {
-            let Readings { fingerprints, unfiltered, passed, rejects, emitted, scores, expiries } =
-                reading;
-            let mut expiries = expiries.iter().peekable();
-            for (place, fingerprint) in fingerprints {
+            let mut expiries = reading.expiries.iter().peekable();
+            for (place, fingerprint) in reading.fingerprints {
                 let expiry = expiries.next_if(|(other, _)| *other == place);
                 if places.next_if_eq(&&place).is_some() {
                     if let Some((_, expiry)) = expiry {
@@ -97,12 +95,12 @@ impl Progress {
                     judged.seen.push(fingerprint);
                 }
             }
-            judged.onward.extend(&unfiltered);
-            judged.unfiltered.extend(unfiltered);
-            judged.passed.extend(passed);
-            judged.rejects.extend(rejects);
-            judged.emitted.extend(emitted);
-            judged.scores.extend(scores);
+            judged.onward.extend(reading.unfiltered.iter().map(|&(place, _)| place));
+            judged.unfiltered.extend(reading.unfiltered);
+            judged.dropped.extend(reading.dropped);
+            judged.rejects.extend(reading.rejects);
+            judged.emitted.extend(reading.emitted);
+            judged.scores.extend(reading.scores);
         }
         judged.onward.append(&mut unseen);
         judged.onward.sort();

@@ -13,6 +13,7 @@ use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::storage::{Head, Logged, Position, Record};
 
+use super::findings::Findings;
 use crate::item::{Items, Unreadable};
 
 /// Batch of items in one stage on their way from source to sink.
@@ -45,73 +46,6 @@ pub struct Ready {
     findings: Findings,
     base: Head,
     logged: Logged,
-}
-
-/// Findings about the items of a batch.
-#[derive(Debug, Default)]
-pub struct Findings {
-    /// Indexes of the items for the sink, ascending: unseen items and unfiltered items.
-    pub(crate) onward: Vec<u32>,
-    /// Indexes of the unfiltered items, ascending. `onward` also has these indexes. The items pass
-    /// unchecked, because of their `dont_filter` or a rule.
-    pub(crate) unfiltered: Vec<u32>,
-    /// Indexes of the items that a rule lets pass, ascending, with the number of the rule.
-    /// `unfiltered` also has these indexes.
-    pub(crate) passed: Vec<(u32, u16)>,
-    /// Indexes of the items that could not be read, ascending, with the reason.
-    pub(crate) rejects: Vec<(u32, Unreadable)>,
-    /// Replacements for the sink, each with the index of its item, in ascending order of the index.
-    /// An item without a replacement is pushed as received.
-    pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
-    /// Scores for a sink that is a sorted set, each with the index of its item, in ascending order
-    /// of the index. An item without a score has score 0.
-    pub(crate) scores: Vec<(u32, f64)>,
-    /// Unseen fingerprints in the order of their items. The log stores these.
-    pub(crate) added: Vec<Fingerprint>,
-    /// Lifetimes of the fingerprints in `added`.
-    pub(crate) lifetimes: Lifetimes,
-    /// Seen fingerprints in the order of their items, if the engine keeps them.
-    pub(crate) seen: Vec<Fingerprint>,
-}
-
-impl Findings {
-    /// Removes and returns the entries of the items before `end`.
-    fn take_before(&mut self, end: usize) -> Self {
-        let before = |index: u32| (index as usize) < end;
-        let onward = split(&mut self.onward, |&index| before(index));
-        let unfiltered = split(&mut self.unfiltered, |&index| before(index));
-        let later = self.added.split_off(onward.len() - unfiltered.len());
-        Self {
-            onward,
-            unfiltered,
-            passed: split(&mut self.passed, |&(index, _)| before(index)),
-            rejects: split(&mut self.rejects, |&(index, _)| before(index)),
-            emitted: split(&mut self.emitted, |&(index, _)| before(index)),
-            scores: split(&mut self.scores, |&(index, _)| before(index)),
-            added: std::mem::replace(&mut self.added, later),
-            lifetimes: Lifetimes::default(),
-            seen: Vec::new(),
-        }
-    }
-
-    /// Renumbers the entries so that item `first` becomes item 0.
-    fn moved(mut self, first: usize) -> Self {
-        let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is a u32");
-        self.onward.iter_mut().for_each(moved);
-        self.unfiltered.iter_mut().for_each(moved);
-        self.passed.iter_mut().for_each(|(index, _)| moved(index));
-        self.rejects.iter_mut().for_each(|(index, _)| moved(index));
-        self.emitted.iter_mut().for_each(|(index, _)| moved(index));
-        self.scores.iter_mut().for_each(|(index, _)| moved(index));
-        self
-    }
-}
-
-/// Removes entries from the start of a list as long as `is_before` is true for them, and returns
-/// these entries.
-fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
-    let rest = list.split_off(list.partition_point(is_before));
-    std::mem::replace(list, rest)
 }
 
 impl Batch<Claimed> {
@@ -220,6 +154,10 @@ impl<Stage> Batch<Stage> {
 }
 
 impl<Stage: AsRef<Findings>> Batch<Stage> {
+    pub(super) fn findings(&self) -> &Findings {
+        self.stage.as_ref()
+    }
+
     /// Returns the number of items for the sink.
     pub fn onward_len(&self) -> usize {
         self.stage.as_ref().onward.len()
@@ -230,10 +168,16 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         self.stage.as_ref().unfiltered.len()
     }
 
-    /// Iterates over the items that a rule let pass. Yields the number of the rule for each of
-    /// them.
-    pub fn passed(&self) -> impl Iterator<Item = u16> {
-        self.stage.as_ref().passed.iter().map(|&(_, rule)| rule)
+    /// Iterates over the items that a rule let pass, as received, each with the number of the rule.
+    pub fn passed(&self) -> impl Iterator<Item = (&[u8], u16)> {
+        let unfiltered = self.stage.as_ref().unfiltered.iter();
+        unfiltered.filter_map(|&(index, rule)| Some((self.items.get(index as usize), rule?)))
+    }
+
+    /// Iterates over the items that a rule drops, as received, each with the number of the rule.
+    pub fn dropped(&self) -> impl ExactSizeIterator<Item = (&[u8], u16)> {
+        let dropped = self.stage.as_ref().dropped.iter();
+        dropped.map(|&(index, rule)| (self.items.get(index as usize), rule))
     }
 
     /// Returns the fingerprints that the filter gets after the commit of the batch.
@@ -248,7 +192,8 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
 
     /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
-        self.items.len() - self.onward_len() - self.stage.as_ref().rejects.len()
+        let Findings { onward, dropped, rejects, .. } = self.stage.as_ref();
+        self.items.len() - onward.len() - dropped.len() - rejects.len()
     }
 
     /// Returns the fingerprints that were seen before, if the engine keeps them.
@@ -283,7 +228,8 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
     /// passed unchecked.
     pub fn onward_fingerprints(&self) -> impl Iterator<Item = Option<&Fingerprint>> {
         let Findings { onward, unfiltered, added, .. } = self.stage.as_ref();
-        let (mut unfiltered, mut added) = (unfiltered.iter().peekable(), added.iter());
+        let mut unfiltered = unfiltered.iter().map(|(index, _)| index).peekable();
+        let mut added = added.iter();
         onward.iter().map(move |index| match unfiltered.next_if_eq(&index) {
             Some(_) => None,
             None => added.next(),
@@ -303,12 +249,15 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
 
     /// Iterates over the items that were seen before, as received and in order.
     pub fn seen(&self) -> impl Iterator<Item = &[u8]> {
-        let Findings { onward, rejects, .. } = self.stage.as_ref();
-        let mut others = (onward.iter().peekable(), rejects.iter().peekable());
+        let Findings { onward, dropped, rejects, .. } = self.stage.as_ref();
+        let mut onward = onward.iter().peekable();
+        let mut dropped = dropped.iter().map(|(index, _)| index).peekable();
+        let mut rejects = rejects.iter().map(|(index, _)| index).peekable();
         self.items.iter().zip(0u32..).filter_map(move |(item, index)| {
-            let goes_on = others.0.next_if(|&&other| other == index).is_some();
-            let rejected = others.1.next_if(|(other, _)| *other == index).is_some();
-            (!goes_on && !rejected).then_some(item)
+            let is_other = onward.next_if_eq(&&index).is_some()
+                || dropped.next_if_eq(&&index).is_some()
+                || rejects.next_if_eq(&&index).is_some();
+            (!is_other).then_some(item)
         })
     }
 }
@@ -336,11 +285,11 @@ mod tests {
     use super::*;
 
     fn batch() -> Batch<Sifted> {
-        let items = [&b"0"[..], b"1", b"2", b"3", b"4"].into_iter().collect();
+        let items = [&b"0"[..], b"1", b"2", b"3", b"4", b"5"].into_iter().collect();
         let found = Batch::new(items).found(Findings {
             onward: vec![1, 4],
-            unfiltered: vec![1],
-            passed: vec![(1, 7)],
+            unfiltered: vec![(1, Some(7))],
+            dropped: vec![(5, 3)],
             rejects: vec![(2, Unreadable::Empty)],
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             scores: vec![(0, 1.0), (4, -4.0)],
@@ -361,7 +310,9 @@ mod tests {
         assert!(matches!(rejects[..], [(b"2", Unreadable::Empty)]));
         assert_eq!(batch.rejected_at().collect::<Vec<_>>(), [2]);
         assert_eq!((batch.onward_len(), batch.unfiltered_len()), (2, 1));
-        assert_eq!(batch.passed().collect::<Vec<_>>(), [7]);
+        assert_eq!(batch.passed().collect::<Vec<_>>(), [(&b"1"[..], 7)]);
+        assert_eq!(batch.dropped().collect::<Vec<_>>(), [(&b"5"[..], 3)]);
+        assert_eq!(batch.seen_len(), 2);
         assert_eq!(batch.added(), [Fingerprint::Raw20([4; 20])]);
         let judged_by: Vec<_> = batch.onward_fingerprints().collect();
         assert_eq!(judged_by, [None, Some(&Fingerprint::Raw20([4; 20]))]);
@@ -375,10 +326,13 @@ mod tests {
             assert!(parts.iter().all(|part| part.onward_len() <= most));
             let all = |of: fn(&Batch<Sifted>) -> Vec<Vec<u8>>| parts.iter().flat_map(of).collect();
             let items: Vec<Vec<u8>> = all(|part| part.items().iter().map(<[u8]>::to_vec).collect());
-            assert_eq!(items, [b"0", b"1", b"2", b"3", b"4"]);
+            assert_eq!(items, [b"0", b"1", b"2", b"3", b"4", b"5"]);
             let onward: Vec<Vec<u8>> = all(|part| part.onward().map(<[u8]>::to_vec).collect());
             assert_eq!(onward, [&b"1"[..], b"four"]);
-            assert_eq!(parts.iter().flat_map(Batch::passed).collect::<Vec<_>>(), [7]);
+            let passed: Vec<_> = parts.iter().flat_map(Batch::passed).collect();
+            assert_eq!(passed, [(&b"1"[..], 7)]);
+            let dropped: Vec<_> = parts.iter().flat_map(Batch::dropped).collect();
+            assert_eq!(dropped, [(&b"5"[..], 3)]);
             let scores: Vec<_> = parts.iter().flat_map(Batch::onward_scores).collect();
             assert_eq!(scores, [0.0, -4.0]);
             let seen: Vec<Vec<u8>> = all(|part| part.seen().map(<[u8]>::to_vec).collect());

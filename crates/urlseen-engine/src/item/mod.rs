@@ -6,6 +6,8 @@
 pub mod batch;
 mod digest;
 mod expiry;
+pub mod fate;
+mod findings;
 mod fingerprint;
 mod items;
 pub mod json;
@@ -19,6 +21,7 @@ pub mod url;
 use std::borrow::Cow;
 
 pub use expiry::Expiry;
+pub use findings::Findings;
 pub use items::Items;
 use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
@@ -26,7 +29,7 @@ pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 pub use said::Said;
 
-use crate::config::{Emit, ExpireRule, ItemForm, PassRule, host_and_path};
+use crate::config::{Emit, ExpireRule, ItemForm, NamedRule, Page};
 use urlseen_core::filter::PlacementError;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::lifetime::Lifetime;
@@ -54,7 +57,13 @@ pub struct Item<'a> {
 impl From<Fingerprint> for Item<'_> {
     /// Makes an item that has only a fingerprint.
     fn from(fingerprint: Fingerprint) -> Self {
-        let identity = Identity::Fingerprint(fingerprint);
+        Identity::Fingerprint(fingerprint).into()
+    }
+}
+
+impl From<Identity> for Item<'_> {
+    /// Makes an item that has only an identity.
+    fn from(identity: Identity) -> Self {
         Item {
             identity,
             url: None,
@@ -73,6 +82,8 @@ pub enum Identity {
     Fingerprint(Fingerprint),
     /// Item that passes unchecked and unrecorded, because of its `dont_filter` or a rule.
     Unfiltered,
+    /// Item that never passes, because of the rule with this number ([`Options::drop`]).
+    Dropped(u16),
 }
 
 /// Identity of an item, and what the rules say about its URL.
@@ -156,7 +167,8 @@ pub struct Reader {
     calendar: Option<Calendar>,
     /// Rules with their patterns. Each reader has a copy, because two threads cannot share the
     /// memory of a pattern.
-    pass: Vec<PassRule>,
+    pass: Vec<NamedRule>,
+    drop: Vec<NamedRule>,
     expire: Vec<ExpireRule>,
 }
 
@@ -174,7 +186,9 @@ pub struct Options {
     /// True if each item needs a score (`Item::score`).
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
-    pub pass: &'static [PassRule],
+    pub pass: &'static [NamedRule],
+    /// Rules that drop items.
+    pub drop: &'static [NamedRule],
     /// Rules with the times after which URLs of some pages pass again.
     pub expire: &'static [ExpireRule],
     /// Partition to which the items must belong.
@@ -191,6 +205,7 @@ impl Options {
             keep_fragments,
             scored: false,
             pass: &[],
+            drop: &[],
             expire: &[],
             partition: Partition::WHOLE,
         }
@@ -234,6 +249,7 @@ impl Reader {
             pickles: Pickles::default(),
             calendar: None,
             pass: options.pass.to_vec(),
+            drop: options.drop.to_vec(),
             expire: options.expire.to_vec(),
         }
     }
@@ -286,6 +302,9 @@ impl Reader {
         };
         let Ruling { identity, passed, lifetime } =
             if self.has_rules() { self.by_rules(&said)? } else { self.identity(&said)?.into() };
+        if let Identity::Dropped(_) = identity {
+            return Ok(identity.into());
+        }
         let score = if self.options.scored { said.priority.score()? } else { 0.0 };
         let emitted = match self.options.emit {
             Emit::Item => None,
@@ -316,26 +335,34 @@ impl Reader {
     }
 
     fn has_rules(&self) -> bool {
-        !self.pass.is_empty() || (!self.expire.is_empty() && self.calendar.is_some())
+        !(self.pass.is_empty() && self.drop.is_empty())
+            || (!self.expire.is_empty() && self.calendar.is_some())
     }
 
     /// Finds the identity of a request, and what the rules say about its URL.
     fn by_rules(&mut self, said: &Said<'_>) -> Result<Ruling, Unreadable> {
-        let Some(request) = said.request().filter(|_| !said.dont_filter) else {
-            return Ok(self.identity(said)?.into());
+        let Some(request) = said.request() else { return Ok(self.identity(said)?.into()) };
+        let canonical = self.fingerprinter.canonical(&request);
+        // Many links that are dropped have no canonical URL, such as those to mail addresses.
+        let page = Page::of(canonical.as_ref().map_or(request.url, |url| *url));
+        let first = |rules: &[NamedRule]| {
+            let number = rules.iter().position(|rule| rule.pages.have(&page))?;
+            u16::try_from(number).ok()
         };
-        let url = match (self.fingerprinter.canonical(&request), &said.fingerprint) {
-            (Ok(url), _) => url,
+        if let Some(rule) = first(&self.drop) {
+            return Ok(Identity::Dropped(rule).into());
+        }
+        match (canonical, &said.fingerprint) {
+            _ if said.dont_filter => return Ok(Identity::Unfiltered.into()),
+            (Ok(_), _) => {}
             // A request with a fingerprint may have any URL, even an invalid URL.
             (Err(_), Some(given)) => return Ok(Identity::Fingerprint(given.clone()).into()),
             (Err(refusal), None) => return Err(refusal.into()),
-        };
-        let (host, path) = host_and_path(url);
-        let rule = self.pass.iter().position(|rule| rule.pages.have(&host, path));
-        if let Some(rule) = rule.and_then(|rule| u16::try_from(rule).ok()) {
+        }
+        if let Some(rule) = first(&self.pass) {
             return Ok(Ruling { passed: Some(rule), ..Identity::Unfiltered.into() });
         }
-        let rule = self.expire.iter().find(|rule| rule.pages.have(&host, path));
+        let rule = self.expire.iter().find(|rule| rule.pages.have(&page));
         let lifetime = rule.zip(self.calendar.as_ref());
         let lifetime = lifetime.map(|(rule, calendar)| rule.lifetime(calendar));
         let fingerprint = match &said.fingerprint {

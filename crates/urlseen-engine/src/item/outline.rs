@@ -73,7 +73,7 @@ impl Reader {
 fn ready(form: ItemForm, item: Item<'_>) -> Outline {
     let given = match item.identity {
         Identity::Fingerprint(fingerprint) => Some(fingerprint),
-        Identity::Unfiltered => None,
+        Identity::Unfiltered | Identity::Dropped(_) => None,
     };
     Outline { form, request: None, given, dont_filter: false }
 }

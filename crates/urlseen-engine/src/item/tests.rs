@@ -92,15 +92,52 @@ fn a_digest_is_read_like_its_hex_digits() {
     assert!(matches!(short, Err(Unreadable::NoDigest { length: 19 })));
 }
 
+fn config(toml: &str) -> Config {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("config.toml");
+    std::fs::write(&file, toml).unwrap();
+    Config::load(Sources { file: Some(file), ..Sources::default() }).unwrap()
+}
+
+#[test]
+fn rules_drop_items_whatever_else_they_say() {
+    let config = config(
+        "[[drop]]\nscheme = '^(mailto|javascript|tel)$'\n[[drop]]\nhost = '^ads\\.'\n\
+         [[drop]]\nextension = '^(zip|iso)$'\n[[pass]]\nhost = '.'",
+    );
+    let form = ItemForm::Auto.into();
+    let rules = Options { drop: config.drop, ..Options::new(form, Algorithm::Scrapy, false) };
+    // An item that is dropped need not be complete.
+    let rules = Options { emit: Emit::StartUrl, scored: true, ..rules };
+    let mut reader = Reader::new(Options { pass: config.pass, ..rules });
+    for (item, rule) in [
+        ("mailto:ann@example.com", 0),
+        (" JavaScript:void(0)", 0),
+        (r#"{"url": "tel:123", "priority": "high"}"#, 0),
+        ("http://ADS.example.com/", 1),
+        (r#"{"url": "http://ads.a/", "dont_filter": true}"#, 1),
+        (r#"{"url": "http://ads.a/", "fingerprint": "k"}"#, 1),
+        ("http://a/b.ZIP?c#d", 2),
+    ] {
+        let found = reader.read(item.as_bytes()).unwrap();
+        assert_eq!(found, Identity::Dropped(rule).into(), "{item}");
+    }
+    for item in ["http://a/?u=mailto:b", "http://a/zip", "http://a/b.zip/", "http://b/ads.zipper"] {
+        let found = reader.read(item.as_bytes()).unwrap();
+        assert_eq!(found.passed, Some(0), "{item}: a rule of [[pass]] counts after [[drop]]");
+    }
+    for item in ["mail:b", "nothing", "/mailto:b"] {
+        assert!(reader.read(item.as_bytes()).is_err(), "{item}");
+    }
+    let dont_filter = reader.read(br#"{"url": "nothing", "dont_filter": true}"#).unwrap();
+    assert_eq!((dont_filter.identity, dont_filter.passed), (Identity::Unfiltered, None));
+}
+
 #[test]
 fn rules_let_urls_pass_by_host_and_path() {
     let toml = "[[pass]]\nname = 'lists'\nhost = '^www\\.a$'\npath = '^/list/'\n\
                 [[pass]]\nname = 'index'\npath = '^/é/index\\.html$'";
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("config.toml");
-    std::fs::write(&file, toml).unwrap();
-    let sources = Sources { file: Some(file), ..Sources::default() };
-    let pass = Config::load(sources).unwrap().pass;
+    let pass = config(toml).pass;
     let form = ItemForm::Auto.into();
     let mut reader = Reader::new(Options { pass, ..Options::new(form, Algorithm::Scrapy, false) });
     let mut plain = Reader::new(Options::new(form, Algorithm::Scrapy, false));

@@ -266,6 +266,8 @@ pub struct Fill {
     pub bytes: u64,
     /// Number of layers, if the filter grows by layers.
     pub layers: usize,
+    /// Factor of the capacity from one layer to the next; 0 if the filter does not grow by layers.
+    pub expansion: u32,
 }
 
 impl Fill {
@@ -291,6 +293,7 @@ impl Sum for Fill {
             capacity: all.capacity + part.capacity,
             bytes: all.bytes + part.bytes,
             layers: all.layers + part.layers,
+            expansion: all.expansion.max(part.expansion),
         })
     }
 }

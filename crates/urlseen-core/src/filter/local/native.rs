@@ -156,7 +156,7 @@ impl Gauge for Counts {
             counted: counted.sum(),
             capacity: own.sum(),
             bytes: self.shards.len() as u64 * self.sizing.geometry.shard_bits() / 8,
-            layers: 0,
+            ..Fill::default()
         }
     }
 

@@ -47,7 +47,7 @@ impl RedisBloomFilter {
 
     /// Creates the value of an owner. While the filter is empty, the gauge shows this `capacity`.
     fn new(reservation: Reservation, limit: u64, filter: Option<Filter>, capacity: u64) -> Self {
-        let empty = Fill { capacity, ..Fill::default() };
+        let empty = Fill { capacity, expansion: reservation.expansion, ..Fill::default() };
         let gauge = Arc::new(Shown { empty, now: Mutex::new((empty, 0.0)) });
         let filter = Self { reservation, limit, filter, gauge };
         filter.show();
@@ -80,6 +80,7 @@ impl RedisBloomFilter {
                     capacity: filter.capacity(),
                     bytes: filter.bytes(),
                     layers: filter.layers().len(),
+                    expansion: filter.expansion(),
                 };
                 (fill, filter.error_rate_now())
             }

@@ -194,12 +194,14 @@ name = "none"
             "config.toml:7:8: [[pass]] has path = \"(\": not a regular expression: unclosed group",
             "config.toml:8:1: [[pass]] has the name \"lists\", as another rule has; give each its \
              own",
-            "config.toml:11:1: [[pass]] has neither host nor path; give at least one of them",
+            "config.toml:11:1: [[pass]] is for no pages; give at least one of scheme, host, path, \
+             extension",
             "config.toml:12:1: there is no key pass.hots; did you mean pass.host?",
             "config.toml:14:8: [[pass]] has path = 5; allowed: a text in quotes",
             "config.toml:16:8: [[pass]] has path = \"(a{1000}){1000}\": compiled, it takes more \
              than 1048576 bytes; write a simpler one",
-            "config.toml:17:1: [[pass]] has neither host nor path; give at least one of them",
+            "config.toml:17:1: [[pass]] is for no pages; give at least one of scheme, host, path, \
+             extension",
             "environment URLSEEN_PASS__NAME: no key has this name, and variables that begin with \
              URLSEEN_ must name a key; did you mean URLSEEN_CRAWL__NAME?",
             "--set pass.name: there is no key pass.name; did you mean crawl.name?",
@@ -208,7 +210,8 @@ name = "none"
     assert_eq!(
         refused("pass = [5]\n[[pas]]\n", &[], &[]),
         [
-            "config.toml:1:9: [[pass]] holds a number; allowed: name, host and path",
+            "config.toml:1:9: [[pass]] holds a number; allowed: name, scheme, host, path, \
+             extension",
             "config.toml:2:3: there is no key pas"
         ]
     );
@@ -223,6 +226,25 @@ name = "none"
     let lines = refused(&rules(102), &[], &[]);
     assert_eq!(lines.len(), 1);
     assert!(lines[0].ends_with("is here more than 100 times; combine rules"), "{lines:?}");
+}
+
+#[test]
+fn rules_without_a_name_are_named_by_their_patterns() {
+    let file = "[[drop]]\nscheme = '^(mailto|tel)$'\n[[drop]]\nhost = '^a$'\nextension = '^zip$'\n";
+    let names: Vec<_> = load(file, &[], &[]).unwrap().drop.iter().map(|it| &it.name[..]).collect();
+    assert_eq!(names, ["scheme = '^(mailto|tel)$'", "host = '^a$', extension = '^zip$'"]);
+    let long = format!("[[drop]]\npath = '{}'\n", "a".repeat(100));
+    let file = "[[drop]]\nscheme = 'a'\n".repeat(2) + &long + "[[drop]]\nname = 'all'\n";
+    assert_eq!(
+        refused(&file, &[], &[]),
+        [
+            "config.toml:3:1: [[drop]] has the name \"scheme = 'a'\", as another rule has; give \
+             each its own",
+            "config.toml:5:1: [[drop]] has no name of 1 to 100 bytes, as in name = \"x\"",
+            "config.toml:7:1: [[drop]] is for no pages; give at least one of scheme, host, path, \
+             extension",
+        ]
+    );
 }
 
 #[test]
@@ -333,7 +355,8 @@ path = 'd'
              to \"30d\"",
             &format!("config.toml:13:1: {no_time}"),
             &format!("config.toml:15:1: {no_time}"),
-            "config.toml:18:1: [[expire]] has neither host nor path; give at least one of them",
+            "config.toml:18:1: [[expire]] is for no pages; give at least one of scheme, host, path, \
+             extension",
             "config.toml:21:1: there is no key expire.name",
         ]
     );

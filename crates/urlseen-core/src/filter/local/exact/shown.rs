@@ -57,7 +57,7 @@ impl Gauge for Shown {
             let keys = shard.keys.load(Ordering::Relaxed);
             let slots = shard.slots.load(Ordering::Relaxed);
             let (capacity, bytes) = (most_keys(slots), slots * slot_bytes(self.expires));
-            Fill { keys, counted: keys, capacity, bytes, layers: 0 }
+            Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
         });
         shards.sum()
     }

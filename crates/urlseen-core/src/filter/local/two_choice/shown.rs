@@ -63,7 +63,8 @@ impl Gauge for Shown {
     fn fill(&self) -> Fill {
         let keys = self.sum(|shard| &shard.keys);
         let capacity = self.sum(|shard| &shard.slots) / 10 * 9;
-        Fill { keys, counted: keys, capacity, bytes: self.bytes.load(Ordering::Relaxed), layers: 0 }
+        let bytes = self.bytes.load(Ordering::Relaxed);
+        Fill { keys, counted: keys, capacity, bytes, ..Fill::default() }
     }
 
     fn saved_bytes(&self) -> u64 {

@@ -1,0 +1,72 @@
+//! Findings about the items of a batch.
+
+use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::fingerprint::Fingerprint;
+
+use super::Unreadable;
+
+/// Findings about the items of a batch.
+#[derive(Debug, Default)]
+pub struct Findings {
+    /// Indexes of the items for the sink, ascending: unseen items and unfiltered items.
+    pub(crate) onward: Vec<u32>,
+    /// Indexes of the unfiltered items, ascending. `onward` also has these indexes. The items pass
+    /// unchecked, because of the rule with this number, or because of their `dont_filter`.
+    pub(crate) unfiltered: Vec<(u32, Option<u16>)>,
+    /// Indexes of the items that a rule drops, ascending, with the number of the rule.
+    pub(crate) dropped: Vec<(u32, u16)>,
+    /// Indexes of the items that could not be read, ascending, with the reason.
+    pub(crate) rejects: Vec<(u32, Unreadable)>,
+    /// Replacements for the sink, each with the index of its item, in ascending order of the index.
+    /// An item without a replacement is pushed as received.
+    pub(crate) emitted: Vec<(u32, Box<[u8]>)>,
+    /// Scores for a sink that is a sorted set, each with the index of its item, in ascending order
+    /// of the index. An item without a score has score 0.
+    pub(crate) scores: Vec<(u32, f64)>,
+    /// Unseen fingerprints in the order of their items. The log stores these.
+    pub(crate) added: Vec<Fingerprint>,
+    /// Lifetimes of the fingerprints in `added`.
+    pub(crate) lifetimes: Lifetimes,
+    /// Seen fingerprints in the order of their items, if the engine keeps them.
+    pub(crate) seen: Vec<Fingerprint>,
+}
+
+impl Findings {
+    /// Removes and returns the entries of the items before `end`.
+    pub(super) fn take_before(&mut self, end: usize) -> Self {
+        let before = |index: u32| (index as usize) < end;
+        let onward = split(&mut self.onward, |&index| before(index));
+        let unfiltered = split(&mut self.unfiltered, |&(index, _)| before(index));
+        let later = self.added.split_off(onward.len() - unfiltered.len());
+        Self {
+            onward,
+            unfiltered,
+            dropped: split(&mut self.dropped, |&(index, _)| before(index)),
+            rejects: split(&mut self.rejects, |&(index, _)| before(index)),
+            emitted: split(&mut self.emitted, |&(index, _)| before(index)),
+            scores: split(&mut self.scores, |&(index, _)| before(index)),
+            added: std::mem::replace(&mut self.added, later),
+            lifetimes: Lifetimes::default(),
+            seen: Vec::new(),
+        }
+    }
+
+    /// Renumbers the entries so that item `first` becomes item 0.
+    pub(super) fn moved(mut self, first: usize) -> Self {
+        let moved = |index: &mut u32| *index -= u32::try_from(first).expect("an index is a u32");
+        self.onward.iter_mut().for_each(moved);
+        self.unfiltered.iter_mut().for_each(|(index, _)| moved(index));
+        self.dropped.iter_mut().for_each(|(index, _)| moved(index));
+        self.rejects.iter_mut().for_each(|(index, _)| moved(index));
+        self.emitted.iter_mut().for_each(|(index, _)| moved(index));
+        self.scores.iter_mut().for_each(|(index, _)| moved(index));
+        self
+    }
+}
+
+/// Removes entries from the start of a list as long as `is_before` is true for them, and returns
+/// these entries.
+fn split<T>(list: &mut Vec<T>, is_before: impl Fn(&T) -> bool) -> Vec<T> {
+    let rest = list.split_off(list.partition_point(is_before));
+    std::mem::replace(list, rest)
+}
