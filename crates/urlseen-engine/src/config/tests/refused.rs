@@ -355,8 +355,8 @@ path = 'd'
              to \"30d\"",
             &format!("config.toml:13:1: {no_time}"),
             &format!("config.toml:15:1: {no_time}"),
-            "config.toml:18:1: [[expire]] is for no pages; give at least one of scheme, host, path, \
-             extension",
+            "config.toml:18:1: [[expire]] is for no pages; give at least one of scheme, host, \
+             path, extension",
             "config.toml:21:1: there is no key expire.name",
         ]
     );
