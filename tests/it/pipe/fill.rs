@@ -62,7 +62,8 @@ fn a_filter_that_grows_warns_at_the_size_to_which_it_may_grow() {
         let links = urls(lines);
         // A random seed would lose a line in one of a hundred runs.
         let small = ["--kind", "two-choice", "--capacity", "100", "--grow-to", "10000"];
-        let output = urlseen(["filter", "--seed", "1"].iter().chain(&small)).stdin(&*links).output();
+        let output =
+            urlseen(["filter", "--seed", "1"].iter().chain(&small)).stdin(&*links).output();
         assert_eq!((output.text(), output.code()), (&*links, Some(0)));
         let said = output.stderr.lines().collect::<Vec<_>>();
         assert_eq!(said.len(), usize::from(warning.is_some()), "{lines} lines: {said:?}");
