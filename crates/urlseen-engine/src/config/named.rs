@@ -16,19 +16,20 @@ pub struct NamedRule {
 }
 
 impl NamedRule {
-    /// Reads a rule. Without a name in the file, its name is the text of its patterns. `others` are
-    /// the rules of the same kind before it.
+    /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of its
+    /// patterns.
     ///
     /// # Errors
     /// Returns the reason why the rule is refused.
-    pub(super) fn read(table: &Table, pages: Pages, others: &[Self]) -> Result<Self, String> {
+    pub(super) fn add(rules: &mut Vec<Self>, table: &Table, pages: Pages) -> Result<(), String> {
         let name = table.text("name").map_or_else(|| pages.to_string(), str::to_owned);
         if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
             return Err(format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\""));
         }
-        if others.iter().any(|other| other.name == name) {
+        if rules.iter().any(|other| other.name == name) {
             return Err(format!("has the name {name:?}, as another rule has; give each its own"));
         }
-        Ok(Self { name, pages })
+        rules.push(Self { name, pages });
+        Ok(())
     }
 }

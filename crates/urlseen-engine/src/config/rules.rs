@@ -32,27 +32,18 @@ pub(super) const KINDS: [RuleKind; 3] = [
     RuleKind {
         name: "pass",
         keys: &["name"],
-        add: |layers, table, pages| {
-            let rule = NamedRule::read(table, pages, &layers.pass)?;
-            layers.pass.push(rule);
-            Ok(())
-        },
+        add: |layers, table, pages| NamedRule::add(&mut layers.pass, table, pages),
     },
     RuleKind {
         name: "drop",
         keys: &["name"],
-        add: |layers, table, pages| {
-            let rule = NamedRule::read(table, pages, &layers.drop)?;
-            layers.drop.push(rule);
-            Ok(())
-        },
+        add: |layers, table, pages| NamedRule::add(&mut layers.drop, table, pages),
     },
     RuleKind {
         name: "expire",
         keys: &["expire_after"],
         add: |layers, table, pages| {
-            let rule = ExpireRule::read(table, pages)?;
-            layers.expire.push(rule);
+            layers.expire.push(ExpireRule::read(table, pages)?);
             Ok(())
         },
     },
