@@ -64,10 +64,13 @@ fn a_tap_shows_the_newest_items_of_each_fate_and_rule() {
         assert!(line("  dropped     mailto:a").ends_with("mailto:a   (the rule \"schemes\")"));
         assert!(line("  rejected    none   (").contains("scheme"));
     }
-    let status = crawl.command("status", &["--samples", "--json"]).output();
-    let status: Value = serde_json::from_str(status.text()).unwrap();
-    assert_eq!(status["samples"].as_array().unwrap().len(), all.len());
-    assert_eq!(status["dropped_by_rule"][0]["items"], 1);
+    // The daemon publishes its counts a moment after the sample.
+    wait_until(SOON, "count of the dropped item", || {
+        let status = crawl.command("status", &["--samples", "--json"]).output();
+        let status: Value = serde_json::from_str(status.text()).unwrap();
+        assert_eq!(status["samples"].as_array().unwrap().len(), all.len());
+        status["dropped_by_rule"][0]["items"] == 1
+    });
     // The sample has a bound for each fate and rule.
     let urls = urls(0, 1000);
     crawl.push(&urls);

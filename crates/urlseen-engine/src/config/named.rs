@@ -16,8 +16,8 @@ pub struct NamedRule {
 }
 
 impl NamedRule {
-    /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of its
-    /// patterns.
+    /// Adds a rule to the rules of its kind. Without a name in the file, its name is the text of
+    /// its patterns.
     ///
     /// # Errors
     /// Returns the reason why the rule is refused.
