@@ -40,14 +40,14 @@ fn per_text<T: AsRef<[u8]>>(texts: &[T], mut work: impl FnMut(&T)) -> f64 {
 fn urls(group: &str, links: &[String], rounds: usize) {
     let mut cases = Rounds::new(group, "ns/link");
     for algorithm in Algorithm::all() {
-        let mut fingerprinter = Fingerprinter::new(*algorithm, false);
+        let mut fingerprinter = Fingerprinter::new(*algorithm);
         cases.case(format!("fingerprint, {algorithm}"), move || {
             per_text(links, |link| {
                 let _ = black_box(fingerprinter.fingerprint(&Request::get(link)));
             })
         });
     }
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     cases.case("canonical URL", move || {
         per_text(links, |link| {
             let _ = black_box(fingerprinter.canonical(&Request::get(link)));
@@ -64,7 +64,7 @@ fn urls(group: &str, links: &[String], rounds: usize) {
 /// Measures the time to read an item, for each form of items. The items are made from the links, or
 /// from their fingerprints.
 fn items(links: &[String], rounds: usize) {
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     let fingerprints: Vec<(String, &String)> = links
         .iter()
         .filter_map(|link| Some((fingerprinter.fingerprint(&Request::get(link)).ok()?, link)))
@@ -88,7 +88,7 @@ fn items(links: &[String], rounds: usize) {
             _ => ItemForm::Tab,
         };
         for (form, how) in [(form, ""), (ItemForm::Auto, ", form detected")] {
-            let mut reader = Reader::new(Options::new(form.into(), Algorithm::Scrapy, false));
+            let mut reader = Reader::new(Options::new(form.into(), Algorithm::Scrapy));
             cases.case(format!("read {name} item{how}"), move || {
                 per_text(items, |item| {
                     let _ = black_box(reader.read(item.as_bytes()));
@@ -96,7 +96,7 @@ fn items(links: &[String], rounds: usize) {
             });
         }
     }
-    let mut reader = Reader::new(Options::new(ItemForm::Pickle.into(), Algorithm::Scrapy, false));
+    let mut reader = Reader::new(Options::new(ItemForm::Pickle.into(), Algorithm::Scrapy));
     cases.case("read pickle item", move || {
         per_text(pickles, |item| {
             let _ = black_box(reader.read(item));

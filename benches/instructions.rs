@@ -28,7 +28,9 @@ use urlseen_engine::item::{Form, Items, Options, Reader};
 mod links;
 
 /// Options of the kernels that read items.
-const OPTIONS: Options = Options::new(Form::Item(ItemForm::Auto), Algorithm::Scrapy, false);
+fn options() -> Options {
+    Options::new(Form::Item(ItemForm::Auto), Algorithm::Scrapy)
+}
 
 /// Runs a kernel. Callgrind counts from the entry of this function to its return.
 #[inline(never)]
@@ -59,7 +61,7 @@ fn report(name: &str, unit: &str, units: usize) {
 }
 
 fn urls(kind: &str, links: &[String]) {
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     count(&format!("canonical URL, {kind}"), "link", links.len(), || {
         for link in links {
             let _ = black_box(fingerprinter.canonical(&Request::get(black_box(link))));
@@ -73,7 +75,7 @@ fn urls(kind: &str, links: &[String]) {
 }
 
 fn items(kind: &str, items: &[impl AsRef<[u8]>]) {
-    let mut reader = Reader::new(OPTIONS);
+    let mut reader = Reader::new(options());
     count(&format!("read {kind} item"), "item", items.len(), || {
         for item in items {
             let _ = black_box(reader.read(black_box(item.as_ref())));
@@ -115,16 +117,12 @@ fn judged(store: &mut Local, items: &[String]) -> Batch<Judged> {
 fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
     let parameters = Parameters::native(sizing, Some(layout.seed));
     let threads = Threads::start(1).expect("a thread");
-    let parts = Parts::local(parameters.clone(), OPTIONS, threads);
+    let parts = Parts::local(parameters.clone(), options(), threads);
     let engine = Engine::start(&parts).expect("the engine starts");
     let keeping = Keeping {
         spec: StorageSpec {
             crawl: "instructions".to_owned(),
-            filter: FilterSpec {
-                parameters,
-                algorithm: OPTIONS.algorithm,
-                keep_fragments: OPTIONS.keep_fragments,
-            },
+            filter: FilterSpec { parameters, fingerprint: Algorithm::Scrapy.into() },
         },
         policy: StoragePolicy {
             fsync: Fsync::Never,
@@ -184,7 +182,7 @@ fn main() {
     urls("real link", real);
     urls("busy link", busy);
 
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     // Each link has a different query, so all fingerprints differ.
     let fingerprints: Vec<Fingerprint> = (0..2000)
         .map(|n| fingerprinter.fingerprint(&Request::get(&format!("http://example.com/?n={n}"))))

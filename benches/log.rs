@@ -147,7 +147,7 @@ fn measure(mode: Mode, server: &RedisServer, connection: &mut Connection) -> Rep
 }
 
 fn items(config: &Config) -> Options {
-    Options::new(config.source.item.into(), config.fingerprint.algorithm, false)
+    Options::new(config.source.item.into(), config.fingerprint.algorithm)
 }
 
 fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Local) {
@@ -164,11 +164,7 @@ fn store(mode: Mode, folder: &std::path::Path, config: &Config) -> (Sizing, Loca
     let keeping = Keeping {
         spec: StorageSpec {
             crawl: "bench".to_owned(),
-            filter: FilterSpec {
-                parameters,
-                algorithm: config.fingerprint.algorithm,
-                keep_fragments: false,
-            },
+            filter: FilterSpec { parameters, fingerprint: config.fingerprint_spec() },
         },
         policy: StoragePolicy { fsync, snapshot_bytes: u64::MAX, ..StoragePolicy::default() },
         emit_again: false,

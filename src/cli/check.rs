@@ -147,7 +147,7 @@ impl FilterAccess {
                 };
                 let filter = &header.spec().filter;
                 let form = ItemForm::Auto.into();
-                let options = Options::new(form, filter.algorithm, filter.keep_fragments);
+                let options = Options::new(form, filter.fingerprint);
                 let test =
                     |fingerprints: &[Fingerprint]| folder.verdicts(fingerprints, Target::Last);
                 Ok(view::check(items, options, test)?)

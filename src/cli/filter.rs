@@ -149,8 +149,8 @@ impl<W: Write> Effect for Printed<W> {
 fn store(args: &FilterArgs) -> anyhow::Result<(Local, Parameters)> {
     let folder = args.storage.as_deref().map(Folder::open).transpose()?;
     let spec = args.shape.spec(folder.as_ref())?;
-    let FilterSpec { parameters, algorithm, keep_fragments } = spec.filter.clone();
-    let items = Options::new(args.item.into(), algorithm, keep_fragments);
+    let FilterSpec { parameters, fingerprint } = spec.filter.clone();
+    let items = Options::new(args.item.into(), fingerprint);
     let threads = Threads::start(args.threads.map_or(0, usize::from))?;
     let Some(folder) = folder else {
         let seed = parameters.seed().map_or_else(|| start::seed(SeedChoice::Random), Ok)?;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
@@ -50,7 +50,10 @@ pub(super) fn parse_algorithm() -> impl clap::builder::TypedValueParser<Value = 
 
 pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
     let mut rows = FingerprintRows {
-        fingerprinter: Fingerprinter::new(args.algorithm, args.keep_fragments),
+        fingerprinter: Fingerprinter::new(FingerprintSpec {
+            algorithm: args.algorithm,
+            keep_fragments: args.keep_fragments,
+        }),
         canonical: args.canonical,
         row: String::new(),
     };

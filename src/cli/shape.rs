@@ -5,7 +5,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
-use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, SeedChoice};
 use urlseen_engine::engine::store::Keeping;
@@ -76,22 +76,35 @@ impl Shape {
         let recorded = folder.and_then(Folder::header).map(|header| header.spec().clone());
         let is = recorded.as_ref().map(|spec| &spec.filter);
         let default = Config::default();
-        let algorithm = is.map_or(default.fingerprint.algorithm, |filter| filter.algorithm);
         Ok(StorageSpec {
             filter: FilterSpec {
                 parameters: self
                     .parameters(is.map(|filter| &filter.parameters), default.clone())?,
-                algorithm: self.algorithm.unwrap_or(algorithm),
-                keep_fragments: self.keep_fragments
-                    || is.is_some_and(|filter| filter.keep_fragments),
+                fingerprint: self.changed(is.map(|filter| filter.fingerprint).unwrap_or_default()),
             },
             crawl: recorded.map_or(default.crawl.name, |spec| spec.crawl),
         })
     }
 
-    /// Returns `--algorithm` and `--keep-fragments` as the user gave them.
-    pub(super) fn fingerprints(&self) -> (Option<Algorithm>, bool) {
-        (self.algorithm, self.keep_fragments)
+    /// Returns `--algorithm` as the user gave it.
+    pub(super) fn algorithm(&self) -> Option<Algorithm> {
+        self.algorithm
+    }
+
+    /// Returns the spec of fingerprints that belong to no storage folder.
+    pub(super) fn fingerprint(&self) -> FingerprintSpec {
+        self.changed(FingerprintSpec::default())
+    }
+
+    /// Returns a spec of fingerprints with the changes that the user asked for.
+    fn changed(
+        &self,
+        FingerprintSpec { algorithm, keep_fragments }: FingerprintSpec,
+    ) -> FingerprintSpec {
+        FingerprintSpec {
+            algorithm: self.algorithm.unwrap_or(algorithm),
+            keep_fragments: self.keep_fragments || keep_fragments,
+        }
     }
 
     /// Refuses options that a filter of the given kind does not have. `is_new` is false if a

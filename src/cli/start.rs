@@ -21,7 +21,7 @@ use urlseen_core::redis::lease::LeaseHolder;
 use urlseen_core::redis::preflight::preflight;
 use urlseen_core::redis_filter::opening::{Opened, Wanted};
 use urlseen_core::storage::{Difference, Folder, OpenError, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{self, Config, ItemForm, Rollback, SeedChoice};
+use urlseen_engine::config::{Config, ItemForm, Rollback, SeedChoice};
 use urlseen_engine::engine::store::{Keeping, Local};
 use urlseen_engine::engine::{Engine, Parts, Threads};
 use urlseen_engine::item::{Form, Options};
@@ -197,7 +197,6 @@ pub(super) fn keeping(config: &Config) -> Result<Keeping, SpecError> {
 
 /// Returns the configured options for reading items.
 pub(super) fn items(config: &Config) -> Options {
-    let config::Fingerprint { algorithm, keep_fragments } = config.fingerprint;
     Options {
         emit: config.sink.emit,
         scored: config.open_sink().is_scored(),
@@ -205,14 +204,14 @@ pub(super) fn items(config: &Config) -> Options {
         drop: config.drop,
         expire: config.expire,
         partition: config.partition,
-        ..Options::new(config.source.item.into(), algorithm, keep_fragments)
+        ..Options::new(config.source.item.into(), config.fingerprint_spec())
     }
 }
 
 /// Returns the options for reading items to forget.
 pub(super) fn forgets(config: &Config) -> Options {
-    let Options { algorithm, keep_fragments, partition, .. } = items(config);
-    Options { partition, ..Options::new(lenient_form(config), algorithm, keep_fragments) }
+    let Options { fingerprint, partition, .. } = items(config);
+    Options { partition, ..Options::new(lenient_form(config), fingerprint) }
 }
 
 /// Returns the form for reading items that a user gives: the form of the source. If that form is

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments, Trace, trace};
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec, Fingerprinter};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const URLSEEN: &str = env!("CARGO_BIN_EXE_urlseen");
@@ -70,7 +70,10 @@ fn check(vector: &Vector, line: &str) {
         verbatim_url: vector.verbatim_url,
     };
     for &algorithm in Algorithm::all() {
-        let mut fingerprinter = Fingerprinter::new(algorithm, vector.keep_fragments);
+        let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
+            algorithm,
+            keep_fragments: vector.keep_fragments,
+        });
         let expected = vector.fingerprints[algorithm.name()].as_str();
         let computed = fingerprinter.fingerprint(&request).map(|computed| computed.to_string());
         assert_eq!(computed.as_deref().ok(), expected, "{algorithm}: {computed:?} for {line}");

@@ -49,7 +49,7 @@ pub(crate) fn vectors() -> Vec<Vector> {
 }
 
 fn reader(form: ItemForm, algorithm: Algorithm) -> Reader {
-    Reader::new(Options { scored: true, ..Options::new(form.into(), algorithm, false) })
+    Reader::new(Options { scored: true, ..Options::new(form.into(), algorithm) })
 }
 
 #[test]

@@ -46,10 +46,7 @@ print(count)
 
 fn reader() -> Reader {
     let form = ItemForm::Auto.into();
-    Reader::new(Options {
-        emit: Emit::StartUrl,
-        ..Options::new(form, Algorithm::ScrapyRedis, false)
-    })
+    Reader::new(Options { emit: Emit::StartUrl, ..Options::new(form, Algorithm::ScrapyRedis) })
 }
 
 #[test]

@@ -65,4 +65,6 @@ pub use spec::FilterSpec;
 pub use urlseen_core::filter::Kind;
 pub use urlseen_core::fingerprint::canonical::{CanonicalizeError, Fragments};
 pub use urlseen_core::fingerprint::request::Request;
-pub use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, UnknownAlgorithmError};
+pub use urlseen_core::fingerprint::{
+    Algorithm, Fingerprint, FingerprintSpec, Fingerprinter, UnknownAlgorithmError,
+};

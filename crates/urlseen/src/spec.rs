@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::{FilterSpec as CoreSpec, Kind, SpecError};
-use urlseen_core::fingerprint::Algorithm;
+use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 
 /// Spec of a filter: its kind, its size, and the algorithm of its fingerprints.
 ///
@@ -30,8 +30,7 @@ use urlseen_core::fingerprint::Algorithm;
 pub struct FilterSpec {
     kind: Kind,
     values: BTreeMap<&'static str, String>,
-    algorithm: Algorithm,
-    keep_fragments: bool,
+    fingerprint: FingerprintSpec,
 }
 
 impl FilterSpec {
@@ -47,8 +46,7 @@ impl FilterSpec {
     /// Creates a spec without a size, for a filter of this kind with the fingerprints of Scrapy.
     /// The other methods set the size.
     pub fn new(kind: Kind) -> Self {
-        let algorithm = Algorithm::default();
-        Self { kind, values: BTreeMap::new(), algorithm, keep_fragments: false }
+        Self { kind, values: BTreeMap::new(), fingerprint: FingerprintSpec::default() }
     }
 
     /// Returns the kind of the filter.
@@ -116,15 +114,17 @@ impl FilterSpec {
 
     /// Sets the algorithm of the fingerprints. The default is [`Algorithm::Scrapy`].
     #[must_use]
-    pub fn algorithm(self, algorithm: Algorithm) -> Self {
-        Self { algorithm, ..self }
+    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
+        self.fingerprint.algorithm = algorithm;
+        self
     }
 
     /// Sets whether the fingerprint depends on the part of a URL after the `#`. The default is
     /// false: URLs that differ only in that part have the same fingerprint.
     #[must_use]
-    pub fn keep_fragments(self, keep_fragments: bool) -> Self {
-        Self { keep_fragments, ..self }
+    pub fn keep_fragments(mut self, keep_fragments: bool) -> Self {
+        self.fingerprint.keep_fragments = keep_fragments;
+        self
     }
 
     fn set(mut self, name: &'static str, value: &impl ToString) -> Self {
@@ -143,7 +143,6 @@ impl FilterSpec {
             return Err(Error::new(ErrorKind::Spec, text));
         }
         let parameters = kind.read(&|name| self.values.get(name).cloned()).map_err(invalid)?;
-        let Self { algorithm, keep_fragments, .. } = *self;
-        Ok(CoreSpec { parameters, algorithm, keep_fragments })
+        Ok(CoreSpec { parameters, fingerprint: self.fingerprint })
     }
 }

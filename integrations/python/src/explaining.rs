@@ -2,17 +2,16 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::{PyResult, pyfunction};
-use urlseen::Algorithm;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::item::Options;
+
+use crate::fingerprints::spec;
 
 /// Explains the fingerprint of a URL, as JSON.
 #[pyfunction]
 #[pyo3(signature = (url, *, algorithm="scrapy", keep_fragments=false))]
 pub(crate) fn explain_json(url: &str, algorithm: &str, keep_fragments: bool) -> PyResult<String> {
-    let algorithm: Algorithm =
-        algorithm.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-    let options = Options::new(ItemForm::Url.into(), algorithm, keep_fragments);
+    let options = Options::new(ItemForm::Url.into(), spec(algorithm, keep_fragments)?);
     let explained = urlseen_analysis::explain(url.as_bytes(), options);
     serde_json::to_string(&explained).map_err(|error| PyValueError::new_err(error.to_string()))
 }

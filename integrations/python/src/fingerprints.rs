@@ -5,54 +5,42 @@ use std::cell::RefCell;
 use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyAnyMethods, PyBytes, PyList, PyString, PyStringMethods};
 use pyo3::{Bound, PyAny, PyErr, PyResult, Python, pyfunction};
-use urlseen::{Algorithm, CanonicalizeError, Fingerprinter, Fragments, Request};
+use urlseen::{CanonicalizeError, FingerprintSpec, Fingerprinter, Fragments, Request};
 
 /// Number of bytes of a fingerprint.
 const LENGTH: usize = 20;
 
 thread_local! {
     /// Fingerprinter of this thread, which keeps its buffers.
-    static KEPT: RefCell<Kept> = RefCell::new(Kept::new(Algorithm::default(), false));
+    static KEPT: RefCell<Kept> = RefCell::new(Kept::new(FingerprintSpec::default()));
 }
 
-/// Fingerprinter with its options.
+/// Fingerprinter with its spec.
 struct Kept {
-    algorithm: Algorithm,
-    keep_fragments: bool,
+    spec: FingerprintSpec,
     fingerprinter: Fingerprinter,
 }
 
 impl Kept {
-    fn new(algorithm: Algorithm, keep_fragments: bool) -> Self {
-        let fingerprinter = Fingerprinter::new(algorithm, keep_fragments);
-        Self { algorithm, keep_fragments, fingerprinter }
+    fn new(spec: FingerprintSpec) -> Self {
+        Self { spec, fingerprinter: Fingerprinter::new(spec) }
     }
 }
 
-/// Options of a fingerprint, as Python passes them.
-#[derive(Clone, Copy)]
-struct Options {
-    algorithm: Algorithm,
-    keep_fragments: bool,
+/// Reads the spec of a fingerprint, as Python passes its parts.
+pub(crate) fn spec(algorithm: &str, keep_fragments: bool) -> PyResult<FingerprintSpec> {
+    let algorithm = algorithm.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
+    Ok(FingerprintSpec { algorithm, keep_fragments })
 }
 
-impl Options {
-    fn read(algorithm: &str, keep_fragments: bool) -> PyResult<Self> {
-        let algorithm =
-            algorithm.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-        Ok(Self { algorithm, keep_fragments })
-    }
-
-    /// Does work with the fingerprinter of this thread.
-    fn with<T>(self, work: impl FnOnce(&mut Fingerprinter) -> T) -> T {
-        let Self { algorithm, keep_fragments } = self;
-        KEPT.with_borrow_mut(|kept| {
-            if (kept.algorithm, kept.keep_fragments) != (algorithm, keep_fragments) {
-                *kept = Kept::new(algorithm, keep_fragments);
-            }
-            work(&mut kept.fingerprinter)
-        })
-    }
+/// Does work with the fingerprinter of this thread.
+fn with<T>(spec: FingerprintSpec, work: impl FnOnce(&mut Fingerprinter) -> T) -> T {
+    KEPT.with_borrow_mut(|kept| {
+        if kept.spec != spec {
+            *kept = Kept::new(spec);
+        }
+        work(&mut kept.fingerprinter)
+    })
 }
 
 /// Computes a fingerprint: 20 bytes.
@@ -91,8 +79,8 @@ pub(crate) fn fingerprint<'py>(
     verbatim_url: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let request = Request { method, url, body, verbatim_url };
-    let options = Options::read(algorithm, keep_fragments)?;
-    let digest = options.with(|fingerprinter| digest(fingerprinter, &request));
+    let spec = spec(algorithm, keep_fragments)?;
+    let digest = with(spec, |fingerprinter| digest(fingerprinter, &request));
     Ok(PyBytes::new(py, &digest.map_err(|error| refused(url, &error))?))
 }
 
@@ -111,7 +99,7 @@ pub(crate) fn fingerprints<'py>(
     algorithm: &str,
     keep_fragments: bool,
 ) -> PyResult<Bound<'py, PyList>> {
-    let options = Options::read(algorithm, keep_fragments)?;
+    let spec = spec(algorithm, keep_fragments)?;
     // One buffer for all URLs, with the end of each.
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(urls.len().unwrap_or(0)));
     for url in urls.try_iter()? {
@@ -119,7 +107,7 @@ pub(crate) fn fingerprints<'py>(
         ends.push(text.len());
     }
     let digests = py.detach(|| {
-        options.with(|fingerprinter| {
+        with(spec, |fingerprinter| {
             let mut start = 0;
             let digests = ends.iter().map(|&end| {
                 let url = &text[std::mem::replace(&mut start, end)..end];

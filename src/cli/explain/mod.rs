@@ -78,8 +78,7 @@ impl Subject {
         }
         if let Some(header) = &header {
             // Computes the fingerprint in the same way as those in the folder.
-            config.fingerprint.algorithm = header.spec().filter.algorithm;
-            config.fingerprint.keep_fragments = header.spec().filter.keep_fragments;
+            config.computed_by(header.spec().filter.fingerprint);
         }
         let options = Options { form: start::lenient_form(&config), ..start::items(&config) };
         Ok(Self { config, place, header, options })

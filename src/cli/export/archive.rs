@@ -38,7 +38,7 @@ pub(super) fn run(args: &ExportArgs) -> anyhow::Result<Outcome> {
     let Some(header) = folder.header() else {
         anyhow::bail!("the storage folder {} is new: it holds no fingerprints", dir.display());
     };
-    let algorithm = header.spec().filter.algorithm;
+    let algorithm = header.spec().filter.fingerprint.algorithm;
     let target = if args.folder.is_named() || config.source.kind == SourceKind::None {
         Target::Last
     } else {

@@ -199,8 +199,8 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
         };
         (folder, keeping, config.filter.threads, origin)
     };
-    let FilterSpec { parameters, algorithm, keep_fragments } = keeping.spec.filter.clone();
-    let items = Options::new(Form::Digest, algorithm, keep_fragments);
+    let FilterSpec { parameters, fingerprint } = keeping.spec.filter.clone();
+    let items = Options::new(Form::Digest, fingerprint);
     let store = start::kept(folder, keeping, items, Threads::start(threads)?)?;
     Ok((store, parameters, origin))
 }
@@ -208,7 +208,7 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Local, Parameters, Origin)> {
 /// Fails if the crawl would not recognise the fingerprints: `--algorithm` differs from the crawl's
 /// algorithm, or they come from a set of scrapy-redis and the crawl's algorithm is `scrapy`.
 fn check_algorithm(args: &ImportArgs, config: &Config) -> anyhow::Result<()> {
-    let (stated, _) = args.shape.fingerprints();
+    let stated = args.shape.algorithm();
     let ours = config.fingerprint.algorithm;
     match (stated, &args.redis_set) {
         (Some(stated), _) if stated != ours => Err(usage(format!(

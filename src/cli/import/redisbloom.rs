@@ -60,15 +60,12 @@ pub(super) fn run(args: &ImportArgs) -> anyhow::Result<Outcome> {
 
 /// Returns the folder, its spec, and the place of the filter to import.
 fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)> {
-    let imported = |crawl: String, algorithm, keep_fragments| StorageSpec {
+    let imported = |crawl: String, fingerprint| StorageSpec {
         crawl,
-        filter: FilterSpec { parameters: Parameters::imported(), algorithm, keep_fragments },
+        filter: FilterSpec { parameters: Parameters::imported(), fingerprint },
     };
     if let (Some(storage), Some(file)) = (&args.storage, &args.redisbloom_file) {
-        let Config { crawl, fingerprint, .. } = Config::default();
-        let (algorithm, keep) = args.shape.fingerprints();
-        let algorithm = algorithm.unwrap_or(fingerprint.algorithm);
-        let spec = imported(crawl.name, algorithm, keep);
+        let spec = imported(Config::default().crawl.name, args.shape.fingerprint());
         return Ok((Folder::open(storage)?, spec, From::File(file)));
     }
     let config = args.settings.load()?;
@@ -80,8 +77,9 @@ fn prepare(args: &ImportArgs) -> anyhow::Result<(Folder, StorageSpec, From<'_>)>
         )));
     }
     let folder = Folder::open(&config.storage.dir)?;
-    let Config { crawl, fingerprint, redis, .. } = config;
-    let spec = imported(crawl.name, fingerprint.algorithm, fingerprint.keep_fragments);
+    let fingerprint = config.fingerprint_spec();
+    let Config { crawl, redis, .. } = config;
+    let spec = imported(crawl.name, fingerprint);
     let from = match (&args.redisbloom_file, &args.redisbloom) {
         (Some(file), _) => From::File(file),
         (None, key) => From::Key(key.as_deref().unwrap_or_default(), redis.url),

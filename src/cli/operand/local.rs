@@ -98,11 +98,7 @@ pub(super) fn of_redisbloom(
 ) -> anyhow::Result<Operand> {
     let parameters = Parameters::imported();
     config.filter.kind = parameters.kind();
-    let spec = FilterSpec {
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: config.fingerprint.keep_fragments,
-        parameters,
-    };
+    let spec = FilterSpec { fingerprint: config.fingerprint_spec(), parameters };
     let mut filter = Some(filter);
     let read = Box::new(move |_| {
         let filter = filter.take().ok_or_else(|| anyhow::anyhow!("the filter was already read"))?;

@@ -96,8 +96,7 @@ impl Operand {
         if let (Some(a), Some(b)) = (&self.rules, &other.rules) {
             RULES.iter().zip(a.iter().zip(b)).for_each(|(what, (a, b))| compare(what, a, b));
         } else {
-            wanted.algorithm = self.spec.algorithm;
-            wanted.keep_fragments = self.spec.keep_fragments;
+            wanted.fingerprint = self.spec.fingerprint;
         }
         for SpecDifference { what, found, wanted } in self.spec.differences(&wanted) {
             compare(what, &found, &wanted);

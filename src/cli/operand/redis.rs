@@ -74,7 +74,7 @@ pub(super) fn open(text: &str, settings: &Settings) -> anyhow::Result<Operand> {
     let Opened { definition: Definition { spec, .. }, filter, .. } = opened;
     config.made_for(&spec);
     let [positions, shards] = spec.parameters.rules();
-    let rules = Some([positions, shards, spec.algorithm.version().to_owned()]);
+    let rules = Some([positions, shards, spec.fingerprint.algorithm.version().to_owned()]);
     let redis = RedisOperand { runtime, link, filter };
     let source = if spec.kind().is_in(FilterPlace::Local) {
         Source::Shards(redis.into_shards(&spec)?)

@@ -9,6 +9,7 @@ use indicatif::{BinaryBytes, HumanCount};
 use serde_json::{Value, json};
 use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::storage::{
     Look, SegmentLook, SnapshotLook, Standing, StorageSpec, Summary, look,
 };
@@ -43,7 +44,8 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     }
     let Some(header) = header else { return rows.row("filter", "none: the folder is new") };
     let StorageSpec { crawl, filter } = header.spec();
-    let FilterSpec { parameters, algorithm, keep_fragments } = filter;
+    let FilterSpec { parameters, fingerprint } = filter;
+    let FingerprintSpec { algorithm, keep_fragments } = fingerprint;
     rows.row("crawl", crawl)?;
     let id = RandomId::new(header.filter());
     rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
@@ -91,8 +93,8 @@ fn to_json(look: &Look) -> Value {
             "error_rate": parameters.field::<f64>("filter.error_rate"),
             "bytes": parameters.bytes(),
             "imported": parameters.is_imported(),
-            "algorithm": filter.algorithm.name(),
-            "keep_fragments": filter.keep_fragments,
+            "algorithm": filter.fingerprint.algorithm.name(),
+            "keep_fragments": filter.fingerprint.keep_fragments,
         });
         for (name, number) in parameters.figures() {
             shown[name] = json!(number);

@@ -40,7 +40,6 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
 
 /// Returns the configured fingerprint of [`PROBE`].
 pub(super) fn probe(config: &Config) -> String {
-    let (algorithm, fragments) = (config.fingerprint.algorithm, config.fingerprint.keep_fragments);
-    let probe = Fingerprinter::new(algorithm, fragments).fingerprint(&Request::get(PROBE));
+    let probe = Fingerprinter::new(config.fingerprint_spec()).fingerprint(&Request::get(PROBE));
     probe.expect("the URL is absolute").to_string()
 }

@@ -41,8 +41,7 @@ fn table(config: &Config) -> PartitionTable {
         partitions: config.partitions.count,
         kind: config.filter.kind.to_string(),
         item: config.source.item,
-        algorithm: config.fingerprint.algorithm,
-        keep_fragments: config.fingerprint.keep_fragments,
+        fingerprint: config.fingerprint_spec(),
         probe: probe(config),
     }
 }

@@ -9,7 +9,7 @@ use crate::crawl::protocol::Protocol;
 use urlseen_core::filter::choice::Fsync;
 use urlseen_core::filter::{FilterSpec, Seed};
 use urlseen_core::redis_filter::definition::DEFINE;
-use urlseen_engine::config::{self, Config, Sources};
+use urlseen_engine::config::{Config, Sources};
 use urlseen_engine::item::Options;
 
 /// Names of the scripts, by their texts and their hashes.
@@ -84,10 +84,9 @@ impl Crawl {
 
     /// Returns the options for reading items.
     pub(super) fn items(&self) -> Options {
-        let config::Fingerprint { algorithm, keep_fragments } = self.config.fingerprint;
         Options {
             scored: self.config.open_sink().is_scored(),
-            ..Options::new(self.config.source.item.into(), algorithm, keep_fragments)
+            ..Options::new(self.config.source.item.into(), self.config.fingerprint_spec())
         }
     }
 }

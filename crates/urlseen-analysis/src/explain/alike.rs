@@ -25,7 +25,7 @@ pub(super) fn find(
     // Rules and scores are switched off, because each of them can make the reader return no
     // fingerprint for an item.
     let mut reader = Reader::new(Options { pass: &[], drop: &[], scored: false, ..options });
-    let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
+    let mut fingerprinter = Fingerprinter::new(options.fingerprint);
     let (own, candidates, mut others) = match (&outline.given, &outline.request) {
         (Some(given), _) => (given.clone(), of_given(given), Vec::new()),
         (None, Some(request)) => match fingerprinter.canonical(&request.as_request()) {

@@ -12,7 +12,7 @@ use serde::Serialize;
 pub use alike::Spelling;
 pub use pair::{Pair, pair};
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
 /// Meaning of an item, and the fingerprint that the filter tests for the item.
@@ -167,9 +167,10 @@ impl Explained {
             body_bytes: body.len(),
             verbatim_url: *verbatim_url,
         });
-        let mut fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
+        let mut fingerprinter = Fingerprinter::new(options.fingerprint);
         let canonical = fingerprinter.canonical(&request.as_request()).map(str::to_owned);
-        let fragments = if options.keep_fragments { Fragments::Keep } else { Fragments::Drop };
+        let fragments =
+            if options.fingerprint.keep_fragments { Fragments::Keep } else { Fragments::Drop };
         let is_as_it_is = canonical.as_ref() == Ok(url);
         let Trace { steps, .. } = match (*verbatim_url, is_as_it_is) {
             (true, true) => Trace { steps: Vec::new(), outcome: canonical.clone() },
@@ -181,14 +182,16 @@ impl Explained {
         self.canonical = canonical.ok();
         self.fingerprints = Algorithm::all()
             .iter()
-            .map(|&algorithm| computed(algorithm, request, options.keep_fragments))
+            .map(|&algorithm| {
+                computed(FingerprintSpec { algorithm, ..options.fingerprint }, request)
+            })
             .collect();
     }
 }
 
-fn computed(algorithm: Algorithm, request: &OwnedRequest, keep_fragments: bool) -> Computed {
-    let mut fingerprinter = Fingerprinter::new(algorithm, keep_fragments);
-    let computed = fingerprinter.fingerprint(&request.as_request());
+fn computed(spec: FingerprintSpec, request: &OwnedRequest) -> Computed {
+    let computed = Fingerprinter::new(spec).fingerprint(&request.as_request());
+    let algorithm = spec.algorithm;
     Computed {
         algorithm: algorithm.name(),
         version: algorithm.version(),
@@ -202,7 +205,7 @@ fn ignored(outline: &Outline, options: Options) -> Vec<&'static str> {
         return vec!["all parts except the fingerprint in the item: URL, body, payload"];
     }
     let mut ignored = IGNORED.to_vec();
-    if !options.keep_fragments {
+    if !options.fingerprint.keep_fragments {
         ignored.push("the fragment (fingerprint.keep_fragments is false)");
     }
     ignored

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::Explained;
 use urlseen_core::fingerprint::canonical::{Rule, UrlPart, parts};
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter};
+use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::item::{Options, Outline, OwnedRequest};
 
 /// Comparison of two items by all algorithms.
@@ -56,8 +56,9 @@ pub struct RuleShown {
 /// Compares two explained items.
 pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
     let verdicts = Algorithm::all().iter().map(|&algorithm| {
-        let is_used = algorithm == options.algorithm;
-        let keys = [one, other].map(|each| key(each, algorithm, options.keep_fragments));
+        let is_used = algorithm == options.fingerprint.algorithm;
+        let spec = FingerprintSpec { algorithm, ..options.fingerprint };
+        let keys = [one, other].map(|each| key(each, spec));
         let [Some(first), Some(second)] = &keys else {
             return Verdict { algorithm: algorithm.name(), is_used, same: None, difference: None };
         };
@@ -76,13 +77,13 @@ struct ItemKey<'a> {
     computed: Option<(&'a OwnedRequest, String)>,
 }
 
-fn key(explained: &Explained, algorithm: Algorithm, keep_fragments: bool) -> Option<ItemKey<'_>> {
+fn key(explained: &Explained, spec: FingerprintSpec) -> Option<ItemKey<'_>> {
     let Outline { request, given, .. } = explained.outline.as_ref()?;
     if let Some(given) = given {
         return Some(ItemKey { fingerprint: given.clone(), computed: None });
     }
     let request = request.as_ref()?;
-    let mut fingerprinter = Fingerprinter::new(algorithm, keep_fragments);
+    let mut fingerprinter = Fingerprinter::new(spec);
     let canonical = fingerprinter.canonical(&request.as_request()).ok()?.to_owned();
     let fingerprint = fingerprinter.finish(&request.as_request());
     Some(ItemKey { fingerprint, computed: Some((request, canonical)) })

@@ -5,7 +5,7 @@ use super::*;
 use urlseen_engine::config::ItemForm;
 
 fn options() -> Options {
-    Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false)
+    Options::new(ItemForm::Auto.into(), Algorithm::Scrapy)
 }
 
 fn of(item: &str) -> Explained {
@@ -40,7 +40,7 @@ fn a_url_is_followed_to_its_fingerprints() {
     );
     assert_eq!(explained.fingerprints.len(), 3);
     for (computed, &algorithm) in explained.fingerprints.iter().zip(Algorithm::all()) {
-        let expected = Fingerprinter::new(algorithm, false)
+        let expected = Fingerprinter::new(algorithm)
             .fingerprint(&urlseen_core::fingerprint::request::Request::get(url))
             .unwrap();
         assert_eq!(computed.fingerprint.as_deref(), Some(expected.to_string().as_str()));
@@ -85,7 +85,10 @@ fn listed_spellings_have_equal_or_other_fingerprints_as_stated() {
 
 #[test]
 fn a_fragment_makes_another_spelling_only_if_fragments_are_dropped() {
-    let kept = Options { keep_fragments: true, ..options() };
+    let kept = Options {
+        fingerprint: FingerprintSpec { keep_fragments: true, ..Algorithm::Scrapy.into() },
+        ..options()
+    };
     let explained = explain(b"http://h/", kept);
     assert!(explained.same.iter().all(|spelling| spelling.differs != "a fragment"));
     assert!(of("http://h/").same.iter().any(|spelling| spelling.differs == "a fragment"));
@@ -110,7 +113,7 @@ fn verbatim_urls_are_converted_by_one_function_of_w3lib_or_none() {
     let explained = of(item);
     assert_eq!(explained.canonical.as_deref(), Some("HTTP://h?b&a#f"));
     assert_eq!(explained.steps, []);
-    let options = Options { algorithm: Algorithm::ScrapyRedis, ..options() };
+    let options = Options { fingerprint: Algorithm::ScrapyRedis.into(), ..options() };
     let explained = explain(item.as_bytes(), options);
     assert_eq!(explained.canonical.as_deref(), Some("http://h/?a=&b="));
     assert!(explained.steps.iter().all(|step| step.by == "w3lib.url.canonicalize_url"));

@@ -127,7 +127,7 @@ pub fn run(
     let mut replay = Replay { works, judging: &mut judging, audience, stop };
 
     let started = Instant::now();
-    let digests = Options::new(Form::Digest, items.algorithm, items.keep_fragments);
+    let digests = Options::new(Form::Digest, items.fingerprint);
     let ended = replay.given(seen, digests, config).and_then(|()| replay.flow(feed, items, false));
     let ending = match ended {
         Ok(Ok(())) if stop.load(Ordering::Relaxed) => Ending::Stopped,

@@ -43,7 +43,7 @@ fn replay(lines: &[u8], set: &[&str], kinds: &[Kind], threads: usize) -> Report 
     };
     let setup = Setup {
         config: &config,
-        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false),
+        items: Options::new(ItemForm::Auto.into(), Algorithm::Scrapy),
         seed: Seed::new(3),
         specs: kinds.iter().map(spec).collect(),
         threads,

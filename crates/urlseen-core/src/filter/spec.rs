@@ -10,17 +10,15 @@ use super::kinds::{CAPACITY, ERROR_RATE};
 use super::layout::SizeError;
 use super::redisbloom::ReserveError;
 use super::{CapacityError, ErrorRateError, Kind, Parameters};
-use crate::fingerprint::Algorithm;
+use crate::fingerprint::FingerprintSpec;
 
 /// All parameters that determine a filter's bits and fingerprints.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FilterSpec {
     /// The filter's kind, with the parameters of that kind.
     pub parameters: Parameters,
-    /// The algorithm of the fingerprints.
-    pub algorithm: Algorithm,
-    /// True if URLs that differ only in the part after `#` are different.
-    pub keep_fragments: bool,
+    /// The spec of the fingerprints.
+    pub fingerprint: FingerprintSpec,
 }
 
 /// Reason why a spec is impossible or cannot be read.
@@ -107,8 +105,10 @@ impl FilterSpec {
     pub fn read(value: impl Fn(&'static str) -> Option<String>) -> Result<Self, SpecError> {
         Ok(Self {
             parameters: part::<Kind>(&value, "filter.kind")?.read(&value)?,
-            algorithm: part(&value, "fingerprint.algorithm")?,
-            keep_fragments: part(&value, "fingerprint.keep_fragments")?,
+            fingerprint: FingerprintSpec {
+                algorithm: part(&value, "fingerprint.algorithm")?,
+                keep_fragments: part(&value, "fingerprint.keep_fragments")?,
+            },
         })
     }
 
@@ -116,8 +116,9 @@ impl FilterSpec {
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
-        fields.push(("fingerprint.algorithm", self.algorithm.name().to_owned()));
-        fields.push(("fingerprint.keep_fragments", self.keep_fragments.to_string()));
+        let FingerprintSpec { algorithm, keep_fragments } = self.fingerprint;
+        fields.push(("fingerprint.algorithm", algorithm.name().to_owned()));
+        fields.push(("fingerprint.keep_fragments", keep_fragments.to_string()));
         fields
     }
 
@@ -172,6 +173,7 @@ mod tests {
 
     use super::super::{Capacity, ErrorRate, Geometry, Reservation, Sizing};
     use super::*;
+    use crate::fingerprint::Algorithm;
 
     fn read(fields: &[(&'static str, &str)]) -> Result<FilterSpec, SpecError> {
         let fields: BTreeMap<_, _> = fields.iter().copied().collect();
@@ -251,14 +253,15 @@ mod tests {
             let whats: Vec<_> = whats.iter().map(|it| it.what).collect();
             assert_eq!(whats, ["filter.expire_after"], "{one:?} and {other:?}");
         }
+        let computed = |fingerprint| FilterSpec { fingerprint, ..base.clone() };
         let set = "scrapy-redis".parse::<Kind>().unwrap().read(&|_| None).unwrap();
         let set = FilterSpec { parameters: set, ..base.clone() };
         assert_eq!(whats(&set), ["filter.kind"]);
         assert_eq!(
-            whats(&FilterSpec { keep_fragments: true, ..base.clone() }),
+            whats(&computed(FingerprintSpec { keep_fragments: true, ..base.fingerprint })),
             ["fingerprint.keep_fragments"]
         );
-        let other = FilterSpec { algorithm: Algorithm::ScrapyRedis, ..base.clone() };
+        let other = computed(Algorithm::ScrapyRedis.into());
         assert_eq!(
             base.differences(&other),
             [SpecDifference {

@@ -2,11 +2,11 @@
 
 use std::borrow::Cow;
 
-use super::{Algorithm, Fingerprint, RequestParts, Text, Verbatim};
+use super::{Algorithm, Fingerprint, FingerprintSpec, RequestParts, Text, Verbatim};
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
 
-/// Computes the fingerprints of requests with one algorithm.
+/// Computes the fingerprints of requests by one spec.
 ///
 /// A fingerprinter reuses its buffers from one request to the next. So each thread needs its own
 /// fingerprinter.
@@ -15,7 +15,7 @@ use crate::fingerprint::request::Request;
 /// use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
 /// use urlseen_core::fingerprint::request::Request;
 ///
-/// let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+/// let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
 /// let one = fingerprinter.fingerprint(&Request::get("https://example.com/?b=2&a=1"))?;
 /// let same = fingerprinter.fingerprint(&Request::get("https://EXAMPLE.com?a=1&b=2#top"))?;
 /// assert_eq!(one, same);
@@ -31,9 +31,9 @@ pub struct Fingerprinter {
 }
 
 impl Fingerprinter {
-    /// Creates a fingerprinter for an algorithm. If `keep_fragments` is true, URLs that differ only
-    /// after the `#` have different fingerprints.
-    pub fn new(algorithm: Algorithm, keep_fragments: bool) -> Self {
+    /// Creates a fingerprinter for a spec, or for an algorithm as its package applies it.
+    pub fn new(spec: impl Into<FingerprintSpec>) -> Self {
+        let FingerprintSpec { algorithm, keep_fragments } = spec.into();
         Self {
             algorithm,
             fragments: if keep_fragments { Fragments::Keep } else { Fragments::Drop },
@@ -96,7 +96,7 @@ impl Fingerprinter {
 /// Creates a fingerprinter for Scrapy's fingerprints, without fragments.
 impl Default for Fingerprinter {
     fn default() -> Self {
-        Self::new(Algorithm::default(), false)
+        Self::new(FingerprintSpec::default())
     }
 }
 
@@ -117,7 +117,7 @@ mod tests {
         algorithm: Algorithm,
         request: &Request<'_>,
     ) -> Result<String, CanonicalizeError> {
-        let mut fingerprinter = Fingerprinter::new(algorithm, false);
+        let mut fingerprinter = Fingerprinter::new(algorithm);
         fingerprinter.fingerprint(request).map(|fingerprint| fingerprint.to_string())
     }
 
@@ -153,7 +153,7 @@ mod tests {
             (Algorithm::Scrapy26, "http://h/?a=&b="),
             (Algorithm::ScrapyRedis, "http://h/?a=&b="),
         ] {
-            let mut fingerprinter = Fingerprinter::new(algorithm, false);
+            let mut fingerprinter = Fingerprinter::new(algorithm);
             assert_eq!(fingerprinter.canonical(&request), Ok(url), "{algorithm}");
         }
         // The check sees a verbatim URL unchanged. If w3lib removed the tab first, this URL would
@@ -164,7 +164,10 @@ mod tests {
 
     #[test]
     fn fragments_count_if_they_are_kept() {
-        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, true);
+        let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
+            keep_fragments: true,
+            ..Algorithm::Scrapy.into()
+        });
         let mut with = |url| fingerprinter.fingerprint(&Request::get(url));
         assert_ne!(with("http://h/#a"), with("http://h/"));
         assert_eq!(with("http://h/#"), with("http://h/"));
@@ -173,12 +176,12 @@ mod tests {
     #[test]
     fn a_fingerprinter_can_move_to_a_thread() {
         fn can_move_to_a_thread<T: Send>(_: &T) {}
-        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default(), false));
+        can_move_to_a_thread(&Fingerprinter::new(Algorithm::default()));
     }
 
     #[test]
     fn a_refused_url_does_not_change_the_next_fingerprint() {
-        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+        let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
         let request = Request::get("http://h/");
         let before = fingerprinter.fingerprint(&request);
         assert!(fingerprinter.fingerprint(&Request::get("http://h:x/")).is_err());

@@ -10,11 +10,13 @@ mod key;
 pub mod lanes;
 mod partition;
 pub mod request;
+mod spec;
 mod text;
 
 pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
 pub use partition::{Partition, PartitionCount, PartitionCountError};
+pub use spec::FingerprintSpec;
 
 use text::{RequestParts, Text};
 

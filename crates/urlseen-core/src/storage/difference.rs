@@ -25,7 +25,7 @@ impl Header {
             }
         };
         compare(CRAWL, &spec.crawl, &wanted.crawl);
-        if spec.filter.algorithm == wanted.filter.algorithm {
+        if spec.filter.fingerprint.algorithm == wanted.filter.fingerprint.algorithm {
             compare(ALGORITHM_VERSION, &rules.algorithm, &own.algorithm);
         }
         if spec.filter.kind() == wanted.filter.kind() {
@@ -107,12 +107,12 @@ mod tests {
             ),
             (made_for(reserved(5, "1e-3", 2)), "filter.kind", Some(("native", "redisbloom"))),
             (
-                with(|filter| filter.algorithm = Algorithm::ScrapyRedis),
+                with(|filter| filter.fingerprint.algorithm = Algorithm::ScrapyRedis),
                 "fingerprint.algorithm",
                 Some(("scrapy", "scrapy-redis")),
             ),
             (
-                with(|filter| filter.keep_fragments = true),
+                with(|filter| filter.fingerprint.keep_fragments = true),
                 "fingerprint.keep_fragments",
                 Some(("false", "true")),
             ),

@@ -47,6 +47,7 @@ use super::damage::Damage;
 use super::error::OpenError;
 use crate::filter::choice::FilterPlace;
 use crate::filter::{FilterSpec, Kind, Seed};
+use crate::fingerprint::FingerprintSpec;
 
 /// Format of the folder: of its header, its snapshots and its log.
 pub(crate) const FORMAT: u32 = 5;
@@ -91,7 +92,7 @@ impl Rules {
     /// Returns the rules of this program.
     pub(super) fn own(filter: &FilterSpec) -> Self {
         let [positions, shards] = filter.parameters.rules();
-        Self { positions, shards, algorithm: filter.algorithm.version().to_owned() }
+        Self { positions, shards, algorithm: filter.fingerprint.algorithm.version().to_owned() }
     }
 }
 
@@ -145,7 +146,7 @@ impl Header {
     /// Returns the bytes of the file.
     pub(super) fn encode(&self) -> Vec<u8> {
         let StorageSpec { crawl, filter } = &self.spec;
-        let FilterSpec { parameters, algorithm, keep_fragments } = filter;
+        let FilterSpec { parameters, fingerprint } = filter;
         let Rules { positions, shards, algorithm: algorithm_version } = &self.rules;
         let mut text = format!("{TITLE}\n");
         let mut line = |key: &str, value: &dyn fmt::Display| {
@@ -165,9 +166,9 @@ impl Header {
         for (name, value) in parameters.record() {
             line(name.trim_start_matches(SECTION), &value);
         }
-        line("algorithm", &quoted(algorithm.name()));
+        line("algorithm", &quoted(fingerprint.algorithm.name()));
         line("algorithm_version", &quoted(algorithm_version));
-        line("keep_fragments", keep_fragments);
+        line("keep_fragments", &fingerprint.keep_fragments);
         text.push_str(&crc_line(text.as_bytes()));
         text.into_bytes()
     }
@@ -204,8 +205,10 @@ impl Header {
                 crawl: string("crawl")?,
                 filter: FilterSpec {
                     parameters: kind.read(&|name| part(name).map(str::to_owned)).ok()?,
-                    algorithm: string("algorithm")?.parse().ok()?,
-                    keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+                    fingerprint: FingerprintSpec {
+                        algorithm: string("algorithm")?.parse().ok()?,
+                        keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+                    },
                 },
             },
             rules: Rules {
@@ -246,8 +249,7 @@ pub(super) mod tests {
             crawl: "demo \"1\"\n".to_owned(),
             filter: FilterSpec {
                 parameters: native(7, Blocks::Two, 1000, "1e-6"),
-                algorithm: Algorithm::Scrapy,
-                keep_fragments: false,
+                fingerprint: Algorithm::Scrapy.into(),
             },
         }
     }

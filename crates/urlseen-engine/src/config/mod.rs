@@ -57,6 +57,7 @@ pub use urlseen_core::filter::Kind;
 pub use urlseen_core::redis::sink::SinkKind;
 
 use urlseen_core::filter::{FilterSpec, Parameters, SpecError};
+use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::redis::{self, TlsFiles, keys::Keys};
 use urlseen_core::redis_filter::opening::{RedisOpenError, Wanted};
 
@@ -113,6 +114,18 @@ impl Config {
         self.sink.kind.open(self.sink.push_to)
     }
 
+    /// Returns the spec of the configured fingerprints.
+    pub fn fingerprint_spec(&self) -> FingerprintSpec {
+        let Fingerprint { algorithm, keep_fragments } = self.fingerprint;
+        FingerprintSpec { algorithm, keep_fragments }
+    }
+
+    /// Sets the spec of the fingerprints.
+    pub fn computed_by(&mut self, spec: FingerprintSpec) {
+        let FingerprintSpec { algorithm, keep_fragments } = spec;
+        self.fingerprint = Fingerprint { algorithm, keep_fragments };
+    }
+
     /// Returns the spec of the configured filter.
     ///
     /// # Errors
@@ -150,8 +163,7 @@ impl Config {
     /// Copies the values of a filter spec into the configuration. Settings that are not part of the
     /// spec stay unchanged.
     pub fn made_for(&mut self, spec: &FilterSpec) {
-        self.fingerprint.algorithm = spec.algorithm;
-        self.fingerprint.keep_fragments = spec.keep_fragments;
+        self.computed_by(spec.fingerprint);
         self.partition = spec.parameters.partitions().partitions().next().unwrap_or_default();
         self.filter.kind = spec.kind();
         self.filter.set_parts(&spec.parameters);

@@ -23,7 +23,7 @@ fn reservation(capacity: &str, error_rate: &str, expansion: u32) -> Reservation 
 }
 
 fn engine(threads: usize, reservation: Reservation, limit: u64) -> Engine {
-    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     let parts = Parts {
         build: Arc::new(move |owner, _| {
             Ok(Box::new(RedisBloomFilter::reserve(reservation, limit, owner)?) as _)

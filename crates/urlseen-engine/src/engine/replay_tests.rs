@@ -44,11 +44,8 @@ fn parameters(expires: bool) -> Parameters {
 }
 
 fn local(folder: &TempDir, parameters: &Parameters) -> Local {
-    let filter = FilterSpec {
-        parameters: parameters.clone(),
-        algorithm: Algorithm::Scrapy,
-        keep_fragments: false,
-    };
+    let filter =
+        FilterSpec { parameters: parameters.clone(), fingerprint: Algorithm::Scrapy.into() };
     let keeping = Keeping {
         spec: StorageSpec { crawl: "replay".to_owned(), filter },
         policy: StoragePolicy { fsync: Fsync::Never, ..StoragePolicy::default() },

@@ -31,7 +31,7 @@ pub(super) fn engine_with_few_keys(threads: usize) -> Engine {
 }
 
 pub(super) fn engine_for(parameters: Parameters, threads: usize) -> Engine {
-    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     Engine::start(&Parts::local(parameters, items, Threads::start(threads).unwrap())).unwrap()
 }
 
@@ -163,7 +163,7 @@ fn tested(engine: &Engine, urls: &[String]) -> Vec<Verdict> {
 }
 
 pub(super) fn fingerprints(urls: &[String]) -> Vec<Fingerprint> {
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     urls.iter().map(|url| fingerprinter.fingerprint(&Request::get(url)).unwrap()).collect()
 }
 

@@ -13,7 +13,7 @@ use urlseen_core::fingerprint::Algorithm;
 use urlseen_core::storage::{LiveFilter as _, Restore as _, Section};
 
 fn engine(threads: &Threads) -> Engine {
-    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy, false);
+    let items = Options::new(ItemForm::Auto.into(), Algorithm::Scrapy);
     Engine::start(&Parts::local(parameters(), items, threads.clone())).unwrap()
 }
 

@@ -17,8 +17,7 @@ pub(crate) fn works(folder: &TempDir) -> (Works, Asker) {
     let sizing = Sizing::new("10000".parse().unwrap(), "1e-12".parse().unwrap());
     let filter = FilterSpec {
         parameters: Parameters::native(&sizing, Some(Seed::new(1))),
-        algorithm: Algorithm::Scrapy,
-        keep_fragments: false,
+        fingerprint: Algorithm::Scrapy.into(),
     };
     let keeping = Keeping {
         spec: StorageSpec { crawl: "works".to_owned(), filter },
@@ -34,7 +33,7 @@ pub(crate) fn works(folder: &TempDir) -> (Works, Asker) {
 pub(crate) fn question(wanted: Wanted, number: u32) -> Question {
     let url = &urls([number])[0];
     let fingerprint: Fingerprint =
-        Fingerprinter::new(Algorithm::Scrapy, false).fingerprint(&Request::get(url)).unwrap();
+        Fingerprinter::new(Algorithm::Scrapy).fingerprint(&Request::get(url)).unwrap();
     Question { wanted, fingerprint }
 }
 

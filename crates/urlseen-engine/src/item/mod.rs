@@ -34,7 +34,7 @@ use urlseen_core::filter::PlacementError;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
-use urlseen_core::fingerprint::{Algorithm, Fingerprint, Fingerprinter, Partition};
+use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// Item as read from its bytes.
@@ -179,10 +179,8 @@ pub struct Options {
     pub form: Form,
     /// Content that is pushed to the sink.
     pub emit: Emit,
-    /// Algorithm that computes the fingerprint of an item without a fingerprint.
-    pub algorithm: Algorithm,
-    /// True if URLs that differ only in their fragments have different fingerprints.
-    pub keep_fragments: bool,
+    /// Spec of the fingerprints of items that have none.
+    pub fingerprint: FingerprintSpec,
     /// True if each item needs a score (`Item::score`).
     pub scored: bool,
     /// Rules that let items pass unchecked and unrecorded.
@@ -197,12 +195,11 @@ pub struct Options {
 
 impl Options {
     /// Makes options with which items are pushed as received and have no score.
-    pub const fn new(form: Form, algorithm: Algorithm, keep_fragments: bool) -> Self {
+    pub fn new(form: Form, fingerprint: impl Into<FingerprintSpec>) -> Self {
         Self {
             form,
             emit: Emit::Item,
-            algorithm,
-            keep_fragments,
+            fingerprint: fingerprint.into(),
             scored: false,
             pass: &[],
             drop: &[],
@@ -242,7 +239,7 @@ impl From<ItemForm> for Form {
 impl Reader {
     /// Makes a reader with these options.
     pub fn new(options: Options) -> Self {
-        let fingerprinter = Fingerprinter::new(options.algorithm, options.keep_fragments);
+        let fingerprinter = Fingerprinter::new(options.fingerprint);
         Self {
             options,
             fingerprinter,

@@ -7,15 +7,16 @@ use super::*;
 use crate::config::{Config, Sources};
 use std::time::{Duration, SystemTime};
 use urlseen_core::filter::generation::Generation;
+use urlseen_core::fingerprint::Algorithm;
 
 const SHA1: &str = "0123456789abcdef0123456789abcdef01234567";
 
 fn read(form: ItemForm, emit: Emit, item: &[u8]) -> Result<Item<'_>, Unreadable> {
-    Reader::new(Options { emit, ..Options::new(form.into(), Algorithm::Scrapy, false) }).read(item)
+    Reader::new(Options { emit, ..Options::new(form.into(), Algorithm::Scrapy) }).read(item)
 }
 
 fn computed(url: &str) -> Identity {
-    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy, false);
+    let mut fingerprinter = Fingerprinter::new(Algorithm::Scrapy);
     Identity::Fingerprint(
         fingerprinter.fingerprint(&urlseen_core::fingerprint::request::Request::get(url)).unwrap(),
     )
@@ -83,7 +84,7 @@ fn a_json_item_brings_its_own_fingerprint_or_asks_not_to_be_filtered() {
 
 #[test]
 fn a_digest_is_read_like_its_hex_digits() {
-    let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy, false));
+    let mut reader = Reader::new(Options::new(Form::Digest, Algorithm::Scrapy));
     // This digest begins like JSON, and has a tab in it.
     let raw = *b"{\t\n1234567890123456\xff";
     let hex = "7b090a31323334353637383930313233343536ff";
@@ -106,7 +107,7 @@ fn rules_drop_items_whatever_else_they_say() {
          [[drop]]\nextension = '^(zip|iso)$'\n[[pass]]\nhost = '.'",
     );
     let form = ItemForm::Auto.into();
-    let rules = Options { drop: config.drop, ..Options::new(form, Algorithm::Scrapy, false) };
+    let rules = Options { drop: config.drop, ..Options::new(form, Algorithm::Scrapy) };
     // An item that is dropped need not be complete.
     let rules = Options { emit: Emit::StartUrl, scored: true, ..rules };
     let mut reader = Reader::new(Options { pass: config.pass, ..rules });
@@ -139,8 +140,8 @@ fn rules_let_urls_pass_by_host_and_path() {
                 [[pass]]\nname = 'index'\npath = '^/é/index\\.html$'";
     let pass = config(toml).pass;
     let form = ItemForm::Auto.into();
-    let mut reader = Reader::new(Options { pass, ..Options::new(form, Algorithm::Scrapy, false) });
-    let mut plain = Reader::new(Options::new(form, Algorithm::Scrapy, false));
+    let mut reader = Reader::new(Options { pass, ..Options::new(form, Algorithm::Scrapy) });
+    let mut plain = Reader::new(Options::new(form, Algorithm::Scrapy));
     for (item, rule) in [
         ("http://WWW.A:80/x/../list/1?b#c", Some(0)),
         ("http://u:p@www.a/list/", Some(0)),
@@ -169,7 +170,7 @@ fn rules_let_urls_pass_by_host_and_path() {
 #[test]
 fn a_score_is_the_negative_of_a_priority_that_is_a_number() {
     let form = ItemForm::Auto.into();
-    let options = Options { scored: true, ..Options::new(form, Algorithm::Scrapy, false) };
+    let options = Options { scored: true, ..Options::new(form, Algorithm::Scrapy) };
     let mut reader = Reader::new(options);
     for (priority, score) in [
         ("null", 0.0),
@@ -267,7 +268,7 @@ proptest! {
     ) {
         let plain = request.to_string();
         let dressed = format!("{before}{plain}{behind}");
-        let options = Options::new(form.into(), Algorithm::Scrapy, false);
+        let options = Options::new(form.into(), Algorithm::Scrapy);
         let mut reader = Reader::new(Options { emit, scored: true, ..options });
         let read = |reader: &mut Reader, item: &str| {
             let read = reader.read(item.as_bytes());
@@ -294,7 +295,7 @@ fn rules_set_the_time_of_pages_by_host_and_path() {
     let expire_after = config.filter.expire_after.unwrap();
     let days = |days: u64| Lifetime::at_least(Duration::from_hours(24 * days), expire_after);
     let form = ItemForm::Auto.into();
-    let options = Options::new(form, Algorithm::Scrapy, false);
+    let options = Options::new(form, Algorithm::Scrapy);
     let mut reader = Reader::new(Options { expire: config.expire, ..options });
     let lifetime =
         |reader: &mut Reader, item: &str| reader.read(item.as_bytes()).unwrap().expiry.lifetime;

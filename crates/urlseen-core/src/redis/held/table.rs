@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use crate::filter::choice::ItemForm;
 use crate::fingerprint::request::Request;
-use crate::fingerprint::{Algorithm, Fingerprinter, PartitionCount};
+use crate::fingerprint::{FingerprintSpec, Fingerprinter, PartitionCount};
 use crate::redis::hash_tag::partition_tag;
 
 use super::record::{PROBE, PROTOCOL, RecordError, check_protocol, odd};
@@ -21,10 +21,8 @@ pub struct PartitionTable {
     pub kind: String,
     /// Form of the items in the sources.
     pub item: ItemForm,
-    /// Algorithm of the fingerprints.
-    pub algorithm: Algorithm,
-    /// True if URLs that differ only in their fragments have different fingerprints.
-    pub keep_fragments: bool,
+    /// Spec of the fingerprints.
+    pub fingerprint: FingerprintSpec,
     /// Fingerprint of [`PROBE`].
     pub probe: String,
 }
@@ -43,8 +41,8 @@ impl PartitionTable {
             ("tags", self.tags()),
             ("kind", self.kind.clone()),
             ("item", self.item.to_string()),
-            ("algorithm", self.algorithm.to_string()),
-            ("keep_fragments", self.keep_fragments.to_string()),
+            ("algorithm", self.fingerprint.algorithm.to_string()),
+            ("keep_fragments", self.fingerprint.keep_fragments.to_string()),
             ("probe", self.probe.clone()),
         ]
     }
@@ -62,8 +60,10 @@ impl PartitionTable {
             partitions: read("partitions", field("partitions")?)?,
             kind: field("kind")?.clone(),
             item: read("item", field("item")?)?,
-            algorithm: read("algorithm", field("algorithm")?)?,
-            keep_fragments: read("keep_fragments", field("keep_fragments")?)?,
+            fingerprint: FingerprintSpec {
+                algorithm: read("algorithm", field("algorithm")?)?,
+                keep_fragments: read("keep_fragments", field("keep_fragments")?)?,
+            },
             probe: field("probe")?.clone(),
         };
         // The program must find the same keys and fingerprints as the daemon.
@@ -81,13 +81,13 @@ impl PartitionTable {
 
     /// Returns true if items belong to the same partitions by both tables.
     pub fn divides_like(&self, other: &Self) -> bool {
-        let division = |it: &Self| (it.partitions, it.item, it.algorithm, it.keep_fragments);
+        let division = |it: &Self| (it.partitions, it.item, it.fingerprint);
         division(self) == division(other)
     }
 
     /// Creates a fingerprinter for the requests of the crawl.
     pub fn fingerprinter(&self) -> Fingerprinter {
-        Fingerprinter::new(self.algorithm, self.keep_fragments)
+        Fingerprinter::new(self.fingerprint)
     }
 
     fn tags(&self) -> String {
@@ -103,6 +103,7 @@ fn read<T: std::str::FromStr>(field: &'static str, value: &str) -> Result<T, Rec
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::fingerprint::Algorithm;
 
     fn table() -> PartitionTable {
         PartitionTable {
@@ -110,8 +111,7 @@ mod tests {
             partitions: PartitionCount::new(4).unwrap(),
             kind: "native".to_owned(),
             item: ItemForm::Auto,
-            algorithm: Algorithm::Scrapy26,
-            keep_fragments: true,
+            fingerprint: FingerprintSpec { keep_fragments: true, ..Algorithm::Scrapy26.into() },
             probe: "3e6b3c8d1b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b".to_owned(),
         }
     }

@@ -147,8 +147,7 @@ mod tests {
         let sizing = Sizing::new(Capacity::new(10).unwrap(), ErrorRate::new(0.1).unwrap());
         FilterSpec {
             parameters: Parameters::native(&sizing, None),
-            algorithm: Algorithm::Scrapy,
-            keep_fragments: false,
+            fingerprint: Algorithm::Scrapy.into(),
         }
     }
 

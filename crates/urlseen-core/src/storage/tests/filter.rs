@@ -76,8 +76,7 @@ pub(super) fn spec() -> StorageSpec {
         crawl: "demo".to_owned(),
         filter: FilterSpec {
             parameters: Parameters::native(&sizing, Some(Seed::new(7))),
-            algorithm: Algorithm::Scrapy,
-            keep_fragments: false,
+            fingerprint: Algorithm::Scrapy.into(),
         },
     }
 }

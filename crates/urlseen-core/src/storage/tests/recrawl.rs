@@ -201,11 +201,7 @@ fn policy() -> StoragePolicy {
 }
 
 fn spec(kind: Kind) -> StorageSpec {
-    let filter = FilterSpec {
-        parameters: parameters(kind),
-        algorithm: Algorithm::Scrapy,
-        keep_fragments: false,
-    };
+    let filter = FilterSpec { parameters: parameters(kind), fingerprint: Algorithm::Scrapy.into() };
     StorageSpec { crawl: "demo".to_owned(), filter }
 }
 
