@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
@@ -33,6 +34,9 @@ pub(super) struct FingerprintArgs {
     /// equal
     #[arg(long)]
     keep_fragments: bool,
+    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11
+    #[arg(long, value_name = "LIST", default_value_t)]
+    drop_tracking: TrackingList,
     /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
     canonical: bool,
@@ -53,6 +57,8 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
         fingerprinter: Fingerprinter::new(FingerprintSpec {
             algorithm: args.algorithm,
             keep_fragments: args.keep_fragments,
+            drop_tracking: args.drop_tracking,
+            ..FingerprintSpec::default()
         }),
         canonical: args.canonical,
         row: String::new(),

@@ -5,6 +5,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
+use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
 use urlseen_engine::config::{Config, SeedChoice};
@@ -47,13 +48,17 @@ pub(super) struct Shape {
     /// equal
     #[arg(long)]
     keep_fragments: bool,
+    /// List of tracking parameters that do not affect the fingerprint: none or 2026-11. Default:
+    /// the list that the storage folder records, or none
+    #[arg(long, value_name = "LIST")]
+    drop_tracking: Option<TrackingList>,
     /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
 }
 
 /// Names in clap of the options that describe a filter.
-pub(super) const IDS: [&str; 8] = [
+pub(super) const IDS: [&str; 9] = [
     "kind",
     "capacity",
     "grow_to",
@@ -61,6 +66,7 @@ pub(super) const IDS: [&str; 8] = [
     "error_rate",
     "algorithm",
     "keep_fragments",
+    "drop_tracking",
     "seed",
 ];
 
@@ -97,13 +103,12 @@ impl Shape {
     }
 
     /// Returns a spec of fingerprints with the changes that the user asked for.
-    fn changed(
-        &self,
-        FingerprintSpec { algorithm, keep_fragments }: FingerprintSpec,
-    ) -> FingerprintSpec {
+    fn changed(&self, spec: FingerprintSpec) -> FingerprintSpec {
         FingerprintSpec {
-            algorithm: self.algorithm.unwrap_or(algorithm),
-            keep_fragments: self.keep_fragments || keep_fragments,
+            algorithm: self.algorithm.unwrap_or(spec.algorithm),
+            keep_fragments: self.keep_fragments || spec.keep_fragments,
+            drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
+            ..spec
         }
     }
 

@@ -3,6 +3,7 @@
 use super::House;
 use super::command::{SPECS, Spec, find, shown};
 use super::reply::{Reply, Version};
+use urlseen_core::fingerprint::FingerprintSpec;
 
 /// Version of Redis that the replies imitate.
 const REDIS: &str = "7.0.15";
@@ -25,11 +26,14 @@ pub(super) fn hello(version: Version, id: u64) -> Reply {
 /// Builds the reply to `INFO`.
 pub(super) fn info(house: &House) -> String {
     let settings = &house.settings;
+    let FingerprintSpec { algorithm, drop_tracking, same, .. } = house.items.fingerprint;
     format!(
         "# Server\r\nredis_version:{REDIS}\r\nredis_mode:standalone\r\nurlseen_version:{}\r\n\
          process_id:{}\r\n\r\n# Clients\r\nconnected_clients:{}\r\nmaxclients:{}\r\n\r\n\
          # Replication\r\nrole:master\r\n\r\n\
-         # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n",
+         # Keyspace\r\ndb0:keys={},expires=0,avg_ttl=0\r\n\r\n\
+         # Fingerprints\r\nalgorithm:{algorithm}\r\ndrop_tracking:{drop_tracking}\r\n\
+         same:{same}\r\n",
         env!("CARGO_PKG_VERSION"),
         std::process::id(),
         settings.max_clients - house.places.available_permits(),

@@ -135,6 +135,42 @@ fn a_rule_that_drops_an_item_is_named() {
 }
 
 #[test]
+fn rules_that_make_urls_the_same_are_shown_step_by_step() {
+    let folder = TempDir::new().unwrap();
+    let config = "[fingerprint]\ndrop_tracking = '2026-11'\n[[same]]\nhost = 'a'\n\
+                  fold = ['www', 'trailing-slash']\n[[same]]\ndrop_params = ['sid']\n";
+    std::fs::write(folder.path().join("config.toml"), config).unwrap();
+    let explain =
+        |items: &[&str]| urlseen([&["explain"], items].concat()).dir(folder.path()).output();
+    let one = "http://www.a.x/p/?gclid=1&q=2";
+    let expected = "\
+rules          1. [[same]] 1: host = 'a': www. before the host is dropped
+                  - http://www.a.x/p/?gclid=1&q=2
+                  + http://a.x/p/?gclid=1&q=2
+               2. [[same]] 1: host = 'a': slashes at the end of the path are dropped
+                  - http://a.x/p/?gclid=1&q=2
+                  + http://a.x/p?gclid=1&q=2
+               3. fingerprint.drop_tracking: parameters of the query are dropped
+                  - http://a.x/p?gclid=1&q=2
+                  + http://a.x/p?q=2
+hashed         http://a.x/p?q=2
+";
+    let output = explain(&[one]);
+    assert!(output.text().contains(expected), "{}", output.text());
+    let output = explain(&[one, "http://a.x/p?q=2&sid=3"]);
+    let scrapy = output.text().lines().find(|line| line.starts_with("the two are")).unwrap();
+    assert!(scrapy.ends_with("scrapy        the same request   (in use)"), "{}", output.text());
+    let rules = "rules          [[same]] 1: host = 'a': www. before the host is dropped\n";
+    assert!(output.text().contains(rules), "{}", output.text());
+    let rule = "[[same]] 2: parameters of the query are dropped\n";
+    assert!(output.text().contains(rule), "{}", output.text());
+    let output = explain(&[one, "http://a.x/p?q=3"]);
+    assert!(output.text().contains("field of the query: `q=2` and `q=3`"), "{}", output.text());
+    // Without a rule for the host, nothing is shown.
+    assert!(!explain(&["http://b.x/p/"]).text().contains("\nhashed "));
+}
+
+#[test]
 fn an_explanation_asks_the_daemon_or_its_folder() {
     let crawl = Crawl::new();
     crawl.push(&[URL]);

@@ -73,6 +73,7 @@ fn check(vector: &Vector, line: &str) {
         let mut fingerprinter = Fingerprinter::new(FingerprintSpec {
             algorithm,
             keep_fragments: vector.keep_fragments,
+            ..FingerprintSpec::default()
         });
         let expected = vector.fingerprints[algorithm.name()].as_str();
         let computed = fingerprinter.fingerprint(&request).map(|computed| computed.to_string());

@@ -1,6 +1,8 @@
 //! Fingerprints of requests.
 
 use std::cell::RefCell;
+use std::fmt::Display;
+use std::str::FromStr;
 
 use pyo3::exceptions::PyValueError;
 use pyo3::types::{PyAnyMethods, PyBytes, PyList, PyString, PyStringMethods};
@@ -12,35 +14,64 @@ const LENGTH: usize = 20;
 
 thread_local! {
     /// Fingerprinter of this thread, which keeps its buffers.
-    static KEPT: RefCell<Kept> = RefCell::new(Kept::new(FingerprintSpec::default()));
+    static KEPT: RefCell<Option<Kept>> = const { RefCell::new(None) };
 }
 
-/// Fingerprinter with its spec.
+/// Fingerprinter, and the options that it was made for.
 struct Kept {
-    spec: FingerprintSpec,
+    algorithm: String,
+    keep_fragments: bool,
+    drop_tracking: String,
+    same: String,
     fingerprinter: Fingerprinter,
 }
 
-impl Kept {
-    fn new(spec: FingerprintSpec) -> Self {
-        Self { spec, fingerprinter: Fingerprinter::new(spec) }
-    }
+/// Options of a fingerprint, as Python passes them.
+#[derive(Clone, Copy)]
+pub(crate) struct Options<'a> {
+    pub(crate) algorithm: &'a str,
+    pub(crate) keep_fragments: bool,
+    pub(crate) drop_tracking: &'a str,
+    pub(crate) same: &'a str,
 }
 
-/// Reads the spec of a fingerprint, as Python passes its parts.
-pub(crate) fn spec(algorithm: &str, keep_fragments: bool) -> PyResult<FingerprintSpec> {
-    let algorithm = algorithm.parse().map_err(|error| PyValueError::new_err(format!("{error}")))?;
-    Ok(FingerprintSpec { algorithm, keep_fragments })
-}
-
-/// Does work with the fingerprinter of this thread.
-fn with<T>(spec: FingerprintSpec, work: impl FnOnce(&mut Fingerprinter) -> T) -> T {
-    KEPT.with_borrow_mut(|kept| {
-        if kept.spec != spec {
-            *kept = Kept::new(spec);
+impl Options<'_> {
+    /// Reads the options. The error names the invalid option.
+    pub(crate) fn spec(self) -> PyResult<FingerprintSpec> {
+        fn read<T: FromStr<Err: Display>>(name: &str, text: &str) -> PyResult<T> {
+            text.parse().map_err(|error| PyValueError::new_err(format!("{name}: {error}")))
         }
-        work(&mut kept.fingerprinter)
-    })
+        Ok(FingerprintSpec {
+            algorithm: read("algorithm", self.algorithm)?,
+            keep_fragments: self.keep_fragments,
+            drop_tracking: read("drop_tracking", self.drop_tracking)?,
+            same: read("same", self.same)?,
+        })
+    }
+
+    /// Does work with the fingerprinter of this thread.
+    fn with<T>(self, work: impl FnOnce(&mut Fingerprinter) -> T) -> PyResult<T> {
+        KEPT.with_borrow_mut(|kept| {
+            let fitting = kept.take().filter(|kept| {
+                kept.algorithm == self.algorithm
+                    && kept.keep_fragments == self.keep_fragments
+                    && kept.drop_tracking == self.drop_tracking
+                    && kept.same == self.same
+            });
+            let fitting = fitting.map_or_else(|| self.kept(), Ok)?;
+            Ok(work(&mut kept.insert(fitting).fingerprinter))
+        })
+    }
+
+    fn kept(self) -> PyResult<Kept> {
+        Ok(Kept {
+            algorithm: self.algorithm.to_owned(),
+            keep_fragments: self.keep_fragments,
+            drop_tracking: self.drop_tracking.to_owned(),
+            same: self.same.to_owned(),
+            fingerprinter: Fingerprinter::new(self.spec()?),
+        })
+    }
 }
 
 /// Computes a fingerprint: 20 bytes.
@@ -65,10 +96,14 @@ fn refused(url: &str, error: &CanonicalizeError) -> PyErr {
 ///     'a6ab45564523e37c0ded48d60b091ec021ca7a0f'
 ///
 /// `algorithm` is `"scrapy"` (Scrapy 2.7 and later), `"scrapy-2.6"` or `"scrapy-redis"`. With
-/// `keep_fragments`, URLs that differ only after the `#` are different. `verbatim_url` is that of
-/// `Request.meta`. Raises `ValueError` if Scrapy would refuse the URL.
+/// `keep_fragments`, URLs that differ only after the `#` are different. `drop_tracking` is the name
+/// of a list of tracking parameters that do not count, such as `"2026-11"`, and `same` has rules
+/// `[[same]]` of urlseen's configuration as JSON: `'[{"host": "^h$", "fold": ["www"]}]'`.
+/// `verbatim_url` is that of `Request.meta`. Raises `ValueError` if Scrapy would refuse the URL, or
+/// if an option is invalid.
+#[expect(clippy::too_many_arguments, reason = "they are those of the Python function")]
 #[pyfunction]
-#[pyo3(signature = (url, method="GET", body=&[][..], *, algorithm="scrapy", keep_fragments=false, verbatim_url=false))]
+#[pyo3(signature = (url, method="GET", body=&[][..], *, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]", verbatim_url=false))]
 pub(crate) fn fingerprint<'py>(
     py: Python<'py>,
     url: &str,
@@ -76,11 +111,13 @@ pub(crate) fn fingerprint<'py>(
     body: &[u8],
     algorithm: &str,
     keep_fragments: bool,
+    drop_tracking: &str,
+    same: &str,
     verbatim_url: bool,
 ) -> PyResult<Bound<'py, PyBytes>> {
     let request = Request { method, url, body, verbatim_url };
-    let spec = spec(algorithm, keep_fragments)?;
-    let digest = with(spec, |fingerprinter| digest(fingerprinter, &request));
+    let options = Options { algorithm, keep_fragments, drop_tracking, same };
+    let digest = options.with(|fingerprinter| digest(fingerprinter, &request))?;
     Ok(PyBytes::new(py, &digest.map_err(|error| refused(url, &error))?))
 }
 
@@ -92,14 +129,16 @@ pub(crate) fn fingerprint<'py>(
 ///
 /// Raises `ValueError` if Scrapy would refuse one of the URLs.
 #[pyfunction]
-#[pyo3(signature = (urls, *, algorithm="scrapy", keep_fragments=false))]
+#[pyo3(signature = (urls, *, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]"))]
 pub(crate) fn fingerprints<'py>(
     py: Python<'py>,
     urls: &Bound<'py, PyAny>,
     algorithm: &str,
     keep_fragments: bool,
+    drop_tracking: &str,
+    same: &str,
 ) -> PyResult<Bound<'py, PyList>> {
-    let spec = spec(algorithm, keep_fragments)?;
+    let options = Options { algorithm, keep_fragments, drop_tracking, same };
     // One buffer for all URLs, with the end of each.
     let (mut text, mut ends) = (String::new(), Vec::with_capacity(urls.len().unwrap_or(0)));
     for url in urls.try_iter()? {
@@ -107,7 +146,7 @@ pub(crate) fn fingerprints<'py>(
         ends.push(text.len());
     }
     let digests = py.detach(|| {
-        with(spec, |fingerprinter| {
+        options.with(|fingerprinter| {
             let mut start = 0;
             let digests = ends.iter().map(|&end| {
                 let url = &text[std::mem::replace(&mut start, end)..end];
@@ -116,7 +155,7 @@ pub(crate) fn fingerprints<'py>(
             digests.collect::<Result<Vec<_>, _>>()
         })
     });
-    let digests = digests.map_err(|(url, error)| refused(url, &error))?;
+    let digests = digests?.map_err(|(url, error)| refused(url, &error))?;
     PyList::new(py, digests.iter().map(|digest| PyBytes::new(py, digest)))
 }
 

@@ -109,7 +109,7 @@ class RedisServer:
 def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
     """Writes the crawl record of the crawl `demo`, for a test without a daemon."""
     record = {
-        "protocol": "1",
+        "protocol": "2",
         "urlseen": "0.1.0",
         "source": "demo:discovered",
         "push": "RPUSH",
@@ -118,6 +118,8 @@ def write_record(client: redis.Redis, **fields: str | int) -> dict[str, str]:
         "pop": "LEFT",
         "emit": "item",
         "algorithm": "scrapy",
+        "drop_tracking": "none",
+        "same": "[]",
         "rejects": "demo:rejected",
         "forget": "demo:forget",
         "deliveries": "3",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from scrapy import Request
+from scrapy.utils.request import RequestFingerprinter
 
 from conftest import make_crawler
 from queues import make_queue, moved, pushed, put, to
@@ -46,7 +47,13 @@ def refused(redis_server, cls=FifoQueue, settings=None):
             FifoQueue,
             ["lacks the tags of its 16 partitions", "Restart the daemon"],
         ),
-        ({"protocol": "2"}, FifoQueue, ["protocol '2'", "Install the urlseen_scrapy"]),
+        ({"protocol": "3"}, FifoQueue, ["protocol '3'", "Install the urlseen_scrapy"]),
+        (
+            {"same": '[{"fold":["www"]}]'},
+            FifoQueue,
+            ['[[same]] = [{"fold":["www"]}]', "RequestFingerprinter cannot", "urlseen.scrapy"],
+        ),
+        ({"drop_tracking": "2026-11"}, FifoQueue, ['fingerprint.drop_tracking = "2026-11"']),
     ],
 )
 def test_settings_that_do_not_fit_are_refused_before_the_sink_exists(
@@ -68,6 +75,21 @@ def test_the_fingerprinter_of_the_message_fits(redis_server):
     name = f"urlseen_scrapy.{ScrapyRedisFingerprinter.__name__}"
     settings = {"REQUEST_FINGERPRINTER_CLASS": name}
     make_queue(FifoQueue, redis_server, settings, record=False)
+
+
+class Following(RequestFingerprinter):
+    """Fingerprinter that accepts rules, as that of the package urlseen does."""
+
+    def follow_rules(self, drop_tracking: str, same: str) -> None:
+        self.rules = (drop_tracking, same)
+
+
+def test_a_fingerprinter_is_told_the_rules_of_the_crawl(redis_server):
+    for rules in (("2026-11", "[]"), ("none", '[{"fold":["www"]}]'), ("none", "[]")):
+        write_record(redis_server.client, drop_tracking=rules[0], same=rules[1])
+        settings = {"REQUEST_FINGERPRINTER_CLASS": Following}
+        queue = make_queue(FifoQueue, redis_server, settings, record=False)
+        assert queue._fingerprinter.rules == rules
 
 
 def test_a_custom_fingerprinter_needs_its_setting(redis_server):

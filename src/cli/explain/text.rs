@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use urlseen_analysis::{Explained, Pair, RequestShown, Spelling};
+use urlseen_analysis::{Explained, Pair, RequestShown, Spelling, StepShown};
 
 use super::super::rows::{COMPARED, Rows};
 use super::ExplainReport;
@@ -73,18 +73,13 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<(
         let verbatim = if *verbatim_url { ", meta.verbatim_url" } else { "" };
         rows.row("request", format!("{method} {url}, {body}{verbatim}"))?;
     }
-    let steps_shown = (1..).zip(steps).flat_map(|(number, step)| {
-        [
-            format!("{number}. {}: {} ({})", step.rule, step.words, step.by),
-            format!("   - {}", step.before),
-            format!("   + {}", step.after),
-        ]
-    });
-    rows.each("steps", steps_shown)?;
+    rows.each("steps", self::steps(steps))?;
     if let Some(canonical) = canonical {
         let words = if steps.is_empty() { ", unchanged" } else { "" };
         rows.row("canonical", format!("{canonical}{words}"))?;
     }
+    rows.each("rules", self::steps(&explained.merged))?;
+    rows.each("hashed", &explained.hashed)?;
     if let Some(given) = &explained.given {
         rows.row("given", format!("{given}: the item contains its fingerprint"))?;
     }
@@ -106,6 +101,18 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<(
         explained.dropped_by.as_ref().map(|it| format!("the rule {it:?} ([[drop]]) fits"));
     rows.each("dropped", dropped)?;
     rows.each("rejected", unreadable)
+}
+
+/// Returns the lines of changes to a URL.
+fn steps(steps: &[StepShown]) -> impl Iterator<Item = String> {
+    (1..).zip(steps).flat_map(|(number, step)| {
+        let by = if step.by.is_empty() { String::new() } else { format!(" ({})", step.by) };
+        [
+            format!("{number}. {}: {}{by}", step.rule, step.words),
+            format!("   - {}", step.before),
+            format!("   + {}", step.after),
+        ]
+    })
 }
 
 /// Returns the lines of a place: its kind, and then its shard, bits and note.

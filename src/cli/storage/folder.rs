@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use urlseen_core::filter::FilterSpec;
 use urlseen_core::filter::id::RandomId;
 use urlseen_core::fingerprint::FingerprintSpec;
+use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_core::storage::{
     Look, SegmentLook, SnapshotLook, Standing, StorageSpec, Summary, look,
 };
@@ -45,12 +46,18 @@ fn print(look: &Look, dir: &Path, out: impl Write) -> io::Result<()> {
     let Some(header) = header else { return rows.row("filter", "none: the folder is new") };
     let StorageSpec { crawl, filter } = header.spec();
     let FilterSpec { parameters, fingerprint } = filter;
-    let FingerprintSpec { algorithm, keep_fragments } = fingerprint;
+    let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = fingerprint;
     rows.row("crawl", crawl)?;
     let id = RandomId::new(header.filter());
     rows.row("filter", format!("{id}, {}", shape::described(parameters)))?;
     let fragments = if *keep_fragments { "kept" } else { "dropped" };
     rows.row("computed", format!("by the algorithm {algorithm}, fragments {fragments}"))?;
+    if *drop_tracking != TrackingList::None {
+        rows.row("tracking", format!("parameters of the list {drop_tracking} are dropped"))?;
+    }
+    if !same.is_empty() {
+        rows.row("same", same)?;
+    }
     for SnapshotLook { summary, keys } in snapshots {
         let Summary { name, bytes, last, finished, .. } = summary;
         let (size, keys, time) = (BinaryBytes(*bytes), HumanCount(*keys), time(*finished));
@@ -95,6 +102,8 @@ fn to_json(look: &Look) -> Value {
             "imported": parameters.is_imported(),
             "algorithm": filter.fingerprint.algorithm.name(),
             "keep_fragments": filter.fingerprint.keep_fragments,
+            "drop_tracking": filter.fingerprint.drop_tracking.name(),
+            "same": filter.fingerprint.same,
         });
         for (name, number) in parameters.figures() {
             shown[name] = json!(number);

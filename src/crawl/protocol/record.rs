@@ -29,6 +29,8 @@ pub(crate) fn record(config: &Config, keys: &Keys) -> HeldRecord {
         pop: pop.to_owned(),
         emit: sink.emit.name().to_owned(),
         algorithm: fingerprint.algorithm.to_string(),
+        drop_tracking: fingerprint.drop_tracking.to_string(),
+        same: config.same.to_string(),
         probe: probe(config),
         rejects: keys.rejected.clone(),
         forget,

@@ -73,7 +73,7 @@ fn the_daemon_publishes_the_crawl_record() {
     let daemon = crawl.start();
     let record: HashMap<String, String> = crawl.connection().hgetall(RECORD).unwrap();
     for (field, value) in [
-        ("protocol", "1"),
+        ("protocol", "2"),
         ("source", SOURCE),
         ("push", "RPUSH"),
         ("processing", PROCESSING),
@@ -82,6 +82,8 @@ fn the_daemon_publishes_the_crawl_record() {
         ("pop", "LEFT"),
         ("emit", "item"),
         ("algorithm", "scrapy-redis"),
+        ("drop_tracking", "none"),
+        ("same", "[]"),
         ("rejects", REJECTED),
         ("forget", "demo:forget"),
         ("deliveries", "3"),
@@ -101,12 +103,12 @@ fn the_daemon_publishes_the_crawl_record() {
 #[test]
 fn a_record_of_a_later_protocol_is_refused() {
     let crawl = Crawl::new();
-    let fields = [("protocol", "2"), ("urlseen", "9.0.0"), ("sink", "demo:other")];
+    let fields = [("protocol", "3"), ("urlseen", "9.0.0"), ("sink", "demo:other")];
     let () = crawl.connection().hset_multiple(RECORD, &fields).unwrap();
     crawl.push(&urls(0, 10));
     let output = crawl.run(&["--drain"]).output();
     assert_eq!(output.code(), Some(3), "{output:?}");
-    for words in ["protocol \"2\"", "urlseen \"9.0.0\"", "Run version \"9.0.0\""] {
+    for words in ["protocol \"3\"", "urlseen \"9.0.0\"", "Run version \"9.0.0\""] {
         assert!(output.stderr.contains(words), "no {words:?} in {}", output.stderr);
     }
     let found: HashMap<String, String> = crawl.connection().hgetall(RECORD).unwrap();

@@ -25,6 +25,7 @@ mod redisbloom;
 mod refusals;
 mod replicas;
 mod rotation;
+mod same;
 mod saves;
 mod shared;
 mod shared_refusals;

@@ -5,7 +5,7 @@ use std::process::Command;
 
 /// Crates that only the command and the daemon need. A program that uses the library must not
 /// depend on them.
-const COMMAND: [&str; 11] = [
+const COMMAND: [&str; 10] = [
     "anyhow",
     "axum",
     "clap",
@@ -13,7 +13,6 @@ const COMMAND: [&str; 11] = [
     "indicatif",
     "plotters",
     "prometheus-client",
-    "regex",
     "reqwest",
     "toml",
     "tracing-subscriber",

@@ -52,7 +52,14 @@ pub(super) fn find(
             same.push(spelling);
         }
     }
-    others.retain(|spelling| fingerprint(spelling).is_some_and(|other| other != own));
+    // Rules `[[same]]` can make similar items equal.
+    for spelling in std::mem::take(&mut others) {
+        match fingerprint(&spelling) {
+            Some(other) if other == own => same.push(spelling),
+            Some(_) => others.push(spelling),
+            None => {}
+        }
+    }
     (same, others)
 }
 

@@ -12,6 +12,7 @@ use serde::Serialize;
 pub use alike::Spelling;
 pub use pair::{Pair, pair};
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
+use urlseen_core::fingerprint::same::{Fold, SameRules, SameStep};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
@@ -30,8 +31,12 @@ pub struct Explained {
     pub dropped_by: Option<String>,
     /// Changes that make the URL canonical, in order.
     pub steps: Vec<StepShown>,
-    /// URL that is hashed for the fingerprint.
+    /// Canonical URL of the request, before rules `[[same]]` change it.
     pub canonical: Option<String>,
+    /// Changes by rules `[[same]]` to the canonical URL, in order.
+    pub merged: Vec<StepShown>,
+    /// URL that is hashed for the fingerprint, if it is not the canonical URL.
+    pub hashed: Option<String>,
     /// Fingerprint that the item itself contains.
     pub given: Option<String>,
     /// Fingerprints of the request, one by each algorithm.
@@ -70,10 +75,10 @@ pub struct RequestShown {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct StepShown {
     /// Name of the rule, for programs.
-    pub rule: &'static str,
+    pub rule: String,
     /// Rule in words, for people.
     pub words: &'static str,
-    /// Function of w3lib that applies the rule.
+    /// Function of w3lib that applies the rule; empty for a rule of the configuration.
     pub by: &'static str,
     /// URL before the rule was applied.
     pub before: String,
@@ -84,7 +89,7 @@ pub struct StepShown {
 impl From<&Step> for StepShown {
     fn from(Step { pass, rule, before, after }: &Step) -> Self {
         Self {
-            rule: rule.name(),
+            rule: rule.name().to_owned(),
             words: rule.words(),
             by: pass.function(),
             before: before.clone(),
@@ -92,6 +97,23 @@ impl From<&Step> for StepShown {
         }
     }
 }
+
+impl StepShown {
+    /// Describes a change by a rule `[[same]]`.
+    fn merging(step: SameStep, rules: SameRules) -> Self {
+        let SameStep { rule, fold, before, after } = step;
+        Self {
+            rule: rule.map_or_else(|| DROP_TRACKING.to_owned(), |number| rules.name(number)),
+            words: fold.map_or("parameters of the query are dropped", Fold::words),
+            by: "",
+            before,
+            after,
+        }
+    }
+}
+
+/// Key of the configuration that names the list of tracking parameters.
+const DROP_TRACKING: &str = "fingerprint.drop_tracking";
 
 /// Fingerprint of a request by one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -180,6 +202,10 @@ impl Explained {
         self.steps = steps.iter().map(StepShown::from).collect();
         self.changes = steps;
         self.canonical = canonical.ok();
+        let merged = fingerprinter.same_steps(&request.as_request()).unwrap_or_default();
+        self.hashed = merged.last().map(|step| step.after.clone());
+        let shown = |step| StepShown::merging(step, options.fingerprint.same);
+        self.merged = merged.into_iter().map(shown).collect();
         self.fingerprints = Algorithm::all()
             .iter()
             .map(|&algorithm| {

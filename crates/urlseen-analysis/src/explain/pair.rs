@@ -48,7 +48,7 @@ pub struct Difference {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RuleShown {
     /// Name of the rule, for programs.
-    pub rule: &'static str,
+    pub rule: String,
     /// Rule in words, for people.
     pub words: &'static str,
 }
@@ -73,7 +73,7 @@ pub fn pair(one: &Explained, other: &Explained, options: Options) -> Pair {
 /// Fingerprint of an item, and the request that it was computed from.
 struct ItemKey<'a> {
     fingerprint: Fingerprint,
-    /// Request and canonical URL; `None` if the fingerprint came with the item.
+    /// Request and hashed URL; `None` if the fingerprint came with the item.
     computed: Option<(&'a OwnedRequest, String)>,
 }
 
@@ -84,9 +84,9 @@ fn key(explained: &Explained, spec: FingerprintSpec) -> Option<ItemKey<'_>> {
     }
     let request = request.as_ref()?;
     let mut fingerprinter = Fingerprinter::new(spec);
-    let canonical = fingerprinter.canonical(&request.as_request()).ok()?.to_owned();
+    let hashed = fingerprinter.hashed(&request.as_request()).ok()?.to_owned();
     let fingerprint = fingerprinter.finish(&request.as_request());
-    Some(ItemKey { fingerprint, computed: Some((request, canonical)) })
+    Some(ItemKey { fingerprint, computed: Some((request, hashed)) })
 }
 
 impl ItemKey<'_> {
@@ -170,7 +170,13 @@ fn between(one: &Explained, other: &Explained) -> (Vec<RuleShown>, Vec<&'static 
     let rules = applied
         .into_iter()
         .filter(|rule| first.url != second.url && matters(rule))
-        .map(|rule| RuleShown { rule: rule.name(), words: rule.words() })
-        .collect();
+        .map(|rule| RuleShown { rule: rule.name().to_owned(), words: rule.words() });
+    let mut rules: Vec<_> = rules.collect();
+    for step in one.merged.iter().chain(&other.merged) {
+        let shown = RuleShown { rule: step.rule.clone(), words: step.words };
+        if !rules.contains(&shown) {
+            rules.push(shown);
+        }
+    }
     (rules, also)
 }

@@ -27,7 +27,7 @@ fn a_url_is_followed_to_its_fingerprints() {
     let explained = of(url);
     assert_eq!(explained.form, Some("url"));
     assert_eq!(explained.canonical.as_deref(), Some("http://example.com/?a=1&b=2"));
-    let rules: Vec<_> = explained.steps.iter().map(|step| step.rule).collect();
+    let rules: Vec<_> = explained.steps.iter().map(|step| &step.rule[..]).collect();
     assert_eq!(
         rules,
         [
@@ -167,7 +167,7 @@ fn the_first_difference_between_two_items_is_reported() {
 fn the_rules_that_make_two_items_equal_are_reported() {
     let found = two("HTTP://h/?b&a=", "http://h/?a=&b=#f");
     assert!(found.verdicts.iter().all(|verdict| verdict.same == Some(true)));
-    let rules: Vec<_> = found.rules.iter().map(|rule| rule.rule).collect();
+    let rules: Vec<_> = found.rules.iter().map(|rule| &rule.rule[..]).collect();
     assert_eq!(rules, ["scheme in lower case", "blank values", "query sorted", "fragment dropped"]);
     let found = two("http://h/", r#"{"url":"http://h/","method":"get","priority":1}"#);
     assert!(found.verdicts.iter().all(|verdict| verdict.same == Some(true)));

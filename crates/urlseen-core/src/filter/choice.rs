@@ -1,6 +1,7 @@
 //! Choices: settings whose value is one word of a short list.
 
 use crate::fingerprint::Algorithm;
+use crate::fingerprint::same::TrackingList;
 
 /// Setting whose value is one of a few words.
 pub trait Choice: Copy + 'static {
@@ -228,6 +229,11 @@ choices! {
         /// A JSON object on each line.
         Json = "json",
     } later []
+}
+
+impl Choice for TrackingList {
+    const ALL: &'static [(&'static str, Self)] = &Self::ALL;
+    const LATER: &'static [&'static str] = &[];
 }
 
 impl Choice for Algorithm {

@@ -108,6 +108,8 @@ impl FilterSpec {
             fingerprint: FingerprintSpec {
                 algorithm: part(&value, "fingerprint.algorithm")?,
                 keep_fragments: part(&value, "fingerprint.keep_fragments")?,
+                drop_tracking: optional(&value, "fingerprint.drop_tracking")?,
+                same: optional(&value, "fingerprint.same")?,
             },
         })
     }
@@ -116,9 +118,11 @@ impl FilterSpec {
     pub fn fields(&self) -> Vec<(&'static str, String)> {
         let mut fields = vec![("filter.kind", self.kind().to_string())];
         fields.extend(self.parameters.fields());
-        let FingerprintSpec { algorithm, keep_fragments } = self.fingerprint;
+        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = self.fingerprint;
         fields.push(("fingerprint.algorithm", algorithm.name().to_owned()));
         fields.push(("fingerprint.keep_fragments", keep_fragments.to_string()));
+        fields.push(("fingerprint.drop_tracking", drop_tracking.to_string()));
+        fields.push(("fingerprint.same", same.to_string()));
         fields
     }
 
@@ -165,6 +169,14 @@ pub(super) fn part<T: FromStr>(
     let found = value(name);
     let read = found.as_deref().and_then(|text| text.parse().ok());
     read.ok_or(SpecError::Unreadable { name, found })
+}
+
+/// Reads a part of a spec that may be missing.
+fn optional<T: FromStr + Default>(
+    value: &impl Fn(&'static str) -> Option<String>,
+    name: &'static str,
+) -> Result<T, SpecError> {
+    if value(name).is_none() { Ok(T::default()) } else { part(value, name) }
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use super::same::{Merger, SameStep};
 use super::{Algorithm, Fingerprint, FingerprintSpec, RequestParts, Text, Verbatim};
 use crate::fingerprint::canonical::{self, Buffers, CanonicalizeError, Fragments};
 use crate::fingerprint::request::Request;
@@ -25,6 +26,8 @@ use crate::fingerprint::request::Request;
 pub struct Fingerprinter {
     algorithm: Algorithm,
     fragments: Fragments,
+    /// Rules by which different URLs are the same, if there are any.
+    merger: Option<Box<Merger>>,
     buffers: Buffers,
     url: String,
     text: Text,
@@ -33,10 +36,11 @@ pub struct Fingerprinter {
 impl Fingerprinter {
     /// Creates a fingerprinter for a spec, or for an algorithm as its package applies it.
     pub fn new(spec: impl Into<FingerprintSpec>) -> Self {
-        let FingerprintSpec { algorithm, keep_fragments } = spec.into();
+        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec.into();
         Self {
             algorithm,
             fragments: if keep_fragments { Fragments::Keep } else { Fragments::Drop },
+            merger: Merger::new(drop_tracking, same),
             buffers: Buffers::default(),
             url: String::new(),
             text: Text::default(),
@@ -56,20 +60,58 @@ impl Fingerprinter {
     /// [`Fingerprinter::canonical`] for the same request, without an error.
     #[doc(hidden)]
     pub fn finish(&mut self, request: &Request<'_>) -> Fingerprint {
+        self.merge(request);
         let method = upper_case(request.method);
         let parts = RequestParts { method: &method, url: &self.url, body: request.body };
         (self.algorithm.definition().write)(&parts, &mut self.text);
         Fingerprint::Raw20(self.text.finish())
     }
 
-    /// Returns the URL that is hashed for the fingerprint. This is the canonical URL, except for a
-    /// verbatim request with an algorithm that hashes verbatim URLs unchanged.
+    /// Returns the URL before the rules by which URLs are the same. This is the canonical URL,
+    /// except for a verbatim request with an algorithm that hashes verbatim URLs unchanged.
     ///
     /// # Errors
     /// Fails if Scrapy would refuse the URL. The error states the reason.
     pub fn canonical(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
         self.canonicalise(request)?;
         Ok(&self.url)
+    }
+
+    /// Returns the URL that is hashed for the fingerprint: the canonical URL, changed by the rules
+    /// by which URLs are the same.
+    ///
+    /// # Errors
+    /// Fails if Scrapy would refuse the URL. The error states the reason.
+    pub fn hashed(&mut self, request: &Request<'_>) -> Result<&str, CanonicalizeError> {
+        self.canonicalise(request)?;
+        self.merge(request);
+        Ok(&self.url)
+    }
+
+    /// Returns the changes that the rules make to the canonical URL of a request, in order.
+    ///
+    /// # Errors
+    /// Fails if Scrapy would refuse the URL. The error states the reason.
+    pub fn same_steps(
+        &mut self,
+        request: &Request<'_>,
+    ) -> Result<Vec<SameStep>, CanonicalizeError> {
+        self.canonicalise(request)?;
+        let merger = self.merger.as_ref().filter(|_| self.is_canonical(request));
+        Ok(merger.map_or_else(Vec::new, |merger| merger.trace(&self.url)))
+    }
+
+    /// Applies the rules by which URLs are the same.
+    fn merge(&mut self, request: &Request<'_>) {
+        let is_canonical = self.is_canonical(request);
+        if let Some(merger) = self.merger.as_mut().filter(|_| is_canonical) {
+            merger.apply(&mut self.url);
+        }
+    }
+
+    /// Returns true if the URL that is hashed for a request is canonical, so that rules apply.
+    fn is_canonical(&self, request: &Request<'_>) -> bool {
+        !request.verbatim_url || self.algorithm.definition().verbatim == Verbatim::Canonical
     }
 
     fn canonicalise(&mut self, request: &Request<'_>) -> Result<(), CanonicalizeError> {

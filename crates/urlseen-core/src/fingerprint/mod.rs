@@ -8,8 +8,10 @@ mod fingerprinter;
 mod hex;
 mod key;
 pub mod lanes;
+pub mod pages;
 mod partition;
 pub mod request;
+pub mod same;
 mod spec;
 mod text;
 

@@ -23,10 +23,12 @@
 //! algorithm = "scrapy"
 //! algorithm_version = "scrapy 2.19/w3lib 2.5"
 //! keep_fragments = false
+//! drop_tracking = "2026-11"               only with a list of tracking parameters
+//! same = [{"host":"^h$","fold":["www"]}]  only with rules [[same]]
 //! crc = "89abcdef"
 //! ```
 //!
-//! The lines from `kind` to `algorithm` are the spec of the filter. For a filter of RedisBloom,
+//! The lines from `kind` to `same` are the spec of the filter. For a filter of RedisBloom,
 //! these lines have the parameters of its `BF.RESERVE`. For an imported filter, they are the
 //! parameters of its first layer:
 //!
@@ -48,6 +50,7 @@ use super::error::OpenError;
 use crate::filter::choice::FilterPlace;
 use crate::filter::{FilterSpec, Kind, Seed};
 use crate::fingerprint::FingerprintSpec;
+use crate::fingerprint::same::{SameRules, TrackingList};
 
 /// Format of the folder: of its header, its snapshots and its log.
 pub(crate) const FORMAT: u32 = 5;
@@ -169,6 +172,12 @@ impl Header {
         line("algorithm", &quoted(fingerprint.algorithm.name()));
         line("algorithm_version", &quoted(algorithm_version));
         line("keep_fragments", &fingerprint.keep_fragments);
+        if fingerprint.drop_tracking != TrackingList::None {
+            line("drop_tracking", &quoted(fingerprint.drop_tracking.name()));
+        }
+        if !fingerprint.same.is_empty() {
+            line("same", &fingerprint.same);
+        }
         text.push_str(&crc_line(text.as_bytes()));
         text.into_bytes()
     }
@@ -208,6 +217,14 @@ impl Header {
                     fingerprint: FingerprintSpec {
                         algorithm: string("algorithm")?.parse().ok()?,
                         keep_fragments: value(text, "keep_fragments")?.parse().ok()?,
+                        drop_tracking: match string("drop_tracking") {
+                            Some(list) => list.parse().ok()?,
+                            None => TrackingList::None,
+                        },
+                        same: match value(text, "same") {
+                            Some(rules) => rules.parse().ok()?,
+                            None => SameRules::default(),
+                        },
                     },
                 },
             },

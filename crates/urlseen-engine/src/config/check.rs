@@ -1,13 +1,12 @@
 //! Takes the values out of the layers, one key after the other, and checks their combinations. All
 //! problems are collected and returned together.
 
-use super::expire::ExpireRule;
 use super::layers::{FoundValue, Layers};
 use super::mask::masked;
-use super::named::NamedRule;
 use super::partitions::has_tag;
 use super::problem::{Problems, ValueOrigin};
 use super::raw::ValueError;
+use super::rules::FoundRules;
 use super::secret::Secret;
 use super::sections::Config;
 use super::value::{CRAWL, Rule};
@@ -77,19 +76,9 @@ impl Taker {
         taken.unwrap_or_else(|| default(&self.crawl))
     }
 
-    /// Takes the rules of `[[expire]]` out of the layers.
-    pub(super) fn take_expire(&mut self) -> &'static [ExpireRule] {
-        std::mem::take(&mut self.layers.expire).leak()
-    }
-
-    /// Takes the rules of `[[pass]]` out of the layers.
-    pub(super) fn take_pass(&mut self) -> &'static [NamedRule] {
-        std::mem::take(&mut self.layers.pass).leak()
-    }
-
-    /// Takes the rules of `[[drop]]` out of the layers.
-    pub(super) fn take_drop(&mut self) -> &'static [NamedRule] {
-        std::mem::take(&mut self.layers.drop).leak()
+    /// Takes the rules of the file out of the layers.
+    pub(super) fn take_rules(&mut self) -> FoundRules {
+        std::mem::take(&mut self.layers.rules)
     }
 
     /// Puts the password from its own environment variable into the URL. This password replaces a

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::pages::Pages;
 use super::problem::ValueOrigin;
 use super::rules::Table;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::expire_after::{ExpireAfter, shown};
 use urlseen_core::filter::lifetime::Lifetime;
+use urlseen_core::fingerprint::pages::Pages;
 
 /// Rule with the time after which the URLs of some pages pass again.
 #[derive(Debug, Clone, PartialEq, Eq)]

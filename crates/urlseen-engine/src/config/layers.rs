@@ -1,13 +1,11 @@
 //! Layers of the configuration (file, environment and `--set`), joined in one flat map. For each
 //! key, the map holds the values with their origins. Another module checks the values.
 
-use super::expire::ExpireRule;
 use super::mask::{carries_password, masked};
-use super::named::NamedRule;
 use super::nearest::nearest;
 use super::problem::{ConfigError, FilePlace, ValueOrigin};
 use super::raw::Raw;
-use super::rules;
+use super::rules::{self, FoundRules};
 use super::sections::{KEYS, SECTIONS};
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -40,12 +38,8 @@ pub(super) struct Layers {
     pub(super) password: Option<String>,
     /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
     pub(super) serve_password: Option<String>,
-    /// Rules from the tables `[[pass]]` of the file.
-    pub(super) pass: Vec<NamedRule>,
-    /// Rules from the tables `[[drop]]` of the file.
-    pub(super) drop: Vec<NamedRule>,
-    /// Rules from the tables `[[expire]]` of the file.
-    pub(super) expire: Vec<ExpireRule>,
+    /// Rules of the file.
+    pub(super) rules: FoundRules,
     pub(super) problems: Vec<ConfigError>,
     /// True if a file could not be read. Then combinations of values cannot be checked.
     pub(super) incomplete: bool,

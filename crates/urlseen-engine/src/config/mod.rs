@@ -9,8 +9,8 @@
 //! caller passes in the environment and the arguments of the process. There are no warnings: an
 //! invalid value is refused.
 //!
-//! Rules (`[[pass]]`, `[[drop]]`, `[[expire]]`) can be only in the file: no environment variable
-//! can name a list of tables.
+//! Rules (`[[same]]`, `[[pass]]`, `[[drop]]`, `[[expire]]`) can be only in the file: no environment
+//! variable can name a list of tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -23,7 +23,6 @@ mod layers;
 mod mask;
 mod named;
 mod nearest;
-mod pages;
 mod partitions;
 mod problem;
 mod raw;
@@ -37,7 +36,6 @@ mod value;
 pub use expire::ExpireRule;
 pub use host_port::HostPort;
 pub use named::NamedRule;
-pub(crate) use pages::Page;
 pub use partitions::{PartitionChoice, PartitionChoiceError};
 pub use problem::{FilePlace, Problems};
 pub use secret::Secret;
@@ -116,14 +114,15 @@ impl Config {
 
     /// Returns the spec of the configured fingerprints.
     pub fn fingerprint_spec(&self) -> FingerprintSpec {
-        let Fingerprint { algorithm, keep_fragments } = self.fingerprint;
-        FingerprintSpec { algorithm, keep_fragments }
+        let Fingerprint { algorithm, keep_fragments, drop_tracking } = self.fingerprint;
+        FingerprintSpec { algorithm, keep_fragments, drop_tracking, same: self.same }
     }
 
     /// Sets the spec of the fingerprints.
     pub fn computed_by(&mut self, spec: FingerprintSpec) {
-        let FingerprintSpec { algorithm, keep_fragments } = spec;
-        self.fingerprint = Fingerprint { algorithm, keep_fragments };
+        let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = spec;
+        self.fingerprint = Fingerprint { algorithm, keep_fragments, drop_tracking };
+        self.same = same;
     }
 
     /// Returns the spec of the configured filter.
@@ -134,6 +133,8 @@ impl Config {
         FilterSpec::read(|name| match name {
             "fingerprint.algorithm" => Some(self.fingerprint.algorithm.name().to_owned()),
             "fingerprint.keep_fragments" => Some(self.fingerprint.keep_fragments.to_string()),
+            "fingerprint.drop_tracking" => Some(self.fingerprint.drop_tracking.to_string()),
+            "fingerprint.same" => Some(self.same.to_string()),
             "partitions.count" => Some(self.partition.count().to_string()),
             _ => self.filter.part(name),
         })

@@ -1,7 +1,7 @@
 //! Rules with a name: `[[pass]]` lets items of some pages pass unchecked, `[[drop]]` drops them.
 
-use super::pages::Pages;
 use super::rules::Table;
+use urlseen_core::fingerprint::pages::Pages;
 
 /// Maximum length of a rule's name in bytes.
 const LONGEST_NAME: usize = 100;

@@ -1,4 +1,4 @@
-//! Tables of rules in the file: `[[pass]]`, `[[drop]]` and `[[expire]]`.
+//! Tables of rules in the file: `[[same]]`, `[[pass]]`, `[[drop]]` and `[[expire]]`.
 
 use std::collections::BTreeMap;
 
@@ -9,9 +9,10 @@ use super::expire::ExpireRule;
 use super::layers::{Layers, hint};
 use super::named::NamedRule;
 use super::nearest::nearest;
-use super::pages::{Pages, Pattern};
 use super::problem::ValueOrigin;
 use super::raw::Raw;
+use urlseen_core::fingerprint::pages::{Pages, Pattern};
+use urlseen_core::fingerprint::same::{SameRule, SameRules};
 
 /// Maximum number of rules of a kind in a configuration.
 const MOST: usize = 100;
@@ -21,29 +22,56 @@ const MOST: usize = 100;
 pub(super) struct RuleKind {
     /// Name of the kind's tables in the file.
     pub(super) name: &'static str,
-    /// Keys that a rule may have besides those of [`Pages`].
+    /// Keys with a text that a rule may have besides those of [`Pages`].
     keys: &'static [&'static str],
+    /// Keys with a list of texts that a rule may have.
+    lists: &'static [&'static str],
+    /// True if a rule without patterns is for all pages.
+    for_all: bool,
     /// Adds a rule to the layers. The error is the reason why the rule is refused.
     add: fn(&mut Layers, &Table, Pages) -> Result<(), String>,
 }
 
 /// All kinds of rules that a file may have.
-pub(super) const KINDS: [RuleKind; 3] = [
+pub(super) const KINDS: [RuleKind; 4] = [
+    RuleKind {
+        name: "same",
+        keys: &[],
+        lists: &["drop_params", "keep_params", "fold"],
+        for_all: true,
+        add: |layers, table, pages| {
+            let [drop_params, keep_params] =
+                ["drop_params", "keep_params"].map(|it| table.list(it));
+            let rule = SameRule::new(pages, drop_params, keep_params, &table.list("fold"))?;
+            layers.rules.same.push(rule);
+            let is_allowed = SameRules::check(&layers.rules.same);
+            if is_allowed.is_err() {
+                layers.rules.same.pop();
+            }
+            is_allowed.map_err(|error| error.to_string())
+        },
+    },
     RuleKind {
         name: "pass",
         keys: &["name"],
-        add: |layers, table, pages| NamedRule::add(&mut layers.pass, table, pages),
+        lists: &[],
+        for_all: false,
+        add: |layers, table, pages| NamedRule::add(&mut layers.rules.pass, table, pages),
     },
     RuleKind {
         name: "drop",
         keys: &["name"],
-        add: |layers, table, pages| NamedRule::add(&mut layers.drop, table, pages),
+        lists: &[],
+        for_all: false,
+        add: |layers, table, pages| NamedRule::add(&mut layers.rules.drop, table, pages),
     },
     RuleKind {
         name: "expire",
         keys: &["expire_after"],
+        lists: &[],
+        for_all: false,
         add: |layers, table, pages| {
-            layers.expire.push(ExpireRule::read(table, pages)?);
+            layers.rules.expire.push(ExpireRule::read(table, pages)?);
             Ok(())
         },
     },
@@ -52,8 +80,17 @@ pub(super) const KINDS: [RuleKind; 3] = [
 impl RuleKind {
     /// Iterates over all keys that a rule may have.
     fn all_keys(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.keys.iter().copied().chain(Pages::KEYS)
+        self.keys.iter().chain(self.lists).copied().chain(Pages::KEYS)
     }
+}
+
+/// Rules of each kind, in the order of the file.
+#[derive(Default)]
+pub(super) struct FoundRules {
+    pub(super) same: Vec<SameRule>,
+    pub(super) pass: Vec<NamedRule>,
+    pub(super) drop: Vec<NamedRule>,
+    pub(super) expire: Vec<ExpireRule>,
 }
 
 /// Texts of a rule in the file.
@@ -61,12 +98,18 @@ pub(super) struct Table {
     /// Place of the rule in the file.
     pub(super) origin: ValueOrigin,
     texts: BTreeMap<&'static str, String>,
+    lists: BTreeMap<&'static str, Vec<String>>,
 }
 
 impl Table {
     /// Returns the text of a key.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.texts.get(key).map(String::as_str)
+    }
+
+    /// Returns the list of a key; an empty list if the rule does not have the key.
+    pub(super) fn list(&self, key: &str) -> Vec<String> {
+        self.lists.get(key).cloned().unwrap_or_default()
     }
 }
 
@@ -112,7 +155,8 @@ impl Layers {
         at: &impl Fn(usize) -> ValueOrigin,
     ) {
         let (name, before) = (kind.name, self.problems.len());
-        let (mut texts, mut pages) = (BTreeMap::new(), Pages::default());
+        let mut read = Table { origin, texts: BTreeMap::new(), lists: BTreeMap::new() };
+        let mut pages = Pages::default();
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
             let Some(key_name) = kind.all_keys().find(|&it| it == found) else {
@@ -123,13 +167,25 @@ impl Layers {
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
+            if kind.lists.contains(&key_name) {
+                if let Raw::List(list) = raw {
+                    read.lists.insert(key_name, list);
+                } else {
+                    let reason = format!(
+                        "has {key_name} = {}; allowed: an array of texts in quotes",
+                        raw.shown()
+                    );
+                    self.refuse_rule(name, here, &reason);
+                }
+                continue;
+            }
             let Ok(text) = raw.text() else {
                 let reason = format!("has {key_name} = {}; allowed: a text in quotes", raw.shown());
                 self.refuse_rule(name, here, &reason);
                 continue;
             };
             let Some(pattern) = pages.pattern(key_name) else {
-                texts.insert(key_name, text.to_owned());
+                read.texts.insert(key_name, text.to_owned());
                 continue;
             };
             match Pattern::new(text) {
@@ -141,15 +197,14 @@ impl Layers {
             }
         }
         let has = |key: &str| table.iter().any(|(name, _)| name.get_ref() == key);
-        if !Pages::KEYS.into_iter().any(has) {
+        if !kind.for_all && !Pages::KEYS.into_iter().any(has) {
             let keys = Pages::KEYS.join(", ");
             let reason = format!("is for no pages; give at least one of {keys}");
-            self.refuse_rule(name, origin, &reason);
-        } else if self.problems.len() == before {
-            let table = Table { origin, texts };
-            if let Err(reason) = (kind.add)(self, &table, pages) {
-                self.refuse_rule(name, table.origin, &reason);
-            }
+            self.refuse_rule(name, read.origin, &reason);
+        } else if self.problems.len() == before
+            && let Err(reason) = (kind.add)(self, &read, pages)
+        {
+            self.refuse_rule(name, read.origin, &reason);
         }
     }
 

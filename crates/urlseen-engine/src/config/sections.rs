@@ -9,6 +9,7 @@ use super::host_port::HostPort;
 use super::layers::Layers;
 use super::named::NamedRule;
 use super::partitions::{Choice, Count, PartitionChoice};
+use super::rules::FoundRules;
 use super::secret::Secret;
 use super::seed::SeedChoice;
 use super::value::{
@@ -25,6 +26,7 @@ use urlseen_core::filter::choice::{
 };
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
+use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
@@ -69,6 +71,8 @@ macro_rules! sections {
             $( $(#[doc = $doc])+ pub $section: $Section, )+
             /// Password that clients of `serve` must give. It comes only from the environment.
             pub serve_password: Option<Secret>,
+            /// Rules by which different URLs are the same.
+            pub same: SameRules,
             /// Rules that let items pass unchecked. The rules live as long as the process, because
             /// each thread reads them.
             pub pass: &'static [NamedRule],
@@ -84,12 +88,14 @@ macro_rules! sections {
         impl Config {
             /// Takes the keys of all sections.
             pub(super) fn take(taker: &mut Taker) -> Self {
+                let FoundRules { same, pass, drop, expire } = taker.take_rules();
                 Self {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
-                    pass: taker.take_pass(),
-                    drop: taker.take_drop(),
-                    expire: taker.take_expire(),
+                    same: SameRules::new(same).expect("each rule was checked"),
+                    pass: pass.leak(),
+                    drop: drop.leak(),
+                    expire: expire.leak(),
                     partition: Partition::WHOLE,
                 }
             }
@@ -174,6 +180,8 @@ sections! {
         algorithm: Algorithm = Word, |_| Algorithm::Scrapy;
         /// True if URLs that differ only after the `#` have different fingerprints.
         keep_fragments: bool = Flag, |_| false;
+        /// List of tracking parameters that do not affect the fingerprint of any URL.
+        drop_tracking: TrackingList = Word, |_| TrackingList::None;
     }
 
     /// Filter that holds the fingerprints seen before.

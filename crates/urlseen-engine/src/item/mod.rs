@@ -29,11 +29,12 @@ pub(crate) use pickle::PickleError;
 use pickle::Pickles;
 pub use said::Said;
 
-use crate::config::{Emit, ExpireRule, ItemForm, NamedRule, Page};
+use crate::config::{Emit, ExpireRule, ItemForm, NamedRule};
 use urlseen_core::filter::PlacementError;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
+use urlseen_core::fingerprint::pages::{ByPages, Page};
 use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
@@ -165,11 +166,11 @@ pub struct Reader {
     pickles: Pickles,
     /// Calendar of the filter, if its fingerprints expire.
     calendar: Option<Calendar>,
-    /// Rules with their patterns. Each reader has a copy, because two threads cannot share the
-    /// memory of a pattern.
-    pass: Vec<NamedRule>,
-    drop: Vec<NamedRule>,
-    expire: Vec<ExpireRule>,
+    /// Pages of the rules. Each reader has a copy, because two threads cannot share the memory of a
+    /// pattern.
+    pass: ByPages,
+    drop: ByPages,
+    expire: ByPages,
 }
 
 /// Options for reading items.
@@ -245,9 +246,9 @@ impl Reader {
             fingerprinter,
             pickles: Pickles::default(),
             calendar: None,
-            pass: options.pass.to_vec(),
-            drop: options.drop.to_vec(),
-            expire: options.expire.to_vec(),
+            pass: ByPages::new(options.pass.iter().map(|rule| &rule.pages)),
+            drop: ByPages::new(options.drop.iter().map(|rule| &rule.pages)),
+            expire: ByPages::new(options.expire.iter().map(|rule| &rule.pages)),
         }
     }
 
@@ -342,11 +343,9 @@ impl Reader {
         let canonical = self.fingerprinter.canonical(&request);
         // Many links that are dropped have no canonical URL, such as those to mail addresses.
         let page = Page::of(canonical.as_ref().map_or(request.url, |url| *url));
-        let first = |rules: &[NamedRule]| {
-            let number = rules.iter().position(|rule| rule.pages.have(&page))?;
-            u16::try_from(number).ok()
-        };
-        if let Some(rule) = first(&self.drop) {
+        let first = |rules: &ByPages| rules.matching(&page).next();
+        let number = |rules: &ByPages| first(rules).and_then(|it| u16::try_from(it).ok());
+        if let Some(rule) = number(&self.drop) {
             return Ok(Identity::Dropped(rule).into());
         }
         match (canonical, &said.fingerprint) {
@@ -356,10 +355,10 @@ impl Reader {
             (Err(_), Some(given)) => return Ok(Identity::Fingerprint(given.clone()).into()),
             (Err(refusal), None) => return Err(refusal.into()),
         }
-        if let Some(rule) = first(&self.pass) {
+        if let Some(rule) = number(&self.pass) {
             return Ok(Ruling { passed: Some(rule), ..Identity::Unfiltered.into() });
         }
-        let rule = self.expire.iter().find(|rule| rule.pages.have(&page));
+        let rule = first(&self.expire).map(|number| &self.options.expire[number]);
         let lifetime = rule.zip(self.calendar.as_ref());
         let lifetime = lifetime.map(|(rule, calendar)| rule.lifetime(calendar));
         let fingerprint = match &said.fingerprint {

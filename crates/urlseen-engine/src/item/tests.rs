@@ -101,6 +101,37 @@ fn config(toml: &str) -> Config {
 }
 
 #[test]
+fn rules_of_equal_urls_change_the_fingerprint_of_items_and_nothing_else() {
+    let config = config("[[same]]\nfold = ['www', 'index']\ndrop_params = ['s*']");
+    let fingerprint = config.fingerprint_spec();
+    for (form, emit) in [
+        (ItemForm::Auto, Emit::Item),
+        (ItemForm::Auto, Emit::Url),
+        (ItemForm::Auto, Emit::StartUrl),
+    ] {
+        let plain = Options { emit, scored: true, ..Options::new(form.into(), Algorithm::Scrapy) };
+        let mut by_rules = Reader::new(Options { fingerprint, ..plain });
+        let mut plain = Reader::new(plain);
+        for item in [
+            "http://www.a.x/index.html?sid=1#b",
+            r#"{"url": "http://www.a.x/?s=1", "priority": 2, "meta": {"sid": 3}}"#,
+            r#"{"url": "http://a.x/?s=1", "body": "b", "method": "POST", "dont_filter": true}"#,
+        ] {
+            let [ruled, as_is] = [&mut by_rules, &mut plain].map(|it| it.read(item.as_bytes()));
+            let (ruled, as_is) = (ruled.unwrap(), as_is.unwrap());
+            let is_filtered = as_is.identity != Identity::Unfiltered;
+            assert_eq!(ruled.identity != as_is.identity, is_filtered, "{item}");
+            assert_eq!((ruled.url, ruled.emitted), (as_is.url, as_is.emitted), "{item}");
+            assert_eq!((ruled.passed, ruled.score), (as_is.passed, as_is.score), "{item}");
+        }
+        for item in [r#"{"url": "http://www.a.x/?s", "fingerprint": "k"}"#, SHA1] {
+            let [ruled, as_is] = [&mut by_rules, &mut plain].map(|it| it.read(item.as_bytes()));
+            assert_eq!(ruled.ok(), as_is.ok(), "{item}");
+        }
+    }
+}
+
+#[test]
 fn rules_drop_items_whatever_else_they_say() {
     let config = config(
         "[[drop]]\nscheme = '^(mailto|javascript|tel)$'\n[[drop]]\nhost = '^ads\\.'\n\

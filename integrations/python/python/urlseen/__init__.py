@@ -22,7 +22,14 @@ __all__ = ["Filter", "canonicalize", "explain", "fingerprint", "fingerprints"]
 os.register_at_fork(after_in_child=forked)
 
 
-def explain(url: str, *, algorithm: str = "scrapy", keep_fragments: bool = False) -> dict[str, Any]:
+def explain(
+    url: str,
+    *,
+    algorithm: str = "scrapy",
+    keep_fragments: bool = False,
+    drop_tracking: str = "none",
+    same: str = "[]",
+) -> dict[str, Any]:
     """Explains the fingerprint of a URL: each step to its canonical form, and URLs that are equal.
 
     >>> import urlseen
@@ -30,6 +37,12 @@ def explain(url: str, *, algorithm: str = "scrapy", keep_fragments: bool = False
     'https://example.com/'
     """
     explained: dict[str, Any] = json.loads(
-        explain_json(url, algorithm=algorithm, keep_fragments=keep_fragments)
+        explain_json(
+            url,
+            algorithm=algorithm,
+            keep_fragments=keep_fragments,
+            drop_tracking=drop_tracking,
+            same=same,
+        )
     )
     return explained

@@ -15,14 +15,26 @@ def fingerprint(
     *,
     algorithm: _Algorithm | str = "scrapy",
     keep_fragments: bool = False,
+    drop_tracking: str = "none",
+    same: str = "[]",
     verbatim_url: bool = False,
 ) -> bytes: ...
 def fingerprints(
-    urls: Iterable[str], *, algorithm: _Algorithm | str = "scrapy", keep_fragments: bool = False
+    urls: Iterable[str],
+    *,
+    algorithm: _Algorithm | str = "scrapy",
+    keep_fragments: bool = False,
+    drop_tracking: str = "none",
+    same: str = "[]",
 ) -> list[bytes]: ...
 def canonicalize(url: str, *, keep_fragments: bool = False) -> str: ...
 def explain_json(
-    url: str, *, algorithm: _Algorithm | str = "scrapy", keep_fragments: bool = False
+    url: str,
+    *,
+    algorithm: _Algorithm | str = "scrapy",
+    keep_fragments: bool = False,
+    drop_tracking: str = "none",
+    same: str = "[]",
 ) -> str: ...
 def forked() -> None: ...
 def run(arguments: list[str]) -> int: ...

@@ -6,6 +6,7 @@ DUPEFILTER_CLASS = "urlseen.scrapy.LocalDupeFilter"
 
 from __future__ import annotations
 
+import json
 import logging
 import os
 import subprocess
@@ -20,6 +21,8 @@ from scrapy.utils.request import referer_str
 from urlseen._urlseen import Filter, fingerprint
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.utils.request import RequestFingerprinterProtocol
@@ -46,27 +49,59 @@ class Fingerprinter:
 
     The setting `URLSEEN_FINGERPRINT_ALGORITHM` is `"scrapy"` (Scrapy 2.7 and later, the default),
     `"scrapy-2.6"` or `"scrapy-redis"`. A crawl that began with one of them must keep it.
+
+    Rules can make different URLs the same. `URLSEEN_DROP_TRACKING = "2026-11"` ignores tracking
+    parameters such as `utm_source`. `URLSEEN_SAME` is a list of rules, with the keys of `[[same]]`
+    in urlseen's configuration:
+
+        URLSEEN_SAME = [{"host": r"(^|\\.)example\\.com$", "drop_params": ["sid"], "fold": ["www"]}]
+
+    In a crawl with urlseen's daemon, the daemon has the rules, and urlseen_scrapy passes them on.
     """
 
-    def __init__(self, algorithm: str = "scrapy") -> None:
-        fingerprint("http://a/", algorithm=algorithm)
+    def __init__(
+        self,
+        algorithm: str = "scrapy",
+        drop_tracking: str = "none",
+        same: Iterable[Mapping[str, object]] = (),
+    ) -> None:
         self._algorithm = algorithm
+        self.follow_rules(drop_tracking, json.dumps(list(same)))
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Makes the fingerprinter for a crawler.
 
-        Raises `ValueError` if urlseen does not know the algorithm.
+        Raises `ValueError` if urlseen does not know the algorithm, or refuses a rule.
         """
-        return cls(crawler.settings.get("URLSEEN_FINGERPRINT_ALGORITHM") or "scrapy")
+        settings = crawler.settings
+        return cls(
+            settings.get("URLSEEN_FINGERPRINT_ALGORITHM") or "scrapy",
+            settings.get("URLSEEN_DROP_TRACKING") or "none",
+            settings.get("URLSEEN_SAME") or (),
+        )
+
+    def follow_rules(self, drop_tracking: str, same: str) -> None:
+        """Applies these rules to later requests, instead of the present ones.
+
+        `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON.
+        Raises `ValueError` if urlseen refuses them.
+        """
+        fingerprint(
+            "http://a/", algorithm=self._algorithm, drop_tracking=drop_tracking, same=same
+        )
+        self._rules = (drop_tracking, same)
 
     def fingerprint(self, request: Request) -> bytes:
         """Returns the fingerprint of a request: 20 bytes."""
+        drop_tracking, same = self._rules
         return fingerprint(
             request.url,
             request.method,
             request.body,
             algorithm=self._algorithm,
+            drop_tracking=drop_tracking,
+            same=same,
             verbatim_url=bool(request.meta.get("verbatim_url")),
         )
 

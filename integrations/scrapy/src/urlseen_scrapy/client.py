@@ -54,8 +54,10 @@ class Client:
         self._next_try = 0.0
         self._is_ending = False
 
-    def open(self) -> None:
+    def open(self) -> tuple[str, str] | None:
         """Checks that urlseen answers and serves the key. Call this before the first question.
+
+        Returns the rules of the crawl, as `Server.rules` does, or `None` if urlseen is away.
 
         With `URLSEEN_WHEN_AWAY = "wait"` the method waits for urlseen, up to `URLSEEN_WAIT_S`
         seconds. With `"pass"` it logs a warning if urlseen is away. Raises `RuntimeError` if
@@ -65,7 +67,8 @@ class Client:
         with patience.interruptible():
             while True:
                 try:
-                    return self._server.check()
+                    self._server.check()
+                    return self._server.rules()
                 except Refused as refused:
                     raise RuntimeError(self._refusal(refused)) from None
                 except Away as away:

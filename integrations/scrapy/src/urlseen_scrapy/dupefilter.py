@@ -62,9 +62,12 @@ class DupeFilter(BaseDupeFilter):
         """Connects to urlseen.
 
         Raises `RuntimeError` if urlseen refuses the key. Also raises it if urlseen does not answer,
-        unless `URLSEEN_WHEN_AWAY` is `"pass"`.
+        unless `URLSEEN_WHEN_AWAY` is `"pass"`. Raises `ValueError` if the crawl has rules that the
+        fingerprinter cannot apply.
         """
-        self._client.open()
+        rules = self._client.open()
+        if rules is not None:
+            follow_rules(self._fingerprinter, *rules)
 
     def request_seen(self, request: Request) -> bool:
         """Returns `True` if the request has been seen. Adds it to the filter otherwise."""

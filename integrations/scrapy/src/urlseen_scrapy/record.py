@@ -15,9 +15,11 @@ if TYPE_CHECKING:
 logger = logging.getLogger("urlseen_scrapy")
 
 #: Version of the record and of the scripts that this package supports.
-PROTOCOL = "1"
+PROTOCOL = "2"
 #: URL of the request whose fingerprint is the field `probe` of the record.
 PROBE = "https://example.com/?b=2&a=1"
+#: Values of `drop_tracking` and `same` in a crawl without rules.
+NO_RULES = ("none", "[]")
 #: For values of `fingerprint.algorithm`: the class that computes the same fingerprints.
 FINGERPRINTERS = {
     "scrapy": "scrapy.utils.request.RequestFingerprinter",
@@ -64,6 +66,26 @@ def lacking(key: str, what: str) -> ValueError:
     )
 
 
+def follow_rules(
+    fingerprinter: RequestFingerprinterProtocol, drop_tracking: str, same: str
+) -> None:
+    """Makes a fingerprinter apply the rules of the crawl.
+
+    `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON. Raises
+    `ValueError` if there are rules, and the fingerprinter cannot apply them.
+    """
+    follow = getattr(fingerprinter, "follow_rules", None)
+    if follow is not None:
+        follow(drop_tracking, same)
+    elif (drop_tracking, same) != NO_RULES:
+        raise ValueError(
+            f"the crawl has rules for URLs that are the same (fingerprint.drop_tracking ="
+            f' "{drop_tracking}", [[same]] = {same}), and {type(fingerprinter).__qualname__} cannot'
+            " apply them. Install the package urlseen, and set"
+            ' REQUEST_FINGERPRINTER_CLASS = "urlseen.scrapy.Fingerprinter"'
+        )
+
+
 @dataclass(frozen=True)
 class Record:
     """Crawl record. The fields have the names that they have in Redis."""
@@ -77,6 +99,8 @@ class Record:
     pop: str
     emit: str
     algorithm: str
+    drop_tracking: str
+    same: str
     probe: str
     rejects: str
     forget: str
@@ -128,6 +152,7 @@ class Record:
         settings, fingerprinter = crawler.settings, crawler.request_fingerprinter
         if fingerprinter is None:
             raise ValueError("the crawler has no request fingerprinter yet")
+        follow_rules(fingerprinter, self.drop_tracking, self.same)
         if fingerprinter.fingerprint(Request(PROBE)).hex() == self.probe:
             return
         if settings.getbool("URLSEEN_OWN_FINGERPRINTER"):

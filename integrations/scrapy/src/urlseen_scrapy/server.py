@@ -56,6 +56,15 @@ class Server:
         """Checks that urlseen answers, and that it serves the key."""
         self._wire.ask_packed(b"*2\r\n" + _bulk(b"SCARD") + _bulk(self._key))
 
+    def rules(self) -> tuple[str, str]:
+        """Returns the rules of the crawl for URLs that are the same.
+
+        They are the name of the list of tracking parameters, and the rules `[[same]]` as JSON.
+        """
+        info = self._wire.ask_packed(b"*1\r\n" + _bulk(b"INFO")).decode()
+        found = dict(line.split(":", 1) for line in info.splitlines() if ":" in line)
+        return found.get("drop_tracking", "none"), found.get("same", "[]")
+
     def close(self) -> None:
         """Closes the connection. The next question opens a new one."""
         self._wire.close()

@@ -24,10 +24,10 @@ fn a_record_of_another_protocol_is_refused() {
     let crawl = prepared(hasty(), 1);
     let mut connection = crawl.connection();
     let consumer = open(&crawl);
-    let () = connection.hset(RECORD, "protocol", "2").unwrap();
+    let () = connection.hset(RECORD, "protocol", "3").unwrap();
     let error = Consumer::open(&crawl.server.url(), SOURCE).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Mismatch);
-    assert!(error.to_string().contains("protocol \"2\""), "{error}");
+    assert!(error.to_string().contains("protocol \"3\""), "{error}");
     // A running consumer reads the crawl record with each heartbeat.
     wait_until(SOON, "refusal", || match consumer.pop() {
         Ok(delivery) => {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::fingerprint::PartitionCount;
 
 /// Version of the protocol between the daemon and its producers and consumers.
-pub(super) const PROTOCOL: &str = "1";
+pub(super) const PROTOCOL: &str = "2";
 
 /// URL of a test request, deliberately not canonical. The fingerprint that a program computes for
 /// this URL shows the program's algorithm.
@@ -34,6 +34,10 @@ pub struct HeldRecord {
     pub emit: String,
     /// Algorithm of the fingerprints.
     pub algorithm: String,
+    /// Name of the list of tracking parameters that do not affect the fingerprints.
+    pub drop_tracking: String,
+    /// Rules by which different URLs are the same, as JSON.
+    pub same: String,
     /// Fingerprint of [`PROBE`].
     pub probe: String,
     /// Key of the list of rejects.
@@ -104,6 +108,8 @@ impl HeldRecord {
             ("pop", self.pop.clone()),
             ("emit", self.emit.clone()),
             ("algorithm", self.algorithm.clone()),
+            ("drop_tracking", self.drop_tracking.clone()),
+            ("same", self.same.clone()),
             ("probe", self.probe.clone()),
             ("rejects", self.rejects.clone()),
             ("forget", self.forget.clone()),
@@ -140,6 +146,8 @@ impl HeldRecord {
             pop: one_of("pop", ["LEFT", "RIGHT"])?,
             emit: text("emit")?,
             algorithm: text("algorithm")?,
+            drop_tracking: text("drop_tracking")?,
+            same: text("same")?,
             probe: text("probe")?,
             rejects: text("rejects")?,
             forget: text("forget")?,
@@ -182,6 +190,8 @@ mod tests {
             pop: "LEFT".to_owned(),
             emit: "item".to_owned(),
             algorithm: "scrapy".to_owned(),
+            drop_tracking: "none".to_owned(),
+            same: "[]".to_owned(),
             probe: "00".to_owned(),
             rejects: "r".to_owned(),
             forget: String::new(),

@@ -29,8 +29,8 @@ pub struct PartitionTable {
 
 impl PartitionTable {
     /// Names of the fields on which all processes of a crawl must agree.
-    pub const SHARED: [&'static str; 5] =
-        ["partitions", "tags", "kind", "algorithm", "keep_fragments"];
+    pub const SHARED: [&'static str; 7] =
+        ["partitions", "tags", "kind", "algorithm", "keep_fragments", "drop_tracking", "same"];
 
     /// Returns the names and values of all fields.
     pub fn fields(&self) -> Vec<(&'static str, String)> {
@@ -43,6 +43,8 @@ impl PartitionTable {
             ("item", self.item.to_string()),
             ("algorithm", self.fingerprint.algorithm.to_string()),
             ("keep_fragments", self.fingerprint.keep_fragments.to_string()),
+            ("drop_tracking", self.fingerprint.drop_tracking.to_string()),
+            ("same", self.fingerprint.same.to_string()),
             ("probe", self.probe.clone()),
         ]
     }
@@ -63,6 +65,8 @@ impl PartitionTable {
             fingerprint: FingerprintSpec {
                 algorithm: read("algorithm", field("algorithm")?)?,
                 keep_fragments: read("keep_fragments", field("keep_fragments")?)?,
+                drop_tracking: read("drop_tracking", field("drop_tracking")?)?,
+                same: read("same", field("same")?)?,
             },
             probe: field("probe")?.clone(),
         };

@@ -21,9 +21,9 @@ fn every_key_can_be_set_from_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let [pem, key] = ["a.pem", "a.key"].map(path);
-    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a";
-    let files = ["-out", &pem, "-keyout", &key];
-    let made = Command::new("openssl").args(words.split(' ')).args(files).output().unwrap();
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a -out";
+    let words = words.split(' ').chain([&*pem, "-keyout", &key]);
+    let made = Command::new("openssl").args(words).output().unwrap();
     assert!(made.status.success(), "{made:?}");
     let values = [
         ("crawl.name", "shop"),
@@ -45,6 +45,7 @@ fn every_key_can_be_set_from_everywhere() {
         ("source.linger", "5ms"),
         ("fingerprint.algorithm", "scrapy-2.6"),
         ("fingerprint.keep_fragments", "true"),
+        ("fingerprint.drop_tracking", "2026-11"),
         ("filter.kind", "two-choice"),
         ("filter.place", "local"),
         ("filter.capacity", "1e9"),

@@ -248,6 +248,38 @@ fn rules_without_a_name_are_named_by_their_patterns() {
 }
 
 #[test]
+fn wrong_rules_of_equal_urls_are_refused_with_their_lines() {
+    let file = "[[same]]\nfold = ['slash']\n[[same]]\nhost = 'h'\n[[same]]\ndrop_params = 'sid'\n\
+                [[same]]\nhost = '('\nkeep_params = ['']\n[[same]]\nkeep_params = ['']\n\
+                [[same]]\nfolds = ['www']\n[[same]]\nhost = ['h']\nfold = ['www']\n";
+    let lines = refused(file, &[], &[]);
+    let expected = [
+        "config.toml:1:1: [[same]] fold: \"slash\" is not known; allowed: scheme, www, matrix, \
+         case, index, trailing-slash",
+        "config.toml:3:1: [[same]] changes nothing; give drop_params, keep_params or fold",
+        "config.toml:6:15: [[same]] has drop_params = \"sid\"; allowed: an array of texts in \
+         quotes",
+        "config.toml:8:8: [[same]] has host = \"(\": not a regular expression: unclosed group",
+        "config.toml:10:1: [[same]] keep_params has a name of 0 bytes; allowed: 1 to 200",
+        "config.toml:13:1: there is no key same.folds; did you mean same.fold?",
+        "config.toml:15:8: [[same]] has host = an array; allowed: a text in quotes",
+    ];
+    assert_eq!(lines, expected);
+    let long = "x".repeat(4000);
+    let rules = format!("[[same]]\npath = '{long}'\nfold = ['www']\n");
+    assert!(load(&rules.repeat(16), &[], &[]).is_ok());
+    let lines = refused(&rules.repeat(17), &[], &[]);
+    assert_eq!(lines.len(), 1);
+    assert!(
+        lines[0].starts_with("config.toml:49:1: [[same]] as JSON, all rules have "),
+        "{lines:?}"
+    );
+    let none = load("", &[], &[]).unwrap().fingerprint_spec();
+    let all = load("[[same]]\nfold = ['www']\n", &[], &[]).unwrap().fingerprint_spec();
+    assert!(none.same.is_empty() && all.same.to_string() == r#"[{"fold":["www"]}]"#);
+}
+
+#[test]
 fn push_to_is_refused_for_a_sorted_set() {
     let file = "[sink]\nkind = 'zset'\n";
     assert_eq!(

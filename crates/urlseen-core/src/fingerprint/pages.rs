@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use regex::{Regex, RegexBuilder};
+use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 /// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
 const LONGEST_PATTERN: usize = 4096;
@@ -16,7 +16,7 @@ const LONGEST_MATCHED: usize = 2048;
 /// Pages that a rule is for: those that all patterns match. A pattern must match a part of its
 /// text.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub(crate) struct Pages {
+pub struct Pages {
     scheme: Option<Pattern>,
     host: Option<Pattern>,
     path: Option<Pattern>,
@@ -26,7 +26,7 @@ pub(crate) struct Pages {
 
 /// URL in the parts that patterns are for.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Page<'a> {
+pub struct Page<'a> {
     /// Scheme in lower case; empty if the URL has none.
     scheme: Cow<'a, str>,
     /// Host in lower case, without user and port.
@@ -37,14 +37,14 @@ pub(crate) struct Page<'a> {
 
 /// Regular expression with a bounded size.
 #[derive(Clone)]
-pub(crate) struct Pattern(Regex);
+pub struct Pattern(Regex);
 
 impl Pages {
     /// Keys of the patterns in a rule of the configuration.
-    pub(super) const KEYS: [&'static str; 4] = ["scheme", "host", "path", "extension"];
+    pub const KEYS: [&'static str; 4] = ["scheme", "host", "path", "extension"];
 
     /// Returns the pattern of a key; `None` if the key is none of [`Pages::KEYS`].
-    pub(super) fn pattern(&mut self, key: &str) -> Option<&mut Option<Pattern>> {
+    pub fn pattern(&mut self, key: &str) -> Option<&mut Option<Pattern>> {
         match key {
             "scheme" => Some(&mut self.scheme),
             "host" => Some(&mut self.host),
@@ -54,14 +54,19 @@ impl Pages {
         }
     }
 
+    /// Returns the patterns, in the order of [`Pages::KEYS`].
+    pub fn patterns(&self) -> [Option<&Pattern>; 4] {
+        [&self.scheme, &self.host, &self.path, &self.extension].map(Option::as_ref)
+    }
+
     /// Returns true if a URL is among the pages.
-    pub(crate) fn have(&self, page: &Page<'_>) -> bool {
+    pub fn have(&self, page: &Page<'_>) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
             let is_match = |it: &Pattern| text.len() <= LONGEST_MATCHED && it.0.is_match(text);
             pattern.as_ref().is_none_or(is_match)
         };
-        fits(&self.scheme, &page.scheme)
-            && fits(&self.host, &page.host)
+        fits(&self.host, &page.host)
+            && fits(&self.scheme, &page.scheme)
             && fits(&self.path, page.path)
             && (self.extension.is_none() || fits(&self.extension, &page.extension()))
     }
@@ -69,20 +74,56 @@ impl Pages {
 
 impl fmt::Display for Pages {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let patterns = [&self.scheme, &self.host, &self.path, &self.extension];
-        let patterns = Self::KEYS.into_iter().zip(patterns);
+        let patterns = Self::KEYS.into_iter().zip(self.patterns());
         let mut before = "";
-        for (key, pattern) in patterns.filter_map(|(key, it)| Some((key, it.as_ref()?))) {
-            write!(f, "{before}{key} = '{}'", pattern.0.as_str())?;
+        for (key, pattern) in patterns.filter_map(|(key, it)| Some((key, it?))) {
+            write!(f, "{before}{key} = '{pattern}'")?;
             before = ", ";
         }
         Ok(())
     }
 }
 
+/// Pages of many rules. For a page whose host no rule names, one search in the host is enough.
+#[derive(Debug, Default)]
+pub struct ByPages {
+    rules: Vec<Pages>,
+    /// Patterns of all hosts.
+    hosts: RegexSet,
+    /// True if there is a rule for all hosts.
+    have_all_hosts: bool,
+}
+
+impl ByPages {
+    /// Collects the pages of rules, in their order.
+    pub fn new<'a>(rules: impl Iterator<Item = &'a Pages>) -> Self {
+        let rules: Vec<_> = rules.cloned().collect();
+        let hosts = rules.iter().filter_map(|it| it.host.as_ref().map(|host| host.0.as_str()));
+        let most = LARGEST * rules.len().max(1);
+        let hosts = RegexSetBuilder::new(hosts).size_limit(2 * most).dfa_size_limit(most).build();
+        let have_all_hosts = rules.iter().any(|it| it.host.is_none());
+        Self { hosts: hosts.expect("each pattern was compiled"), rules, have_all_hosts }
+    }
+
+    /// Returns true if there are no rules.
+    pub fn is_empty(&self) -> bool {
+        self.rules.is_empty()
+    }
+
+    /// Iterates over the numbers of the rules that are for a page.
+    pub fn matching(&self, page: &Page<'_>) -> impl Iterator<Item = usize> {
+        let is_named = page.host.len() <= LONGEST_MATCHED && self.hosts.is_match(&page.host);
+        let rules = if is_named || self.have_all_hosts { &self.rules[..] } else { &[] };
+        let numbered = rules.iter().enumerate();
+        numbered
+            .filter(move |(_, it)| (is_named || it.host.is_none()) && it.have(page))
+            .map(|it| it.0)
+    }
+}
+
 impl<'a> Page<'a> {
     /// Splits a URL, which is canonical or as received.
-    pub(crate) fn of(url: &'a str) -> Self {
+    pub fn of(url: &'a str) -> Self {
         let url = url.trim_start_matches(|it: char| it <= ' ');
         let (scheme, rest) = match url.split_once(':') {
             Some((scheme, rest)) if is_scheme(scheme) => (scheme, rest),
@@ -127,7 +168,7 @@ fn lower_case(text: &str) -> Cow<'_, str> {
 
 impl Pattern {
     /// Compiles a pattern. Its size is limited.
-    pub(super) fn new(pattern: &str) -> Result<Self, String> {
+    pub fn new(pattern: &str) -> Result<Self, String> {
         let length = pattern.len();
         if length > LONGEST_PATTERN {
             return Err(format!("{length} bytes long; allowed: {LONGEST_PATTERN} at most"));
@@ -155,6 +196,12 @@ impl PartialEq for Pattern {
 }
 
 impl Eq for Pattern {}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())
+    }
+}
 
 impl fmt::Debug for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,0 +1,285 @@
+//! Folds: differences between URLs that a rule ignores.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Ports that `http` and `https` use by default.
+const DEFAULT_PORTS: [&str; 2] = [":80", ":443"];
+
+/// Start of the name of an index page, in lower case, and the endings that it may have.
+const INDEX: [&str; 2] = ["index.", "default."];
+const INDEX_ENDINGS: [&str; 13] = [
+    "asp", "aspx", "cfm", "cgi", "htm", "html", "jsp", "jspx", "php", "php5", "pl", "shtml",
+    "xhtml",
+];
+
+/// Difference between URLs that a rule ignores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fold {
+    /// `http` and `https`, and the ports 80 and 443 written out.
+    Scheme,
+    /// `www.` before the host.
+    Www,
+    /// Parameters of the path's segments, such as `;jsessionid=1`.
+    Matrix,
+    /// Upper and lower case of ASCII letters in the path.
+    Case,
+    /// Name of an index page at the end of the path, such as `index.html`.
+    Index,
+    /// Slashes at the end of the path.
+    TrailingSlash,
+}
+
+/// Error for a text that is not the name of a fold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{found:?} is not known; allowed: {}", Fold::ALL.map(Fold::name).join(", "))]
+pub struct UnknownFoldError {
+    found: String,
+}
+
+impl Fold {
+    /// All folds, in the order in which they are applied.
+    pub const ALL: [Self; 6] =
+        [Self::Scheme, Self::Www, Self::Matrix, Self::Case, Self::Index, Self::TrailingSlash];
+
+    /// Returns the name in the configuration.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Scheme => "scheme",
+            Self::Www => "www",
+            Self::Matrix => "matrix",
+            Self::Case => "case",
+            Self::Index => "index",
+            Self::TrailingSlash => "trailing-slash",
+        }
+    }
+}
+
+impl Fold {
+    /// Returns the effect on a URL, in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Scheme => "https becomes http, without the ports 80 and 443",
+            Self::Www => "www. before the host is dropped",
+            Self::Matrix => "parameters in the path are dropped",
+            Self::Case => "letters of the path become lower case",
+            Self::Index => "the name of an index page is dropped",
+            Self::TrailingSlash => "slashes at the end of the path are dropped",
+        }
+    }
+}
+
+impl fmt::Display for Fold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Fold {
+    type Err = UnknownFoldError;
+
+    fn from_str(name: &str) -> Result<Self, UnknownFoldError> {
+        let known = Self::ALL.into_iter().find(|fold| fold.name() == name);
+        known.ok_or_else(|| UnknownFoldError { found: name.to_owned() })
+    }
+}
+
+/// Set of the folds of one rule, or of several.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(super) struct Folds(u8);
+
+impl Folds {
+    pub(super) fn with(self, fold: Fold) -> Self {
+        Self(self.0 | 1 << fold as u8)
+    }
+
+    pub(super) fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(super) fn have(self, fold: Fold) -> bool {
+        self.0 & 1 << fold as u8 != 0
+    }
+
+    pub(super) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    pub(super) fn iter(self) -> impl Iterator<Item = Fold> {
+        Fold::ALL.into_iter().filter(move |&fold| self.have(fold))
+    }
+}
+
+/// Canonical URL with `http` or `https`, cut into its parts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cut<'a> {
+    /// True if the scheme is `https`.
+    pub(super) is_https: bool,
+    /// User, host and port, as they stand in the URL.
+    pub(super) authority: &'a str,
+    /// Path, with its first slash.
+    pub(super) path: &'a str,
+    /// Query without its `?`.
+    pub(super) query: &'a str,
+    /// Fragment with its `#`; empty if there is none.
+    pub(super) fragment: &'a str,
+}
+
+impl<'a> Cut<'a> {
+    /// Cuts a canonical URL. Returns `None` for another scheme than `http` and `https`.
+    pub(super) fn of(url: &'a str) -> Option<Self> {
+        let rest = url.strip_prefix("http")?;
+        let (is_https, rest) = match rest.strip_prefix('s') {
+            Some(rest) => (true, rest),
+            None => (false, rest),
+        };
+        let rest = rest.strip_prefix("://")?;
+        let (rest, fragment) = rest.split_at(rest.find('#').unwrap_or(rest.len()));
+        let (rest, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+        Some(Self { is_https, authority, path, query, fragment })
+    }
+
+    /// Writes the URL with these folds, and the fields of its query that `keeps` keeps. The fields
+    /// are written as they stand, without those that are removed.
+    pub(super) fn write(self, folds: Folds, keeps: impl Fn(&str) -> bool, out: &mut String) {
+        out.clear();
+        let is_https = self.is_https && !folds.have(Fold::Scheme);
+        out.push_str(if is_https { "https://" } else { "http://" });
+        push_authority(self.authority, folds, out);
+        push_path(self.path, folds, out);
+        let mut before = '?';
+        for field in self.query.split('&').filter(|it| !it.is_empty() && keeps(it)) {
+            out.push(before);
+            out.push_str(field);
+            before = '&';
+        }
+        out.push_str(self.fragment);
+    }
+}
+
+fn push_authority(authority: &str, folds: Folds, out: &mut String) {
+    let at = authority.rfind('@').map_or(0, |at| at + 1);
+    let (user, mut host) = authority.split_at(at);
+    if folds.have(Fold::Scheme)
+        && let Some(bare) = DEFAULT_PORTS.into_iter().find_map(|port| host.strip_suffix(port))
+    {
+        host = bare;
+    }
+    if folds.have(Fold::Www) {
+        // A name such as `www.com` keeps its `www.`.
+        while let Some(rest) = host.strip_prefix("www.").filter(|rest| rest.contains('.')) {
+            host = rest;
+        }
+    }
+    out.push_str(user);
+    out.push_str(host);
+}
+
+fn push_path(path: &str, folds: Folds, out: &mut String) {
+    let start = out.len();
+    if folds.have(Fold::Matrix) {
+        for segment in path.split_inclusive('/') {
+            match segment.split_once(';') {
+                Some((name, _)) => {
+                    out.push_str(name);
+                    out.push_str(if segment.ends_with('/') { "/" } else { "" });
+                }
+                None => out.push_str(segment),
+            }
+        }
+    } else {
+        out.push_str(path);
+    }
+    if folds.have(Fold::Case) {
+        let folded = lower_case(&out[start..]);
+        out.truncate(start);
+        out.push_str(&folded);
+    }
+    // An index page can come to the end when a slash goes, and a slash when an index page goes.
+    loop {
+        let length = out.len();
+        if folds.have(Fold::Index) {
+            let name = out[start..].rfind('/').map_or(length, |slash| start + slash + 1);
+            if is_index(&out[name..]) {
+                out.truncate(name);
+            }
+        }
+        if folds.have(Fold::TrailingSlash) {
+            out.truncate((start + 1).max(start + out[start..].trim_end_matches('/').len()));
+        }
+        if out.len() == length {
+            return;
+        }
+    }
+}
+
+/// Converts letters to lower case, except for the digits of escapes. Canonical URLs have these in
+/// upper case.
+fn lower_case(path: &str) -> String {
+    let mut escape = 0;
+    let lower = path.chars().map(|letter| {
+        if letter == '%' {
+            escape = 3;
+        }
+        let is_digit = escape > 0;
+        escape -= i32::from(is_digit);
+        if is_digit { letter } else { letter.to_ascii_lowercase() }
+    });
+    lower.collect()
+}
+
+fn is_index(name: &str) -> bool {
+    let lower = name.to_ascii_lowercase();
+    let ending = INDEX.into_iter().find_map(|start| lower.strip_prefix(start));
+    ending.is_some_and(|ending| INDEX_ENDINGS.contains(&ending))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folded(folds: &[Fold], url: &str) -> String {
+        let folds = folds.iter().fold(Folds::default(), |folds, &fold| folds.with(fold));
+        let mut out = String::new();
+        Cut::of(url).unwrap().write(folds, |_| true, &mut out);
+        out
+    }
+
+    #[test]
+    fn each_fold_ignores_its_difference_and_no_other() {
+        use Fold::{Case, Index, Matrix, Scheme, TrailingSlash, Www};
+        for (folds, url, expected) in [
+            (&[][..], "https://www.h.org:443/A/index.html;a?b=c#d", ""),
+            (&[Scheme], "https://h:443/", "http://h/"),
+            (&[Scheme], "https://h:80/", "http://h/"),
+            (&[Scheme], "http://u@h:8080/", ""),
+            (&[Www], "http://u:p@www.www.h.org/", "http://u:p@h.org/"),
+            (&[Www], "http://www.com/", ""),
+            (&[Www], "http://www1.h.org/", ""),
+            (&[Matrix], "http://h/a;b=1/c;jsessionid=2?d", "http://h/a/c?d"),
+            (&[Case], "http://h/Ab%C3%A4/C?D=E#F", "http://h/ab%C3%A4/c?D=E#F"),
+            (&[Index], "http://h/index.html", "http://h/"),
+            (&[Index], "http://h/a/Default.ASPX?b", "http://h/a/?b"),
+            (&[Index], "http://h/a/reindex.html", ""),
+            (&[Index], "http://h/index.json", ""),
+            (&[Index], "http://h/a/index.html/", ""),
+            (&[TrailingSlash], "http://h/a//?b", "http://h/a?b"),
+            (&[TrailingSlash], "http://h//", "http://h/"),
+            (&[Index, TrailingSlash], "http://h/a/index.php/index.html/", "http://h/a"),
+            (&[Matrix, Index], "http://h/index.html;a", "http://h/"),
+        ] {
+            let expected = if expected.is_empty() { url } else { expected };
+            assert_eq!(folded(folds, url), expected, "{folds:?}");
+            assert_eq!(folded(folds, expected), expected, "{folds:?}");
+        }
+        assert!(Cut::of("ftp://h/").is_none() && Cut::of("httpsx://h/").is_none());
+    }
+
+    #[test]
+    fn the_name_of_each_fold_parses_to_it() {
+        assert!(Fold::ALL.into_iter().all(|fold| fold.name().parse() == Ok(fold)));
+        let refused = "slash".parse::<Fold>().unwrap_err().to_string();
+        assert!(refused.contains("\"slash\" is not known") && refused.contains("trailing-slash"));
+    }
+}

@@ -1,0 +1,127 @@
+//! Names of a query's parameters, exact or as globs.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use regex::{Regex, RegexBuilder};
+
+/// Maximum number of names in a list.
+const MOST: usize = 200;
+/// Maximum length of a name in bytes, in a list and in a URL. A longer name in a URL fits no list.
+const LONGEST: usize = 200;
+/// Maximum memory for the compiled list, in bytes.
+const LARGEST: usize = 1 << 20;
+
+/// List of names. A `*` in a name stands for any characters.
+#[derive(Clone)]
+pub(super) struct Names {
+    texts: Vec<String>,
+    fits: Regex,
+}
+
+impl Names {
+    /// Compiles a list. Returns `None` for an empty list.
+    ///
+    /// # Errors
+    /// Returns the reason why the list is refused.
+    pub(super) fn new(texts: Vec<String>) -> Result<Option<Self>, String> {
+        if texts.is_empty() {
+            return Ok(None);
+        }
+        if texts.len() > MOST {
+            return Err(format!("has {} names; allowed: {MOST} at most", texts.len()));
+        }
+        if let Some(wrong) = texts.iter().find(|it| it.is_empty() || it.len() > LONGEST) {
+            let length = wrong.len();
+            return Err(format!("has a name of {length} bytes; allowed: 1 to {LONGEST}"));
+        }
+        let globs: Vec<_> = texts.iter().map(|it| regex::escape(it).replace(r"\*", ".*")).collect();
+        let pattern = format!("(?s)^(?:{})$", globs.join("|"));
+        let fits = RegexBuilder::new(&pattern).size_limit(LARGEST).dfa_size_limit(LARGEST).build();
+        let fits = fits.map_err(|_| "is too large; name fewer parameters".to_owned())?;
+        Ok(Some(Self { texts, fits }))
+    }
+
+    /// Returns the names as they were given.
+    pub(super) fn texts(&self) -> &[String] {
+        &self.texts
+    }
+
+    /// Returns true if a field of a canonical query has one of the names.
+    pub(super) fn have(&self, field: &str) -> bool {
+        let name = field.split('=').next().unwrap_or_default();
+        name.len() <= LONGEST && self.fits.is_match(&unquoted(name))
+    }
+}
+
+/// Decodes a name of a canonical query.
+fn unquoted(name: &str) -> Cow<'_, str> {
+    if !name.contains(['%', '+']) {
+        return name.into();
+    }
+    let (mut bytes, mut rest) = (Vec::new(), name.bytes());
+    let digit = |byte: Option<u8>| byte.and_then(|it| char::from(it).to_digit(16));
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'+' => b' ',
+            b'%' => {
+                let (high, low) = (digit(rest.next()), digit(rest.next()));
+                let value = high.zip(low).map(|(high, low)| high << 4 | low);
+                value.and_then(|it| u8::try_from(it).ok()).unwrap_or(b'%')
+            }
+            other => other,
+        });
+    }
+    String::from_utf8_lossy(&bytes).into_owned().into()
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Self) -> bool {
+        self.texts == other.texts
+    }
+}
+
+impl Eq for Names {}
+
+impl fmt::Debug for Names {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.texts.fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(texts: &[&str]) -> Result<Option<Names>, String> {
+        Names::new(texts.iter().map(ToString::to_string).collect())
+    }
+
+    #[test]
+    fn a_name_fits_as_it_stands_or_as_a_glob() {
+        let names = names(&["sid", "utm_*", "*_ref_*", "sort[]", "a.b", "ä b"]).unwrap().unwrap();
+        for field in ["sid=1", "sid", "utm_=", "utm_a%5B%5D=", "x_ref_=2", "sort%5B%5D=", "a.b="] {
+            assert!(names.have(field), "{field}");
+        }
+        assert!(names.have("%C3%A4+b=1"));
+        for field in ["sid2=", "SID=", "xsid=", "utm=", "_ref=", "sort=", "acb=", "", "=sid"] {
+            assert!(!names.have(field), "{field}");
+        }
+        assert!(!names.have(&format!("utm_{}=", "a".repeat(LONGEST))));
+    }
+
+    #[test]
+    fn a_list_has_bounds() {
+        assert_eq!(names(&[]), Ok(None));
+        let long = "a".repeat(LONGEST + 1);
+        for (texts, reason) in [
+            (vec!["a"; MOST + 1], "201 names"),
+            (vec!["a", ""], "a name of 0 bytes"),
+            (vec![&long], "a name of 201 bytes"),
+        ] {
+            assert!(names(&texts).unwrap_err().contains(reason), "{reason}");
+        }
+        let globs = vec!["*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*ä*"; MOST];
+        assert!(names(&globs).is_ok_and(|it| it.is_some_and(|it| !it.have("a"))));
+    }
+}
