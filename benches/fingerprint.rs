@@ -10,7 +10,7 @@ use std::time::Instant;
 use url::Url;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::{Algorithm, Fingerprinter};
-use urlseen_engine::config::ItemForm;
+use urlseen_engine::config::{Config, ItemForm, Sources};
 use urlseen_engine::item::{Options, Reader};
 
 #[path = "links/mod.rs"]
@@ -105,6 +105,39 @@ fn items(links: &[String], rounds: usize) {
     cases.run(rounds);
 }
 
+/// Measures the time that rules add to the reading of a URL: ten rules of each kind whose hosts are
+/// none of the links, the list of tracking parameters, and ten rules for all links.
+fn rules(links: &[String], rounds: usize) {
+    let rules = |kind: &str, host: &str, rest: &str| -> String {
+        let rule = |number| format!("[[{kind}]]\nhost = '{host}{number}'\n{rest}\n");
+        (0..10).map(rule).collect()
+    };
+    let fold = "fold = ['www', 'trailing-slash', 'index']\ndrop_params = ['sid', 'ref_*']";
+    let other = r"^(www\.)?other\.example";
+    let mut cases = Rounds::new("rules", "ns/item");
+    for (name, file) in [
+        ("no rule", String::new()),
+        ("10 rules [[same]] of other hosts", rules("same", other, fold)),
+        ("10 rules [[drop]] of other hosts", rules("drop", other, "")),
+        ("list of tracking parameters", "fingerprint.drop_tracking = '2026-11'".to_owned()),
+        ("10 rules [[same]] of all hosts", rules("same", "[a-z]|", fold)),
+    ] {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("config.toml");
+        std::fs::write(&path, file).expect("the file can be written");
+        let sources = Sources { file: Some(path), ..Sources::default() };
+        let config = Config::load(sources).expect("the rules are valid");
+        let options = Options::new(ItemForm::Url.into(), config.fingerprint_spec());
+        let mut reader = Reader::new(Options { drop: config.drop, ..options });
+        cases.case(format!("read url item, {name}"), move || {
+            per_text(links, |link| {
+                let _ = black_box(reader.read(link.as_bytes()));
+            })
+        });
+    }
+    cases.run(rounds);
+}
+
 fn main() {
     let mut arguments = std::env::args().skip_while(|argument| argument != "--rounds").skip(1);
     let rounds = arguments.next().map_or(25, |number| number.parse().expect("a number of rounds"));
@@ -112,4 +145,5 @@ fn main() {
     urls("real links", &real, rounds);
     urls("busy links", &busy, rounds);
     items(&real, rounds);
+    rules(&real, rounds);
 }

@@ -23,12 +23,16 @@ pub(crate) struct Sample {
     /// Reason why the item was rejected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) reason: Option<String>,
+    /// URL that the item equals by the rules `[[same]]`, if they change its canonical URL.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) same_as: Option<String>,
     /// First bytes of the item.
     pub(crate) item: ItemText,
 }
 
 impl From<Sampled> for Sample {
-    fn from(Sampled { number, time, fate, rule, reason, item }: Sampled) -> Self {
-        Self { number, time, fate: fate.to_owned(), rule, reason, item: ItemText::of(&item) }
+    fn from(Sampled { number, time, fate, rule, reason, same_as, item }: Sampled) -> Self {
+        let (fate, item) = (fate.to_owned(), ItemText::of(&item));
+        Self { number, time, fate, rule, reason, same_as, item }
     }
 }

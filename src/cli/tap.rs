@@ -82,12 +82,15 @@ pub(super) fn run(args: &TapArgs) -> anyhow::Result<Outcome> {
 }
 
 /// Describes an item for people.
-pub(super) fn line(Sample { time, fate, rule, reason, item, .. }: &Sample) -> String {
+pub(super) fn line(sample: &Sample) -> String {
+    let Sample { time, fate, rule, reason, same_as, item, .. } = sample;
     let time = humantime::format_rfc3339_millis(*time);
     let item = item.clone().into_bytes().unwrap_or_default();
     let rule = rule.as_ref().map(|rule| format!("   (the rule {rule:?})"));
     let reason = reason.as_ref().map(|reason| format!("   ({reason})"));
-    let (item, why) = (printable(&item, None), rule.or(reason).unwrap_or_default());
+    let same_as = same_as.as_ref().map(|url| format!("   (the same as {url})"));
+    let why = rule.or(reason).or(same_as).unwrap_or_default();
+    let item = printable(&item, None);
     format!("{time}  {fate:<10}  {item}{}", printable(why.as_bytes(), None))
 }
 

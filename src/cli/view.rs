@@ -173,7 +173,11 @@ impl View for Daemon {
     }
 
     fn samples(&self, after: u64) -> Vec<Sampled> {
-        self.watch.samples.after(after)
+        let (mut samples, mut reader) = (self.watch.samples.after(after), Reader::new(self.items));
+        for sample in &mut samples {
+            sample.same_as = reader.same_as(&sample.item);
+        }
+        samples
     }
 
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError> {

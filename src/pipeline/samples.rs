@@ -41,6 +41,8 @@ pub struct Sampled {
     pub rule: Option<String>,
     /// Reason why the item could not be read.
     pub reason: Option<String>,
+    /// URL that the item equals by the rules `[[same]]`. The sample itself does not know it.
+    pub same_as: Option<String>,
     /// First bytes of the item, at most 1 KiB.
     pub item: Vec<u8>,
 }
@@ -73,7 +75,8 @@ impl Samples {
                 items.pop_front();
             }
             let item = item[..item.len().min(LONGEST)].to_vec();
-            items.push_back(Sampled { number, time, fate, rule, reason, item });
+            let same_as = None;
+            items.push_back(Sampled { number, time, fate, rule, reason, same_as, item });
         }
     }
 

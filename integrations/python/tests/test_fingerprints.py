@@ -75,6 +75,33 @@ def test_canonical_urls_equal_those_of_w3lib() -> None:
         assert urlseen.canonicalize(link, keep_fragments=True) == kept
 
 
+#: Rules, and URLs with the URL that each of them equals.
+RULES = [
+    {"host": r"(^|\.)a\.x$", "drop_params": ["sid"], "fold": ["www", "trailing-slash"]},
+    {"host": r"^a\.x$", "path": "^/list", "keep_params": ["page"]},
+]
+EQUAL = {
+    "https://www.a.x/b/?sid=1&utm_source=c": "https://a.x/b",
+    "https://a.x/list/?sid=1&page=2&color=3": "https://a.x/list?page=2",
+    "https://b.x/b/?sid=1&gclid=2": "https://b.x/b/?sid=1",
+    "http://b.x/": "http://b.x/",
+}
+
+
+def test_rules_make_urls_the_same() -> None:
+    rules = {"drop_tracking": "2026-11", "same": json.dumps(RULES)}
+    for algorithm in ALGORITHMS:
+        for url, same in EQUAL.items():
+            expected = urlseen.fingerprint(same, algorithm=algorithm)
+            assert urlseen.fingerprint(url, algorithm=algorithm, **rules) == expected
+            assert urlseen.fingerprints([url], algorithm=algorithm, **rules) == [expected]
+    assert urlseen.explain(next(iter(EQUAL)), **rules)["hashed"] == "https://a.x/b"
+    with pytest.raises(ValueError, match="same: .*unknown field"):
+        urlseen.fingerprint(LINKS[0], same='[{"hosts": "a"}]')
+    with pytest.raises(ValueError, match="drop_tracking: .*2020-01.*2026-11"):
+        urlseen.fingerprint(LINKS[0], drop_tracking="2020-01")
+
+
 def test_bad_input_raises_an_error_of_its_kind() -> None:
     with pytest.raises(ValueError, match="no/scheme"):
         urlseen.fingerprint("no/scheme")

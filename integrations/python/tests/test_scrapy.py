@@ -53,11 +53,16 @@ class Site(http.server.BaseHTTPRequestHandler):
     """Pages that link to each other: page N to N + 1 to N + 5, in two spellings."""
 
     pause = 0.0
+    #: True if each link has a session id of its own.
+    has_sessions = False
+    links = itertools.count()
 
     def do_GET(self) -> None:
         number = int(self.path.rpartition("/")[2].partition("?")[0])
         targets = [other for other in range(number + 1, number + 6) if other < PAGES]
         links = [f"/page/{other}?{query}" for other in targets for query in ("a=1&b=2", "b=2&a=1")]
+        if self.has_sessions:
+            links = [f"{link}&sid={next(self.links)}" for link in links]
         page = "".join(f'<a href="{link}">{link}</a>' for link in links).encode()
         time.sleep(self.pause)
         self.send_response(200)
@@ -105,6 +110,20 @@ def test_a_crawl_fetches_each_page_once(site: str, jobdir: bool, tmp_path: Path)
     if jobdir:
         again, _ = ended(crawl(site, **settings))
         assert again == []
+
+
+def test_rules_let_a_crawl_fetch_each_page_once(
+    site: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Site, "has_sessions", True)
+    rules = [{"path": "^/page/", "drop_params": ["sid"]}]
+    pages, log = ended(crawl(site, URLSEEN_SAME=rules))
+    assert len(pages) == len({page.partition("&sid=")[0] for page in pages}) == PAGES, log
+    # The requests themselves keep their session ids.
+    assert all("&sid=" in page for page in pages[1:])
+    process = crawl(site, URLSEEN_SAME=[{"drop_param": ["sid"]}])
+    _, err = process.communicate(timeout=80)
+    assert "unknown field `drop_param`" in err, err
 
 
 def test_a_killed_crawl_does_not_forget_what_it_saw(

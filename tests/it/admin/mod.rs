@@ -58,6 +58,7 @@ impl View for Pretender {
             fate: "dropped",
             rule: Some("archives".to_owned()),
             reason: None,
+            same_as: None,
             item: b"http://a/\xff.zip".to_vec(),
         };
         (1..=3).filter(|&number| number > after).map(sampled).collect()

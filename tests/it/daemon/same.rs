@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use super::{Crawl, REJECTED, SINK, Summary};
+use super::{Crawl, READY, REJECTED, SINK, Summary};
+use crate::util::wait::SOON;
 
 const RULES: &str = r"
 [fingerprint]
@@ -48,6 +49,20 @@ fn urls_that_are_the_same_pass_once_and_byte_for_byte() {
         assert_eq!(crawl.list(SINK), passes.map(str::as_bytes), "{place}");
         assert_eq!(crawl.len(REJECTED), 0);
     }
+}
+
+#[test]
+fn a_tap_shows_the_url_that_an_item_equals() {
+    let crawl = Crawl::new();
+    let mut daemon = crawl.run(&["--config"]).arg(file(&crawl, RULES)).start();
+    daemon.wait_for_line(READY, SOON);
+    crawl.push(&["http://www.a.x/p/?sid=1", "http://a.x/p", "http://b.x/"]);
+    let lines = crawl.command("tap", &["--count=3"]).output();
+    let lines = lines.text().lines().map(|line| line.split_once("seen ").unwrap().1.trim());
+    let mut lines: Vec<_> = lines.collect();
+    lines.sort_unstable();
+    let same = "http://www.a.x/p/?sid=1   (the same as http://a.x/p)";
+    assert_eq!(lines, ["http://a.x/p", "http://b.x/", same]);
 }
 
 #[test]

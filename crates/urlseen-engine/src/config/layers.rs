@@ -38,7 +38,7 @@ pub(super) struct Layers {
     pub(super) password: Option<String>,
     /// Value of [`SERVE_PASSWORD`]. This value must never appear in a message.
     pub(super) serve_password: Option<String>,
-    /// Rules of the file.
+    /// Rules of each kind, from the tables of the file.
     pub(super) rules: FoundRules,
     pub(super) problems: Vec<ConfigError>,
     /// True if a file could not be read. Then combinations of values cannot be checked.

@@ -67,6 +67,15 @@ impl Reader {
         });
         Ok(Outline { form, request, given: fingerprint, dont_filter })
     }
+
+    /// Returns the URL that an item equals by the rules `[[same]]`. Returns `None` if they do not
+    /// change the canonical URL of the item.
+    pub fn same_as(&mut self, bytes: &[u8]) -> Option<String> {
+        let Outline { request, given: None, .. } = self.outline(bytes).ok()? else { return None };
+        let request = request?;
+        let steps = self.fingerprinter.same_steps(&request.as_request()).ok()?;
+        steps.into_iter().next_back().map(|step| step.after)
+    }
 }
 
 /// Makes the outline of an item that has only a fingerprint.

@@ -36,7 +36,7 @@ fn a_record_of_another_protocol_is_refused() {
         }
         Err(error) => error.kind() == ErrorKind::Mismatch,
     });
-    let () = connection.hset(RECORD, "protocol", "1").unwrap();
+    let () = connection.hset(RECORD, "protocol", "2").unwrap();
     wait_until(SOON, "delivery", || consumer.pop().is_ok());
 }
 

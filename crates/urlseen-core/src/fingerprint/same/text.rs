@@ -151,7 +151,7 @@ mod tests {
         for text in [
             "[]",
             r#"[{"host":"^h$","drop_params":["sid","utm_*"],"fold":["www","trailing-slash"]}]"#,
-            r#"[{"keep_params":["id"]},{"scheme":"s","path":"/\"","extension":"x","fold":["www"]}]"#,
+            r#"[{"keep_params":["id"]},{"scheme":"","path":"/\"","extension":"x","fold":["www"]}]"#,
         ] {
             let rules: SameRules = text.parse().unwrap();
             assert_eq!(rules.to_string(), text);
