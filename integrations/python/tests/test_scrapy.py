@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.server
+import itertools
 import json
 import os
 import signal
@@ -112,9 +113,7 @@ def test_a_crawl_fetches_each_page_once(site: str, jobdir: bool, tmp_path: Path)
         assert again == []
 
 
-def test_rules_let_a_crawl_fetch_each_page_once(
-    site: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_rules_let_a_crawl_fetch_each_page_once(site: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Site, "has_sessions", True)
     rules = [{"path": "^/page/", "drop_params": ["sid"]}]
     pages, log = ended(crawl(site, URLSEEN_SAME=rules))

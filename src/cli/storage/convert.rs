@@ -11,6 +11,7 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{FilterSpec, Kind, OverFrozen, SHARDS, ShardId};
+use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::storage::{Folder, LiveFilter as _, StorageSpec};
 use urlseen_engine::config::Config;
 use urlseen_engine::engine::store::{Local, Recovery};
@@ -23,8 +24,61 @@ use super::super::start::{self, usage};
 use super::Outcome;
 use crate::admin::printable::stdout;
 
+/// Lets the filter in the configured storage folder go on with the configured rules by which URLs
+/// are the same. A native filter is converted, too, if the configuration has the kind two-choice.
+pub(super) fn convert_rules(config: &Config) -> anyhow::Result<Outcome> {
+    if config.filter.place != FilterPlace::Local {
+        return Err(usage(
+            "only a filter in a storage folder can go on with other rules: with a filter in Redis, \
+             use urlseen storage reset",
+        ));
+    }
+    let dir = &config.storage.dir;
+    resume(dir, &beside(dir, ".native"))?;
+    let mut folder = Folder::open(dir)?;
+    let at = dir.display();
+    let Some(header) = folder.header() else {
+        anyhow::bail!("the storage folder {at} is new: it holds no filter");
+    };
+    let (found, wanted) = (header.spec().filter.clone(), config.fingerprint_spec());
+    let with_rules = FingerprintSpec {
+        drop_tracking: wanted.drop_tracking,
+        same: wanted.same,
+        ..found.fingerprint
+    };
+    if with_rules != wanted {
+        let FingerprintSpec { algorithm, keep_fragments, .. } = found.fingerprint;
+        return Err(usage(format!(
+            "the filter in {at} was made for fingerprint.algorithm = \"{algorithm}\" and \
+             fingerprint.keep_fragments = {keep_fragments}, which are no rules and cannot change: \
+             set them back"
+        )));
+    }
+    if found.kind() == NATIVE && config.filter.kind == Kind::TWO_CHOICE {
+        drop(folder);
+        return over_frozen(config, Some(found.fingerprint));
+    }
+    if found.fingerprint == wanted {
+        writeln!(stdout(), "{at} already has these rules")?;
+        return Ok(Outcome::Done);
+    }
+    folder.compute_by(wanted)?;
+    writeln!(
+        stdout(),
+        "{at} has the rules of the configuration now. URLs that the rules change pass once more, \
+         and all others stay seen"
+    )?;
+    Ok(Outcome::Done)
+}
+
 /// Converts the filter in the configured storage folder into the configured kind.
 pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
+    over_frozen(config, None)
+}
+
+/// Puts a filter of the configured kind over the native filter in the storage folder. `recorded`
+/// is the spec of the fingerprints in the folder, if the configuration may have another one.
+fn over_frozen(config: &Config, recorded: Option<FingerprintSpec>) -> anyhow::Result<Outcome> {
     if config.filter.place != FilterPlace::Local || config.filter.kind != Kind::TWO_CHOICE {
         return Err(usage(
             "only a filter in a storage folder can be converted, and only into the kind \
@@ -59,10 +113,14 @@ pub(super) fn convert(config: &Config) -> anyhow::Result<Outcome> {
     let mut keeping = start::keeping(config)?;
     let over = keeping.spec.filter.parameters.over(&frozen.parameters);
     let spec = StorageSpec {
-        filter: FilterSpec { parameters: over.expect("native"), ..frozen.clone() },
+        filter: FilterSpec {
+            parameters: over.expect("native"),
+            fingerprint: keeping.spec.filter.fingerprint,
+        },
         ..keeping.spec.clone()
     };
     keeping.spec.filter.parameters = frozen.parameters;
+    keeping.spec.filter.fingerprint = recorded.unwrap_or(keeping.spec.filter.fingerprint);
     let runtime = runtime()?;
     let upkeep = runtime.block_on(start::lease(config, Some(&mut folder)))?;
     let threads = Threads::start(config.filter.threads)?;

@@ -71,13 +71,21 @@ Examples:
     /// the new filter. The error rates of both filters add up. The crawl continues where it
     /// stopped. The earlier folder stays beside the new one, with .native after its name. If the
     /// command is killed, run it again.
+    ///
+    /// With --rules, the filter goes on with the rules [[same]] and with fingerprint.drop_tracking
+    /// of the configuration. URLs that the rules change pass once more, and all others stay seen.
+    /// Then the configuration can have any filter.kind. A native filter is converted only if the
+    /// configuration has filter.kind = "two-choice".
     #[command(after_help = "\
 Examples:
   urlseen storage convert
-  urlseen storage convert --config news.toml")]
+  urlseen storage convert --rules")]
     Convert {
         #[command(flatten)]
         settings: Settings,
+        /// Go on with the configured rules by which URLs are the same
+        #[arg(long)]
+        rules: bool,
     },
     /// Count time after which URLs pass again, because urlseen could not count it.
     ///
@@ -160,8 +168,13 @@ pub(super) fn run(args: &StorageArgs) -> anyhow::Result<Outcome> {
         StorageCommand::Adopt { settings } => {
             partitions::each(settings.load_all()?, |config| Repair::new(config)?.adopt())
         }
-        StorageCommand::Convert { settings } => {
+        StorageCommand::Convert { settings, rules: false } => {
             partitions::each(settings.load_all()?, |config| convert::convert(&config))
+        }
+        StorageCommand::Convert { settings, rules: true } => {
+            let done =
+                partitions::each(settings.load_all()?, |config| convert::convert_rules(&config))?;
+            delete_table(settings, done)
         }
         StorageCommand::CatchUp { folder, time } => {
             partitions::each(folder.locate_all()?, |(_, place)| match place {

@@ -98,3 +98,48 @@ fn partitions_of_a_crawl_must_have_the_same_rules() {
     let says = r#"has same [{"fold":["www"]}], and this configuration has [{"fold":["case"]}]"#;
     assert!(refused.stderr.contains(says), "{refused:?}");
 }
+
+#[test]
+fn a_filter_goes_on_with_other_rules_and_what_it_has_seen() {
+    for [kind, later] in
+        [["native", "native"], ["native", "two-choice"], ["two-choice"; 2], ["exact"; 2]]
+    {
+        let crawl = Crawl::new().set("filter.capacity=1000").set("filter.error_rate=1e-6");
+        let [kind, later] = [kind, later].map(|it| format!("--set=filter.kind={it}"));
+        let run = |kind: &str, rules: &str| {
+            crawl.run(&["--drain", "--json", kind, "--config"]).arg(file(&crawl, rules)).output()
+        };
+        crawl.push(&["http://www.a.x/p?sid=1", "http://b.x/", "http://a.x/q"]);
+        assert_eq!(Summary::of(run(&kind, "")).counts(), (3, [3, 0, 0, 0]), "{kind}");
+        let refused = run(&later, RULES);
+        assert_eq!(refused.code(), Some(2), "{kind}, {later}");
+        assert!(refused.stderr.contains("urlseen storage convert --rules"), "{refused:?}");
+        let is_converted = kind != later;
+        let first = if is_converted { "over a frozen" } else { "has the rules of the config" };
+        for says in [first, "already has these rules"] {
+            let path = file(&crawl, RULES).display().to_string();
+            let arguments = ["--rules", &later, "--config", &path];
+            let converted = crawl.command("storage convert", &arguments).output();
+            assert_eq!(converted.code(), Some(0), "{converted:?}");
+            assert!(converted.text().contains(says), "{converted:?}");
+        }
+        crawl.push(&["http://a.x/p", "http://b.x/", "http://a.x/q", "http://www.a.x/q"]);
+        let summary = Summary::of(run(&later, RULES));
+        assert_eq!(summary.counts(), (4, [1, 3, 0, 0]), "{kind}, {later}");
+        crawl.push(&["https://www.a.x/p/?sid=2"]);
+        assert_eq!(Summary::of(run(&later, RULES)).counts(), (1, [0, 1, 0, 0]), "{kind}, {later}");
+        assert_eq!(run(&later, "").code(), Some(2), "{kind}, {later}");
+    }
+}
+
+#[test]
+fn all_partitions_go_on_with_other_rules() {
+    let crawl = Crawl::new().set("partitions.count=2");
+    let run = |rules: &str| crawl.run(&["--drain", "--config"]).arg(file(&crawl, rules)).output();
+    assert_eq!(run("").code(), Some(0));
+    let path = file(&crawl, RULES).display().to_string();
+    let converted = crawl.command("storage convert", &["--rules", "--config", &path]).output();
+    assert_eq!(converted.code(), Some(0), "{converted:?}");
+    assert_eq!(run(RULES).code(), Some(0));
+    assert_eq!(run("").code(), Some(3));
+}

@@ -71,6 +71,6 @@ pub use seed::Seed;
 pub use shard::{SHARD_RULE, SHARDS, ShardId};
 pub use shards::{Count, Shards};
 pub use sizing::Sizing;
-pub use spec::{DIVISION, FilterSpec, SpecDifference, SpecError};
+pub use spec::{DIVISION, DROP_TRACKING, FilterSpec, SAME, SpecDifference, SpecError};
 pub use strings::{Placed, ScriptFilter, StringBits};
 pub use verdict::Verdict;

@@ -94,6 +94,10 @@ impl fmt::Display for SpecDifference {
     }
 }
 
+/// Name of the part that names the list of tracking parameters.
+pub const DROP_TRACKING: &str = "fingerprint.drop_tracking";
+/// Name of the part with the rules by which different URLs are the same.
+pub const SAME: &str = "fingerprint.same";
 /// Name for the division of a native filter's bits. No configuration key sets this division.
 pub const DIVISION: &str = "the division of the filter's bits";
 
@@ -108,8 +112,8 @@ impl FilterSpec {
             fingerprint: FingerprintSpec {
                 algorithm: part(&value, "fingerprint.algorithm")?,
                 keep_fragments: part(&value, "fingerprint.keep_fragments")?,
-                drop_tracking: optional(&value, "fingerprint.drop_tracking")?,
-                same: optional(&value, "fingerprint.same")?,
+                drop_tracking: optional(&value, DROP_TRACKING)?,
+                same: optional(&value, SAME)?,
             },
         })
     }
@@ -121,8 +125,8 @@ impl FilterSpec {
         let FingerprintSpec { algorithm, keep_fragments, drop_tracking, same } = self.fingerprint;
         fields.push(("fingerprint.algorithm", algorithm.name().to_owned()));
         fields.push(("fingerprint.keep_fragments", keep_fragments.to_string()));
-        fields.push(("fingerprint.drop_tracking", drop_tracking.to_string()));
-        fields.push(("fingerprint.same", same.to_string()));
+        fields.push((DROP_TRACKING, drop_tracking.to_string()));
+        fields.push((SAME, same.to_string()));
         fields
     }
 

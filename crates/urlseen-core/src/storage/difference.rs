@@ -3,7 +3,7 @@
 use std::fmt;
 
 use super::header::{Header, Rules, StorageSpec};
-use crate::filter::{DIVISION, SpecDifference};
+use crate::filter::{DIVISION, DROP_TRACKING, SAME, SpecDifference};
 
 /// Names that messages use for the crawl and for the rules of a program.
 const CRAWL: &str = "crawl.name";
@@ -54,6 +54,10 @@ impl fmt::Display for Difference {
             }
             KIND if (&**found, &**wanted) == ("native", "two-choice") => {
                 "set it back, or convert the filter: urlseen storage convert"
+            }
+            DROP_TRACKING | SAME => {
+                "set it back, or let the filter go on with other rules: urlseen storage convert \
+                 --rules"
             }
             _ => "set it back, or empty the filter: urlseen storage reset",
         })

@@ -40,6 +40,7 @@ use super::snapshot;
 use super::timing::{self, Timing};
 use crate::filter::choice::Fsync;
 use crate::filter::{Blob, Seed, ShardId};
+use crate::fingerprint::FingerprintSpec;
 use crate::storage::head::{Head, Position};
 
 /// Storage folder that this process has locked. No other process writes to the folder while this
@@ -139,6 +140,24 @@ impl Folder {
         self.dir.sync()?;
         self.stand = Some((position, None));
         Ok(&self.begun.insert(begun).header)
+    }
+
+    /// Records that fingerprints are computed by another spec from now on. The fingerprints in the
+    /// filter stay as they are.
+    ///
+    /// # Errors
+    /// The header cannot be written. Then it has the earlier or the new spec.
+    ///
+    /// # Panics
+    /// If the folder is new.
+    pub fn compute_by(&mut self, fingerprint: FingerprintSpec) -> io::Result<()> {
+        let begun = self.begun.as_mut().expect("the folder has a filter");
+        let header = begun.header.computed_by(fingerprint);
+        self.dir.write_aside(header::NAME, &header.encode())?;
+        self.dir.replace(header::NAME)?;
+        self.dir.sync()?;
+        begun.header = header;
+        Ok(())
     }
 
     /// Returns true if a filter of RedisBloom may be imported: the folder is new, or an import into

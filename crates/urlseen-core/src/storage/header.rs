@@ -119,6 +119,13 @@ impl Header {
         Self { earlier, ..self }
     }
 
+    /// Returns the header with another spec of the fingerprints.
+    pub(super) fn computed_by(&self, fingerprint: FingerprintSpec) -> Self {
+        let mut header = self.clone();
+        header.spec.filter.fingerprint = fingerprint;
+        header
+    }
+
     /// Returns the id of the filter, drawn when the folder was begun.
     pub fn filter(&self) -> u64 {
         self.filter

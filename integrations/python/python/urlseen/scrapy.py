@@ -87,9 +87,7 @@ class Fingerprinter:
         `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON.
         Raises `ValueError` if urlseen refuses them.
         """
-        fingerprint(
-            "http://a/", algorithm=self._algorithm, drop_tracking=drop_tracking, same=same
-        )
+        fingerprint("http://a/", algorithm=self._algorithm, drop_tracking=drop_tracking, same=same)
         self._rules = (drop_tracking, same)
 
     def fingerprint(self, request: Request) -> bytes:
