@@ -175,7 +175,7 @@ impl View for Daemon {
     fn samples(&self, after: u64) -> Vec<Sampled> {
         let (mut samples, mut reader) = (self.watch.samples.after(after), Reader::new(self.items));
         for sample in &mut samples {
-            sample.same_as = reader.same_as(&sample.item);
+            sample.same_as = reader.same_steps(&sample.item).pop().map(|step| step.after);
         }
         samples
     }

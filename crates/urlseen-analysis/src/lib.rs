@@ -8,6 +8,7 @@ mod explain;
 mod plan;
 mod plot;
 mod replay;
+mod suggest;
 
 pub use compare::{Interval, Ones, Overlap, Totals};
 pub use explain::{Explained, Pair, RequestShown, Spelling, StepShown, explain, pair};
@@ -18,6 +19,7 @@ pub use plan::{
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
-    Ending, Input, KeyRead, LaneReport, LaneSpec, Point, Reason, Report, Ruled, Seen, Setup, Tally,
-    run as replay,
+    Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Reason, Report, Ruled, Seen,
+    Setup, Tally, run as replay, suggest,
 };
+pub use suggest::{Suggester, Suggestion, Suggestions};

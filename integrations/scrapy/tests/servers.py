@@ -199,11 +199,11 @@ class Daemon:
 class Asked:
     """`urlseen run` that only answers questions, without Redis."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *arguments: str) -> None:
         self.port = free_port()
         self.url = f"redis://127.0.0.1:{self.port}"
         listen = f"--set=serve.listen=127.0.0.1:{self.port}"
-        self.daemon = Daemon(folder, "--set=source.kind=none", listen)
+        self.daemon = Daemon(folder, "--set=source.kind=none", listen, *arguments)
         self.client = redis.Redis(port=self.port)
 
     def close(self) -> None:

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 from scrapy import Request
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.utils.request import fingerprint
+from scrapy.utils.request import RequestFingerprinter, fingerprint
 
 from conftest import make_crawler
 from pages import PAGES
+from servers import Asked
 from urlseen_scrapy import DupeFilter
 
 EVERY_PAGE_ONCE = {f"/p/{n}": 1 for n in range(PAGES)}
@@ -46,6 +47,30 @@ def test_a_crawl_of_scrapy_moves_with_new_settings(seen_server, site, start_craw
     site.hits.clear()
     assert start_crawl("Links", settings, url=site.url).wait()["finish_reason"] == "finished"
     assert site.page_hits() == {}
+
+
+class Following(RequestFingerprinter):
+    """Fingerprinter that accepts rules, as that of the package urlseen does."""
+
+    def follow_rules(self, drop_tracking: str, same: str) -> None:
+        self.rules = (drop_tracking, same)
+
+
+def test_a_fingerprinter_that_cannot_apply_the_rules_of_the_crawl_is_refused(tmp_path):
+    (tmp_path / "config.toml").write_text("[[same]]\nhost = 'a:b'\nfold = ['www']\n")
+    server = Asked(tmp_path, "--set=fingerprint.drop_tracking=2026-11")
+    try:
+        settings = {**DUPEFILTER, "URLSEEN_URL": server.url}
+        dupefilter = DupeFilter.from_crawler(make_crawler(settings))
+        with pytest.raises(ValueError, match="RequestFingerprinter cannot apply them"):
+            dupefilter.open()
+        settings["REQUEST_FINGERPRINTER_CLASS"] = Following
+        crawler = make_crawler(settings)
+        DupeFilter.from_crawler(crawler).open()
+        same = '[{"host":"a:b","fold":["www"]}]'
+        assert crawler.request_fingerprinter.rules == ("2026-11", same)
+    finally:
+        server.close()
 
 
 def test_a_crawl_of_scrapy_redis_moves_with_new_settings(

@@ -1,6 +1,7 @@
 //! `urlseen replay`: predicts the verdicts of urlseen on the links of a crawl.
 
 mod report;
+mod suggestions;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::admin::printable::say;
 use crate::pipeline::shutdown;
 use anyhow::{Context, bail};
-use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay};
+use urlseen_analysis::{Ending, Input, LaneSpec, Plot, Report, Seen, Setup, replay, suggest};
 use urlseen_core::filter::Capacity;
 use urlseen_engine::config::{Config, ItemForm, Kind, choose};
 use urlseen_engine::flow::driver::Progress;
@@ -34,7 +35,8 @@ use super::{Outcome, start};
 #[command(after_help = "\
 Examples:
   urlseen replay links.txt.gz --kinds native,scrapy-redis
-  urlseen replay --key demo:discovered --seen demo:dupefilter")]
+  urlseen replay --key demo:discovered --seen demo:dupefilter
+  urlseen replay --suggest links.txt.gz")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,
@@ -62,6 +64,11 @@ pub(super) struct ReplayArgs {
     /// Form of the items. Default: source.item of the configuration
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
+    /// Print rules [[same]] that would save requests, instead of a report. The command finds them
+    /// in the links: parameters whose values seem to change nothing, parameters that are combined
+    /// freely, and other spellings of the same pages
+    #[arg(long, conflicts_with_all = ["seen", "kinds", "plot"])]
+    suggest: bool,
     /// Print the report as JSON
     #[arg(long)]
     json: bool,
@@ -84,6 +91,12 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     let config = configured(args)?;
     if let Some(path) = &args.plot {
         Plot::check(path)?;
+    }
+    if args.suggest {
+        let (items, most) = (start::items(&config), args.count.map(Capacity::get));
+        let found = suggest(input(args, &config), items, &config, most, &*listen()?)?;
+        suggestions::print(args.json, &found)?;
+        return Ok(Outcome::Done);
     }
     let setup = Setup {
         items: start::items(&config),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
 use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_analysis::{Ending, KeyRead, LaneReport, Point, Reason, Report, Ruled, Tally};
+use urlseen_analysis::{Ending, KeyRead, LaneReport, Merges, Point, Reason, Report, Ruled, Tally};
 use urlseen_engine::config::{Config, FilterPlace, NamedRule};
 
 use super::super::rows::{CRAWL, Rows, paced};
@@ -72,9 +72,11 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         "new": new,
         "again": again,
         "unfiltered": unfiltered,
-        "passed": by_rule(config.pass, &tally.passed),
+        "merged": tally.merges.as_ref().map(|merges| merges.links),
+        "merged_by_rule": tally.merges.as_ref().map(|it| by_rule(&same(config), &it.by_rule)),
+        "passed": by_rule(&named(config.pass), &tally.passed),
         "dropped": dropped(tally),
-        "dropped_by_rule": by_rule(config.drop, &tally.dropped),
+        "dropped_by_rule": by_rule(&named(config.drop), &tally.dropped),
         "rejected": rejected,
         "rejects": tally.rejects.iter().map(reject).collect::<Vec<_>>(),
         "without_field": without,
@@ -99,10 +101,20 @@ fn dropped(tally: &Tally) -> u64 {
     tally.dropped.iter().map(|ruled| ruled.items).sum()
 }
 
+fn named(rules: &[NamedRule]) -> Vec<String> {
+    rules.iter().map(|rule| rule.name.clone()).collect()
+}
+
+/// Returns the names of the rules by which URLs are the same. The last one is the list of tracking
+/// parameters.
+fn same(config: &Config) -> Vec<String> {
+    let names = (0..config.same.len()).map(|number| config.same.name(number));
+    names.chain(["fingerprint.drop_tracking".to_owned()]).collect()
+}
+
 /// Returns the number of items of each rule, and examples.
-fn by_rule(rules: &[NamedRule], tallies: &[Ruled]) -> Vec<Value> {
-    let pairs = rules.iter().zip(tallies);
-    let shown = pairs.map(|(NamedRule { name, .. }, ruled)| {
+fn by_rule(names: &[String], tallies: &[Ruled]) -> Vec<Value> {
+    let shown = names.iter().zip(tallies).map(|(name, ruled)| {
         let examples = ruled.examples().map(|item| printable(item, None));
         json!({
             "rule": name,
@@ -196,11 +208,15 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     row("new", *new, "first occurrences")?;
     row("again", *again, "later occurrences")?;
     row("unchecked", *unfiltered, "would pass without a test")?;
-    rules(&mut rows, config.pass, &tally.passed)?;
+    rules(&mut rows, &named(config.pass), &tally.passed)?;
     if !config.drop.is_empty() {
         rows.number("dropped", grouped(dropped(tally)), "by rules")?;
     }
-    rules(&mut rows, config.drop, &tally.dropped)?;
+    rules(&mut rows, &named(config.drop), &tally.dropped)?;
+    if let Some(Merges { links, by_rule }) = &tally.merges {
+        rows.number("merged", grouped(*links), "seen only by rules [[same]]")?;
+        rules(&mut rows, &same(config), by_rule)?;
+    }
     let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("rejected", *rejected, "")?;
     for (reason, Reason { items, place, item }) in &tally.rejects {
@@ -214,8 +230,8 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
 }
 
 /// Prints the number of items of each rule, and examples.
-fn rules(rows: &mut Rows<impl Write>, rules: &[NamedRule], tallies: &[Ruled]) -> io::Result<()> {
-    for (NamedRule { name, .. }, ruled) in rules.iter().zip(tallies) {
+fn rules(rows: &mut Rows<impl Write>, names: &[String], tallies: &[Ruled]) -> io::Result<()> {
+    for (name, ruled) in names.iter().zip(tallies) {
         let words = format!("of these by the rule {name:?}");
         rows.number("", grouped(ruled.items), words)?;
         for item in ruled.examples() {

@@ -72,10 +72,9 @@ Examples:
     /// stopped. The earlier folder stays beside the new one, with .native after its name. If the
     /// command is killed, run it again.
     ///
-    /// With --rules, the filter goes on with the rules [[same]] and with fingerprint.drop_tracking
-    /// of the configuration. URLs that the rules change pass once more, and all others stay seen.
-    /// Then the configuration can have any filter.kind. A native filter is converted only if the
-    /// configuration has filter.kind = "two-choice".
+    /// With --rules, the filter goes on with the rules [[same]] and the list of tracking parameters
+    /// that the configuration has. URLs that the rules change pass once more, and all others stay
+    /// seen. A native filter is converted only if the configuration has the kind two-choice.
     #[command(after_help = "\
 Examples:
   urlseen storage convert

@@ -207,6 +207,42 @@ fn items_that_match_a_drop_rule_are_dropped_in_a_replay() {
 }
 
 #[test]
+fn links_that_rules_merge_are_counted_by_rule() {
+    let folder = TempDir::new().unwrap();
+    let rules = "[fingerprint]\ndrop_tracking = '2026-11'\n[[same]]\ndrop_params = ['sid']\n\
+                 [[same]]\nhost = '^(www\\.)?a'\nfold = ['www', 'index']\n";
+    std::fs::write(folder.path().join("config.toml"), rules).unwrap();
+    let lines = "http://a.x/\nhttp://a.x/\nhttp://a.x/?sid=1\nhttp://www.a.x/index.html?sid=1\n\
+                 http://a.x/?sid=1\nhttp://b.x/?gclid=1\nhttp://b.x/?gclid=2\n\
+                 http://b.x/index.html\n";
+    let replay = |arguments: &[&str]| {
+        urlseen(arguments.iter().copied()).dir(folder.path()).stdin(lines).output()
+    };
+    let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
+    assert_eq!(replayed.counts("native"), (8, [3, 5, 0, 0]));
+    // The second and the fifth link were seen without the rules, too.
+    assert_eq!(replayed.count("merged"), 3);
+    let expected = serde_json::json!([
+        { "rule": "[[same]] 1", "items": 2,
+          "examples": ["http://a.x/?sid=1", "http://www.a.x/index.html?sid=1"] },
+        { "rule": r"[[same]] 2: host = '^(www\.)?a'", "items": 1,
+          "examples": ["http://www.a.x/index.html?sid=1"] },
+        { "rule": "fingerprint.drop_tracking", "items": 1, "examples": ["http://b.x/?gclid=2"] },
+    ]);
+    let mut found = replayed.report["merged_by_rule"].clone();
+    let first = found[0]["examples"].as_array_mut().unwrap();
+    first.sort_by_key(ToString::to_string);
+    assert_eq!(found, expected);
+    let table = replay(&["replay", "-"]);
+    for line in [
+        "   3   seen only by rules [[same]]\n",
+        "1   of these by the rule \"fingerprint.drop_tracking\"\n",
+    ] {
+        assert!(table.text().contains(line), "{table:?}");
+    }
+}
+
+#[test]
 fn a_rule_has_ten_different_examples_that_are_the_same_each_time() {
     let folder = TempDir::new().unwrap();
     std::fs::write(folder.path().join("config.toml"), "[[drop]]\nscheme = '^tel$'\n").unwrap();

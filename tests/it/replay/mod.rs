@@ -1,6 +1,7 @@
 //! `urlseen replay`: it predicts exactly the results of a crawl, and changes nothing.
 
 mod inputs;
+mod suggestions;
 
 use std::collections::{BTreeMap, HashSet};
 

@@ -13,6 +13,7 @@ use urlseen_engine::item::{Form, Options};
 
 use super::error::ReplayError;
 use super::lane::{Judgable, Lane, LaneSpec};
+use super::merging::Merging;
 use super::report::{LaneReport, Tally};
 
 /// Maximum number of batches that wait for a lane.
@@ -22,6 +23,7 @@ const WAITING: usize = 16;
 pub(super) struct Judging {
     lanes: Vec<Running>,
     tally: Tally,
+    merging: Option<Merging>,
     form: Form,
     /// True while the batches contain fingerprints that count as seen from the start.
     pub(super) is_given: bool,
@@ -37,7 +39,8 @@ impl Judging {
         let lanes: Result<Vec<_>, _> =
             specs.into_iter().map(|spec| Lane::start(spec, seed)).collect();
         let lanes = lanes?.into_iter().map(Running::start).collect::<Result<_, _>>()?;
-        Ok(Self { lanes, tally: Tally::new(items), form: items.form, is_given: false })
+        let (tally, merging) = (Tally::new(items), Merging::start(items));
+        Ok(Self { lanes, tally, merging, form: items.form, is_given: false })
     }
 
     /// Returns true if a lane needs the fingerprints that were already seen.
@@ -47,7 +50,8 @@ impl Judging {
 
     /// Waits until all lanes have ended. Returns the counts and the lanes' reports.
     pub(super) fn end(self) -> (Tally, Vec<LaneReport>) {
-        (self.tally, self.lanes.into_iter().map(Running::end).collect())
+        let tally = Tally { merges: self.merging.map(Merging::end), ..self.tally };
+        (tally, self.lanes.into_iter().map(Running::end).collect())
     }
 }
 
@@ -57,6 +61,9 @@ impl Effect for Judging {
             self.tally.add_given(page, batch);
         } else {
             self.tally.add(page, batch, self.form);
+            if let Some(merging) = &mut self.merging {
+                merging.add(batch);
+            }
         }
         let judgable = Arc::new(Judgable {
             items: self.tally.items,

@@ -15,6 +15,7 @@ mod error;
 mod judging;
 mod keys;
 mod lane;
+mod merging;
 mod report;
 #[cfg(test)]
 mod tests;
@@ -27,8 +28,9 @@ use std::time::Instant;
 pub use curve::Point;
 pub(crate) use error::ReplayError;
 use judging::{Judging, Part};
-use keys::Keys;
+use keys::{Keys, Rows};
 pub use lane::LaneSpec;
+pub use merging::Merges;
 pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Kind, Seed, memory};
@@ -40,7 +42,9 @@ use urlseen_engine::flow::driver::{Audience, Flow, FlowError};
 use urlseen_engine::flow::feed::{Feed, FeedError};
 use urlseen_engine::flow::import::{ImportFormat, Origin};
 use urlseen_engine::flow::input;
-use urlseen_engine::item::{Form, Options};
+use urlseen_engine::item::{Form, Options, Outline, Reader};
+
+use crate::suggest::{Suggester, Suggestions};
 
 /// Input and filters of a replay.
 #[derive(Debug)]
@@ -98,23 +102,7 @@ pub fn run(
     audience: &mut dyn Audience,
 ) -> Result<Report, ReplayError> {
     let Setup { config, items, seed, specs, threads, seen, input, most } = setup;
-    let mut rows = None;
-    let (feed, count) = match input {
-        Input::Files(files) => {
-            let feed = input::lines(files);
-            // `feed.expected` is a number of bytes. The number of bytes of the first `most` items
-            // is unknown.
-            let expected = if most.is_none() { feed.expected } else { 0 };
-            (Feed { expected, ..feed }, 0)
-        }
-        Input::Keys { keys, field } => {
-            let keys = Keys::open(config, keys, &field, most.unwrap_or(u64::MAX))?;
-            rows = Some(keys.rows());
-            let expected = keys.expected();
-            (Feed { expected, pages: Box::new(keys) }, expected)
-        }
-    };
-    let feed = cut(feed, config.source.batch, most);
+    let Opened { feed, count, rows } = open(input, config, most)?;
     let exact = Kind::EXACT.read(&|_| None)?.reseeded(seed);
     let filters = specs.iter().map(LaneSpec::bytes).fold(0, u64::saturating_add);
     check_memory(filters, exact.outlook(count)?.bytes[1])?;
@@ -149,6 +137,62 @@ pub fn run(
         seconds: started.elapsed().as_secs_f64(),
         ending,
     })
+}
+
+/// Searches the input for rules that would save requests, until the input ends or `stop` is set.
+///
+/// # Errors
+/// The input cannot be read.
+pub fn suggest(
+    input: Input,
+    items: Options,
+    config: &Config,
+    most: Option<u64>,
+    stop: &AtomicBool,
+) -> Result<Suggestions, ReplayError> {
+    let mut reader = Reader::new(items);
+    let mut suggester = Suggester::new(items.fingerprint);
+    for page in open(input, config, most)?.feed.pages {
+        for item in page?.items.iter() {
+            if let Ok(Outline { request: Some(request), .. }) = reader.outline(item) {
+                suggester.add(&request.as_request());
+            }
+        }
+        if stop.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Ok(suggester.end())
+}
+
+/// Input that was opened.
+struct Opened {
+    feed: Feed,
+    /// Number of items; 0 if it is unknown.
+    count: u64,
+    /// Numbers of items that were read from each key in Redis.
+    rows: Option<Rows>,
+}
+
+/// Opens the input of a replay, cut into the pages of a crawl.
+fn open(input: Input, config: &Config, most: Option<u64>) -> Result<Opened, ReplayError> {
+    let mut rows = None;
+    let (feed, count) = match input {
+        Input::Files(files) => {
+            let feed = input::lines(files);
+            // `feed.expected` is a number of bytes. The number of bytes of the first `most` items
+            // is unknown.
+            let expected = if most.is_none() { feed.expected } else { 0 };
+            (Feed { expected, ..feed }, 0)
+        }
+        Input::Keys { keys, field } => {
+            let keys = Keys::open(config, keys, &field, most.unwrap_or(u64::MAX))?;
+            rows = Some(keys.rows());
+            let expected = keys.expected();
+            (Feed { expected, pages: Box::new(keys) }, expected)
+        }
+    };
+    Ok(Opened { feed: cut(feed, config.source.batch, most), count, rows })
 }
 
 /// Replay that is running.

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use super::curve::Point;
 use super::error::ReplayError;
+use super::merging::Merges;
 use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;
@@ -67,6 +68,8 @@ pub struct Tally {
     pub passed: Vec<Ruled>,
     /// Items that each rule of `[[drop]]` drops, in the order of the rules.
     pub dropped: Vec<Ruled>,
+    /// Items that rules `[[same]]` merge with others, if there are such rules.
+    pub merges: Option<Merges>,
     /// Number of items whose fingerprint was already seen.
     pub again: u64,
     /// Number of items whose fingerprint was not seen before.
@@ -95,7 +98,7 @@ pub struct Ruled {
 }
 
 impl Ruled {
-    fn add(&mut self, item: &[u8]) {
+    pub(super) fn add(&mut self, item: &[u8]) {
         self.items += 1;
         let mut hasher = DefaultHasher::new();
         hasher.write(item);

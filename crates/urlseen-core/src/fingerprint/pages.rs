@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+pub use regex::escape;
 use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
 
 /// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
@@ -141,6 +142,16 @@ impl<'a> Page<'a> {
             None => host.split_once(':').map_or(host, |(host, _)| host),
         };
         Self { scheme: lower_case(scheme), host: lower_case(host), path }
+    }
+
+    /// Returns the host in lower case, without user and port.
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Returns the path without query and fragment.
+    pub fn path(&self) -> &'a str {
+        self.path
     }
 
     /// Returns the extension of the last part of the path, in lower case and without the dot; empty

@@ -5,6 +5,7 @@ use super::{Identity, Item, Reader, Unreadable, fingerprint, json, tab, url};
 use crate::config::ItemForm;
 use urlseen_core::fingerprint::Fingerprint;
 use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::same::SameStep;
 
 /// Content of an item as its producer wrote it, before any check by the filter.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,13 +69,13 @@ impl Reader {
         Ok(Outline { form, request, given: fingerprint, dont_filter })
     }
 
-    /// Returns the URL that an item equals by the rules `[[same]]`. Returns `None` if they do not
-    /// change the canonical URL of the item.
-    pub fn same_as(&mut self, bytes: &[u8]) -> Option<String> {
-        let Outline { request, given: None, .. } = self.outline(bytes).ok()? else { return None };
-        let request = request?;
-        let steps = self.fingerprinter.same_steps(&request.as_request()).ok()?;
-        steps.into_iter().next_back().map(|step| step.after)
+    /// Returns the changes that the rules `[[same]]` make to the canonical URL of an item, in
+    /// order: none for an item that has its own fingerprint, or that cannot be read.
+    pub fn same_steps(&mut self, bytes: &[u8]) -> Vec<SameStep> {
+        let Ok(Outline { request: Some(request), given: None, .. }) = self.outline(bytes) else {
+            return Vec::new();
+        };
+        self.fingerprinter.same_steps(&request.as_request()).unwrap_or_default()
     }
 }
 

@@ -10,6 +10,7 @@ from scrapy.utils.request import referer_str
 
 from urlseen_scrapy.client import Client, client_of
 from urlseen_scrapy.nodes import check_client
+from urlseen_scrapy.record import follow_rules
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider

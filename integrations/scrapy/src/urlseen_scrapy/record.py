@@ -11,6 +11,7 @@ from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.utils.request import RequestFingerprinterProtocol
 
 logger = logging.getLogger("urlseen_scrapy")
 

@@ -84,6 +84,11 @@ impl SameRules {
         self.0.is_empty()
     }
 
+    /// Returns the number of rules.
+    pub fn len(self) -> usize {
+        self.0.len()
+    }
+
     /// Returns the name of a rule in messages: its number from 1, and its patterns.
     pub fn name(self, number: usize) -> String {
         let pages = self.0.get(number).map(|rule| rule.pages.to_string()).unwrap_or_default();

@@ -16,15 +16,20 @@ fn later_layers_override_earlier_ones() {
     assert_eq!(config.log.level, Level::Warn);
 }
 
+/// Makes a certificate and its private key in two files.
+fn make_certificate(pem: &str, key: &str) {
+    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a";
+    let files = ["-out", pem, "-keyout", key];
+    let made = Command::new("openssl").args(words.split(' ')).args(files).output().unwrap();
+    assert!(made.status.success(), "{made:?}");
+}
+
 #[test]
 fn every_key_can_be_set_from_everywhere() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     let [pem, key] = ["a.pem", "a.key"].map(path);
-    let words = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -subj /CN=a -out";
-    let words = words.split(' ').chain([&*pem, "-keyout", &key]);
-    let made = Command::new("openssl").args(words).output().unwrap();
-    assert!(made.status.success(), "{made:?}");
+    make_certificate(&pem, &key);
     let values = [
         ("crawl.name", "shop"),
         ("redis.url", "rediss://redis.example"),

@@ -1,0 +1,69 @@
+//! Links that rules `[[same]]` merge with other links.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hasher as _};
+
+use urlseen_core::fingerprint::same::TrackingList;
+use urlseen_engine::item::batch::{Batch, Judged};
+use urlseen_engine::item::{Options, Reader};
+
+use super::report::Ruled;
+
+/// Links that the rules of a crawl merge: they count as seen, and would be new without the rules.
+#[derive(Debug, Clone)]
+pub struct Merges {
+    /// Number of these links. A link that several rules change together counts once.
+    pub links: u64,
+    /// Links that each rule changes, in the order of the rules. If the crawl has a list of tracking
+    /// parameters, it is the last one.
+    pub by_rule: Vec<Ruled>,
+}
+
+/// Search for links that the rules merge.
+pub(super) struct Merging {
+    reader: Reader,
+    /// Hashes of the canonical URLs that the rules have changed so far.
+    spellings: HashSet<u64>,
+    merges: Merges,
+}
+
+impl Merging {
+    /// Starts a search. Returns `None` if there are no rules.
+    pub(super) fn start(items: Options) -> Option<Self> {
+        let has_list = items.fingerprint.drop_tracking != TrackingList::None;
+        let rules = items.fingerprint.same.len() + usize::from(has_list);
+        let merges = Merges { links: 0, by_rule: vec![Ruled::default(); rules] };
+        let started = || Self { reader: Reader::new(items), spellings: HashSet::new(), merges };
+        (rules > 0).then(started)
+    }
+
+    /// Adds the items of a batch.
+    pub(super) fn add(&mut self, batch: &Batch<Judged>) {
+        batch.onward().for_each(|item| self.add_item(item, false));
+        batch.seen().for_each(|item| self.add_item(item, true));
+    }
+
+    fn add_item(&mut self, item: &[u8], is_seen: bool) {
+        let steps = self.reader.same_steps(item);
+        let Some(first) = steps.first() else { return };
+        let mut hasher = DefaultHasher::new();
+        hasher.write(first.before.as_bytes());
+        let is_new = self.spellings.insert(hasher.finish());
+        if !is_new || !is_seen {
+            return;
+        }
+        self.merges.links += 1;
+        let last = self.merges.by_rule.len() - 1;
+        let mut rules: Vec<_> = steps.iter().map(|step| step.rule.unwrap_or(last)).collect();
+        rules.sort_unstable();
+        rules.dedup();
+        for rule in rules {
+            self.merges.by_rule[rule].add(item);
+        }
+    }
+
+    /// Ends the search, and returns the counts.
+    pub(super) fn end(self) -> Merges {
+        self.merges
+    }
+}

@@ -1,0 +1,105 @@
+//! Draft of a rule `[[same]]`, and its forms: for the configuration file, and for a fingerprinter.
+
+use serde::Serialize;
+use serde_json::json;
+use urlseen_core::fingerprint::FingerprintSpec;
+use urlseen_core::fingerprint::pages::escape;
+use urlseen_core::fingerprint::same::TrackingList;
+
+/// Draft of a change to the configuration.
+#[derive(Debug)]
+pub(super) enum Draft {
+    /// The list of tracking parameters.
+    Tracking(TrackingList),
+    /// Rule for a site, or for one path of the site.
+    Same { site: String, path: Option<String>, drop_params: Vec<String>, fold: Vec<&'static str> },
+}
+
+impl Draft {
+    /// Returns the text for the configuration file.
+    pub(super) fn toml(&self) -> String {
+        let lines = match self {
+            Self::Tracking(list) => {
+                vec!["[fingerprint]".to_owned(), format!("drop_tracking = \"{list}\"")]
+            }
+            Self::Same { drop_params, fold, .. } => {
+                let patterns = ["host", "path"].into_iter().zip(self.patterns());
+                let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
+                let lists = [("drop_params", list(drop_params)), ("fold", list(fold))];
+                let lists = lists.iter().filter(|(_, list)| list != "[]");
+                let lists = lists.map(|(key, list)| format!("{key} = {list}"));
+                std::iter::once("[[same]]".to_owned()).chain(patterns).chain(lists).collect()
+            }
+        };
+        lines.join("\n") + "\n"
+    }
+
+    /// Returns the spec of fingerprints with this change alone.
+    pub(super) fn spec(&self) -> FingerprintSpec {
+        let spec = FingerprintSpec::default();
+        match self {
+            Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
+            Self::Same { drop_params, fold, .. } => {
+                let [host, path] = self.patterns();
+                let path = path.unwrap_or_default();
+                let rule = json!([{
+                    "host": host, "path": path, "drop_params": drop_params, "fold": fold,
+                }]);
+                // A rule can be too large, for example with a very long path.
+                FingerprintSpec { same: rule.to_string().parse().unwrap_or_default(), ..spec }
+            }
+        }
+    }
+
+    /// Returns the patterns of host and path.
+    fn patterns(&self) -> [Option<String>; 2] {
+        match self {
+            Self::Tracking(_) => [None, None],
+            Self::Same { site, path, .. } => {
+                let host = format!(r"^(www\.)?{}$", escape(site));
+                [Some(host), path.as_ref().map(|path| format!("^{}$", escape(path)))]
+            }
+        }
+    }
+}
+
+/// Writes a line with a pattern. A literal string of TOML cannot have a quote.
+fn pattern(key: &str, pattern: &str) -> String {
+    if pattern.contains('\'') {
+        format!("{key} = {}", json!(pattern))
+    } else {
+        format!("{key} = '{pattern}'")
+    }
+}
+
+/// Writes an array of TOML.
+fn list(texts: &[impl Serialize]) -> String {
+    let texts: Vec<_> = texts.iter().map(|text| json!(text).to_string()).collect();
+    format!("[{}]", texts.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_draft_says_the_same_in_both_forms() {
+        let draft = Draft::Same {
+            site: "a.x".to_owned(),
+            path: Some("/l'été".to_owned()),
+            drop_params: vec!["sort[]".to_owned(), "b".to_owned()],
+            fold: vec!["www"],
+        };
+        assert_eq!(
+            draft.toml(),
+            "[[same]]\nhost = '^(www\\.)?a\\.x$'\npath = \"^/l'été$\"\n\
+             drop_params = [\"sort[]\", \"b\"]\nfold = [\"www\"]\n"
+        );
+        let same = draft.spec().same.to_string();
+        let lists = r#""drop_params":["sort[]","b"],"fold":["www"]"#;
+        assert_eq!(same, format!(r#"[{{"host":"^(www\\.)?a\\.x$","path":"^/l'été$",{lists}}}]"#));
+        let draft = Draft::Tracking(TrackingList::November2026);
+        assert_eq!(draft.toml(), "[fingerprint]\ndrop_tracking = \"2026-11\"\n");
+        assert_eq!(draft.spec().drop_tracking, TrackingList::November2026);
+    }
+}

@@ -1,0 +1,156 @@
+//! Rules that would save a crawl requests, found in its links alone.
+//!
+//! A change to URLs, such as the removal of a parameter, is tried on all different links of a site.
+//! It is suggested if most of the links become equal to others, and if nothing speaks for different
+//! pages. The thresholds are in the modules of the changes.
+
+mod draft;
+mod facets;
+mod param;
+mod site;
+mod trial;
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+use urlseen_core::fingerprint::pages::Page;
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::same::TrackingList;
+use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
+
+use draft::Draft;
+use site::{Changes, Site};
+use trial::Trial;
+
+/// Maximum number of different links that are looked at. Further links are only counted.
+const MOST_URLS: usize = 20_000_000;
+/// Maximum number of examples of a rule.
+const EXAMPLES: usize = 10;
+/// List of tracking parameters that is suggested.
+const LIST: TrackingList = TrackingList::November2026;
+
+/// Search for rules that would save requests.
+pub struct Suggester {
+    canonical: Fingerprinter,
+    changes: Changes,
+    sites: BTreeMap<String, Site>,
+    links: u64,
+    urls: usize,
+}
+
+/// Rules that would save requests.
+#[derive(Debug, Serialize)]
+pub struct Suggestions {
+    /// Number of links that were looked at.
+    pub links: u64,
+    /// Number of different URLs among them.
+    pub urls: usize,
+    /// Suggested rules, those that save the most requests first.
+    pub rules: Vec<Suggestion>,
+}
+
+/// Rule that would save requests.
+#[derive(Debug, Serialize)]
+pub struct Suggestion {
+    /// Rule in the form of the configuration file.
+    pub toml: String,
+    /// Reason for the rule, in words.
+    pub why: String,
+    /// Number of different URLs that the rule changes.
+    pub changes: u64,
+    /// Number of requests that the rule saves, among the different URLs.
+    pub saves: u64,
+    /// URLs that the rule changes, each with the URL that it equals by the rule.
+    pub examples: Vec<[String; 2]>,
+}
+
+impl Suggester {
+    /// Starts a search in links whose fingerprints have this spec.
+    pub fn new(spec: FingerprintSpec) -> Self {
+        Self {
+            canonical: Fingerprinter::new(spec),
+            changes: Changes::new(LIST),
+            sites: BTreeMap::new(),
+            links: 0,
+            urls: 0,
+        }
+    }
+
+    /// Adds a link. A link that has no fingerprint is only counted.
+    pub fn add(&mut self, request: &Request<'_>) {
+        self.links += 1;
+        let Ok(url) = self.canonical.hashed(request) else { return };
+        if !url.starts_with("http") || self.urls == MOST_URLS {
+            return;
+        }
+        let page = Page::of(url);
+        let site = page.host().strip_prefix("www.").unwrap_or(page.host());
+        if !self.sites.contains_key(site) {
+            self.sites.insert(site.to_owned(), Site::default());
+        }
+        let site = self.sites.get_mut(site).expect("it was inserted");
+        self.urls += usize::from(site.add(url, &mut self.changes));
+    }
+
+    /// Ends the search, and returns the rules that it found.
+    pub fn end(self) -> Suggestions {
+        let mut rules: Vec<_> = tracking(&self.sites).into_iter().collect();
+        for (host, site) in &self.sites {
+            rules.extend(of_site(host, site));
+            rules.extend(site.facets().map(|(page, drop_params, trial)| {
+                let why = format!("{page} combines {} freely", drop_params.join(", "));
+                let path = Some(Page::of(page).path().to_owned());
+                let draft = Draft::Same { site: host.clone(), path, drop_params, fold: Vec::new() };
+                Suggestion::new(&draft, why, &[&trial])
+            }));
+        }
+        rules.sort_by_key(|rule| std::cmp::Reverse(rule.saves));
+        Suggestions { links: self.links, urls: self.urls, rules }
+    }
+}
+
+/// Suggests the list of tracking parameters, if some links have such parameters.
+fn tracking(sites: &BTreeMap<String, Site>) -> Option<Suggestion> {
+    let trials: Vec<_> = sites.values().map(|site| &site.tracking).collect();
+    let why = "links have parameters of the list of tracking parameters".to_owned();
+    let suggestion = Suggestion::new(&Draft::Tracking(LIST), why, &trials);
+    (suggestion.changes > 0).then_some(suggestion)
+}
+
+/// Suggests one rule for the whole site, if there is a reason for it.
+fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
+    let (mut reasons, mut trials) = (Vec::new(), Vec::new());
+    let (mut drop_params, mut fold) = (Vec::new(), Vec::new());
+    for (name, param) in site.useless_params() {
+        let (values, paths) = (param.values.len(), param.paths.len());
+        reasons.push(format!("{name} has {values} values on {paths} paths"));
+        drop_params.push(name.to_owned());
+        trials.push(&param.trial);
+    }
+    for (&name, trial) in site.folds.iter().filter(|(_, trial)| trial.is_useful()) {
+        let (changed, saved) = (trial.changed, trial.saved());
+        reasons.push(format!("{name} makes {saved} of {changed} URLs equal to others"));
+        fold.push(name);
+        trials.push(trial);
+    }
+    let draft = Draft::Same { site: host.to_owned(), path: None, drop_params, fold };
+    (!trials.is_empty()).then(|| Suggestion::new(&draft, reasons.join("; "), &trials))
+}
+
+impl Suggestion {
+    fn new(draft: &Draft, why: String, trials: &[&Trial]) -> Self {
+        let mut fingerprinter = Fingerprinter::new(draft.spec());
+        let mut same_as = |url: &String| {
+            let hashed = fingerprinter.hashed(&Request::get(url)).map(str::to_owned);
+            [url.clone(), hashed.unwrap_or_default()]
+        };
+        let examples = trials.iter().flat_map(|trial| &trial.examples);
+        Self {
+            toml: draft.toml(),
+            why,
+            changes: trials.iter().map(|trial| trial.changed).sum(),
+            saves: trials.iter().map(|trial| trial.saved()).sum(),
+            examples: examples.take(EXAMPLES).map(&mut same_as).collect(),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! Links of one site: a host, with and without `www.`.
+
+use std::collections::{BTreeMap, HashSet};
+
+use urlseen_core::fingerprint::request::Request;
+use urlseen_core::fingerprint::same::{Fold, TrackingList};
+use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
+
+use super::facets::{Facets, fields, name, with_query};
+use super::param::Param;
+use super::trial::{Trial, hash};
+
+/// Maximum number of parameters of a site, and of pages with facets.
+const MOST: usize = 1000;
+
+/// Changes that are tried on each URL. Each has its own fingerprinter.
+pub(super) struct Changes {
+    /// Folds, each with a fingerprinter that applies all other folds.
+    folds: Vec<(Fold, Fingerprinter)>,
+    all_folds: Fingerprinter,
+    tracking: Fingerprinter,
+}
+
+impl Changes {
+    pub(super) fn new(list: TrackingList) -> Self {
+        let all_but = |fold| folding(Fold::ALL.into_iter().filter(|&it| Some(it) != fold));
+        let spec = FingerprintSpec { drop_tracking: list, ..FingerprintSpec::default() };
+        Self {
+            folds: Fold::ALL.map(|fold| (fold, all_but(Some(fold)))).into(),
+            all_folds: all_but(None),
+            tracking: Fingerprinter::new(spec),
+        }
+    }
+}
+
+/// Returns a fingerprinter that applies folds to all URLs.
+fn folding(folds: impl Iterator<Item = Fold>) -> Fingerprinter {
+    let names: Vec<_> = folds.map(Fold::name).collect();
+    let same = serde_json::json!([{ "fold": names }]).to_string().parse();
+    let same = same.expect("the folds make a rule");
+    Fingerprinter::new(FingerprintSpec { same, ..FingerprintSpec::default() })
+}
+
+/// Returns a canonical URL as a fingerprinter changes it.
+fn changed(fingerprinter: &mut Fingerprinter, url: &str) -> String {
+    fingerprinter.hashed(&Request::get(url)).unwrap_or(url).to_owned()
+}
+
+/// Different URLs of a site, and the trials of all changes.
+#[derive(Debug, Default)]
+pub(super) struct Site {
+    /// Hashes of the different URLs.
+    urls: HashSet<u64>,
+    /// Hashes of the URLs without their queries.
+    pages: HashSet<u64>,
+    /// Hashes of the URLs without their queries, after all folds.
+    paths: HashSet<u64>,
+    pub(super) folds: BTreeMap<&'static str, Trial>,
+    pub(super) tracking: Trial,
+    params: BTreeMap<String, Param>,
+    facets: BTreeMap<String, Facets>,
+}
+
+impl Site {
+    /// Adds a canonical URL. Returns false if it was added before.
+    pub(super) fn add(&mut self, url: &str, changes: &mut Changes) -> bool {
+        if !self.urls.insert(hash(url)) {
+            return false;
+        }
+        let plain = changed(&mut changes.tracking, url);
+        self.tracking.add(url, url, &plain);
+        let (page, query) = plain.split_once('?').unwrap_or((&plain, ""));
+        // Folds do not change the query. Without it, a session id does not hide equal pages.
+        if self.pages.insert(hash(page)) {
+            let folded = changed(&mut changes.all_folds, page);
+            for (fold, others) in &mut changes.folds {
+                let trial = self.folds.entry(fold.name()).or_default();
+                trial.add(page, &changed(others, page), &folded);
+            }
+        }
+        let folded = changed(&mut changes.all_folds, &plain);
+        self.paths.insert(hash(folded.split('?').next().unwrap_or_default()));
+        for (name, value) in fields(query) {
+            self.add_param([name, value], url, &folded);
+        }
+        if self.facets.len() < MOST || self.facets.contains_key(page) {
+            self.facets.entry(page.to_owned()).or_default().add(query);
+        }
+        true
+    }
+
+    /// Adds a parameter and its value in a link. `url` is the URL of the link after all folds.
+    fn add_param(&mut self, [param, value]: [&str; 2], link: &str, url: &str) {
+        if self.params.len() == MOST && !self.params.contains_key(param) {
+            return;
+        }
+        let (page, query) = url.split_once('?').unwrap_or((url, ""));
+        let found = self.params.entry(param.to_owned()).or_default();
+        found.values.add(value);
+        found.paths.insert(hash(page));
+        let kept: Vec<_> = query.split('&').filter(|field| name(field) != param).collect();
+        found.trial.add(link, url, &with_query(page, &kept));
+    }
+
+    /// Iterates over the parameters whose values seem to change nothing.
+    pub(super) fn useless_params(&self) -> impl Iterator<Item = (&str, &Param)> {
+        let paths = self.paths.len();
+        let all = self.params.iter().map(|(name, param)| (name.as_str(), param));
+        all.filter(move |(_, param)| param.changes_nothing(paths))
+    }
+
+    /// Returns the facets of each page that has some, with their names and their trial.
+    pub(super) fn facets(&self) -> impl Iterator<Item = (&str, Vec<String>, Trial)> {
+        let useless: Vec<_> = self.useless_params().map(|(name, _)| name).collect();
+        self.facets.iter().filter_map(move |(page, facets)| {
+            let (names, trial) = facets.found(page, &useless)?;
+            Some((page.as_str(), names, trial))
+        })
+    }
+}
