@@ -236,7 +236,7 @@ mod tests {
             keys.sort_unstable();
             assert_eq!(own.collect::<Vec<_>>(), keys, "{kind}");
             assert_eq!(FilterSpec::read(|name| fields.get(name).cloned()), Ok(all), "{kind}");
-            let optional = ["filter.seed", "filter.expire_after"];
+            let optional = ["filter.seed", "filter.expire_after", DROP_TRACKING, SAME];
             for &name in fields.keys().filter(|name| !optional.contains(name)) {
                 let without = FilterSpec::read(|it| fields.get(it).filter(|_| it != name).cloned());
                 let error = without.unwrap_err().to_string();

@@ -97,7 +97,8 @@ impl Fingerprinter {
         request: &Request<'_>,
     ) -> Result<Vec<SameStep>, CanonicalizeError> {
         self.canonicalise(request)?;
-        let merger = self.merger.as_ref().filter(|_| self.is_canonical(request));
+        let is_canonical = self.is_canonical(request);
+        let merger = self.merger.as_mut().filter(|_| is_canonical);
         Ok(merger.map_or_else(Vec::new, |merger| merger.trace(&self.url)))
     }
 

@@ -70,6 +70,7 @@ mod tests {
     use super::*;
     use crate::filter::{Blocks, FilterSpec, Parameters};
     use crate::fingerprint::Algorithm;
+    use crate::fingerprint::same::TrackingList;
 
     fn with(change: impl FnOnce(&mut FilterSpec)) -> StorageSpec {
         let mut spec = spec();
@@ -91,6 +92,7 @@ mod tests {
             assert_eq!(filter.parameters.seed(), None);
         });
         assert_eq!(header.differences(&open), []);
+        let rules = r#"[{"fold":["www"]}]"#;
         for (wanted, what, values) in [
             (StorageSpec { crawl: "b".to_owned(), ..spec() }, "crawl.name", None),
             (made_for(native(8, Blocks::Two, 1000, "1e-6")), "filter.seed", Some(("7", "8"))),
@@ -119,6 +121,16 @@ mod tests {
                 with(|filter| filter.fingerprint.keep_fragments = true),
                 "fingerprint.keep_fragments",
                 Some(("false", "true")),
+            ),
+            (
+                with(|filter| filter.fingerprint.drop_tracking = TrackingList::November2026),
+                "fingerprint.drop_tracking",
+                Some(("none", "2026-11")),
+            ),
+            (
+                with(|filter| filter.fingerprint.same = rules.parse().unwrap()),
+                "fingerprint.same",
+                Some(("[]", rules)),
             ),
         ] {
             let differences = header.differences(&wanted);

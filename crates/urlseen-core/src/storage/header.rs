@@ -310,9 +310,12 @@ pub(super) mod tests {
     #[test]
     fn a_header_is_read_back_and_a_flipped_bit_is_noticed() {
         let others = [reserved(1000, "1e-6", 2), reserved(5, "0.01", 0), Parameters::imported()];
-        for parameters in std::iter::once(spec().filter.parameters).chain(others) {
-            let earlier = parameters.is_imported().then_some(0xfedc);
-            let header = Header::new(0x0123_4567_89ab_cdef, &made_for(parameters)).after(earlier);
+        let mut with_rules = spec();
+        with_rules.filter.fingerprint.drop_tracking = TrackingList::November2026;
+        with_rules.filter.fingerprint.same = r#"[{"host":"^h$","fold":["www"]}]"#.parse().unwrap();
+        for spec in others.map(made_for).into_iter().chain([spec(), with_rules]) {
+            let earlier = spec.filter.parameters.is_imported().then_some(0xfedc);
+            let header = Header::new(0x0123_4567_89ab_cdef, &spec).after(earlier);
             let bytes = header.encode();
             assert_eq!(decode(&bytes).unwrap(), header);
             for bit in 0..8 * bytes.len() {

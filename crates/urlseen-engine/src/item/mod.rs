@@ -342,10 +342,12 @@ impl Reader {
         let Some(request) = said.request() else { return Ok(self.identity(said)?.into()) };
         let canonical = self.fingerprinter.canonical(&request);
         // Many links that are dropped have no canonical URL, such as those to mail addresses.
-        let page = Page::of(canonical.as_ref().map_or(request.url, |url| *url));
-        let first = |rules: &ByPages| rules.matching(&page).next();
-        let number = |rules: &ByPages| first(rules).and_then(|it| u16::try_from(it).ok());
-        if let Some(rule) = number(&self.drop) {
+        let url = canonical.as_ref().map_or(request.url, |url| *url);
+        let is_foreign = [&self.drop, &self.pass, &self.expire].iter().all(|it| it.is_foreign(url));
+        let page = (!is_foreign).then(|| Page::of(url));
+        let first = |rules: &mut ByPages| rules.matching(page.as_ref()?).next();
+        let number = |rules: &mut ByPages| first(rules).and_then(|it| u16::try_from(it).ok());
+        if let Some(rule) = number(&mut self.drop) {
             return Ok(Identity::Dropped(rule).into());
         }
         match (canonical, &said.fingerprint) {
@@ -355,10 +357,10 @@ impl Reader {
             (Err(_), Some(given)) => return Ok(Identity::Fingerprint(given.clone()).into()),
             (Err(refusal), None) => return Err(refusal.into()),
         }
-        if let Some(rule) = number(&self.pass) {
+        if let Some(rule) = number(&mut self.pass) {
             return Ok(Ruling { passed: Some(rule), ..Identity::Unfiltered.into() });
         }
-        let rule = first(&self.expire).map(|number| &self.options.expire[number]);
+        let rule = first(&mut self.expire).map(|number| &self.options.expire[number]);
         let lifetime = rule.zip(self.calendar.as_ref());
         let lifetime = lifetime.map(|(rule, calendar)| rule.lifetime(calendar));
         let fingerprint = match &said.fingerprint {

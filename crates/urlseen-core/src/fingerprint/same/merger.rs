@@ -5,7 +5,7 @@ use super::names::Names;
 use super::text::MOST;
 use super::tracking::TrackingList;
 use super::{SameRule, SameRules};
-use crate::fingerprint::pages::{ByPages, Page};
+use crate::fingerprint::pages::{ByPages, Page, Pages};
 
 /// Set of rules, by their numbers.
 type RuleSet = u128;
@@ -18,6 +18,8 @@ pub(in crate::fingerprint) struct Merger {
     /// Rules of the crawl; the last one can be that of the tracking list.
     rules: Vec<SameRule>,
     pages: ByPages,
+    /// Rules without patterns, which are for all pages.
+    everywhere: RuleSet,
     /// Number of rules of the crawl.
     own: usize,
     spare: String,
@@ -46,8 +48,11 @@ impl Merger {
             rules.push(SameRule { drop_params, ..SameRule::default() });
         }
         let pages = ByPages::new(rules.iter().map(|rule| &rule.pages));
+        let is_everywhere = |rule: &SameRule| rule.pages == Pages::default();
+        let everywhere = (0..rules.len()).filter(|&number| is_everywhere(&rules[number]));
+        let everywhere = everywhere.fold(0, |set, number| set | 1 << number);
         let is_needed = !rules.is_empty();
-        is_needed.then(|| Box::new(Self { rules, pages, own, spare: String::new() }))
+        is_needed.then(|| Box::new(Self { rules, pages, everywhere, own, spare: String::new() }))
     }
 
     /// Changes a canonical URL.
@@ -56,62 +61,74 @@ impl Merger {
         while self.find(&mut acting, url) {
             let Some(cut) = Cut::of(url) else { return };
             let (folds, keeps) = Self::effect(&self.rules, acting);
+            if folds.is_empty() && cut.query.is_empty() {
+                return;
+            }
             cut.write(folds, keeps, &mut self.spare);
+            if *url == self.spare {
+                return;
+            }
             std::mem::swap(url, &mut self.spare);
         }
     }
 
     /// Returns the changes to a canonical URL, in order.
-    pub(in crate::fingerprint) fn trace(&self, url: &str) -> Vec<SameStep> {
+    pub(in crate::fingerprint) fn trace(&mut self, url: &str) -> Vec<SameStep> {
         let (mut acting, mut url, mut steps) = (0, url.to_owned(), Vec::new());
         while self.find(&mut acting, &url) {
             let before = url.clone();
             let Some(cut) = Cut::of(&before) else { return steps };
-            let (folds, keeps) = Self::effect(&self.rules, acting);
-            let mut step = |folds, fold, keeps: &dyn Fn(&str) -> bool| {
+            let rules: Vec<_> = acting_rules(&self.rules, acting).collect();
+            let mut step = |rule, fold, folds, removing: &[(usize, &SameRule)]| {
                 let mut after = String::new();
+                let keeps = |field: &str| !removing.iter().any(|(_, rule)| rule.removes(field));
                 cut.write(folds, keeps, &mut after);
                 if after != url {
-                    let rule = self.cause(acting, fold, cut.query);
+                    let rule = Some(rule).filter(|&rule| rule < self.own);
                     let before = std::mem::replace(&mut url, after.clone());
                     steps.push(SameStep { rule, fold, before, after });
                 }
             };
-            let mut done = Folds::default();
-            for fold in folds.iter() {
-                done = done.with(fold);
-                step(done, Some(fold), &|_| true);
+            let mut folds = Folds::default();
+            for fold in Fold::ALL {
+                let Some((rule, _)) = rules.iter().find(|(_, rule)| rule.folds.have(fold)) else {
+                    continue;
+                };
+                folds = folds.with(fold);
+                step(*rule, Some(fold), folds, &[]);
             }
-            step(folds, None, &keeps);
+            for (count, (rule, _)) in (1..).zip(&rules) {
+                step(*rule, None, folds, &rules[..count]);
+            }
         }
         steps
     }
 
     /// Adds the rules for a URL to those that act. Returns true if there are more than before.
-    fn find(&self, acting: &mut RuleSet, url: &str) -> bool {
+    fn find(&mut self, acting: &mut RuleSet, url: &str) -> bool {
         let before = *acting;
-        for number in self.pages.matching(&Page::of(url)) {
-            *acting |= 1 << number;
+        *acting |= self.everywhere;
+        if self.everywhere.count_ones() as usize != self.rules.len() && !self.pages.is_foreign(url)
+        {
+            for number in self.pages.matching(&Page::of(url)) {
+                *acting |= 1 << number;
+            }
         }
         *acting != before
     }
 
     /// Returns what the acting rules fold, and which fields of the query they keep.
     fn effect(rules: &[SameRule], acting: RuleSet) -> (Folds, impl Fn(&str) -> bool + '_) {
-        let acting = rules.iter().enumerate().filter(move |(number, _)| acting >> number & 1 == 1);
-        let acting = acting.map(|(_, rule)| rule);
-        let folds = acting.clone().fold(Folds::default(), |folds, rule| folds.union(rule.folds));
-        (folds, move |field: &str| !acting.clone().any(|rule| rule.removes(field)))
+        let rules = acting_rules(rules, acting).map(|(_, rule)| rule);
+        let folds = rules.clone().fold(Folds::default(), |folds, rule| folds.union(rule.folds));
+        (folds, move |field: &str| !rules.clone().any(|rule| rule.removes(field)))
     }
+}
 
-    /// Returns the number of the first acting rule that folds a difference, or removes a parameter.
-    fn cause(&self, acting: RuleSet, fold: Option<Fold>, query: &str) -> Option<usize> {
-        let causes = |rule: &SameRule| match fold {
-            Some(fold) => rule.folds.have(fold),
-            None => query.split('&').any(|field| !field.is_empty() && rule.removes(field)),
-        };
-        let number =
-            (0..self.own).find(|number| acting >> number & 1 == 1 && causes(&self.rules[*number]));
-        number.filter(|&number| number < self.own)
-    }
+/// Iterates over the rules that act, with their numbers.
+fn acting_rules(
+    rules: &[SameRule],
+    acting: RuleSet,
+) -> impl Iterator<Item = (usize, &SameRule)> + Clone {
+    rules.iter().enumerate().filter(move |(number, _)| acting >> number & 1 == 1)
 }

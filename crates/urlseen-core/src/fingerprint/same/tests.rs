@@ -57,6 +57,11 @@ fn tracking_parameters_go_by_one_setting() {
     let steps = listed.same_steps(&Request::get(url)).unwrap();
     let [SameStep { rule: None, fold: None, before, after }] = &steps[..] else { panic!() };
     assert_eq!((before.as_str(), after.as_str()), (url, "https://h/a?b=1&ref=5"));
+    let mut both = fingerprinter(TrackingList::November2026, r#"[{"drop_params":["b"]}]"#);
+    let steps = both.same_steps(&Request::get(url)).unwrap();
+    let steps: Vec<_> = steps.iter().map(|step| (step.rule, &step.after[..])).collect();
+    let first = "https://h/a?fbclid=2&ref=5&utm_source=3&utm_x=4";
+    assert_eq!(steps, [(Some(0), first), (None, "https://h/a?ref=5")]);
 }
 
 #[test]

@@ -244,7 +244,7 @@ mod tests {
 
     #[test]
     fn another_protocol_is_refused_before_its_fields_are_read() {
-        for found in ["", "2", "10"] {
+        for found in ["", "3", "10"] {
             let fields = BTreeMap::from([("protocol".to_owned(), found.to_owned())]);
             let error = HeldRecord::parse(&fields).unwrap_err();
             assert!(matches!(error, RecordError::Protocol { .. }), "{error}");

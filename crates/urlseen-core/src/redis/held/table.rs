@@ -115,7 +115,11 @@ mod tests {
             partitions: PartitionCount::new(4).unwrap(),
             kind: "native".to_owned(),
             item: ItemForm::Auto,
-            fingerprint: FingerprintSpec { keep_fragments: true, ..Algorithm::Scrapy26.into() },
+            fingerprint: FingerprintSpec {
+                keep_fragments: true,
+                same: r#"[{"fold":["www"]}]"#.parse().unwrap(),
+                ..Algorithm::Scrapy26.into()
+            },
             probe: "3e6b3c8d1b0b0b0b0b0b0b0b0b0b0b0b0b0b0b0b".to_owned(),
         }
     }
@@ -145,6 +149,8 @@ mod tests {
             ("item", "jsonl"),
             ("algorithm", "md5"),
             ("keep_fragments", "yes"),
+            ("drop_tracking", "2020-01"),
+            ("same", "www"),
         ] {
             let mut fields = fields();
             fields.insert(name.to_owned(), value.to_owned());
