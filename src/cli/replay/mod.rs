@@ -34,9 +34,8 @@ use super::{Outcome, start};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  urlseen replay links.txt.gz --kinds native,scrapy-redis
   urlseen replay --key demo:discovered --seen demo:dupefilter
-  urlseen replay --suggest links.txt.gz")]
+  urlseen replay links.txt.gz --suggest")]
 pub(super) struct ReplayArgs {
     #[command(flatten)]
     settings: Settings,

@@ -36,7 +36,7 @@ fn links() -> String {
     let letter = |number: usize| char::from(b'a' + u8::try_from(number % 8).unwrap());
     for number in 0..512 {
         let [color, size, sort] = [number, number / 8, number / 64].map(letter);
-        let query = format!("color={color}&size={size}&sort={sort}&sid={number:016x}");
+        let query = format!("color={color}&size={size}&sort[]={sort}&sid={number:016x}");
         writeln!(links, "https://shop.example/search?{query}").unwrap();
     }
     links
@@ -63,7 +63,7 @@ fold = ["index", "www"]
 [[same]]
 host = '^(www\.)?shop\.example$'
 path = '^/search$'
-drop_params = ["color", "size", "sort"]
+drop_params = ["color", "size", "sort[]"]
 
 [fingerprint]
 drop_tracking = "2026-11"

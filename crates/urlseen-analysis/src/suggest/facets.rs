@@ -2,6 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use urlseen_core::fingerprint::same::param_name;
+
 use super::param::Values;
 use super::trial::Trial;
 
@@ -21,9 +23,14 @@ pub(super) struct Facets {
 }
 
 impl Facets {
-    /// Adds a query that is different from all earlier ones.
+    /// Returns true if a query has enough parameters for facets.
+    pub(super) fn may_have(query: &str) -> bool {
+        query.split('&').count() >= LEAST_PARAMS
+    }
+
+    /// Adds a query of a page.
     pub(super) fn add(&mut self, query: &str) {
-        if query.split('&').count() >= LEAST_PARAMS && self.queries.len() < MOST_QUERIES {
+        if self.queries.len() < MOST_QUERIES {
             self.queries.push(query.to_owned());
         }
     }
@@ -50,7 +57,7 @@ impl Facets {
             let kept = query.into_iter().filter(|field| !params.contains_key(name(field)));
             trial.add(&url, &url, &with_query(page, &kept.collect::<Vec<_>>()));
         }
-        let names = params.into_keys().map(str::to_owned).collect();
+        let names = params.into_keys().map(|name| param_name(name).into_owned()).collect();
         trial.is_useful().then_some((names, trial))
     }
 }

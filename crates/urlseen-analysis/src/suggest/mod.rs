@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 use urlseen_core::fingerprint::pages::Page;
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::fingerprint::same::TrackingList;
+use urlseen_core::fingerprint::same::{TrackingList, param_name};
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
 
 use draft::Draft;
@@ -97,10 +97,10 @@ impl Suggester {
         let mut rules: Vec<_> = tracking(&self.sites).into_iter().collect();
         for (host, site) in &self.sites {
             rules.extend(of_site(host, site));
-            rules.extend(site.facets().map(|(page, drop_params, trial)| {
-                let why = format!("{page} combines {} freely", drop_params.join(", "));
-                let path = Some(Page::of(page).path().to_owned());
-                let draft = Draft::Same { site: host.clone(), path, drop_params, fold: Vec::new() };
+            rules.extend(site.facets(host).map(|(path, drop_params, trial)| {
+                let why = format!("{path} combines {} freely", drop_params.join(", "));
+                let (site, path) = (host.clone(), Some(path.to_owned()));
+                let draft = Draft::Same { site, path, drop_params, fold: Vec::new() };
                 Suggestion::new(&draft, why, &[&trial])
             }));
         }
@@ -124,7 +124,7 @@ fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
     for (name, param) in site.useless_params() {
         let (values, paths) = (param.values.len(), param.paths.len());
         reasons.push(format!("{name} has {values} values on {paths} paths"));
-        drop_params.push(name.to_owned());
+        drop_params.push(param_name(name).into_owned());
         trials.push(&param.trial);
     }
     for (&name, trial) in site.folds.iter().filter(|(_, trial)| trial.is_useful()) {

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use urlseen_core::fingerprint::pages::Page;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::same::{Fold, TrackingList};
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
@@ -10,8 +11,10 @@ use super::facets::{Facets, fields, name, with_query};
 use super::param::Param;
 use super::trial::{Trial, hash};
 
-/// Maximum number of parameters of a site, and of pages with facets.
+/// Maximum number of parameters of a site, and of paths that may have facets.
 const MOST: usize = 1000;
+/// Maximum length in bytes of the name of a parameter.
+const LONGEST_NAME: usize = 100;
 
 /// Changes that are tried on each URL. Each has its own fingerprinter.
 pub(super) struct Changes {
@@ -83,15 +86,19 @@ impl Site {
         for (name, value) in fields(query) {
             self.add_param([name, value], url, &folded);
         }
-        if self.facets.len() < MOST || self.facets.contains_key(page) {
-            self.facets.entry(page.to_owned()).or_default().add(query);
+        let path = Page::of(page).path();
+        let has_place = self.facets.len() < MOST || self.facets.contains_key(path);
+        if has_place && Facets::may_have(query) {
+            self.facets.entry(path.to_owned()).or_default().add(query);
         }
         true
     }
 
     /// Adds a parameter and its value in a link. `url` is the URL of the link after all folds.
     fn add_param(&mut self, [param, value]: [&str; 2], link: &str, url: &str) {
-        if self.params.len() == MOST && !self.params.contains_key(param) {
+        let has_place = self.params.len() < MOST || self.params.contains_key(param);
+        // In a rule, a `*` stands for any characters.
+        if !has_place || param.len() > LONGEST_NAME || param.contains('*') {
             return;
         }
         let (page, query) = url.split_once('?').unwrap_or((url, ""));
@@ -109,12 +116,12 @@ impl Site {
         all.filter(move |(_, param)| param.changes_nothing(paths))
     }
 
-    /// Returns the facets of each page that has some, with their names and their trial.
-    pub(super) fn facets(&self) -> impl Iterator<Item = (&str, Vec<String>, Trial)> {
+    /// Returns the facets of each path that has some, with their names and their trial.
+    pub(super) fn facets(&self, host: &str) -> impl Iterator<Item = (&str, Vec<String>, Trial)> {
         let useless: Vec<_> = self.useless_params().map(|(name, _)| name).collect();
-        self.facets.iter().filter_map(move |(page, facets)| {
-            let (names, trial) = facets.found(page, &useless)?;
-            Some((page.as_str(), names, trial))
+        self.facets.iter().filter_map(move |(path, facets)| {
+            let (names, trial) = facets.found(&format!("http://{host}{path}"), &useless)?;
+            Some((path.as_str(), names, trial))
         })
     }
 }

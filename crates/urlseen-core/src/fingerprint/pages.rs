@@ -109,8 +109,9 @@ impl ByPages {
     pub fn new<'a>(rules: impl Iterator<Item = &'a Pages>) -> Self {
         let rules: Vec<_> = rules.cloned().collect();
         let hosts = rules.iter().filter_map(|it| it.host.as_ref().map(|host| host.0.as_str()));
-        let most = LARGEST * rules.len().max(1);
-        let hosts = RegexSetBuilder::new(hosts).size_limit(2 * most).dfa_size_limit(most).build();
+        // Each pattern has a bounded size.
+        let hosts =
+            RegexSetBuilder::new(hosts).size_limit(usize::MAX).dfa_size_limit(LARGEST).build();
         let have_all_hosts = rules.iter().any(|it| it.host.is_none());
         let unnamed = vec![Box::default(); REMEMBERED];
         Self { hosts: hosts.expect("each pattern was compiled"), rules, have_all_hosts, unnamed }
@@ -124,8 +125,8 @@ impl ByPages {
     /// Returns true if the host of a URL shows that no rule is for it. This is faster than to split
     /// the URL.
     pub fn is_foreign(&self, url: &str) -> bool {
-        let is_remembered = |host: &str| *self.unnamed[place(host)] == *host;
-        self.rules.is_empty() || !self.have_all_hosts && plain_host(url).is_some_and(is_remembered)
+        let is_unnamed = |host| self.is_unnamed(host);
+        self.rules.is_empty() || !self.have_all_hosts && plain_host(url).is_some_and(is_unnamed)
     }
 
     /// Iterates over the numbers of the rules that are for a page.
@@ -137,8 +138,16 @@ impl ByPages {
         named.filter(|(_, it)| it.have(page)).map(|(number, _)| number)
     }
 
+    /// Returns true if a host is remembered as one that no pattern fits.
+    fn is_unnamed(&self, host: &str) -> bool {
+        !host.is_empty() && *self.unnamed[place(host)] == *host
+    }
+
     /// Returns true if a pattern fits a host. Remembers a host that no pattern fits.
     fn name(&mut self, host: &str) -> bool {
+        if self.hosts.is_empty() || self.is_unnamed(host) {
+            return false;
+        }
         let is_named = host.len() <= LONGEST_MATCHED && self.hosts.is_match(host);
         if !is_named && host.len() <= LONGEST_REMEMBERED {
             self.unnamed[place(host)] = host.into();
@@ -358,6 +367,8 @@ mod tests {
         assert!(all.matching(&Page::of("http://a/q")).next().is_none());
         assert!(!all.is_foreign("http://a/p"), "a rule for all hosts");
         assert!(ByPages::new([].iter()).is_foreign("http://a/p"));
+        let none = [pages([("host", "^$")])];
+        assert!(!ByPages::new(none.iter()).is_foreign("http:///p"), "a rule for no host");
     }
 
     #[test]

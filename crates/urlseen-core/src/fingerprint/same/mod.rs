@@ -17,6 +17,7 @@ mod tracking;
 pub use fold::{Fold, UnknownFoldError};
 pub(super) use merger::Merger;
 pub use merger::SameStep;
+pub use names::param_name;
 pub use text::SameRulesError;
 pub use tracking::{TrackingList, UnknownListError};
 

@@ -49,13 +49,14 @@ impl Names {
 
     /// Returns true if a field of a canonical query has one of the names.
     pub(super) fn have(&self, field: &str) -> bool {
-        let name = field.split('=').next().unwrap_or_default();
-        name.len() <= LONGEST && self.fits.is_match(&unquoted(name))
+        let name = param_name(field);
+        name.len() <= LONGEST && self.fits.is_match(&name)
     }
 }
 
-/// Decodes a name of a canonical query.
-fn unquoted(name: &str) -> Cow<'_, str> {
+/// Returns the decoded name of a field of a canonical query, as rules name it.
+pub fn param_name(field: &str) -> Cow<'_, str> {
+    let name = field.split('=').next().unwrap_or_default();
     if !name.contains(['%', '+']) {
         return name.into();
     }
