@@ -3,6 +3,7 @@
 //! Each algorithm has one file in this folder, and one line in `algorithms!` below. The file
 //! defines the treatment of the URL and the text that is hashed.
 
+mod by_pages;
 pub mod canonical;
 mod fingerprinter;
 mod hex;
@@ -15,6 +16,7 @@ pub mod same;
 mod spec;
 mod text;
 
+pub use by_pages::ByPages;
 pub use fingerprinter::Fingerprinter;
 pub use key::Fingerprint;
 pub use partition::{Partition, PartitionCount, PartitionCountError};

@@ -5,15 +5,15 @@ use std::fmt;
 
 use memchr::{memchr2, memchr3};
 pub use regex::escape;
-use regex::{Regex, RegexBuilder, RegexSet, RegexSetBuilder};
+use regex::{Regex, RegexBuilder};
 
 /// Maximum length of a pattern in bytes. A longer pattern takes longer to parse.
 const LONGEST_PATTERN: usize = 4096;
 /// Maximum memory for a compiled pattern, in bytes.
-const LARGEST: usize = 1 << 20;
+pub(super) const LARGEST: usize = 1 << 20;
 /// Maximum length in bytes of a host or path that a pattern can match. This bounds the time of a
 /// match, which grows with the length and with the states of the pattern.
-const LONGEST_MATCHED: usize = 2048;
+pub(super) const LONGEST_MATCHED: usize = 2048;
 
 /// Pages that a rule is for: those that all patterns match. A pattern must match a part of its
 /// text.
@@ -61,6 +61,11 @@ impl Pages {
         [&self.scheme, &self.host, &self.path, &self.extension].map(Option::as_ref)
     }
 
+    /// Returns the pattern of the host.
+    pub(super) fn host(&self) -> Option<&Pattern> {
+        self.host.as_ref()
+    }
+
     /// Returns true if a URL is among the pages.
     pub fn have(&self, page: &Page<'_>) -> bool {
         let fits = |pattern: &Option<Pattern>, text: &str| {
@@ -84,93 +89,6 @@ impl fmt::Display for Pages {
         }
         Ok(())
     }
-}
-
-/// Pages of many rules. For a page whose host no rule names, one search in the host is enough.
-#[derive(Debug)]
-pub struct ByPages {
-    rules: Vec<Pages>,
-    /// Patterns of all hosts.
-    hosts: RegexSet,
-    /// True if there is a rule for all hosts.
-    have_all_hosts: bool,
-    /// Hosts that no pattern fits, each at the place of its hash. A crawl meets the same hosts
-    /// again and again.
-    unnamed: Vec<Box<str>>,
-}
-
-/// Number of hosts that are remembered: the number of values of a byte.
-const REMEMBERED: usize = 1 << u8::BITS;
-/// Maximum length in bytes of a host that is remembered.
-const LONGEST_REMEMBERED: usize = 64;
-
-impl ByPages {
-    /// Collects the pages of rules, in their order.
-    pub fn new<'a>(rules: impl Iterator<Item = &'a Pages>) -> Self {
-        let rules: Vec<_> = rules.cloned().collect();
-        let hosts = rules.iter().filter_map(|it| it.host.as_ref().map(|host| host.0.as_str()));
-        // Each pattern has a bounded size.
-        let hosts =
-            RegexSetBuilder::new(hosts).size_limit(usize::MAX).dfa_size_limit(LARGEST).build();
-        let have_all_hosts = rules.iter().any(|it| it.host.is_none());
-        let unnamed = vec![Box::default(); REMEMBERED];
-        Self { hosts: hosts.expect("each pattern was compiled"), rules, have_all_hosts, unnamed }
-    }
-
-    /// Returns true if there are no rules.
-    pub fn is_empty(&self) -> bool {
-        self.rules.is_empty()
-    }
-
-    /// Returns true if the host of a URL shows that no rule is for it. This is faster than to split
-    /// the URL.
-    pub fn is_foreign(&self, url: &str) -> bool {
-        let is_unnamed = |host| self.is_unnamed(host);
-        self.rules.is_empty() || !self.have_all_hosts && plain_host(url).is_some_and(is_unnamed)
-    }
-
-    /// Iterates over the numbers of the rules that are for a page.
-    pub fn matching(&mut self, page: &Page<'_>) -> impl Iterator<Item = usize> {
-        let is_named = self.name(&page.host);
-        let rules = if is_named || self.have_all_hosts { &self.rules[..] } else { &[] };
-        let numbered = rules.iter().enumerate();
-        let named = numbered.filter(move |(_, it)| is_named || it.host.is_none());
-        named.filter(|(_, it)| it.have(page)).map(|(number, _)| number)
-    }
-
-    /// Returns true if a host is remembered as one that no pattern fits.
-    fn is_unnamed(&self, host: &str) -> bool {
-        !host.is_empty() && *self.unnamed[place(host)] == *host
-    }
-
-    /// Returns true if a pattern fits a host. Remembers a host that no pattern fits.
-    fn name(&mut self, host: &str) -> bool {
-        if self.hosts.is_empty() || self.is_unnamed(host) {
-            return false;
-        }
-        let is_named = host.len() <= LONGEST_MATCHED && self.hosts.is_match(host);
-        if !is_named && host.len() <= LONGEST_REMEMBERED {
-            self.unnamed[place(host)] = host.into();
-        }
-        is_named
-    }
-}
-
-/// Returns the place at which a host is remembered.
-fn place(host: &str) -> usize {
-    let end = host.as_bytes().last_chunk::<8>().map_or(0, |end| u64::from_le_bytes(*end));
-    let mixed = (end ^ host.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    usize::from(mixed.to_be_bytes()[0])
-}
-
-/// Returns the host of a canonical URL with `http` or `https`, if it has no user and no port.
-fn plain_host(url: &str) -> Option<&str> {
-    let rest = url.strip_prefix("http")?;
-    let rest = rest.strip_prefix("s://").or_else(|| rest.strip_prefix("://"))?;
-    let is_plain =
-        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
-    let end = rest.bytes().position(|byte| !is_plain(&byte))?;
-    (rest.as_bytes()[end] == b'/').then(|| &rest[..end])
 }
 
 impl<'a> Page<'a> {
@@ -274,7 +192,7 @@ impl fmt::Debug for Pattern {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     #[test]
@@ -319,7 +237,9 @@ mod tests {
     }
 
     /// Makes the pages with these patterns.
-    fn pages<const COUNT: usize>(patterns: [(&str, &str); COUNT]) -> Pages {
+    pub(in crate::fingerprint) fn pages<const COUNT: usize>(
+        patterns: [(&str, &str); COUNT],
+    ) -> Pages {
         let mut pages = Pages::default();
         for (key, pattern) in patterns {
             *pages.pattern(key).unwrap() = Some(Pattern::new(pattern).unwrap());
@@ -337,38 +257,6 @@ mod tests {
         assert!(pages([("host", "h")]).have(&page("h", &longer)), "only the host is looked at");
         let host = longer[1..].to_owned() + "a";
         assert!(!pages([("host", "a")]).have(&Page::of(&format!("http://{host}/"))));
-    }
-
-    #[test]
-    fn a_host_that_no_rule_names_is_remembered_and_no_other() {
-        let rules = [pages([("host", r"^a\.x$"), ("path", "^/p")]), pages([("host", r"\.b\.x$")])];
-        let mut by_pages = ByPages::new(rules.iter());
-        let mut matching = |url: &str| {
-            let before = by_pages.is_foreign(url);
-            let numbers: Vec<_> = by_pages.matching(&Page::of(url)).collect();
-            (before, numbers, by_pages.is_foreign(url))
-        };
-        for (url, numbers, is_foreign) in [
-            ("http://a.x/p", vec![0], false),
-            ("https://a.x/q", vec![], false),
-            ("http://c.b.x/", vec![1], false),
-            ("http://example.org/p", vec![], true),
-            ("http://u@example.com/p", vec![], false),
-            ("http://example.net:80/p", vec![], false),
-            ("ftp://example.info/p", vec![], false),
-            ("http://example.edu", vec![], false),
-        ] {
-            assert_eq!(matching(url), (false, numbers, is_foreign), "{url}");
-        }
-        assert!(matching("http://example.org/q").0, "another path of the host");
-        assert!(!matching("http://example.orgs/q").0 && !matching("http://xample.org/q").0);
-        let all = [pages([("path", "^/p")])];
-        let mut all = ByPages::new(all.iter());
-        assert!(all.matching(&Page::of("http://a/q")).next().is_none());
-        assert!(!all.is_foreign("http://a/p"), "a rule for all hosts");
-        assert!(ByPages::new([].iter()).is_foreign("http://a/p"));
-        let none = [pages([("host", "^$")])];
-        assert!(!ByPages::new(none.iter()).is_foreign("http:///p"), "a rule for no host");
     }
 
     #[test]

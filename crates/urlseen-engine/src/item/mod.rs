@@ -34,8 +34,8 @@ use urlseen_core::filter::PlacementError;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
-use urlseen_core::fingerprint::pages::{ByPages, Page};
-use urlseen_core::fingerprint::{Fingerprint, FingerprintSpec, Fingerprinter, Partition};
+use urlseen_core::fingerprint::pages::Page;
+use urlseen_core::fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// Item as read from its bytes.

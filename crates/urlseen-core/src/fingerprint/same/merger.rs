@@ -5,7 +5,8 @@ use super::names::Names;
 use super::text::MOST;
 use super::tracking::TrackingList;
 use super::{SameRule, SameRules};
-use crate::fingerprint::pages::{ByPages, Page, Pages};
+use crate::fingerprint::ByPages;
+use crate::fingerprint::pages::{Page, Pages};
 
 /// Set of rules, by their numbers.
 type RuleSet = u128;
