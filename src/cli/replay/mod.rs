@@ -63,9 +63,9 @@ pub(super) struct ReplayArgs {
     /// Form of the items. Default: source.item of the configuration
     #[arg(long, value_name = "FORM")]
     item: Option<ItemForm>,
-    /// Print rules [[same]] that would save requests, instead of a report. The command finds them
-    /// in the links: parameters whose values seem to change nothing, parameters that are combined
-    /// freely, and other spellings of the same pages
+    /// Print rules that would save requests, instead of a report. The command finds them in the
+    /// links: parameters whose values seem to change nothing, parameters that are combined freely,
+    /// and other spellings of the same pages
     #[arg(long, conflicts_with_all = ["seen", "kinds", "plot"])]
     suggest: bool,
     /// Print the report as JSON

@@ -72,9 +72,10 @@ Examples:
     /// stopped. The earlier folder stays beside the new one, with .native after its name. If the
     /// command is killed, run it again.
     ///
-    /// With --rules, the filter goes on with the rules [[same]] and the list of tracking parameters
-    /// that the configuration has. URLs that the rules change pass once more, and all others stay
-    /// seen. A native filter is converted only if the configuration has the kind two-choice.
+    /// With --rules, the filter goes on with the configured rules by which URLs are the same, and
+    /// with the configured list of tracking parameters. URLs that the rules change pass once more,
+    /// and all others stay seen. A native filter is converted only if the configuration has the
+    /// kind two-choice.
     #[command(after_help = "\
 Examples:
   urlseen storage convert
