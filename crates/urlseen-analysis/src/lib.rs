@@ -5,6 +5,7 @@
 
 mod compare;
 mod explain;
+mod hash;
 mod plan;
 mod plot;
 mod replay;

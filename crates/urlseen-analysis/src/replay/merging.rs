@@ -1,13 +1,13 @@
 //! Links that rules `[[same]]` merge with other links.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hasher as _};
 
 use urlseen_core::fingerprint::same::TrackingList;
 use urlseen_engine::item::batch::{Batch, Judged};
 use urlseen_engine::item::{Options, Reader};
 
 use super::report::Ruled;
+use crate::hash::hash;
 
 /// Links that the rules of a crawl merge: they count as seen, and would be new without the rules.
 #[derive(Debug, Clone)]
@@ -46,9 +46,7 @@ impl Merging {
     fn add_item(&mut self, item: &[u8], is_seen: bool) {
         let steps = self.reader.same_steps(item);
         let Some(first) = steps.first() else { return };
-        let mut hasher = DefaultHasher::new();
-        hasher.write(first.before.as_bytes());
-        let is_new = self.spellings.insert(hasher.finish());
+        let is_new = self.spellings.insert(hash(first.before.as_bytes()));
         if !is_new || !is_seen {
             return;
         }

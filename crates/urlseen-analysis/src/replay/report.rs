@@ -1,13 +1,13 @@
 //! Report of a replay, as numbers without text.
 
 use std::collections::BTreeMap;
-use std::hash::{DefaultHasher, Hasher as _};
 
 use serde::Serialize;
 
 use super::curve::Point;
 use super::error::ReplayError;
 use super::merging::Merges;
+use crate::hash::hash;
 use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;
@@ -100,9 +100,7 @@ pub struct Ruled {
 impl Ruled {
     pub(super) fn add(&mut self, item: &[u8]) {
         self.items += 1;
-        let mut hasher = DefaultHasher::new();
-        hasher.write(item);
-        let hash = hasher.finish();
+        let hash = hash(item);
         if self.examples.len() < EXAMPLES || self.examples.range(hash..).next().is_some() {
             self.examples.entry(hash).or_insert_with(|| item[..item.len().min(SHOWN)].to_vec());
         }

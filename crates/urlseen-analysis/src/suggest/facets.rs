@@ -43,7 +43,7 @@ impl Facets {
         let queries: BTreeSet<_> = queries.collect();
         let mut params: BTreeMap<&str, Values> = BTreeMap::new();
         for &field in queries.iter().flatten() {
-            let (name, value) = field.split_once('=').unwrap_or((field, ""));
+            let (name, value) = name_and_value(field);
             params.entry(name).or_default().add(value);
         }
         params.retain(|_, values| values.len() <= MOST_VALUES && !values.are_counted());
@@ -64,7 +64,7 @@ impl Facets {
 
 /// Returns the name of a field.
 pub(super) fn name(field: &str) -> &str {
-    field.split('=').next().unwrap_or_default()
+    name_and_value(field).0
 }
 
 /// Returns the URL of a page with these fields in its query.
@@ -72,10 +72,13 @@ pub(super) fn with_query(page: &str, fields: &[&str]) -> String {
     if fields.is_empty() { page.to_owned() } else { format!("{page}?{}", fields.join("&")) }
 }
 
+fn name_and_value(field: &str) -> (&str, &str) {
+    field.split_once('=').unwrap_or((field, ""))
+}
+
 /// Iterates over the names and values of a query.
 pub(super) fn fields(query: &str) -> impl Iterator<Item = (&str, &str)> {
-    let fields = query.split('&').filter(|field| !field.is_empty());
-    fields.map(|field| field.split_once('=').unwrap_or((field, "")))
+    query.split('&').filter(|field| !field.is_empty()).map(name_and_value)
 }
 
 #[cfg(test)]

@@ -2,7 +2,8 @@
 
 use std::collections::HashSet;
 
-use super::trial::{Trial, hash};
+use super::trial::Trial;
+use crate::hash::hash;
 
 /// Maximum number of different values that are counted.
 const MOST_VALUES: usize = 100_000;
@@ -29,7 +30,7 @@ impl Values {
             (false, ..) => None,
         };
         if self.hashes.len() < MOST_VALUES {
-            self.hashes.insert(hash(value));
+            self.hashes.insert(hash(value.as_bytes()));
         }
     }
 

@@ -9,7 +9,8 @@ use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
 
 use super::facets::{Facets, fields, name, with_query};
 use super::param::Param;
-use super::trial::{Trial, hash};
+use super::trial::Trial;
+use crate::hash::hash;
 
 /// Maximum number of parameters of a site, and of paths that may have facets.
 const MOST: usize = 1000;
@@ -67,14 +68,14 @@ pub(super) struct Site {
 impl Site {
     /// Adds a canonical URL. Returns false if it was added before.
     pub(super) fn add(&mut self, url: &str, changes: &mut Changes) -> bool {
-        if !self.urls.insert(hash(url)) {
+        if !self.urls.insert(hash(url.as_bytes())) {
             return false;
         }
         let plain = changed(&mut changes.tracking, url);
         self.tracking.add(url, url, &plain);
         let (page, query) = plain.split_once('?').unwrap_or((&plain, ""));
         // Folds do not change the query. Without it, a session id does not hide equal pages.
-        if self.pages.insert(hash(page)) {
+        if self.pages.insert(hash(page.as_bytes())) {
             let folded = changed(&mut changes.all_folds, page);
             for (fold, others) in &mut changes.folds {
                 let trial = self.folds.entry(fold.name()).or_default();
@@ -82,7 +83,8 @@ impl Site {
             }
         }
         let folded = changed(&mut changes.all_folds, &plain);
-        self.paths.insert(hash(folded.split('?').next().unwrap_or_default()));
+        let (path, _) = folded.split_once('?').unwrap_or((&folded, ""));
+        self.paths.insert(hash(path.as_bytes()));
         for (name, value) in fields(query) {
             self.add_param([name, value], url, &folded);
         }
@@ -104,7 +106,7 @@ impl Site {
         let (page, query) = url.split_once('?').unwrap_or((url, ""));
         let found = self.params.entry(param.to_owned()).or_default();
         found.values.add(value);
-        found.paths.insert(hash(page));
+        found.paths.insert(hash(page.as_bytes()));
         let kept: Vec<_> = query.split('&').filter(|field| name(field) != param).collect();
         found.trial.add(link, url, &with_query(page, &kept));
     }

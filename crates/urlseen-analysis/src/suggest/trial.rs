@@ -1,17 +1,11 @@
 //! Trial of one change to URLs: counts the URLs that would become equal.
 
 use std::collections::HashSet;
-use std::hash::{DefaultHasher, Hasher as _};
+
+use crate::hash::hash;
 
 /// Maximum number of examples of a change.
 const EXAMPLES: usize = 3;
-
-/// Returns a hash of a text, for sets of texts.
-pub(super) fn hash(text: &str) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    hasher.write(text.as_bytes());
-    hasher.finish()
-}
 
 /// Different URLs that a change would alter, and the results.
 #[derive(Debug, Default)]
@@ -28,11 +22,11 @@ pub(super) struct Trial {
 impl Trial {
     /// Adds a URL, and the result of the change. Both may be simpler than the link itself.
     pub(super) fn add(&mut self, link: &str, url: &str, result: &str) {
-        if !self.urls.insert(hash(url)) || url == result {
+        if !self.urls.insert(hash(url.as_bytes())) || url == result {
             return;
         }
         self.changed += 1;
-        self.results.insert(hash(result));
+        self.results.insert(hash(result.as_bytes()));
         if self.examples.len() < EXAMPLES {
             self.examples.push(link.to_owned());
         }

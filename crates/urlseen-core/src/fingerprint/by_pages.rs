@@ -53,13 +53,13 @@ impl Hosts {
     }
 
     /// Returns true if a host is remembered as one that no pattern fits.
-    fn are_known_without(&self, host: &str) -> bool {
+    fn know_as_unnamed(&self, host: &str) -> bool {
         !host.is_empty() && *self.unnamed[place(host)] == *host
     }
 
     /// Returns true if a pattern fits a host. Remembers a host that no pattern fits.
     fn have(&mut self, host: &str) -> bool {
-        if self.are_known_without(host) {
+        if self.know_as_unnamed(host) {
             return false;
         }
         let has_pattern = host.len() <= LONGEST_MATCHED && self.patterns.is_match(host);
@@ -88,7 +88,7 @@ impl ByPages {
     /// Returns true if the host of a URL shows that no rule is for it. This is faster than to split
     /// the URL.
     pub fn is_foreign(&self, url: &str) -> bool {
-        let is_unnamed = |host| self.hosts.as_ref().is_some_and(|it| it.are_known_without(host));
+        let is_unnamed = |host| self.hosts.as_ref().is_some_and(|it| it.know_as_unnamed(host));
         self.is_empty() || !self.have_all_hosts && plain_host(url).is_some_and(is_unnamed)
     }
 
