@@ -201,11 +201,16 @@ This section measures two parts of the work alone, on one core: fingerprints
   nearly as many keys, and 70 % of the tested keys are seen. A *two-choice* filter also grows in
   this time: each of its shards is somewhere between two sizes. *HashSet* is an exact set. With
   *hashed before*, the time does not include the hashing of the keys. *Test-and-set 1G* has filters
-  for a billion keys. One process has no memory for all of these, so a second process measures
-  fastbloom, again beside *native*.
+  for a billion keys.
 - *Threads* has the keys that several threads together test and set in a second, each thread with
   its own part of one filter.
 - *Wrong verdicts, full* has the number of unseen keys that a full filter reports as seen.""",
+    ),
+    "fastbloom": (
+        "fastbloom with a billion keys",
+        """\
+One process has no memory for all filters of the section "Kernels" with a billion keys. So a process
+of its own measures fastbloom beside *native*, in the same way.""",
     ),
     "growing": (
         "Growing",

@@ -9,9 +9,6 @@ def run(settings):
     lines = part("fingerprints", ["scripts/bench-fingerprints", "--json", "--rounds", rounds])
     sizes = [] if settings.short else ["--large"]
     lines += part("filter", lambda: [build_bench("filter"), "--bench", *sizes])
-    # With a billion keys, one process has no memory for fastbloom beside the others.
-    fastbloom = ["--bench", "--fastbloom", *sizes]
-    lines += part("fastbloom", lambda: [build_bench("filter"), *fastbloom])
     return {"lines": lines}
 
 
