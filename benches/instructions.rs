@@ -151,7 +151,8 @@ fn batch(layout: Native, sizing: &Sizing, items: &[String], folder: &Path) {
         let (token, batch) = (&token, &logged);
         let rejects = Rejects::default();
         let before = Cursor { place: 1000, left: 1000 };
-        let order = Order { token, batch, rejects: &rejects, before, rejects_max: 0 };
+        let (rejects, over_limit) = (&rejects, &[][..]);
+        let order = Order { token, batch, rejects, before, rejects_max: 0, over_limit };
         let Commit::Transaction { push, script } = protocol.commit(order) else {
             panic!("a thousand items are no small batch");
         };

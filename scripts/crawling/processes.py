@@ -179,10 +179,11 @@ deliveries = 20
 class Daemon(Process):
     """`urlseen run` for some partitions, with mostly default settings.
 
-    `numbers` are the numbers of these partitions among the `count` partitions of the crawl.
+    `numbers` are the numbers of these partitions among the `count` partitions of the crawl. `rules`
+    are tables for the end of the configuration.
     """
 
-    def __init__(self, name, program, folder, redis, count, numbers):
+    def __init__(self, name, program, folder, redis, count, numbers, rules=""):
         self.numbers = numbers
         folder = Path(folder) / name
         folder.mkdir(exist_ok=True)
@@ -191,7 +192,7 @@ class Daemon(Process):
         self._sockets = [part / "admin.sock" for part in parts]
         run = f"{numbers[0]}-{numbers[-1]}" if count > 1 else "all"
         config = CONFIG.format(redis=redis.url, replicas=redis.replicas, count=count, run=run)
-        (folder / "config.toml").write_text(config)
+        (folder / "config.toml").write_text(config + rules)
         super().__init__(name, folder, [program, "run"])
         until(self.is_ready, f"{name} to be ready", watch=self.check)
 

@@ -10,7 +10,7 @@ use reqwest::{RequestBuilder, Response};
 use serde::de::DeserializeOwned;
 
 use super::socket::{SOCKET, address};
-use super::{CheckQuery, Checked, ItemText, Limits, Rotated, Rotation, Sample, Verdicts};
+use super::{CheckQuery, Checked, ItemText, Limits, Raise, Rotated, Rotation, Sample, Verdicts};
 
 /// Time limit for an answer. A healthy daemon answers every request in less time.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -97,6 +97,11 @@ impl AdminClient {
     /// Asks the daemon to replace its filter with an empty one.
     pub(crate) async fn rotate(&self, rotation: &Rotation) -> Result<Rotated, ClientError> {
         self.ask(self.http.post("http://daemon/rotate").json(rotation)).await
+    }
+
+    /// Asks the daemon to set the limit of one group.
+    pub(crate) async fn raise(&self, raise: &Raise) -> Result<(), ClientError> {
+        self.ask(self.http.post("http://daemon/raise").json(raise)).await
     }
 
     async fn ask<T: DeserializeOwned>(&self, request: RequestBuilder) -> Result<T, ClientError> {

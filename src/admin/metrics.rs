@@ -165,7 +165,7 @@ impl Metrics {
             head,
             lease_seconds,
             counts,
-            rules: ByRule { passed, dropped },
+            rules: ByRule { passed, dropped, over_limit },
             asked,
             lists,
             filter,
@@ -182,6 +182,7 @@ impl Metrics {
         self.counts(counts);
         self.by_rule("passed", "Items that a rule let pass unfiltered", passed);
         self.by_rule("dropped", "Items that a rule dropped", dropped);
+        self.by_rule("over_limit", "Unseen items over the limit of a rule", over_limit);
         self.asked(asked);
         self.lists(lists);
         if let Some(filter) = filter {
@@ -216,12 +217,13 @@ impl Metrics {
     }
 
     fn lists(&mut self, lists: &Lists) {
-        let Lists { source, processing, sink, rejected } = *lists;
+        let Lists { source, processing, sink, rejected, over_limit } = *lists;
         let lists = [
             ("source", source),
             ("processing", processing),
             ("sink", sink),
             ("rejected", rejected),
+            ("over_limit", over_limit),
         ];
         let known = lists.into_iter().filter_map(|(list, items)| Some((list, items?)));
         let lengths = known.map(|(list, items)| (list, Value::Gauge(items)));

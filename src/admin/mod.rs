@@ -9,6 +9,7 @@
 //! | `GET /metrics` | the same values as metrics for Prometheus |
 //! | `POST /check` | a `Verdicts` as JSON, for a body that is a `CheckQuery` |
 //! | `GET /samples` | the newest items by fate and rule, as JSON; only on the socket |
+//! | `POST /raise` | `null`, for a body that is a [`Raise`]; only on the socket |
 //! | `POST /rotate` | a `Rotated` as JSON, for a body that is a `Rotation`; only on the socket |
 //!
 //! The endpoint listens on a Unix socket in the storage folder. Only the owner of the socket can
@@ -25,6 +26,7 @@ mod listener;
 mod metrics;
 mod places;
 pub(crate) mod printable;
+mod raise;
 mod rotation;
 mod routes;
 mod samples;
@@ -45,6 +47,7 @@ pub use check::{CheckError, Checked};
 pub(crate) use check::{CheckQuery, ItemText, Verdicts};
 pub use client::{AdminClient, ClientError};
 pub use limits::Limits;
+pub use raise::{Raise, RaiseError};
 pub(crate) use rotation::{Rotated, Rotation, RotationError};
 pub use rotation::{RotationQuery, Rotations};
 pub(crate) use samples::Sample;
@@ -98,4 +101,9 @@ pub trait View: Send + Sync + 'static {
     /// order. This method may wait for the threads of the filter. The endpoint makes one call at a
     /// time.
     fn check(&self, items: &[Vec<u8>]) -> Result<Vec<Checked>, CheckError>;
+
+    /// Sets the limit of one group. This method may wait for the disk.
+    fn raise(&self, _: &Raise) -> Result<(), RaiseError> {
+        Err(RaiseError("this process has no limits".to_owned()))
+    }
 }

@@ -15,7 +15,7 @@ use tokio::sync::Semaphore;
 
 use super::places::Busy;
 use super::rotation::{self, RotationError, Rotations};
-use super::{CheckQuery, Limits, Phase, Sample, Statuses, Verdicts, View, metrics};
+use super::{CheckQuery, Limits, Phase, Raise, Sample, Statuses, Verdicts, View, metrics};
 use crate::admin::printable::{json_text, printable};
 
 /// Text that answers `GET /`.
@@ -40,7 +40,9 @@ pub(super) fn socket_router(view: Arc<dyn View>, rotations: Rotations, limits: L
     let desk = RotationState { rotations, limits };
     let rotate = Router::new().route("/rotate", post(rotate)).with_state(Arc::new(desk));
     let samples = Router::new().route("/samples", get(samples)).with_state(Arc::clone(&view));
-    router(view, limits).merge(rotate).merge(samples)
+    let raised = RaiseState { view: Arc::clone(&view), limits };
+    let raise = Router::new().route("/raise", post(raise)).with_state(Arc::new(raised));
+    router(view, limits).merge(rotate).merge(samples).merge(raise)
 }
 
 /// Builds the router of the requests that anyone may send: they change nothing, and show no items.
@@ -104,6 +106,30 @@ async fn samples(
     let refused = || Refusal(StatusCode::BAD_REQUEST, "the query is not after=NUMBER".to_owned());
     let samples = view.samples(after.ok_or_else(refused)?);
     json(&samples.into_iter().map(Sample::from).collect::<Vec<_>>())
+}
+
+/// State of the answers to requests for another limit of a group.
+struct RaiseState {
+    view: Arc<dyn View>,
+    limits: Limits,
+}
+
+async fn raise(
+    State(desk): State<Arc<RaiseState>>,
+    Extension(busy): Extension<Busy>,
+    headers: HeaderMap,
+    body: Body,
+) -> Result<Response, Refusal> {
+    check_json(&headers)?;
+    let bytes = bytes(body, &desk.limits).await?;
+    let raise: Raise = serde_json::from_slice(&bytes).map_err(|error| {
+        Refusal(StatusCode::BAD_REQUEST, format!("the body names no limit of a group: {error}"))
+    })?;
+    let _working = busy.lock().await;
+    let view = Arc::clone(&desk.view);
+    let raised = tokio::task::spawn_blocking(move || view.raise(&raise));
+    let raised = raised.await.map_err(Refusal::internal)?;
+    json(&raised.map_err(|error| Refusal(StatusCode::CONFLICT, error.to_string()))?)
 }
 
 /// State of the answers to requests for a rotation.

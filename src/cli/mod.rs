@@ -12,6 +12,7 @@ mod fingerprint;
 mod forget;
 mod held;
 mod import;
+mod limits;
 mod migrate;
 mod moving;
 mod new_folder;
@@ -126,6 +127,7 @@ enum CliCommand {
     Compare(compare::CompareArgs),
     Union(union::UnionArgs),
     Rejects(rejects::RejectsArgs),
+    Limits(limits::LimitsArgs),
     Forget(forget::ForgetArgs),
     Held(held::HeldArgs),
 }
@@ -152,6 +154,7 @@ pub fn run(arguments: impl IntoIterator<Item = OsString>) -> u8 {
         CliCommand::Compare(args) => compare::run(&args),
         CliCommand::Union(args) => union::run(&args),
         CliCommand::Rejects(args) => rejects::run(&args),
+        CliCommand::Limits(args) => limits::run(&args),
         CliCommand::Forget(args) => forget::run(&args),
         CliCommand::Held(args) => held::run(&args),
     };

@@ -203,6 +203,7 @@ pub(super) fn items(config: &Config) -> Options {
         pass: config.pass,
         drop: config.drop,
         expire: config.expire,
+        limits: config.limits,
         partition: config.partition,
         ..Options::new(config.source.item.into(), config.fingerprint_spec())
     }

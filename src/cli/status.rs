@@ -98,12 +98,13 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
     if let Some(seconds) = status.lease_seconds {
         rows.row("lease", format!("held for {seconds:.0} s unless it is renewed"))?;
     }
-    let Lists { source, processing, sink, rejected } = status.lists;
+    let Lists { source, processing, sink, rejected, over_limit } = status.lists;
     for (name, length, what) in [
         ("source", source, "items wait to be claimed"),
         ("processing", processing, "items are claimed and not committed"),
         ("sink", sink, "unseen items wait for crawlers"),
         ("rejects", rejected, "unreadable items wait for a decision"),
+        ("over limit", over_limit, "unseen items over a limit wait for a decision"),
     ] {
         if let Some(length) = length {
             rows.number(name, HumanCount(length), what)?;
@@ -118,7 +119,7 @@ fn print(status: &Status, now: SystemTime, out: impl Write) -> io::Result<()> {
 }
 
 fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::Result<()> {
-    let ByRule { passed, dropped } = rules;
+    let ByRule { passed, dropped, over_limit } = rules;
     rows.number("items", HumanCount(counts.items()), "committed since the start; of these")?;
     rows.number("  unseen", HumanCount(counts.unseen), "pushed to the sink")?;
     rows.number("  seen", HumanCount(counts.seen), "not pushed")?;
@@ -129,6 +130,14 @@ fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::R
         rows.number("  dropped", HumanCount(counts.dropped), "by rules")?;
     }
     rows.by_rule(dropped, |items| HumanCount(items).to_string())?;
+    if !over_limit.is_empty() {
+        rows.number(
+            "  over limit",
+            HumanCount(counts.over_limit),
+            "unseen, on the over-limit list",
+        )?;
+    }
+    rows.by_rule(over_limit, |items| HumanCount(items).to_string())?;
     let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
     row("  rejected", counts.rejected, "unreadable")?;
     row("batches", counts.batches, "committed since the start")?;

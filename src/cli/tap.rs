@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 /// the daemon. A daemon whose filter is in Redis has no socket.
 ///
 /// The fates are unseen, seen, unfiltered (`dont_filter`, or a rule of `[[pass]]`), dropped (a rule
-/// of `[[drop]]`) and rejected.
+/// of `[[drop]]`), over-limit (a rule of `[[limit]]`) and rejected.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:

@@ -1,10 +1,13 @@
 //! Answers of a running daemon to its admin endpoint.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
 
-use crate::admin::{CheckError, Checked, Phase, Sampled, Status, Statuses, View};
+use crate::admin::{
+    CheckError, Checked, Phase, Raise, RaiseError, Sampled, Status, Statuses, View,
+};
 use crate::pipeline::{Live, Watch};
 use urlseen_core::filter::Verdict;
 use urlseen_core::fingerprint::{Fingerprint, Partition, PartitionCount};
@@ -22,6 +25,10 @@ pub(super) struct Daemon {
     is_shared: bool,
     watch: Watch,
     filter: Handle,
+    /// Storage folder, which has the limits of single groups.
+    folder: PathBuf,
+    /// Held while the limit of a group is set.
+    raising: Mutex<()>,
 }
 
 /// All partitions of a crawl that run in this process, as the admin endpoint sees them.
@@ -149,7 +156,8 @@ impl Daemon {
     /// `filter` sends questions to the engine.
     pub(super) fn new(config: &Config, watch: Watch, filter: Handle) -> Self {
         let is_shared = config.filter.place == FilterPlace::Redis;
-        Self { items: start::items(config), is_shared, watch, filter }
+        let (items, folder) = (start::items(config), config.storage.dir.clone());
+        Self { items, is_shared, watch, filter, folder, raising: Mutex::default() }
     }
 
     fn status_now(&self) -> Status {
@@ -193,6 +201,27 @@ impl View for Daemon {
             let gone = || CheckError("the daemon is ending".to_owned());
             self.filter.test(fingerprints).ok_or_else(gone)
         })
+    }
+
+    fn raise(&self, raise: &Raise) -> Result<(), RaiseError> {
+        self.raise_in_folder(raise).map_err(|error| RaiseError(format!("{error:#}")))
+    }
+}
+
+impl Daemon {
+    /// Sets the limit of a group: first in the folder, then for later batches.
+    fn raise_in_folder(&self, raise: &Raise) -> anyhow::Result<()> {
+        let Raise { limit, group, max } = raise;
+        let rule = self.items.limits.iter().find(|rule| rule.name == *limit);
+        let rule = rule.ok_or_else(|| {
+            anyhow::anyhow!("the daemon has no limit with the name {limit:?}; restart it first")
+        })?;
+        let _raising = self.raising.lock().expect("no holder panics");
+        let mut raised = self.filter.raised().clone();
+        raised.set(rule, group, *max)?;
+        raised.write(&self.folder)?;
+        *self.filter.raised() = raised;
+        Ok(())
     }
 }
 

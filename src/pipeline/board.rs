@@ -126,6 +126,9 @@ impl Board {
         for (_, rule) in batches.clone().flat_map(Batch::dropped) {
             rules.dropped[usize::from(rule)].items += 1;
         }
+        for over in batches.clone().flat_map(Batch::over_limit) {
+            rules.over_limit[usize::from(over.rule)].items += 1;
+        }
         if unseen.is_none() {
             batches.clone().for_each(|batch| self.samples.add(batch, rules));
         }

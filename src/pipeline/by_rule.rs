@@ -13,6 +13,9 @@ pub struct ByRule {
     /// Items that rules of `[[drop]]` dropped. `dropped` is the number of all of them.
     #[serde(rename = "dropped_by_rule", default, skip_serializing_if = "Vec::is_empty")]
     pub dropped: Vec<RuleCount>,
+    /// Items that are over limits of `[[limit]]`. `over_limit` is the number of all of them.
+    #[serde(rename = "over_limit_by_rule", default, skip_serializing_if = "Vec::is_empty")]
+    pub over_limit: Vec<RuleCount>,
 }
 
 /// Rule, and the number of items that it decided about.
@@ -27,10 +30,13 @@ pub struct RuleCount {
 impl ByRule {
     /// Lists the configured rules, before any item.
     pub(super) fn new(config: &Config) -> Self {
-        let none = |rules: &[NamedRule]| {
-            rules.iter().map(|rule| RuleCount { rule: rule.name.clone(), items: 0 }).collect()
-        };
-        Self { passed: none(config.pass), dropped: none(config.drop) }
+        let none = |name: &str| RuleCount { rule: name.to_owned(), items: 0 };
+        let named = |rules: &[NamedRule]| rules.iter().map(|rule| none(&rule.name)).collect();
+        Self {
+            passed: named(config.pass),
+            dropped: named(config.drop),
+            over_limit: config.limits.iter().map(|rule| none(&rule.name)).collect(),
+        }
     }
 
     /// Adds the numbers of another partition, which has the same rules.
@@ -43,6 +49,7 @@ impl ByRule {
         Self {
             passed: added(self.passed, other.passed),
             dropped: added(self.dropped, other.dropped),
+            over_limit: added(self.over_limit, other.over_limit),
         }
     }
 }

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use urlseen_engine::item::batch::{Batch, Ready};
 
 /// Names of all fates of an item.
-pub(crate) const FATES: [&str; 5] = ["unseen", "seen", "unfiltered", "dropped", "rejected"];
+pub(crate) const FATES: [&str; 6] =
+    ["unseen", "seen", "unfiltered", "dropped", "over-limit", "rejected"];
 
 /// Declares the counters. A new counter needs one line here, and one line of code that counts.
 macro_rules! counters {
@@ -22,9 +23,12 @@ macro_rules! counters {
             /// Items that a rule dropped.
             #[serde(default)]
             pub dropped: u64,
+            /// Unseen items that were over a limit.
+            #[serde(default)]
+            pub over_limit: u64,
             /// Items that could not be read.
             pub rejected: u64,
-            $( #[doc = concat!($help, ".")] pub $field: u64, )+
+            $( #[doc = concat!($help, ".")] #[serde(default)] pub $field: u64, )+
         }
 
         impl Counts {
@@ -41,6 +45,7 @@ macro_rules! counters {
                     seen: self.seen + other.seen,
                     unfiltered: self.unfiltered + other.unfiltered,
                     dropped: self.dropped + other.dropped,
+                    over_limit: self.over_limit + other.over_limit,
                     rejected: self.rejected + other.rejected,
                     $( $field: self.$field + other.$field, )+
                 }
@@ -59,6 +64,8 @@ macro_rules! counters {
 counters! {
     rejects_dropped, "rejects_dropped": "Rejects dropped from a full list",
         event: "rejects were dropped from a full list";
+    over_limit_lost, "over_limit_lost": "Items over a limit that the full over-limit list lacks",
+        event: "items over a limit are not on the list, because it was full";
     source_lost, "source_lost": "Stream entries removed before they were read",
         event: "stream entries were removed before they were read";
     batches, "batches": "Batches committed";
@@ -77,9 +84,9 @@ impl Counts {
     }
 
     /// Returns the numbers of committed items, in the order of [`FATES`].
-    pub(crate) fn by_fate(&self) -> [u64; 5] {
-        let Self { unseen, seen, unfiltered, dropped, rejected, .. } = *self;
-        [unseen, seen, unfiltered, dropped, rejected]
+    pub(crate) fn by_fate(&self) -> [u64; 6] {
+        let Self { unseen, seen, unfiltered, dropped, over_limit, rejected, .. } = *self;
+        [unseen, seen, unfiltered, dropped, over_limit, rejected]
     }
 
     /// Adds committed batches. If the filter is in Redis, `unseen` is the number of their unseen
@@ -105,6 +112,7 @@ impl Counts {
         self.seen += count(batch.seen_len());
         self.unfiltered += unfiltered;
         self.dropped += count(batch.dropped().len());
+        self.over_limit += count(batch.over_limit().len());
         self.rejected += count(batch.rejects().len());
         self.batches += 1;
     }

@@ -67,6 +67,9 @@ impl Samples {
                     ("unfiltered", rule.map(|it| &rules.passed[usize::from(it)]), None)
                 }
                 Fate::Dropped(rule) => ("dropped", Some(&rules.dropped[usize::from(rule)]), None),
+                Fate::OverLimit(rule) => {
+                    ("over-limit", Some(&rules.over_limit[usize::from(rule)]), None)
+                }
                 Fate::Rejected(why) => ("rejected", None, Some(why.to_string())),
             };
             let rule = rule.map(|it| it.rule.clone());

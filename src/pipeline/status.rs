@@ -109,6 +109,9 @@ pub struct Lists {
     pub sink: Option<u64>,
     /// Items that could not be read.
     pub rejected: Option<u64>,
+    /// Items on the over-limit list after the last commit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over_limit: Option<u64>,
 }
 
 /// State of the filter at some moment.

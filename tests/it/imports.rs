@@ -31,8 +31,9 @@ const MAY_USE: &[Rule] = &[
     // These rooms use no files, no network, no clock and no threads.
     ("core::fingerprint", &[]),
     ("core::filter", &["core::fingerprint"]),
+    ("core::limit", &["core::fingerprint", "core::filter"]),
     // These rooms use files, with blocking calls.
-    ("core::storage", &["core::fingerprint", "core::filter"]),
+    ("core::storage", &["core::fingerprint", "core::filter", "core::limit"]),
     // These rooms have scripts, and use the network with async calls.
     ("core::redis", &["core::fingerprint", "core::filter", "core::storage"]),
     ("core::redis_filter", &["core::fingerprint", "core::filter", "core::redis"]),
@@ -42,20 +43,38 @@ const MAY_USE: &[Rule] = &[
         &[
             "core::fingerprint",
             "core::filter",
+            "core::limit",
             "core::storage",
             "core::redis",
             "core::redis_filter",
         ],
     ),
     // These rooms are the inside of the daemon.
-    ("engine::config", &["core::fingerprint", "core::filter", "core::redis", "core::redis_filter"]),
+    (
+        "engine::config",
+        &["core::fingerprint", "core::filter", "core::limit", "core::redis", "core::redis_filter"],
+    ),
     (
         "engine::item",
-        &["core::fingerprint", "core::filter", "core::storage", "core::redis", "engine::config"],
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::limit",
+            "core::storage",
+            "core::redis",
+            "engine::config",
+        ],
     ),
     (
         "engine::engine",
-        &["core::fingerprint", "core::filter", "core::storage", "engine::config", "engine::item"],
+        &[
+            "core::fingerprint",
+            "core::filter",
+            "core::limit",
+            "core::storage",
+            "engine::config",
+            "engine::item",
+        ],
     ),
     (
         "engine::flow",
@@ -75,6 +94,7 @@ const MAY_USE: &[Rule] = &[
         &[
             "core::fingerprint",
             "core::filter",
+            "core::limit",
             "core::redis",
             "core::redis_filter",
             "engine::config",
@@ -89,6 +109,7 @@ const MAY_USE: &[Rule] = &[
         &[
             "core::fingerprint",
             "core::filter",
+            "core::limit",
             "core::storage",
             "core::redis",
             "core::redis_filter",

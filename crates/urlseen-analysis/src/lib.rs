@@ -12,7 +12,7 @@ mod replay;
 mod suggest;
 
 pub use compare::{Interval, Ones, Overlap, Totals};
-pub use explain::{Explained, Pair, RequestShown, Spelling, StepShown, explain, pair};
+pub use explain::{Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, PlanError,
     PlannedCrawl, Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped, lost_text,

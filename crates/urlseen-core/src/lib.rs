@@ -6,6 +6,7 @@
 
 pub mod filter;
 pub mod fingerprint;
+pub mod limit;
 #[cfg(feature = "redis")]
 pub mod redis;
 #[cfg(feature = "redis")]

@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use urlseen_analysis::{Explained, Pair, RequestShown, Spelling, StepShown};
+use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, Spelling, StepShown};
 
 use super::super::rows::{COMPARED, Rows};
 use super::ExplainReport;
@@ -100,6 +100,10 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<(
     let dropped =
         explained.dropped_by.as_ref().map(|it| format!("the rule {it:?} ([[drop]]) fits"));
     rows.each("dropped", dropped)?;
+    let limits = explained.limits.iter().map(|LimitShown { limit, group, max }| {
+        format!("at most {max} of {group}, by the rule {limit:?}")
+    });
+    rows.each("limits", limits)?;
     rows.each("rejected", unreadable)
 }
 

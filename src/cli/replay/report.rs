@@ -75,8 +75,10 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
         "merged": tally.merges.as_ref().map(|merges| merges.links),
         "merged_by_rule": tally.merges.as_ref().map(|it| by_rule(&same(config), &it.by_rule)),
         "passed": by_rule(&named(config.pass), &tally.passed),
-        "dropped": dropped(tally),
+        "dropped": all(&tally.dropped),
         "dropped_by_rule": by_rule(&named(config.drop), &tally.dropped),
+        "over_limit": all(&tally.over_limit),
+        "over_limit_by_rule": by_rule(&limits(config), &tally.over_limit),
         "rejected": rejected,
         "rejects": tally.rejects.iter().map(reject).collect::<Vec<_>>(),
         "without_field": without,
@@ -96,9 +98,13 @@ fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
     }))
 }
 
-/// Returns the number of items that rules drop.
-fn dropped(tally: &Tally) -> u64 {
-    tally.dropped.iter().map(|ruled| ruled.items).sum()
+/// Returns the number of items of all rules.
+fn all(rules: &[Ruled]) -> u64 {
+    rules.iter().map(|ruled| ruled.items).sum()
+}
+
+fn limits(config: &Config) -> Vec<String> {
+    config.limits.iter().map(|rule| rule.name.clone()).collect()
 }
 
 fn named(rules: &[NamedRule]) -> Vec<String> {
@@ -210,9 +216,13 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     row("unchecked", *unfiltered, "would pass without a test")?;
     rules(&mut rows, &named(config.pass), &tally.passed)?;
     if !config.drop.is_empty() {
-        rows.number("dropped", grouped(dropped(tally)), "by rules")?;
+        rows.number("dropped", grouped(all(&tally.dropped)), "by rules")?;
     }
     rules(&mut rows, &named(config.drop), &tally.dropped)?;
+    if !config.limits.is_empty() {
+        rows.number("over limit", grouped(all(&tally.over_limit)), "unseen, and would not pass")?;
+    }
+    rules(&mut rows, &limits(config), &tally.over_limit)?;
     if let Some(Merges { links, by_rule }) = &tally.merges {
         rows.number("merged", grouped(*links), "seen only by rules [[same]]")?;
         rules(&mut rows, &same(config), by_rule)?;

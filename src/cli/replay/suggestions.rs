@@ -27,9 +27,9 @@ fn table(Suggestions { links, urls, rules }: &Suggestions, mut out: impl Write) 
     for Suggestion { why, changes, saves, examples, .. } in rules {
         let why = printable(why.as_bytes(), None);
         rows.number("saves", grouped(*saves), format!("of {} URLs: {why}", grouped(*changes)))?;
-        for [url, same_as] in examples.iter().take(EXAMPLES) {
-            let [url, same_as] = [url, same_as].map(|it| printable(it.as_bytes(), None));
-            rows.number("", "", format!("{url} = {same_as}"))?;
+        for urls in examples.iter().take(EXAMPLES) {
+            let urls: Vec<_> = urls.iter().map(|url| printable(url.as_bytes(), None)).collect();
+            rows.number("", "", urls.join(" = "))?;
         }
     }
     if rules.is_empty() {

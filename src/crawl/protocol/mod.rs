@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use redis::{Cmd, Value, cmd};
 
-pub use commit::{Commit, Order, Rejects};
+pub use commit::{Commit, Order, OverLimitEntry, Rejects};
 pub(crate) use persistence::{Persistence, ReplicaInfo, replicas};
 pub(crate) use record::record;
 pub(crate) use reply::{Committed, GivenBack, ProtocolError, ScriptError, Standing};
@@ -25,6 +25,7 @@ use reply::{FORMAT, nonsense, value, values};
 pub(crate) use route::{Inbox, Position};
 use urlseen_core::filter::RedisFilterKeys;
 use urlseen_core::filter::id::RandomId;
+use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::held;
 use urlseen_core::redis::keys::Keys;
 use urlseen_core::redis::lease::{LEASE, LeaseHolder, Token};
@@ -68,6 +69,10 @@ pub struct Protocol {
     held: held::Calls,
     /// Number of replicas that must have a commit.
     wanted_replicas: u64,
+    /// Rules that limit unseen items.
+    limits: &'static [LimitRule],
+    /// Maximum number of items on the over-limit list.
+    over_limit_max: u64,
 }
 
 impl Protocol {
@@ -113,6 +118,8 @@ impl Protocol {
             filter,
             held,
             wanted_replicas,
+            limits: config.limits,
+            over_limit_max: config.over_limit.max_len,
         }
     }
 
@@ -129,6 +136,11 @@ impl Protocol {
     /// Chooses the calls that a server of this version supports.
     pub(crate) fn use_version(&mut self, version: ServerVersion) {
         self.has_acl_check = version >= ServerVersion::ACL_CHECK;
+    }
+
+    /// Returns the rules that limit unseen items.
+    pub(crate) fn limits(&self) -> &'static [LimitRule] {
+        self.limits
     }
 
     /// Returns the names of the crawl's keys in Redis.
@@ -165,6 +177,11 @@ impl Protocol {
         needs.commands(state, &["HMGET seq", "HSETNX seq 0", "HSET seq 0"]);
         for list in [rejected, oversize] {
             needs.commands(list, &["LLEN", "RPUSH 0", "LTRIM 0 -1"]);
+        }
+        if !self.limits.is_empty() {
+            let list = self.keys.over_limit.as_str();
+            needs.key(KeyOwner::Setting("over_limit.key"), list, KeyKind::Hash);
+            needs.commands(list, &["TYPE", "HLEN", "HSETNX 0 0", "HEXISTS 0"]);
         }
         if let Some(filter) = &self.filter {
             needs.commands(state, &["HGET unseen"]);

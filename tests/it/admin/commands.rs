@@ -38,16 +38,20 @@ source                    21   items wait to be claimed
 processing                22   items are claimed and not committed
 sink                      23   unseen items wait for crawlers
 rejects                   24   unreadable items wait for a decision
-items                     28   committed since the start; of these
+over limit                25   unseen items over a limit wait for a decision
+items                     47   committed since the start; of these
   unseen                   1   pushed to the sink
   seen                     2   not pushed
   unfiltered               3   pushed to the sink unchecked (dont_filter)
                           12   of these by the rule \"list pages\"
   dropped                 18   by rules
                           18   of these by the rule \"scheme = '^mailto$'\"
+  over limit              19   unseen, on the over-limit list
+                          19   of these by the rule \"hosts\"
   rejected                 4   unreadable
 batches                    6   committed since the start
                            5   rejects were dropped from a full list
+                          20   items over a limit are not on the list, because it was full
                            7   batches were not committed and were tested again
                            9   rollbacks, because Redis came back with older data
 asked                     59   since the start; of these

@@ -86,8 +86,10 @@ fn status(phase: Phase) -> Status {
             seen: 2,
             unfiltered: 3,
             dropped: 18,
+            over_limit: 19,
             rejected: 4,
             rejects_dropped: 5,
+            over_limit_lost: 20,
             source_lost: 0,
             batches: 6,
             batches_aborted: 7,
@@ -98,9 +100,16 @@ fn status(phase: Phase) -> Status {
         rules: ByRule {
             passed: vec![RuleCount { rule: "list pages".to_owned(), items: 12 }],
             dropped: vec![RuleCount { rule: "scheme = '^mailto$'".to_owned(), items: 18 }],
+            over_limit: vec![RuleCount { rule: "hosts".to_owned(), items: 19 }],
         },
         asked: Asked { seen: 13, unseen: 14, full: 15, forgotten: 17 },
-        lists: Lists { source: Some(21), processing: Some(22), sink: Some(23), rejected: Some(24) },
+        lists: Lists {
+            source: Some(21),
+            processing: Some(22),
+            sink: Some(23),
+            rejected: Some(24),
+            over_limit: Some(25),
+        },
         filter: Some(FilterStatus {
             keys: 31,
             capacity: 124,

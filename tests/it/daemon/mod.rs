@@ -12,6 +12,7 @@ mod held;
 mod idle;
 pub(crate) mod items;
 mod lease;
+mod limits;
 mod looking;
 mod memory;
 mod model;

@@ -2,6 +2,7 @@
 
 mod commands;
 mod holding;
+mod limits;
 mod refusals;
 mod route;
 mod run;

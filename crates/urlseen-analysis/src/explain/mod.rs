@@ -14,6 +14,7 @@ pub use pair::{Pair, pair};
 use urlseen_core::fingerprint::canonical::{Fragments, Step, Trace, trace, trace_verbatim};
 use urlseen_core::fingerprint::same::{Fold, SameRules, SameStep};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
+use urlseen_core::limit::{Claim, LimitRule, Limits};
 use urlseen_engine::item::{Identity, Options, Outline, OwnedRequest, Reader};
 
 /// Meaning of an item, and the fingerprint that the filter tests for the item.
@@ -43,6 +44,8 @@ pub struct Explained {
     pub fingerprints: Vec<Computed>,
     /// Fingerprint that the filter tests for the item.
     pub fingerprint: Option<String>,
+    /// Groups of limits that count the item if it is unseen.
+    pub limits: Vec<LimitShown>,
     /// Parts of the item that do not affect the fingerprint.
     pub ignored: Vec<&'static str>,
     /// Other items with the same fingerprint.
@@ -115,6 +118,17 @@ impl StepShown {
 /// Key of the configuration that names the list of tracking parameters.
 const DROP_TRACKING: &str = "fingerprint.drop_tracking";
 
+/// Group of a limit that counts an item.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct LimitShown {
+    /// Name of the rule in the configuration.
+    pub limit: String,
+    /// Name of the group for people.
+    pub group: String,
+    /// Maximum number of unseen items, or of values, by the rule.
+    pub max: u64,
+}
+
 /// Fingerprint of a request by one algorithm.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Computed {
@@ -171,6 +185,14 @@ pub fn explain(item: &[u8], options: Options) -> Explained {
                 Identity::Unfiltered | Identity::Dropped(_) => None,
             };
         }
+    }
+    if let (Some(_), Some(url)) = (&explained.key, &explained.canonical) {
+        let claims = Limits::new(options.limits).claims(url).into_iter();
+        let shown = claims.map(|Claim { rule, name, .. }| {
+            let LimitRule { name: limit, max, .. } = &options.limits[rule];
+            LimitShown { limit: limit.clone(), group: name, max: *max }
+        });
+        explained.limits = shown.collect();
     }
     explained.fingerprint = explained.key.as_ref().map(ToString::to_string);
     explained.ignored = ignored(&outline, options);

@@ -68,6 +68,8 @@ pub struct Tally {
     pub passed: Vec<Ruled>,
     /// Items that each rule of `[[drop]]` drops, in the order of the rules.
     pub dropped: Vec<Ruled>,
+    /// Unseen items that are over the limit of each rule, in the order of the rules.
+    pub over_limit: Vec<Ruled>,
     /// Items that rules `[[same]]` merge with others, if there are such rules.
     pub merges: Option<Merges>,
     /// Number of items whose fingerprint was already seen.
@@ -198,6 +200,7 @@ impl Tally {
         Self {
             passed: vec![Ruled::default(); options.pass.len()],
             dropped: vec![Ruled::default(); options.drop.len()],
+            over_limit: vec![Ruled::default(); options.limits.len()],
             ..Self::default()
         }
     }
@@ -217,6 +220,9 @@ impl Tally {
         self.unfiltered += batch.unfiltered_len() as u64;
         add(&mut self.passed, batch.passed());
         add(&mut self.dropped, batch.dropped());
+        let over = batch.over_limit().iter();
+        let over = over.map(|it| (batch.items().get(it.index as usize), it.rule));
+        add(&mut self.over_limit, over);
         // An empty item has no form.
         let items = batch.items().iter().filter(|item| !item.is_empty());
         let forms: Vec<ItemForm> = items.filter_map(|item| form.of(item)).collect();

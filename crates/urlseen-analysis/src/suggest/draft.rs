@@ -6,6 +6,8 @@ use urlseen_core::fingerprint::FingerprintSpec;
 use urlseen_core::fingerprint::pages::escape;
 use urlseen_core::fingerprint::same::TrackingList;
 
+use super::site::Endless;
+
 /// Draft of a change to the configuration.
 #[derive(Debug)]
 pub(super) enum Draft {
@@ -13,7 +15,12 @@ pub(super) enum Draft {
     Tracking(TrackingList),
     /// Rule for a site, or for one path of the site.
     Same { site: String, path: Option<String>, drop_params: Vec<String>, fold: Vec<&'static str> },
+    /// Limit of a group of URLs.
+    Limit { site: String, group: Endless, max: u64 },
 }
+
+/// Pattern of what a `*` stands for in a pattern of paths.
+const STAR: &str = "[0-9A-Fa-f._:-]+";
 
 impl Draft {
     /// Returns the text for the configuration file.
@@ -30,6 +37,16 @@ impl Draft {
                 let lists = lists.map(|(key, list)| format!("{key} = {list}"));
                 std::iter::once("[[same]]".to_owned()).chain(patterns).chain(lists).collect()
             }
+            Self::Limit { group: Endless { parameter, .. }, max, .. } => {
+                let patterns = ["host", "path"].into_iter().zip(self.patterns());
+                let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
+                let by = match parameter {
+                    None => "by = \"pattern\"".to_owned(),
+                    Some(name) => format!("by = \"parameter\"\nparameter = {}", json!(name)),
+                };
+                let lines = std::iter::once("[[limit]]".to_owned()).chain(patterns);
+                lines.chain([by, format!("max = {max}")]).collect()
+            }
         };
         lines.join("\n") + "\n"
     }
@@ -38,6 +55,7 @@ impl Draft {
     pub(super) fn spec(&self) -> FingerprintSpec {
         let spec = FingerprintSpec::default();
         match self {
+            Self::Limit { .. } => spec,
             Self::Tracking(list) => FingerprintSpec { drop_tracking: *list, ..spec },
             Self::Same { drop_params, fold, .. } => {
                 let [host, path] = self.patterns();
@@ -56,11 +74,19 @@ impl Draft {
         match self {
             Self::Tracking(_) => [None, None],
             Self::Same { site, path, .. } => {
-                let host = format!(r"^(www\.)?{}$", escape(site));
-                [Some(host), path.as_ref().map(|path| format!("^{}$", escape(path)))]
+                [Some(host(site)), path.as_ref().map(|path| format!("^{}$", escape(path)))]
+            }
+            Self::Limit { site, group, .. } => {
+                let path = escape(&group.pattern).replace(r"\*", STAR);
+                [Some(host(site)), Some(format!("^{path}$"))]
             }
         }
     }
+}
+
+/// Returns the pattern of a site's host.
+fn host(site: &str) -> String {
+    format!(r"^(www\.)?{}$", escape(site))
 }
 
 /// Writes a line with a pattern. A literal string of TOML cannot have a quote.
@@ -81,6 +107,20 @@ fn list(texts: &[impl Serialize]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_limit_is_for_the_urls_of_its_group() {
+        let limit = |parameter: Option<&str>| {
+            let parameter = parameter.map(str::to_owned);
+            let group = Endless { pattern: "/a.b/*/*".to_owned(), parameter };
+            Draft::Limit { site: "h.x".to_owned(), group, max: 7 }.toml()
+        };
+        let pages = format!("host = '^(www\\.)?h\\.x$'\npath = '^/a\\.b/{STAR}/{STAR}$'\n");
+        let by_pattern = format!("[[limit]]\n{pages}by = \"pattern\"\nmax = 7\n");
+        assert_eq!(limit(None), by_pattern);
+        let by = "by = \"parameter\"\nparameter = \"p\"";
+        assert_eq!(limit(Some("p")), format!("[[limit]]\n{pages}{by}\nmax = 7\n"));
+    }
 
     #[test]
     fn a_draft_says_the_same_in_both_forms() {

@@ -2,10 +2,12 @@
 //!
 //! A change to URLs, such as the removal of a parameter, is tried on all different links of a site.
 //! It is suggested if most of the links become equal to others, and if nothing speaks for different
-//! pages. The thresholds are in the modules of the changes.
+//! pages. A limit is suggested for groups of URLs that grow until the last link. The thresholds are
+//! in the modules of the changes and of the growth.
 
 mod draft;
 mod facets;
+mod growth;
 mod param;
 mod site;
 mod trial;
@@ -19,13 +21,16 @@ use urlseen_core::fingerprint::same::{TrackingList, param_name};
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
 
 use draft::Draft;
-use site::{Changes, Site};
+use growth::Growth;
+use site::{Changes, Endless, Site};
 use trial::Trial;
 
 /// Maximum number of different links that are looked at. Further links are only counted.
 const MOST_URLS: usize = 20_000_000;
 /// Maximum number of examples of a rule.
 const EXAMPLES: usize = 10;
+/// Limit that is suggested for a group of URLs without an end.
+const MAX: u64 = 100;
 /// List of tracking parameters that is suggested.
 const LIST: TrackingList = TrackingList::November2026;
 
@@ -56,12 +61,13 @@ pub struct Suggestion {
     pub toml: String,
     /// Reason for the rule, in words.
     pub why: String,
-    /// Number of different URLs that the rule changes.
+    /// Number of different URLs that the rule changes, or that a limit counts.
     pub changes: u64,
     /// Number of requests that the rule saves, among the different URLs.
     pub saves: u64,
-    /// URLs that the rule changes, each with the URL that it equals by the rule.
-    pub examples: Vec<[String; 2]>,
+    /// URLs that the rule changes, each with the URL that it equals by the rule. For a limit, URLs
+    /// that it counts.
+    pub examples: Vec<Vec<String>>,
 }
 
 impl Suggester {
@@ -89,7 +95,7 @@ impl Suggester {
             self.sites.insert(site.to_owned(), Site::default());
         }
         let site = self.sites.get_mut(site).expect("it was inserted");
-        self.urls += usize::from(site.add(url, &mut self.changes));
+        self.urls += usize::from(site.add(url, self.links, &mut self.changes));
     }
 
     /// Ends the search, and returns the rules that it found.
@@ -103,6 +109,8 @@ impl Suggester {
                 let draft = Draft::Same { site, path, drop_params, fold: Vec::new() };
                 Suggestion::new(&draft, why, &[&trial])
             }));
+            let endless = site.endless(self.links);
+            rules.extend(endless.map(|(group, growth)| limit(host, group, growth)));
         }
         rules.sort_by_key(|rule| std::cmp::Reverse(rule.saves));
         Suggestions { links: self.links, urls: self.urls, rules }
@@ -137,12 +145,28 @@ fn of_site(host: &str, site: &Site) -> Option<Suggestion> {
     (!trials.is_empty()).then(|| Suggestion::new(&draft, reasons.join("; "), &trials))
 }
 
+/// Suggests a limit for a group of URLs that seems to have no end.
+fn limit(host: &str, group: &Endless, growth: &Growth) -> Suggestion {
+    let Endless { pattern, parameter } = group;
+    let urls = growth.urls();
+    let what = parameter.as_ref().map_or_else(String::new, |name| format!("values of {name} at "));
+    let draft = Draft::Limit { site: host.to_owned(), group: group.clone(), max: MAX };
+    let examples = growth.examples.iter().filter(|url| !url.is_empty());
+    Suggestion {
+        toml: draft.toml(),
+        why: format!("{what}{pattern} grow without end, {urls} so far"),
+        changes: urls,
+        saves: urls.saturating_sub(MAX),
+        examples: examples.map(|url| vec![url.clone()]).collect(),
+    }
+}
+
 impl Suggestion {
     fn new(draft: &Draft, why: String, trials: &[&Trial]) -> Self {
         let mut fingerprinter = Fingerprinter::new(draft.spec());
         let mut same_as = |url: &String| {
             let hashed = fingerprinter.hashed(&Request::get(url)).map(str::to_owned);
-            [url.clone(), hashed.unwrap_or_default()]
+            vec![url.clone(), hashed.unwrap_or_default()]
         };
         let examples = trials.iter().flat_map(|trial| &trial.examples);
         Self {

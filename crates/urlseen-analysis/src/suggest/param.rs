@@ -17,16 +17,16 @@ const LEAST_PATHS: usize = 5;
 #[derive(Debug, Default)]
 pub(super) struct Values {
     hashes: HashSet<u64>,
-    /// Largest value; `None` if a value is not a number.
-    largest: Option<u64>,
+    /// Lowest and highest value; `None` if a value is not a number.
+    range: Option<[u64; 2]>,
 }
 
 impl Values {
     pub(super) fn add(&mut self, value: &str) {
         let number = value.parse().ok().filter(|_| value.len() < 10);
-        self.largest = match (self.hashes.is_empty(), self.largest, number) {
-            (true, _, number) => number,
-            (false, Some(largest), Some(number)) => Some(largest.max(number)),
+        self.range = match (self.hashes.is_empty(), self.range, number) {
+            (true, _, number) => number.map(|number| [number; 2]),
+            (false, Some([low, high]), Some(number)) => Some([low.min(number), high.max(number)]),
             (false, ..) => None,
         };
         if self.hashes.len() < MOST_VALUES {
@@ -41,7 +41,7 @@ impl Values {
     /// Returns true if the values count something, such as pages: they are numbers, and not far
     /// apart.
     pub(super) fn are_counted(&self) -> bool {
-        self.largest.is_some_and(|largest| largest <= 10 * self.hashes.len() as u64)
+        self.range.is_some_and(|[low, high]| high - low <= 10 * self.hashes.len() as u64)
     }
 }
 

@@ -6,8 +6,10 @@ use urlseen_core::fingerprint::pages::Page;
 use urlseen_core::fingerprint::request::Request;
 use urlseen_core::fingerprint::same::{Fold, TrackingList};
 use urlseen_core::fingerprint::{FingerprintSpec, Fingerprinter};
+use urlseen_core::limit::pattern;
 
 use super::facets::{Facets, fields, name, with_query};
+use super::growth::Growth;
 use super::param::Param;
 use super::trial::Trial;
 use crate::hash::hash;
@@ -63,17 +65,31 @@ pub(super) struct Site {
     pub(super) tracking: Trial,
     params: BTreeMap<String, Param>,
     facets: BTreeMap<String, Facets>,
+    /// Growth of the groups that may have no end.
+    groups: BTreeMap<Endless, Growth>,
+    /// Hashes of the values of parameters, each with its group.
+    values: HashSet<u64>,
+}
+
+/// Group of URLs that may have no end: URLs with a pattern of paths, or the values of a parameter
+/// at such URLs.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Endless {
+    pub(super) pattern: String,
+    pub(super) parameter: Option<String>,
 }
 
 impl Site {
-    /// Adds a canonical URL. Returns false if it was added before.
-    pub(super) fn add(&mut self, url: &str, changes: &mut Changes) -> bool {
+    /// Adds a canonical URL, which came with the link of this number. Returns false if the URL was
+    /// added before.
+    pub(super) fn add(&mut self, url: &str, link: u64, changes: &mut Changes) -> bool {
         if !self.urls.insert(hash(url.as_bytes())) {
             return false;
         }
         let plain = changed(&mut changes.tracking, url);
         self.tracking.add(url, url, &plain);
         let (page, query) = plain.split_once('?').unwrap_or((&plain, ""));
+        let paths = pattern(Page::of(page).path());
         // Folds do not change the query. Without it, a session id does not hide equal pages.
         if self.pages.insert(hash(page.as_bytes())) {
             let folded = changed(&mut changes.all_folds, page);
@@ -81,12 +97,22 @@ impl Site {
                 let trial = self.folds.entry(fold.name()).or_default();
                 trial.add(page, &changed(others, page), &folded);
             }
+            if paths.contains('*') {
+                let group = Endless { pattern: paths.clone(), parameter: None };
+                self.grow(group, link, [url, Page::of(page).path()]);
+            }
         }
         let folded = changed(&mut changes.all_folds, &plain);
         let (path, _) = folded.split_once('?').unwrap_or((&folded, ""));
         self.paths.insert(hash(path.as_bytes()));
         for (name, value) in fields(query) {
             self.add_param([name, value], url, &folded);
+            let mut is_new =
+                || self.values.insert(hash(format!("{paths}?{name}={value}").as_bytes()));
+            if pattern(value) == "*" && is_new() {
+                let (pattern, parameter) = (paths.clone(), Some(name.to_owned()));
+                self.grow(Endless { pattern, parameter }, link, [url, value]);
+            }
         }
         let path = Page::of(page).path();
         let has_place = self.facets.len() < MOST || self.facets.contains_key(path);
@@ -94,6 +120,22 @@ impl Site {
             self.facets.entry(path.to_owned()).or_default().add(query);
         }
         true
+    }
+
+    /// Adds a URL, with the part that differs, to the growth of a group.
+    fn grow(&mut self, group: Endless, link: u64, [url, text]: [&str; 2]) {
+        if self.groups.len() < MOST || self.groups.contains_key(&group) {
+            self.groups.entry(group).or_default().add(link, url, text);
+        }
+    }
+
+    /// Iterates over the groups that seem to have no end after all links of the crawl.
+    pub(super) fn endless(&self, links: u64) -> impl Iterator<Item = (&Endless, &Growth)> {
+        let useless: Vec<_> = self.useless_params().map(|(name, _)| name).collect();
+        self.groups.iter().filter(move |(group, growth)| {
+            let name = group.parameter.as_deref();
+            growth.is_endless(links) && !name.is_some_and(|name| useless.contains(&name))
+        })
     }
 
     /// Adds a parameter and its value in a link. `url` is the URL of the link after all folds.

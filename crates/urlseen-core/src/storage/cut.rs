@@ -18,7 +18,7 @@ use super::dir::aside;
 use super::disk::read_exact_at;
 use super::error::RecoveryError;
 use super::history::{Place, Segments};
-use super::record::{self, Content, Kind};
+use super::record::{self, Content};
 use super::segment;
 use crate::storage::head::{Head, Position};
 
@@ -113,7 +113,7 @@ fn rewrite(
     buffer.clear();
     let (mut end, mut result) = (plan.end, Ok(()));
     segments.walk(plan.from, |_, entry| {
-        if entry.head.kind != Kind::Batch
+        if !entry.head.kind.is_batch()
             && entry.head.position.number > plan.end.number
             && result.is_ok()
         {
@@ -121,7 +121,8 @@ fn rewrite(
             let before: Head = end.head;
             let (kind, fingerprints) = (entry.head.kind, &entry.fingerprints()[..]);
             let (generation, lifetimes) = (entry.generation, &entry.lifetimes);
-            let content = Content { fingerprints, generation, lifetimes };
+            let counted = &entry.counted[..];
+            let content = Content { fingerprints, generation, lifetimes, counted };
             result = record::encode(kind, before, end, content, &mut buffer).and_then(|()| {
                 offset += buffer.len() as u64;
                 new.append(&buffer)

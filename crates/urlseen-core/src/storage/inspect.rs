@@ -221,7 +221,7 @@ pub fn named(
             if let Some(place) = place {
                 let position = entry.head.position;
                 let named = match entry.head.kind {
-                    Kind::Batch => Named::Batch(position),
+                    Kind::Batch | Kind::CountedBatch => Named::Batch(position),
                     Kind::Adds => Named::Added(position),
                     Kind::Forgets => Named::Forgotten(position),
                     Kind::Generation => return,

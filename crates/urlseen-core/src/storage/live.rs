@@ -3,6 +3,7 @@
 use super::head::Position;
 use super::restore::Restore;
 use crate::filter::{Blob, ShardId};
+use crate::limit::Counted;
 
 /// An in-memory filter whose content a storage folder keeps. Clones share one filter: the thread of
 /// a snapshot copies the shards while other threads use the filter.
@@ -11,7 +12,11 @@ pub trait LiveFilter: Restore + Clone + Send + 'static {
     /// filter does not exist any more.
     fn copy(&self, shard: ShardId, buffer: Vec<u8>) -> Option<Copied>;
 
-    /// Sets the position of all shards.
+    /// Copies the counts of limits as they are now, with the position of the last record whose
+    /// changes they have.
+    fn copy_counts(&self) -> (Vec<Counted>, Position);
+
+    /// Sets the position of all shards and of the counts.
     fn stand(&self, at: Position);
 
     /// Returns about the number of bytes that the filter takes in a snapshot.

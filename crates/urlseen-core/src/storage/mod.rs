@@ -13,6 +13,7 @@
 //!           rotation                 replaces the filter with an empty one, in one step
 //! recover   recovery -> scan -> cut  finds a snapshot and the log after it; cuts off the rest
 //!           restore                  gives the recovered content to the filter
+//!           counts                   exact counts of limits, in log and snapshots
 //!
 //! log       history: all files; segment: one file; record: one record
 //! filter    snapshot/                sections by shard
@@ -20,7 +21,7 @@
 //! archive   archive/                 fingerprints that pruning would lose
 //! header    header, difference       spec of the filter, and comparison with a wanted spec
 //!           begun                    directory and header of a folder that has a filter
-//! notes     ages, imports, lease, timing
+//! notes     ages, imports, lease, raised, timing
 //!                                    small files, read and written by note
 //! time      generation_clock         tells when generations begin
 //! lock      lock                     keeps a second writing process out
@@ -37,6 +38,7 @@ mod ages;
 mod archive;
 mod begun;
 mod clock;
+mod counts;
 mod cut;
 mod damage;
 pub mod descriptors;
@@ -59,6 +61,7 @@ mod live;
 mod lock;
 mod note;
 mod prune;
+mod raised;
 mod reader;
 mod rebase;
 mod record;
@@ -80,6 +83,7 @@ mod timing;
 
 pub use archive::{Archive, Standing};
 pub use clock::{Clocks, Moment};
+pub use counts::Counts;
 #[cfg(test)]
 pub(crate) use damage::Damage;
 pub use difference::Difference;
@@ -96,6 +100,7 @@ pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
 pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
+pub use raised::{Raised, TooManyError};
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
 pub use record::Change;

@@ -2,8 +2,8 @@
 //!
 //! ```text
 //! at  bytes
-//!  0      1  kind: 1 batch, counts if Redis committed it; 2 adds, 3 forgets, 4 generation: count
-//!            always
+//!  0      1  kind: 1 batch, 5 batch with counts: count if Redis committed them; 2 adds, 3 forgets,
+//!            4 generation: count always
 //!  1      8  number: one more than that of the record before
 //!  9      8  seq   ┐ batch: its own
 //! 17      8  commit_id   ┘ others: those of the last batch logged before
@@ -14,12 +14,15 @@
 //! 45      4  CRC-32C of bytes 0 to 44
 //! 49         fingerprints, one after the other: a byte with the length (16, 20 or 32), then the
 //!            raw bytes. For text: the byte 255, the length (4 bytes), then the text
+//!            In kind 5, the number of changed counts (4 bytes), then for each the hash of its
+//!            group (16 bytes) and the number of items (8 bytes)
 //!            If the fingerprints of the filter expire, the number of their generation (4 bytes).
 //!            If some have a lifetime of their own, then a byte for each fingerprint: the number of
 //!            generations after which it passes again (1 to 5), or 255 for never
 //! ```
 //!
-//! A record of the kind *generation* has no fingerprints: its generation begins.
+//! A record of the kind *generation* has no fingerprints: its generation begins. A record of the
+//! kind *counts* has none either.
 //!
 //! The head has a CRC of its own, so that a reader can trust the length before it reads the body.
 //! The CRC also distinguishes an unfinished record from a damaged record.
@@ -31,6 +34,7 @@ use crate::filter::generation::Generation;
 use crate::filter::id::RandomId;
 use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::fingerprint::Fingerprint;
+use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 
 /// Bytes of a record before its fingerprints.
@@ -50,6 +54,8 @@ pub(super) enum Kind {
     Forgets = 3,
     /// Always counts: its generation begins.
     Generation = 4,
+    /// Counts if Redis committed the batch, and changes counts of limits.
+    CountedBatch = 5,
 }
 
 impl Kind {
@@ -57,10 +63,15 @@ impl Kind {
     /// fingerprints.
     pub(super) fn change(self) -> Option<Change> {
         match self {
-            Self::Batch | Self::Adds => Some(Change::Add),
+            Self::Batch | Self::CountedBatch | Self::Adds => Some(Change::Add),
             Self::Forgets => Some(Change::Forget),
             Self::Generation => None,
         }
+    }
+
+    /// Returns true if a record of this kind has a batch.
+    pub(super) fn is_batch(self) -> bool {
+        matches!(self, Self::Batch | Self::CountedBatch)
     }
 }
 
@@ -81,7 +92,7 @@ pub(super) struct RecordHead {
     pub(super) predecessor: RandomId,
     pub(super) count: u32,
     pub(super) length: u32,
-    body_crc: u32,
+    pub(super) body_crc: u32,
 }
 
 /// Reason why bytes are not the head of a record.
@@ -102,6 +113,7 @@ impl RecordHead {
             2 => Kind::Adds,
             3 => Kind::Forgets,
             4 => Kind::Generation,
+            5 => Kind::CountedBatch,
             kind => return Err(NoHead::UnknownKind(kind)),
         };
         Ok(Self {
@@ -116,17 +128,14 @@ impl RecordHead {
 
     /// Returns true if the record counts for a filter at batch `seq`.
     pub(super) fn counts_at(&self, seq: u64) -> bool {
-        self.kind != Kind::Batch || self.position.head.seq <= seq
+        !self.kind.is_batch() || self.position.head.seq <= seq
     }
 
     /// Returns true if this record directly follows `before`.
     pub(super) fn follows(&self, before: Position) -> bool {
-        let seq = match self.kind {
-            Kind::Batch => before.head.seq.wrapping_add(1),
-            Kind::Adds | Kind::Forgets | Kind::Generation => before.head.seq,
-        };
-        let commit_id_fits =
-            self.kind == Kind::Batch || self.position.head.commit_id == before.head.commit_id;
+        let is_batch = self.kind.is_batch();
+        let seq = before.head.seq.wrapping_add(u64::from(is_batch));
+        let commit_id_fits = is_batch || self.position.head.commit_id == before.head.commit_id;
         self.position.number == before.number.wrapping_add(1)
             && self.position.head.seq == seq
             && self.predecessor == before.head.commit_id
@@ -147,6 +156,19 @@ pub(super) struct Content<'a> {
     pub(super) generation: Generation,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: &'a Lifetimes,
+    /// Changes of counts, if the kind of the record has them.
+    pub(super) counted: &'a [Counted],
+}
+
+/// What a record has after its fingerprints.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Tail {
+    /// Generation of the fingerprints; [`Generation::FOREVER`] if they do not expire.
+    pub(super) generation: Generation,
+    /// Lifetimes of the fingerprints.
+    pub(super) lifetimes: Lifetimes,
+    /// Changes of the counts of limits.
+    pub(super) counted: Vec<Counted>,
 }
 
 /// Appends a record to `bytes`.
@@ -157,7 +179,7 @@ pub(super) fn encode(
     kind: Kind,
     before: Head,
     position: Position,
-    Content { fingerprints, generation, lifetimes }: Content<'_>,
+    Content { fingerprints, generation, lifetimes, counted }: Content<'_>,
     bytes: &mut Vec<u8>,
 ) -> io::Result<()> {
     let start = bytes.len();
@@ -173,6 +195,13 @@ pub(super) fn encode(
             Fingerprint::Text(_) => push_body(bytes, fingerprint),
         }
     }
+    let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
+    if kind == Kind::CountedBatch {
+        bytes.extend(u32::try_from(counted.len()).map_err(too_long)?.to_le_bytes());
+        for counted in counted {
+            counted.encode(bytes);
+        }
+    }
     if generation != Generation::FOREVER {
         bytes.extend(generation.get().to_le_bytes());
         if !lifetimes.are_whole() {
@@ -180,7 +209,6 @@ pub(super) fn encode(
         }
     }
     let body = &bytes[start + HEAD..];
-    let too_long = |_| io::Error::other("too many fingerprints for one record of the log");
     let length = u32::try_from(body.len()).map_err(too_long)?;
     // Each fingerprint takes at least a byte, so their number is not above `length`.
     let count = u32::try_from(fingerprints.len()).map_err(too_long)?;
@@ -222,28 +250,36 @@ pub(super) fn width(fingerprint: &Fingerprint) -> u8 {
     }
 }
 
-/// Calls `visit` with each fingerprint of a body, and returns their generation and lifetimes.
-/// Returns `None` unless the body has exactly `count` readable fingerprints.
+/// Calls `visit` with each fingerprint of the body of a record, and returns the rest of the body.
+/// Returns `None` unless the body has exactly as many readable fingerprints as the head says.
 pub(super) fn decode(
+    head: &RecordHead,
     mut body: &[u8],
-    count: u32,
     mut visit: impl FnMut(Fingerprint),
-) -> Option<(Generation, Lifetimes)> {
-    for _ in 0..count {
+) -> Option<Tail> {
+    for _ in 0..head.count {
         visit(take(*body.split_off_first()?, &mut body)?);
     }
+    let mut counted = Vec::new();
+    if head.kind == Kind::CountedBatch {
+        let (count, rest) = body.split_first_chunk()?;
+        body = rest;
+        let length = (u32::from_le_bytes(*count) as usize).checked_mul(Counted::BYTES)?;
+        counted = Counted::decode_all(body.split_off(..length)?)?;
+    }
+    let (generation, mut lifetimes) = (Generation::FOREVER, Lifetimes::default());
     if body.is_empty() {
-        return Some((Generation::FOREVER, Lifetimes::default()));
+        return Some(Tail { generation, lifetimes, counted });
     }
     let (generation, bytes) = body.split_first_chunk()?;
-    if !bytes.is_empty() && bytes.len() != count as usize {
+    if !bytes.is_empty() && bytes.len() != head.count as usize {
         return None;
     }
-    let mut lifetimes = Lifetimes::default();
     for (index, &byte) in bytes.iter().enumerate() {
         lifetimes.push(index, Lifetime::from_byte(byte)?);
     }
-    Some((Generation::new(u32::from_le_bytes(*generation)), lifetimes))
+    let generation = Generation::new(u32::from_le_bytes(*generation));
+    Some(Tail { generation, lifetimes, counted })
 }
 
 /// Removes a fingerprint of this width from the front of a body, and returns it.
@@ -255,129 +291,4 @@ pub(super) fn take(width: u8, body: &mut &[u8]) -> Option<Fingerprint> {
     *body = rest;
     let text = body.split_off(..usize::try_from(u32::from_le_bytes(*length)).ok()?)?;
     Some(Fingerprint::Text(text.into()))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn fingerprints() -> Vec<Fingerprint> {
-        vec![
-            Fingerprint::Raw20([1; 20]),
-            Fingerprint::Raw16([2; 16]),
-            Fingerprint::Text(b""[..].into()),
-            Fingerprint::Raw32([3; 32]),
-            Fingerprint::Text(b"https://example.com/"[..].into()),
-        ]
-    }
-
-    fn positions() -> (Position, Position) {
-        let before = Position { number: 6, head: Head { seq: 3, commit_id: RandomId::new(33) } };
-        (before, Position { number: 7, head: Head { seq: 4, commit_id: RandomId::new(44) } })
-    }
-
-    fn encoded() -> Vec<u8> {
-        encoded_in(Generation::FOREVER, &Lifetimes::default())
-    }
-
-    fn encoded_in(generation: Generation, lifetimes: &Lifetimes) -> Vec<u8> {
-        let (before, position) = positions();
-        let mut bytes = Vec::new();
-        let content = Content { fingerprints: &fingerprints(), generation, lifetimes };
-        encode(Kind::Batch, before.head, position, content, &mut bytes).unwrap();
-        bytes
-    }
-
-    #[test]
-    fn a_record_is_read_back() {
-        let bytes = encoded();
-        let (head, body) = bytes.split_first_chunk().unwrap();
-        let head = RecordHead::decode(head).unwrap();
-        let (before, position) = positions();
-        assert_eq!((head.kind, head.position, head.count), (Kind::Batch, position, 5));
-        assert_eq!(head.length as usize, body.len());
-        assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
-        assert!(head.follows(before) && head.matches(body));
-        let mut read = Vec::new();
-        let dated = decode(body, head.count, |fingerprint| read.push(fingerprint));
-        let forever = Some((Generation::FOREVER, Lifetimes::default()));
-        assert_eq!((read, dated), (fingerprints(), forever));
-    }
-
-    #[test]
-    fn a_record_has_the_generation_of_its_fingerprints() {
-        let generation = Generation::new(4711);
-        let mut lifetimes = Lifetimes::default();
-        for _ in 0..2 {
-            let bytes = encoded_in(generation, &lifetimes);
-            let (head, body) = bytes.split_first_chunk().unwrap();
-            let head = RecordHead::decode(head).unwrap();
-            assert_eq!(decode(body, head.count, drop), Some((generation, lifetimes.clone())));
-            assert_eq!(decode(&body[..body.len() - 1], head.count, drop), None);
-            lifetimes.push(1, Lifetime::FOREVER);
-        }
-    }
-
-    #[test]
-    fn every_flipped_bit_of_a_record_is_noticed() {
-        let good = encoded();
-        for bit in 0..8 * good.len() {
-            let mut bytes = good.clone();
-            bytes[bit / 8] ^= 1 << (bit % 8);
-            let (head, body) = bytes.split_first_chunk().unwrap();
-            match RecordHead::decode(head) {
-                Ok(head) => assert!(bit >= 8 * HEAD && !head.matches(body), "bit {bit}"),
-                Err(error) => assert!(bit < 8 * HEAD && error == NoHead::Damaged, "bit {bit}"),
-            }
-        }
-        assert_eq!(RecordHead::decode(&[0; HEAD]), Err(NoHead::Damaged), "a hole in the file");
-    }
-
-    #[test]
-    fn a_record_follows_only_the_one_before() {
-        let (before, position) = positions();
-        let elsewhere = RandomId::new(9);
-        for kind in [Kind::Batch, Kind::Adds, Kind::Forgets, Kind::Generation] {
-            let own = if kind == Kind::Batch { position.head } else { before.head };
-            let head = RecordHead {
-                kind,
-                position: Position { number: 7, head: own },
-                predecessor: before.head.commit_id,
-                count: 0,
-                length: 0,
-                body_crc: 0,
-            };
-            assert!(head.follows(before));
-            let with_head = |head| Position { head, ..before };
-            for other in [
-                Position { number: 5, ..before },
-                Position { number: 7, ..before },
-                with_head(Head { seq: 2, ..before.head }),
-                with_head(Head { seq: 4, ..before.head }),
-                with_head(Head { commit_id: elsewhere, ..before.head }),
-            ] {
-                assert!(!head.follows(other), "{kind:?} behind {other}");
-            }
-        }
-        let mut renamed = RecordHead {
-            kind: Kind::Adds,
-            position: Position { number: 7, head: before.head },
-            predecessor: before.head.commit_id,
-            count: 0,
-            length: 0,
-            body_crc: 0,
-        };
-        renamed.position.head.commit_id = elsewhere;
-        assert!(!renamed.follows(before), "adds move no head");
-    }
-
-    #[test]
-    fn a_body_with_another_count_of_fingerprints_is_refused() {
-        let bytes = encoded();
-        let body = &bytes[HEAD..];
-        assert_eq!(decode(body, 4, drop), None);
-        assert_eq!(decode(body, 6, drop), None);
-        assert_eq!(decode(&body[..body.len() - 1], 5, drop), None);
-        assert_eq!(decode(&[17], 1, drop), None);
-    }
 }

@@ -214,10 +214,10 @@ pub(super) fn recover(
         fingerprints += u64::from(entry.head.count);
         let at = entry.head.position;
         match entry.head.kind {
-            Kind::Batch | Kind::Adds if entry.lifetimes.are_whole() => {
+            Kind::Batch | Kind::CountedBatch | Kind::Adds if entry.lifetimes.are_whole() => {
                 filter.add(entry.fingerprints(), entry.generation, at);
             }
-            Kind::Batch | Kind::Adds => {
+            Kind::Batch | Kind::CountedBatch | Kind::Adds => {
                 let mut by_generation = BTreeMap::<_, Vec<_>>::new();
                 for (generation, fingerprint) in entry.stored() {
                     by_generation.entry(generation).or_default().push(fingerprint);
@@ -228,6 +228,9 @@ pub(super) fn recover(
             }
             Kind::Forgets => filter.forget(entry.fingerprints(), at),
             Kind::Generation => filter.begin_generation(entry.generation),
+        }
+        if !entry.counted.is_empty() {
+            filter.count(&entry.counted, at);
         }
     })?;
     let Way { snapshot, scan, mut damaged, head, all } = way;

@@ -5,6 +5,7 @@ use std::io::{self, Read};
 use crate::filter::ShardId;
 use crate::filter::generation::Generation;
 use crate::fingerprint::Fingerprint;
+use crate::limit::Counted;
 use crate::storage::head::Position;
 
 /// Head of a shard's section in a snapshot.
@@ -40,6 +41,11 @@ pub trait Restore {
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, at: Position);
     /// Forgets the fingerprints of the record at `at` in the log: each passes once more.
     fn forget(&mut self, fingerprints: Vec<Fingerprint>, at: Position);
+    /// Loads the counts of a snapshot, which were in it at the position `at`. A filter that neither
+    /// limits nor keeps its content may ignore them.
+    fn load_counts(&mut self, _counts: &[Counted], _at: Position) {}
+    /// Changes counts by the record at `at` in the log, unless the counts already have its changes.
+    fn count(&mut self, _changes: &[Counted], _at: Position) {}
     /// Begins a generation, unless it or a later one has begun.
     fn begin_generation(&mut self, generation: Generation);
 }

@@ -3,7 +3,6 @@
 use super::cut::Plan;
 use super::error::RecoveryError;
 use super::history::{Segments, Walk};
-use super::record::Kind;
 use crate::storage::head::{Head, Position};
 
 /// Head that a filter is recovered to.
@@ -54,15 +53,13 @@ impl Scan {
             if position.number == number {
                 at_number = Some(position.head);
             }
-            match (entry.head.kind, target) {
-                (Kind::Adds | Kind::Forgets | Kind::Generation, _) => {
-                    keep_adds |= beyond.is_some();
-                }
-                (Kind::Batch, Target::At(target)) if position.head.seq > target.seq => {
+            match target {
+                _ if !entry.head.kind.is_batch() => keep_adds |= beyond.is_some(),
+                Target::At(target) if position.head.seq > target.seq => {
                     beyond.get_or_insert((place, before));
                     count += 1;
                 }
-                (Kind::Batch, _) => meet(position.head),
+                _ => meet(position.head),
             }
             before = position;
         })?;

@@ -24,10 +24,11 @@ use super::damage::{Damage, ReadError};
 use super::disk::{ReadFile, read_exact_at};
 use super::encoding::{FILE_HEADER, file_header, followed};
 use super::header::FORMAT;
-use super::record::{self, Change, HEAD, NoHead, RecordHead};
+use super::record::{self, Change, HEAD, NoHead, RecordHead, Tail};
 use crate::filter::generation::Generation;
 use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
+use crate::limit::Counted;
 use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenL";
@@ -82,6 +83,8 @@ pub(super) struct Entry<'a> {
     pub(super) generation: Generation,
     /// Lifetimes of the fingerprints.
     pub(super) lifetimes: Lifetimes,
+    /// Changes of the counts of limits.
+    pub(super) counted: Vec<Counted>,
     body: &'a [u8],
 }
 
@@ -90,7 +93,7 @@ impl Entry<'_> {
     pub(super) fn fingerprints(&self) -> Vec<Fingerprint> {
         // `next` has checked that the body has so many fingerprints.
         let mut all = Vec::with_capacity(self.head.count as usize);
-        record::decode(self.body, self.head.count, |fingerprint| all.push(fingerprint))
+        record::decode(&self.head, self.body, |fingerprint| all.push(fingerprint))
             .expect("was looked through when it was read");
         all
     }
@@ -148,14 +151,15 @@ impl Segment {
         if !head.matches(&self.buffer[body.clone()]) {
             return Err(self.damaged("the record is damaged"));
         }
-        let decoded = record::decode(&self.buffer[body.clone()], head.count, drop);
-        let Some((generation, lifetimes)) = decoded else {
+        let decoded = record::decode(&head, &self.buffer[body.clone()], drop);
+        let Some(Tail { generation, lifetimes, counted }) = decoded else {
             return Err(self.damaged("the record's fingerprints cannot be read"));
         };
         let offset = self.offset;
         self.offset = start + u64::from(head.length);
         self.position = head.position;
-        Ok(Some(Entry { head, offset, generation, lifetimes, body: &self.buffer[body] }))
+        let body = &self.buffer[body];
+        Ok(Some(Entry { head, offset, generation, lifetimes, counted, body }))
     }
 
     /// Calls `visit` with each of the remaining records, up to the end of the file or to damage.

@@ -122,6 +122,7 @@ impl Taker {
             self.check_expiry(config);
             self.check_expire_rules(config);
             self.check_serve(config);
+            self.check_limits(config);
             if let Some((key, fault)) = machine {
                 self.refuse(&[key], fault);
             }
@@ -358,7 +359,7 @@ impl Taker {
     }
 
     /// Refuses the value of the first key, unless a value of one of the keys was already refused.
-    fn refuse(&mut self, keys: &[&str], fault: String) {
+    pub(super) fn refuse(&mut self, keys: &[&str], fault: String) {
         if !keys.iter().any(|key| self.wrong.contains(key)) {
             self.layers.refuse(self.origin(keys[0]), fault);
         }
@@ -366,12 +367,13 @@ impl Taker {
 }
 
 /// Returns the Redis keys that the configuration names, each after its own key.
-fn named_keys(config: &Config) -> [(&'static str, &String); 5] {
+fn named_keys(config: &Config) -> [(&'static str, &String); 6] {
     [
         ("source.key", &config.source.key),
         ("filter.key", &config.filter.key),
         ("sink.key", &config.sink.key),
         ("rejects.key", &config.rejects.key),
+        ("over_limit.key", &config.over_limit.key),
         ("forget.key", &config.forget.key),
     ]
 }

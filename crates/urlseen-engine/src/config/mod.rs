@@ -9,8 +9,8 @@
 //! caller passes in the environment and the arguments of the process. There are no warnings: an
 //! invalid value is refused.
 //!
-//! Rules (`[[same]]`, `[[pass]]`, `[[drop]]`, `[[expire]]`) can be only in the file: no environment
-//! variable can name a list of tables.
+//! Rules such as `[[same]]` can be only in the file: no environment variable can name a list of
+//! tables.
 //!
 //! `config.toml` at the root of the repository documents every key and holds the defaults.
 
@@ -20,6 +20,7 @@ mod expiry;
 mod host_names;
 mod host_port;
 mod layers;
+mod limit;
 mod mask;
 mod named;
 mod nearest;
@@ -104,7 +105,8 @@ impl Config {
 
     /// Returns the names of the crawl's keys in Redis.
     pub fn keys(&self) -> Keys {
-        Keys::new(&self.source.key, &self.sink.key, &self.rejects.key, &self.forget.key)
+        let Self { source, sink, rejects, forget, over_limit, .. } = self;
+        Keys::new(&source.key, &sink.key, &rejects.key, &forget.key, &over_limit.key)
     }
 
     /// Opens the configured sink.

@@ -22,14 +22,27 @@ impl NamedRule {
     /// # Errors
     /// Returns the reason why the rule is refused.
     pub(super) fn add(rules: &mut Vec<Self>, table: &Table, pages: Pages) -> Result<(), String> {
-        let name = table.text("name").map_or_else(|| pages.to_string(), str::to_owned);
-        if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
-            return Err(format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\""));
-        }
-        if rules.iter().any(|other| other.name == name) {
-            return Err(format!("has the name {name:?}, as another rule has; give each its own"));
-        }
+        let name = name(table, &pages.to_string(), rules.iter().map(|rule| &rule.name[..]))?;
         rules.push(Self { name, pages });
         Ok(())
     }
+}
+
+/// Returns the name of a rule, or a text if the file gives it none.
+///
+/// # Errors
+/// Returns the reason why the name is refused. `others` are the names of other rules.
+pub(super) fn name<'a>(
+    table: &Table,
+    otherwise: &str,
+    mut others: impl Iterator<Item = &'a str>,
+) -> Result<String, String> {
+    let name = table.text("name").unwrap_or(otherwise);
+    if name.is_empty() || name.len() > LONGEST_NAME || name.chars().any(char::is_control) {
+        return Err(format!("has no name of 1 to {LONGEST_NAME} bytes, as in name = \"x\""));
+    }
+    if others.any(|other| other == name) {
+        return Err(format!("has the name {name:?}, as another rule has; give each its own"));
+    }
+    Ok(name.to_owned())
 }

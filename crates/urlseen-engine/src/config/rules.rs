@@ -1,4 +1,4 @@
-//! Tables of rules in the file: `[[same]]`, `[[pass]]`, `[[drop]]` and `[[expire]]`.
+//! Tables of rules in the file: `[[same]]`, `[[pass]]`, `[[drop]]`, `[[limit]]` and `[[expire]]`.
 
 use std::collections::BTreeMap;
 
@@ -7,12 +7,14 @@ use toml::de::{DeTable, DeValue};
 
 use super::expire::ExpireRule;
 use super::layers::{Layers, hint};
+use super::limit;
 use super::named::NamedRule;
 use super::nearest::nearest;
 use super::problem::ValueOrigin;
 use super::raw::Raw;
 use urlseen_core::fingerprint::pages::{Pages, Pattern};
 use urlseen_core::fingerprint::same::{SameRule, SameRules};
+use urlseen_core::limit::LimitRule;
 
 /// Maximum number of rules of a kind in a configuration.
 const MOST: usize = 100;
@@ -24,6 +26,8 @@ pub(super) struct RuleKind {
     pub(super) name: &'static str,
     /// Keys with a text that a rule may have besides those of [`Pages`].
     keys: &'static [&'static str],
+    /// Keys with a whole number that a rule may have.
+    numbers: &'static [&'static str],
     /// Keys with a list of texts that a rule may have.
     lists: &'static [&'static str],
     /// True if a rule without patterns is for all pages.
@@ -33,10 +37,11 @@ pub(super) struct RuleKind {
 }
 
 /// All kinds of rules that a file may have.
-pub(super) const KINDS: [RuleKind; 4] = [
+pub(super) const KINDS: [RuleKind; 5] = [
     RuleKind {
         name: "same",
         keys: &[],
+        numbers: &[],
         lists: &["drop_params", "keep_params", "fold"],
         for_all: true,
         add: |layers, table, pages| {
@@ -54,6 +59,7 @@ pub(super) const KINDS: [RuleKind; 4] = [
     RuleKind {
         name: "pass",
         keys: &["name"],
+        numbers: &[],
         lists: &[],
         for_all: false,
         add: |layers, table, pages| NamedRule::add(&mut layers.rules.pass, table, pages),
@@ -61,13 +67,23 @@ pub(super) const KINDS: [RuleKind; 4] = [
     RuleKind {
         name: "drop",
         keys: &["name"],
+        numbers: &[],
         lists: &[],
         for_all: false,
         add: |layers, table, pages| NamedRule::add(&mut layers.rules.drop, table, pages),
     },
     RuleKind {
+        name: "limit",
+        keys: &["name", "by", "parameter"],
+        numbers: &["max"],
+        lists: &[],
+        for_all: true,
+        add: |layers, table, pages| limit::add(&mut layers.rules.limit, table, pages),
+    },
+    RuleKind {
         name: "expire",
         keys: &["expire_after"],
+        numbers: &[],
         lists: &[],
         for_all: false,
         add: |layers, table, pages| {
@@ -80,7 +96,7 @@ pub(super) const KINDS: [RuleKind; 4] = [
 impl RuleKind {
     /// Iterates over all keys that a rule may have.
     fn all_keys(self) -> impl Iterator<Item = &'static str> + Clone {
-        self.keys.iter().chain(self.lists).copied().chain(Pages::KEYS)
+        self.keys.iter().chain(self.numbers).chain(self.lists).copied().chain(Pages::KEYS)
     }
 }
 
@@ -91,6 +107,7 @@ pub(super) struct FoundRules {
     pub(super) pass: Vec<NamedRule>,
     pub(super) drop: Vec<NamedRule>,
     pub(super) expire: Vec<ExpireRule>,
+    pub(super) limit: Vec<LimitRule>,
 }
 
 /// Texts of a rule in the file.
@@ -98,6 +115,7 @@ pub(super) struct Table {
     /// Place of the rule in the file.
     pub(super) origin: ValueOrigin,
     texts: BTreeMap<&'static str, String>,
+    numbers: BTreeMap<&'static str, u64>,
     lists: BTreeMap<&'static str, Vec<String>>,
 }
 
@@ -105,6 +123,11 @@ impl Table {
     /// Returns the text of a key.
     pub(super) fn text(&self, key: &str) -> Option<&str> {
         self.texts.get(key).map(String::as_str)
+    }
+
+    /// Returns the number of a key.
+    pub(super) fn number(&self, key: &str) -> Option<u64> {
+        self.numbers.get(key).copied()
     }
 
     /// Returns the list of a key; an empty list if the rule does not have the key.
@@ -155,7 +178,8 @@ impl Layers {
         at: &impl Fn(usize) -> ValueOrigin,
     ) {
         let (name, before) = (kind.name, self.problems.len());
-        let mut read = Table { origin, texts: BTreeMap::new(), lists: BTreeMap::new() };
+        let (texts, numbers, lists) = Default::default();
+        let mut read = Table { origin, texts, numbers, lists };
         let mut pages = Pages::default();
         for (key, value) in table {
             let (found, here) = (key.get_ref().as_ref(), at(value.span().start));
@@ -167,6 +191,16 @@ impl Layers {
                 continue;
             };
             let raw = Raw::from_toml(value.get_ref());
+            if kind.numbers.contains(&key_name) {
+                if let Some(number) = raw.number().ok().and_then(|digits| digits.parse().ok()) {
+                    read.numbers.insert(key_name, number);
+                } else {
+                    let reason =
+                        format!("has {key_name} = {}; allowed: a whole number", raw.shown());
+                    self.refuse_rule(name, here, &reason);
+                }
+                continue;
+            }
             if kind.lists.contains(&key_name) {
                 if let Raw::List(list) = raw {
                     read.lists.insert(key_name, list);

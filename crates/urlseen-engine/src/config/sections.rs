@@ -28,6 +28,7 @@ use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Partition, PartitionCount};
+use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::RedisAddress;
 use urlseen_core::redis::sink::SinkKind;
 
@@ -78,6 +79,8 @@ macro_rules! sections {
             pub pass: &'static [NamedRule],
             /// Rules that drop items.
             pub drop: &'static [NamedRule],
+            /// Rules that limit unseen items.
+            pub limits: &'static [LimitRule],
             /// Rules with the times after which URLs of some pages pass again.
             pub expire: &'static [ExpireRule],
             /// Partition that this configuration is for: [`Partition::WHOLE`] in a configuration
@@ -88,13 +91,14 @@ macro_rules! sections {
         impl Config {
             /// Takes the keys of all sections.
             pub(super) fn take(taker: &mut Taker) -> Self {
-                let FoundRules { same, pass, drop, expire } = taker.take_rules();
+                let FoundRules { same, pass, drop, expire, limit } = taker.take_rules();
                 Self {
                     $( $section: $Section::take(taker), )+
                     serve_password: taker.serve_password(),
                     same: SameRules::new(same).expect("each rule was checked"),
                     pass: pass.leak(),
                     drop: drop.leak(),
+                    limits: limit.leak(),
                     expire: expire.leak(),
                     partition: Partition::WHOLE,
                 }
@@ -249,6 +253,14 @@ sections! {
         max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
         /// Reaction when the list has `max_len` rejects.
         when_full: RejectsFull = Word, |_| RejectsFull::Wait;
+    }
+
+    /// List of unseen items that are over a limit.
+    over_limit: OverLimit {
+        /// Redis hash that holds the items by their fingerprints.
+        key: String = REDIS_KEY, |crawl| format!("{crawl}:over-limit");
+        /// Maximum number of items to keep. Further items are counted and not kept.
+        max_len: u64 = WholeNumber(1..=LONGEST_LIST, ""), |_| 1_000_000;
     }
 
     /// Fingerprints to forget, so that their items pass again.

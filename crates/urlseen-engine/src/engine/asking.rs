@@ -129,6 +129,9 @@ impl Engine {
     pub(crate) fn remember(&mut self, owner: usize, generation: Generation, at: Option<Position>) {
         let left = self.asking.unremembered.checked_sub(1);
         self.asking.unremembered = left.expect("additions are set after they were answered");
+        if let Some(at) = at {
+            self.handle.counts().stand(at);
+        }
         self.handle.tell(owner, Job::Remember { generation, at });
     }
 }

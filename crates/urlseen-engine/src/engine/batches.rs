@@ -1,27 +1,39 @@
 //! Batches in the engine, from their submission to their commit.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use super::BATCHES_MAX;
+use super::in_flight::Keys;
 use crate::item::Findings;
 use crate::item::batch::Batch;
+use urlseen_core::limit::Counted;
 
 /// Batches that were submitted, in the order of their numbers.
 #[derive(Debug, Default)]
 pub(super) struct Batches {
     /// Batches that are not handed back, oldest first. `None` stands for a batch that is still
     /// being judged.
-    pub(super) judging: VecDeque<Option<Batch<Findings>>>,
+    pub(super) judging: VecDeque<Option<Batch<Box<Findings>>>>,
     /// Number of the oldest batch that is not handed back.
     front: u64,
-    /// Number of batches that were handed back and are neither committed nor aborted.
-    pub(super) uncommitted: usize,
+    /// Batches that were handed back and are neither committed nor aborted, oldest first.
+    pub(super) uncommitted: VecDeque<Uncommitted>,
+}
+
+/// What limits say about a batch that is not committed.
+#[derive(Debug, Default)]
+pub(super) struct Uncommitted {
+    /// Keys over a limit, which the filter does not get.
+    pub(super) over_limit: Option<Arc<Keys>>,
+    /// Changes of the counts.
+    pub(super) counted: Vec<Counted>,
 }
 
 impl Batches {
     /// Returns true if another batch may be submitted.
     pub(super) fn has_room(&self) -> bool {
-        self.judging.len() + self.uncommitted < BATCHES_MAX
+        self.judging.len() + self.uncommitted.len() < BATCHES_MAX
     }
 
     /// Adds a batch, and returns its number.
@@ -31,7 +43,7 @@ impl Batches {
     }
 
     /// Stores a judged batch, unless the batch was dropped before.
-    pub(super) fn judged(&mut self, number: u64, batch: Batch<Findings>) {
+    pub(super) fn judged(&mut self, number: u64, batch: Batch<Box<Findings>>) {
         let place = usize::try_from(number - self.front).ok();
         if let Some(judging) = place.and_then(|place| self.judging.get_mut(place)) {
             *judging = Some(batch);
@@ -48,20 +60,23 @@ impl Batches {
         number <= self.front || self.judging.is_empty()
     }
 
-    /// Hands back the oldest batch, if it is judged.
-    pub(super) fn hand_back(&mut self) -> Option<Batch<Findings>> {
-        let batch = self.judging.pop_front_if(|front| front.is_some()).flatten()?;
+    /// Hands back the oldest batch, if it is judged. `limit` applies the limits to the batch.
+    pub(super) fn hand_back(
+        &mut self,
+        limit: impl FnOnce(&mut Batch<Box<Findings>>) -> Uncommitted,
+    ) -> Option<Batch<Box<Findings>>> {
+        let mut batch = self.judging.pop_front_if(|front| front.is_some()).flatten()?;
         self.front += 1;
-        self.uncommitted += 1;
+        self.uncommitted.push_back(limit(&mut batch));
         Some(batch)
     }
 
-    /// Records the commit of the oldest batch that was handed back.
+    /// Records the commit of the oldest batch that was handed back, and returns it.
     ///
     /// # Panics
     /// If no batch was handed back.
-    pub(super) fn commit(&mut self) {
-        self.uncommitted = self.uncommitted.checked_sub(1).expect("only judged batches commit");
+    pub(super) fn commit(&mut self) -> Uncommitted {
+        self.uncommitted.pop_front().expect("only judged batches commit")
     }
 
     /// Drops the batches that were handed back and are not committed.
@@ -70,6 +85,6 @@ impl Batches {
     /// If a batch is in progress: its judgement depends on the dropped batches.
     pub(super) fn abort(&mut self) {
         assert!(self.judging.is_empty(), "no batch may be in progress during an abort");
-        self.uncommitted = 0;
+        self.uncommitted.clear();
     }
 }

@@ -1,6 +1,6 @@
 //! Access of other threads to a filter at work.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crossbeam_channel::{Receiver, bounded};
 
@@ -9,6 +9,7 @@ use super::mailbox::Mailbox;
 use super::owner::Job;
 use urlseen_core::filter::{KeyHasher, Verdict};
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::storage::{Counts, Raised};
 
 /// Handle with which other threads use a filter while the engine works. The handle sends jobs to
 /// the owners, which do them among their other jobs. After the end of the engine, such
@@ -18,6 +19,10 @@ pub struct Handle {
     pub(super) hasher: KeyHasher,
     pub(super) owners: Vec<Mailbox>,
     pub(super) gauges: Arc<Gauges>,
+    /// Counts of limits, of all committed batches.
+    pub(super) counts: Arc<Mutex<Counts>>,
+    /// Limits of single groups.
+    pub(super) raised: Arc<Mutex<Raised>>,
     /// The worker of an engine without threads; `None` if the engine has threads.
     #[cfg(feature = "simulation")]
     pub(super) stepped: Option<Arc<super::worker::Worker>>,
@@ -44,6 +49,16 @@ impl Handle {
             }
         }
         Some(verdicts)
+    }
+
+    /// Returns the counts of limits, of all committed batches.
+    pub(super) fn counts(&self) -> MutexGuard<'_, Counts> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the limits of single groups. They apply to all batches that are judged later.
+    pub fn raised(&self) -> MutexGuard<'_, Raised> {
+        self.raised.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for the reply of an owner; `None` if the owner has ended.

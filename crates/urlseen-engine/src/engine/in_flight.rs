@@ -93,6 +93,19 @@ impl InFlight {
         }
     }
 
+    /// Removes keys from the set and from their batch, which will not set them.
+    pub(super) fn withdraw(&mut self, batch: &mut ByLifetime, keys: &Keys) {
+        for (_, key_hashes) in &mut batch.0 {
+            key_hashes.retain(|&key_hash| {
+                let stays = !keys.contains(&key_hash.id());
+                if !stays {
+                    self.remove(key_hash);
+                }
+                stays
+            });
+        }
+    }
+
     /// Drops the keys of all batches.
     pub(super) fn drop_batches(&mut self) {
         while let Some(batch) = self.batches.pop_front() {

@@ -17,6 +17,7 @@ mod gauges;
 mod generating;
 mod handle;
 mod in_flight;
+mod limiter;
 mod mailbox;
 mod owner;
 mod parts;
@@ -48,6 +49,7 @@ pub use error::{EngineError, StartError};
 pub use gauges::Gauges;
 pub use handle::Handle;
 use in_flight::InFlight;
+use limiter::Limiter;
 use mailbox::{Inbox, Mailbox};
 use owner::{Done, Job, Owner};
 pub use parts::Parts;
@@ -99,6 +101,8 @@ pub struct Engine {
     /// Number of the owner that reads next. The owners read in turn.
     reader: usize,
     batches: Batches,
+    /// Limits on unseen items, if there are any.
+    limiter: Option<Limiter>,
     asking: Asking,
     /// Error of a filter that had no room for a batch. That batch and all later ones are not
     /// judged.
@@ -168,6 +172,8 @@ impl Engine {
                 hasher: *hasher,
                 owners,
                 gauges: Arc::new(Gauges::new(gauges, tombstones)),
+                counts: Arc::default(),
+                raised: Arc::default(),
                 #[cfg(feature = "simulation")]
                 stepped: None,
             },
@@ -177,6 +183,7 @@ impl Engine {
             ended,
             reader: 0,
             batches: Batches::default(),
+            limiter: Limiter::new(*items),
             asking: Asking::default(),
             full: None,
             expire_after: *expire_after,
@@ -214,6 +221,7 @@ impl Engine {
     /// If a batch is in progress.
     pub fn read_as(&mut self, items: Options) {
         assert_eq!(self.in_progress(), 0, "a batch is read by the options of its submission");
+        self.limiter = Limiter::new(items);
         self.handle.tell_all(|| Job::ReadAs(items));
     }
 
@@ -257,7 +265,7 @@ impl Engine {
             if let Some(answers) = self.asking.hand_back(&self.batches) {
                 return Ok(Heard::Answers(answers));
             }
-            if let Some(found) = self.batches.hand_back() {
+            if let Some(found) = self.hand_back() {
                 return Ok(if self.is_here {
                     Heard::Judged(found.judged())
                 } else {
@@ -297,8 +305,8 @@ impl Engine {
     /// # Panics
     /// If no batch was handed back.
     pub fn committed(&mut self, logged: Logged) {
-        self.batches.commit();
-        self.handle.tell_all(|| Job::Commit { logged });
+        let over_limit = self.commit_counts(logged.at);
+        self.handle.tell_all(|| Job::Commit { logged, over_limit: over_limit.clone() });
     }
 
     /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
@@ -322,7 +330,7 @@ impl Engine {
 
     /// Counts the batches that were handed back and not committed.
     pub(crate) fn uncommitted(&self) -> usize {
-        self.batches.uncommitted
+        self.batches.uncommitted.len()
     }
 
     /// Aborts the batches that were handed back and not committed. Their fingerprints are unseen
@@ -331,7 +339,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress: its judgement depends on the aborted batches.
     pub fn abort(&mut self) {
-        self.batches.abort();
+        self.drop_uncommitted();
         self.handle.tell_all(|| Job::Abort);
     }
 
@@ -388,6 +396,8 @@ mod asking_tests;
 mod expiry_tests;
 #[cfg(test)]
 mod growing_tests;
+#[cfg(test)]
+mod limiter_tests;
 #[cfg(test)]
 mod replay_tests;
 #[cfg(test)]

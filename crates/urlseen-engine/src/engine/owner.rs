@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 use super::asking::{Answers, Asked};
 use super::awaited::{Awaited, Partial};
-use super::in_flight::{ByLifetime, InFlight};
+use super::in_flight::{ByLifetime, InFlight, Keys};
 use super::mailbox::Mailbox;
 use super::progress::{Found, Progress};
 use super::worker::Lent;
@@ -35,9 +35,9 @@ pub(super) enum Job {
     Read { progress: Arc<Progress>, part: usize },
     /// Judge the keys of one part, after all parts of the batch have arrived.
     Judge { progress: Arc<Progress>, part: usize, key_hashes: KeyHashes },
-    /// Set the keys of the oldest judged batch, which is committed. The filter is then at the end
-    /// of the batch's record.
-    Commit { logged: Logged },
+    /// Set the keys of the oldest judged batch, which is committed, except those over a limit. The
+    /// filter is then at the end of the batch's record.
+    Commit { logged: Logged, over_limit: Option<Arc<Keys>> },
     /// Abort all judged batches.
     Abort,
     /// Empty the cache of a filter in Redis.
@@ -78,7 +78,7 @@ pub(super) enum Job {
 #[derive(Debug)]
 pub(super) enum Done {
     /// All owners have judged a batch.
-    Judged { number: u64, batch: Batch<Findings> },
+    Judged { number: u64, batch: Batch<Box<Findings>> },
     /// One owner has answered its questions of a group.
     Answered(Answers),
     /// One owner has done all its jobs before a [`Job::Mark`].
@@ -146,7 +146,7 @@ impl Owner {
                 self.judge_what_is_whole();
             }
             Job::Mark => drop(self.tell.send(Done::Marked)),
-            Job::Commit { logged } => self.commit(logged),
+            Job::Commit { logged, over_limit } => self.commit(logged, over_limit.as_deref()),
             Job::Abort => self.in_flight.drop_batches(),
             Job::EvictSeen => self.filter.clear(),
             Job::ReadAs(items) => self.reader.read_as(items),
@@ -298,9 +298,12 @@ impl Owner {
 
     /// Sets the keys of the oldest judged batch, which was committed. They get the generation in
     /// which the batch was logged, even if a later one has begun since then.
-    fn commit(&mut self, Logged { at, generation }: Logged) {
+    fn commit(&mut self, Logged { at, generation }: Logged, over_limit: Option<&Keys>) {
         let judged = self.in_flight.batches.pop_front();
-        let batch = judged.expect("a batch is judged before its commit");
+        let mut batch = judged.expect("a batch is judged before its commit");
+        if let Some(over_limit) = over_limit {
+            self.in_flight.withdraw(&mut batch, over_limit);
+        }
         self.set(&batch, generation);
         self.at = at;
     }

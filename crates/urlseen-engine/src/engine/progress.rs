@@ -61,7 +61,7 @@ impl Progress {
 
     /// Adds the findings of an owner that has finished the batch. If all owners have finished,
     /// returns the findings of all of them.
-    pub(super) fn done(&self, found: Found) -> Option<Batch<Findings>> {
+    pub(super) fn done(&self, found: Found) -> Option<Batch<Box<Findings>>> {
         let mut all = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(found);
         (all.len() == self.owners).then(|| self.finish(std::mem::take(&mut all)))
@@ -69,7 +69,7 @@ impl Progress {
 
     /// Merges the findings of all owners.
     #[allow(clippy::stable_sort_primitive)] // the stable sort is fast on sorted runs
-    fn finish(&self, all: Vec<Found>) -> Batch<Findings> {
+    fn finish(&self, all: Vec<Found>) -> Batch<Box<Findings>> {
         let mut unseen = Vec::new();
         let mut readings = Vec::with_capacity(self.parts);
         for found in all {

@@ -9,7 +9,8 @@ use super::{Engine, EngineError, Handle};
 use urlseen_core::filter::ShardId;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::fingerprint::Fingerprint;
-use urlseen_core::storage::{Copied, LiveFilter, Position, Restore, Section};
+use urlseen_core::limit::Counted;
+use urlseen_core::storage::{Copied, Counts, LiveFilter, Position, Restore, Section};
 
 impl Engine {
     /// Aborts the batches that were handed back and not committed, because another filter replaces
@@ -18,7 +19,7 @@ impl Engine {
     /// # Panics
     /// If a batch is in progress.
     pub fn restoring(&mut self) -> Handle {
-        self.batches.abort();
+        self.drop_uncommitted();
         self.handle()
     }
 
@@ -77,6 +78,7 @@ impl Handle {
 
 impl Restore for Handle {
     fn clear(&mut self) {
+        *self.counts() = Counts::default();
         self.tell_all(|| Job::Clear);
     }
 
@@ -96,6 +98,14 @@ impl Restore for Handle {
 
     fn add(&mut self, fingerprints: Vec<Fingerprint>, generation: Generation, _: Position) {
         self.set(&fingerprints, generation);
+    }
+
+    fn load_counts(&mut self, counts: &[Counted], at: Position) {
+        self.counts().load(counts, at);
+    }
+
+    fn count(&mut self, changes: &[Counted], at: Position) {
+        self.counts().replay(changes, at);
     }
 
     fn begin_generation(&mut self, generation: Generation) {
@@ -119,7 +129,12 @@ impl LiveFilter for Handle {
         self.wait(&copied)
     }
 
+    fn copy_counts(&self) -> (Vec<Counted>, Position) {
+        self.counts().copy()
+    }
+
     fn stand(&self, at: Position) {
+        self.counts().stand(at);
         self.tell_all(|| Job::Stand { at });
     }
 

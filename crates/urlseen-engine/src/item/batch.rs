@@ -11,9 +11,10 @@ use std::sync::Arc;
 
 use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::limit::Counted;
 use urlseen_core::storage::{Head, Logged, Position, Record};
 
-use super::findings::Findings;
+use super::findings::{Findings, OverLimit};
 use crate::item::{Items, Unreadable};
 
 /// Batch of items in one stage on their way from source to sink.
@@ -32,18 +33,18 @@ pub struct Claimed;
 /// Stage of items that were judged against the filter and the fingerprints in flight. The filter
 /// does not hold them yet.
 #[derive(Debug)]
-pub struct Judged(Findings);
+pub struct Judged(Box<Findings>);
 
 /// Stage of items that were looked up in the cached part of a filter in Redis, and in the
 /// fingerprints in flight. The commit may still find that some of the items for the sink were seen
 /// before.
 #[derive(Debug)]
-pub struct Sifted(Findings);
+pub struct Sifted(Box<Findings>);
 
 /// Stage of a batch that can be committed.
 #[derive(Debug)]
 pub struct Ready {
-    findings: Findings,
+    findings: Box<Findings>,
     base: Head,
     logged: Logged,
 }
@@ -61,12 +62,17 @@ impl Batch<Claimed> {
     }
 
     /// Adds the findings about the items.
-    pub fn found(&self, findings: Findings) -> Batch<Findings> {
-        Batch { items: Arc::clone(&self.items), most: self.most, stage: findings }
+    pub fn found(&self, findings: Findings) -> Batch<Box<Findings>> {
+        Batch { items: Arc::clone(&self.items), most: self.most, stage: Box::new(findings) }
     }
 }
 
-impl Batch<Findings> {
+impl Batch<Box<Findings>> {
+    /// Returns the items, and the findings about them to be changed.
+    pub(crate) fn findings_mut(&mut self) -> (&Items, &mut Findings) {
+        (&self.items, &mut self.stage)
+    }
+
     /// Declares the batch judged, because the threads hold the whole filter.
     pub(crate) fn judged(self) -> Batch<Judged> {
         self.map(Judged)
@@ -101,7 +107,7 @@ impl Batch<Sifted> {
         loop {
             // The part ends before the first item for the sink that would exceed `most`.
             let to = rest.onward.get(most).map_or(items.len(), |&index| index as usize);
-            let stage = Sifted(rest.take_before(to).moved(from));
+            let stage = Sifted(Box::new(rest.take_before(to).moved(from)));
             parts.push(Self { items: Arc::new(items.part(from..to)), most: bytes, stage });
             if to == items.len() {
                 return parts;
@@ -190,10 +196,23 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         &self.stage.as_ref().lifetimes
     }
 
+    /// Returns the changes of the counts by the items that limits let through.
+    pub fn counted(&self) -> &[Counted] {
+        let limited = self.stage.as_ref().limited.as_ref();
+        limited.map_or(&[], |limited| &limited.counted)
+    }
+
+    /// Returns the unseen items that are over a limit, in order.
+    pub fn over_limit(&self) -> &[OverLimit] {
+        let limited = self.stage.as_ref().limited.as_ref();
+        limited.map_or(&[], |limited| &limited.over)
+    }
+
     /// Returns the number of items that were seen before.
     pub fn seen_len(&self) -> usize {
         let Findings { onward, dropped, rejects, .. } = self.stage.as_ref();
-        self.items.len() - onward.len() - dropped.len() - rejects.len()
+        let others = onward.len() + dropped.len() + rejects.len() + self.over_limit().len();
+        self.items.len() - others
     }
 
     /// Returns the fingerprints that were seen before, if the engine keeps them.
@@ -253,10 +272,12 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         let mut onward = onward.iter().peekable();
         let mut dropped = dropped.iter().map(|(index, _)| index).peekable();
         let mut rejects = rejects.iter().map(|(index, _)| index).peekable();
+        let mut over = self.over_limit().iter().map(|over| &over.index).peekable();
         self.items.iter().zip(0u32..).filter_map(move |(item, index)| {
             let is_other = onward.next_if_eq(&&index).is_some()
                 || dropped.next_if_eq(&&index).is_some()
-                || rejects.next_if_eq(&&index).is_some();
+                || rejects.next_if_eq(&&index).is_some()
+                || over.next_if_eq(&&index).is_some();
             (!is_other).then_some(item)
         })
     }
@@ -294,8 +315,7 @@ mod tests {
             emitted: vec![(0, b"zero"[..].into()), (4, b"four"[..].into())],
             scores: vec![(0, 1.0), (4, -4.0)],
             added: vec![Fingerprint::Raw20([4; 20])],
-            lifetimes: Lifetimes::default(),
-            seen: Vec::new(),
+            ..Findings::default()
         });
         found.sifted()
     }

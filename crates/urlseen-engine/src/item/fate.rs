@@ -18,6 +18,8 @@ pub enum Fate<'a> {
     Unfiltered(Option<u16>),
     /// The rule of `[[drop]]` with this number drops the item.
     Dropped(u16),
+    /// The item is unseen, and over the limit of the rule of `[[limit]]` with this number.
+    OverLimit(u16),
     /// The item cannot be read.
     Rejected(&'a Unreadable),
 }
@@ -27,12 +29,14 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
     /// each fate. Looks only at a few items, so it is fast for each batch.
     pub fn last_items(&self, most: usize) -> Vec<(&[u8], Fate<'_>)> {
         let Findings { onward, unfiltered, dropped, rejects, .. } = self.findings();
+        let over = self.over_limit();
         let is_unseen =
             |index: &&u32| unfiltered.binary_search_by_key(*index, |&(other, _)| other).is_err();
         let is_seen = |index: &u32| {
             onward.binary_search(index).is_err()
                 && dropped.binary_search_by_key(index, |&(other, _)| other).is_err()
                 && rejects.binary_search_by_key(index, |&(other, _)| other).is_err()
+                && over.binary_search_by_key(index, |it| it.index).is_err()
         };
         let all = u32::try_from(self.items().len()).unwrap_or(u32::MAX);
         let unseen = onward.iter().rev().filter(is_unseen).map(|&index| (index, Fate::Unseen));
@@ -41,9 +45,11 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         let unfiltered = unfiltered.iter().rev();
         let unfiltered = unfiltered.map(|&(index, rule)| (index, Fate::Unfiltered(rule)));
         let dropped = dropped.iter().rev().map(|&(index, rule)| (index, Fate::Dropped(rule)));
+        let over = over.iter().rev().map(|it| (it.index, Fate::OverLimit(it.rule)));
         let rejects = rejects.iter().rev().map(|(index, why)| (*index, Fate::Rejected(why)));
         let mut last: Vec<_> = unseen.take(most).chain(seen.take(most)).collect();
-        last.extend(unfiltered.take(most).chain(dropped.take(most)).chain(rejects.take(most)));
+        last.extend(unfiltered.take(most).chain(dropped.take(most)));
+        last.extend(over.take(most).chain(rejects.take(most)));
         last.sort_unstable_by_key(|&(index, _)| index);
         last.into_iter().map(|(index, fate)| (self.items().get(index as usize), fate)).collect()
     }

@@ -2,6 +2,7 @@
 
 use urlseen_core::filter::lifetime::Lifetimes;
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::limit::Counted;
 
 use super::Unreadable;
 
@@ -29,6 +30,37 @@ pub struct Findings {
     pub(crate) lifetimes: Lifetimes,
     /// Seen fingerprints in the order of their items, if the engine keeps them.
     pub(crate) seen: Vec<Fingerprint>,
+    /// What the limits said about the unseen items; `None` if they said nothing.
+    pub(crate) limited: Option<Box<Limited>>,
+}
+
+/// What limits say about the unseen items of a batch.
+#[derive(Debug, Default)]
+pub struct Limited {
+    /// Changes of the counts by the items that are let through.
+    pub(crate) counted: Vec<Counted>,
+    /// Items over a limit, in order. They are neither for the sink nor for the filter.
+    pub(crate) over: Vec<OverLimit>,
+}
+
+/// Unseen item that is over a limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OverLimit {
+    /// Index of the item in its batch.
+    pub index: u32,
+    /// Fingerprint of the item.
+    pub fingerprint: Fingerprint,
+    /// Number of the first rule whose group is full.
+    pub rule: u16,
+    /// Name of this group for people.
+    pub group: Box<str>,
+}
+
+impl Limited {
+    /// Returns true if no limit concerns any item.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.counted.is_empty() && self.over.is_empty()
+    }
 }
 
 impl Findings {
@@ -48,6 +80,7 @@ impl Findings {
             added: std::mem::replace(&mut self.added, later),
             lifetimes: Lifetimes::default(),
             seen: Vec::new(),
+            limited: None,
         }
     }
 

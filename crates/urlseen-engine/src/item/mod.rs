@@ -7,7 +7,7 @@ pub mod batch;
 mod digest;
 mod expiry;
 pub mod fate;
-mod findings;
+pub(crate) mod findings;
 mod fingerprint;
 mod items;
 pub mod json;
@@ -21,7 +21,7 @@ pub mod url;
 use std::borrow::Cow;
 
 pub use expiry::Expiry;
-pub use findings::Findings;
+pub use findings::{Findings, OverLimit};
 pub use items::Items;
 use json::JsonError;
 pub use outline::{Outline, OwnedRequest};
@@ -36,6 +36,7 @@ use urlseen_core::filter::lifetime::Lifetime;
 use urlseen_core::fingerprint::canonical::CanonicalizeError;
 use urlseen_core::fingerprint::pages::Page;
 use urlseen_core::fingerprint::{ByPages, Fingerprint, FingerprintSpec, Fingerprinter, Partition};
+use urlseen_core::limit::LimitRule;
 use urlseen_core::redis::reject::bounded::{TooLong, most_made};
 
 /// Item as read from its bytes.
@@ -190,6 +191,8 @@ pub struct Options {
     pub drop: &'static [NamedRule],
     /// Rules with the times after which URLs of some pages pass again.
     pub expire: &'static [ExpireRule],
+    /// Rules that limit unseen items. A [`Reader`] does not apply them.
+    pub limits: &'static [LimitRule],
     /// Partition to which the items must belong.
     pub partition: Partition,
 }
@@ -205,6 +208,7 @@ impl Options {
             pass: &[],
             drop: &[],
             expire: &[],
+            limits: &[],
             partition: Partition::WHOLE,
         }
     }

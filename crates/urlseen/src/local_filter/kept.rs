@@ -9,9 +9,10 @@ use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::native::KeyHash;
 use urlseen_core::filter::{FilterSpec, Parameters, Seed, ShardId};
 use urlseen_core::fingerprint::Fingerprint;
+use urlseen_core::limit::Counted;
 use urlseen_core::storage::{
-    Change, Copied, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore, Section,
-    StoragePolicy, StorageSpec, Target,
+    Change, Copied, Counts, FilterStorage, Folder, Head, Journal, LiveFilter, Position, Restore,
+    Section, StoragePolicy, StorageSpec, Target,
 };
 
 /// Crawl name in a new folder. It is the default of `crawl.name`, so that a daemon with the default
@@ -187,7 +188,9 @@ impl Drop for Kept {
 
 impl Restore for SharedFilter {
     fn clear(&mut self) {
-        self.lock().filter.clear();
+        let mut state = self.lock();
+        state.filter.clear();
+        state.counts = Counts::default();
     }
 
     fn load(&mut self, section: Section, body: &mut dyn Read) -> io::Result<()> {
@@ -206,6 +209,14 @@ impl Restore for SharedFilter {
         state.full = state.full.take().or(full);
     }
 
+    fn load_counts(&mut self, counts: &[Counted], at: Position) {
+        self.lock().counts.load(counts, at);
+    }
+
+    fn count(&mut self, changes: &[Counted], at: Position) {
+        self.lock().counts.replay(changes, at);
+    }
+
     fn begin_generation(&mut self, generation: Generation) {
         self.lock().filter.begin_generation(generation);
     }
@@ -221,6 +232,11 @@ impl LiveFilter for SharedFilter {
         let state = self.lock();
         let (blob, tombstones) = state.filter.save(shard, buffer);
         Some(Copied { blob, at: state.at, tombstones })
+    }
+
+    fn copy_counts(&self) -> (Vec<Counted>, Position) {
+        let state = self.lock();
+        (state.counts.copy().0, state.at)
     }
 
     fn stand(&self, at: Position) {

@@ -10,7 +10,7 @@ use urlseen_core::filter::{
 };
 use urlseen_core::fingerprint::Fingerprint;
 #[cfg(feature = "storage")]
-use urlseen_core::storage::Position;
+use urlseen_core::storage::{Counts, Position};
 
 /// Filter that is protected by a lock. All clones refer to the same filter.
 #[derive(Debug, Clone)]
@@ -27,6 +27,9 @@ pub(super) struct State {
     /// Position of the last record of the log whose keys are in the filter.
     #[cfg(feature = "storage")]
     pub(super) at: Position,
+    /// Counts of limits. The filter has no limits, but its folder may have been that of a crawl.
+    #[cfg(feature = "storage")]
+    pub(super) counts: Counts,
     /// First error of a recovery from the log: the filter had no room for a key.
     #[cfg(feature = "storage")]
     pub(super) full: Option<Full>,
@@ -53,6 +56,8 @@ impl SharedFilter {
             filter: ForgettingFilter::new(filter, Arc::default()),
             #[cfg(feature = "storage")]
             at: Position::START,
+            #[cfg(feature = "storage")]
+            counts: Counts::default(),
             #[cfg(feature = "storage")]
             full: None,
         };

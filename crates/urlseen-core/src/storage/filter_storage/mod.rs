@@ -157,6 +157,8 @@ impl<F: LiveFilter> FilterStorage<F> {
             rebase.sections.tombstones(shard, &copied.tombstones);
             buffer = copied.blob.into_buffer();
         }
+        let (counts, _) = self.filter.copy_counts();
+        rebase.sections.counts(&counts, rebase.position)?;
         let position = rebase.finish()?;
         self.open(position)?;
         Ok(Some(position))

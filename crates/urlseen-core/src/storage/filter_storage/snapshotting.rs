@@ -126,6 +126,8 @@ impl<F: LiveFilter> Work<F> {
                 return Ok(None);
             }
         }
+        let (counts, at) = self.filter.copy_counts();
+        self.writer.sections.counts(&counts, at)?;
         self.writer.finish(&self.retention).map(Some)
     }
 }

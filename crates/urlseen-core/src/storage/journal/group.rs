@@ -8,6 +8,7 @@ use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
+use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 
 /// Approximate maximum size of a record of adds or forgets, in bytes. Recovery reads one record at
@@ -41,15 +42,21 @@ pub struct Group<'a> {
 }
 
 impl Group<'_> {
-    /// Writes the next batch: its new fingerprints and their lifetimes. The record is in the file
-    /// when the method returns.
+    /// Writes the next batch: its new fingerprints, their lifetimes, and the counts that they
+    /// change. The record is in the file when the method returns.
     ///
     /// # Errors
     /// If the disk fails, or the filter was recovered since the journal was made.
-    pub fn append(&mut self, added: &[Fingerprint], lifetimes: &Lifetimes) -> io::Result<()> {
+    pub fn append(
+        &mut self,
+        added: &[Fingerprint],
+        lifetimes: &Lifetimes,
+        counted: &[Counted],
+    ) -> io::Result<()> {
         let Position { number, head } = self.journal.position;
         let next = Position { number: number + 1, head: head.next() };
-        self.journal.write(Kind::Batch, next, added, lifetimes)?;
+        let kind = if counted.is_empty() { Kind::Batch } else { Kind::CountedBatch };
+        self.journal.write(kind, next, added, lifetimes, counted)?;
         self.records.push(Record { base: head, logged: self.logged() });
         Ok(())
     }
@@ -63,7 +70,8 @@ impl Group<'_> {
         let Position { number, head } = self.journal.position;
         let before = self.journal.generation.replace(generation);
         let next = Position { number: number + 1, head };
-        let written = self.journal.write(Kind::Generation, next, &[], &Lifetimes::default());
+        let none = Lifetimes::default();
+        let written = self.journal.write(Kind::Generation, next, &[], &none, &[]);
         if written.is_err() {
             self.journal.generation = before;
         }
@@ -108,7 +116,8 @@ impl Group<'_> {
             let Position { number, head } = self.journal.position;
             let next = Position { number: number + 1, head };
             let begin = fingerprints.len() - rest.len();
-            self.journal.write(kind, next, now, &lifetimes.part(begin..begin + now.len()))?;
+            let lifetimes = lifetimes.part(begin..begin + now.len());
+            self.journal.write(kind, next, now, &lifetimes, &[])?;
             rest = later;
         }
         Ok(())

@@ -22,6 +22,7 @@ use crate::filter::choice::Fsync;
 use crate::filter::generation::Generation;
 use crate::filter::lifetime::Lifetimes;
 use crate::fingerprint::Fingerprint;
+use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 pub use group::{Group, Record};
 
@@ -142,11 +143,12 @@ impl Journal {
         next: Position,
         fingerprints: &[Fingerprint],
         lifetimes: &Lifetimes,
+        counted: &[Counted],
     ) -> io::Result<()> {
         self.usable()?;
         let none = || io::Error::other("no generation of the filter has begun");
         let generation = self.generation.ok_or_else(none)?;
-        let content = Content { fingerprints, generation, lifetimes };
+        let content = Content { fingerprints, generation, lifetimes, counted };
         self.buffer.clear();
         self.buffer.shrink_to(BUFFER);
         record::encode(kind, self.position.head, next, content, &mut self.buffer)?;

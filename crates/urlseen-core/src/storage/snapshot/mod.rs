@@ -19,6 +19,11 @@
 //! 45      n  body: the shard as its kind saves it
 //! 45+n    4  CRC-32C of the body
 //!
+//! after the sections, if any count of a limit ever changed, a section with all counts
+//!  0     45  as above, with shard 0 and the number of groups in place of the keys
+//! 45      n  for each group its hash (16 bytes) and its count (8 bytes)
+//! 45+n    4  CRC-32C of the body
+//!
 //! after the sections, the tombstones of forgotten fingerprints
 //!  0    17n  each: the shard, and the 128-bit key hash of the fingerprint
 //! 17n     8  n
@@ -52,6 +57,7 @@ pub use sections::Sections;
 pub(super) use sections::{Role, empty};
 
 use super::encoding::POSITION;
+use crate::filter::ShardId;
 use crate::storage::head::Position;
 
 const MAGIC: &[u8; 8] = b"urlseenS";
@@ -63,6 +69,8 @@ const HEADER: usize = 40;
 const SECTION: usize = 21 + POSITION;
 /// Number of bytes of a section after its body.
 const SECTION_END: usize = 4;
+/// Shard in the head of the section with the counts.
+const COUNTS: ShardId = ShardId::WHOLE;
 /// Bytes after the tombstones.
 const TRAILER: usize = 2 * POSITION + 13;
 /// Number of bytes of a tombstone.

@@ -10,10 +10,11 @@ use super::super::encoding::{Fields, checked};
 use super::super::header::FORMAT;
 use super::super::restore::{Restore, Section};
 use super::{
-    EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER, extended, name,
-    seq,
+    COUNTS, EMPTY, HEADER, MAGIC, SECTION, SECTION_END, TOMBSTONE, TOMBSTONES_END, TRAILER,
+    extended, name, seq,
 };
 use crate::filter::ShardId;
+use crate::limit::Counted;
 use crate::storage::head::Position;
 
 /// Header and trailer of a snapshot.
@@ -144,6 +145,9 @@ impl Summary {
         for (shard, id) in self.tombstones(begun)? {
             filter.load_tombstone(shard, id);
         }
+        if let Some((counts, at)) = self.counts(begun)? {
+            filter.load_counts(&counts, at);
+        }
         Ok(())
     }
 
@@ -151,6 +155,7 @@ impl Summary {
     pub(in crate::storage) fn check(&self, begun: &Begun) -> Result<(), ReadError> {
         self.check_import(begun)?;
         self.sections(begun, |_, body| body.check())?;
+        self.counts(begun)?;
         self.tombstones(begun).map(drop)
     }
 
@@ -184,42 +189,86 @@ impl Summary {
         Ok(read.ok_or_else(damage)?)
     }
 
-    /// Checks the head of every section, and calls `visit` with the head and the body. `visit` need
-    /// not read the body.
+    /// Reads the counts of limits, with the position of the last record whose changes they have.
+    fn counts(&self, begun: &Begun) -> Result<Option<(Vec<Counted>, Position)>, ReadError> {
+        let mut counts = None;
+        self.parts(begun, |part, body| {
+            let Part::Counts(at) = part else { return Ok(()) };
+            let (begin, mut bytes) = (body.begin, Vec::new());
+            body.read_by(|body| body.read_to_end(&mut bytes).map(drop))?;
+            let damage = || Damage::new(&self.name, begin, "the counts are damaged");
+            counts = Some((Counted::decode_all(&bytes).ok_or_else(damage)?, at));
+            Ok(())
+        })?;
+        Ok(counts)
+    }
+
+    /// Checks the head of every section, and calls `visit` with the head and the body of each
+    /// shard. `visit` need not read the body.
     pub(in crate::storage) fn sections(
         &self,
         begun: &Begun,
         mut visit: impl FnMut(Section, Body<'_>) -> Result<(), ReadError>,
     ) -> Result<(), ReadError> {
+        self.parts(begun, |part, body| match part {
+            Part::Shard(section) => visit(section, body),
+            Part::Counts(_) => Ok(()),
+        })
+    }
+
+    /// Checks the head of every section, and calls `visit` with each section.
+    fn parts(
+        &self,
+        begun: &Begun,
+        mut visit: impl FnMut(Part, Body<'_>) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
         let file = begun.dir.open(&self.name)?;
         let damage = |offset, what| Err(Damage::new(&self.name, offset, what).into());
         let (mut offset, end, mut span) = (HEADER as u64, self.end, None);
-        for shard in ShardId::all().take(begun.header.shards()) {
+        let shards = ShardId::all().take(begun.header.shards());
+        // The counts come after the shards.
+        for shard in shards.map(Some).chain([None]) {
+            if shard.is_none() && offset == end {
+                break;
+            }
+            let (incomplete, damaged) = if shard.is_some() {
+                ("the file is incomplete", "the head of a shard is damaged")
+            } else {
+                ["there is data after the last shard"; 2].into()
+            };
             if end - offset < (SECTION + SECTION_END) as u64 {
-                return damage(offset, "the file is incomplete");
+                return damage(offset, incomplete);
             }
             let mut head = [0; SECTION];
             read_exact_at(&*file, &mut head, offset)?;
-            let Some(section) = decode(&head, shard) else {
-                return damage(offset, "the head of a shard is damaged");
+            let Some(section) = decode(&head, shard.unwrap_or(COUNTS)) else {
+                return damage(offset, damaged);
             };
             offset += SECTION as u64;
             if end - offset - (SECTION_END as u64) < section.len {
                 return damage(offset, "the file is incomplete");
             }
             let body = Body::new(&self.name, &*file, offset, section.len);
-            visit(section, body)?;
+            visit(shard.map_or(Part::Counts(section.at), |_| Part::Shard(section)), body)?;
             offset += section.len + SECTION_END as u64;
             span = Some(extended(span, section.at));
         }
         if offset != end {
-            return damage(offset, "there is data after the last shard");
+            return damage(offset, "there is data after the last section");
         }
         if span != Some((self.first, self.last)) {
             return damage(end, "the end of the file does not match its shards");
         }
         Ok(())
     }
+}
+
+/// Section of a snapshot.
+enum Part {
+    /// One of the shards.
+    Shard(Section),
+    /// The counts of limits, with the position of the last record whose changes they have.
+    Counts(Position),
 }
 
 /// Reads the head of a section. Returns `None` if it is damaged or belongs to another shard than

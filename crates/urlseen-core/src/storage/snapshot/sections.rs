@@ -9,8 +9,9 @@ use super::super::dir::Dir;
 use super::super::disk::DiskFile;
 use super::super::encoding::{push_crc, push_position};
 use super::super::header::FORMAT;
-use super::{MAGIC, TOMBSTONE, extended, name};
+use super::{COUNTS, MAGIC, TOMBSTONE, extended, name};
 use crate::filter::{Blob, Saved, ShardId};
+use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 
 /// Number of bytes that are collected before a write. At most this many bytes are written without a
@@ -108,19 +109,43 @@ impl Sections {
     ) -> io::Result<()> {
         assert_eq!(shard.index(), self.next, "shards are written in order");
         self.next += 1;
-        self.span = Some(extended(self.span, at));
         self.keys += blob.keys();
-        let mut head = vec![u8::try_from(shard.index()).expect("there are 256 shards")];
-        push_position(&mut head, at);
-        head.extend(blob.keys().to_le_bytes());
-        head.extend(blob.len().to_le_bytes());
-        push_crc(&mut head, 0);
-        self.put_bytes(&head)?;
+        self.put_head(shard, at, blob.keys(), blob.len())?;
         let mut body = Body { sections: self, crc: 0, written: 0, pause };
         blob.write(&mut body)?;
         assert_eq!(body.written, blob.len(), "shard {shard} is written as a whole");
         let crc = body.crc;
         self.put_bytes(&crc.to_le_bytes())
+    }
+
+    /// Writes the counts of limits, which have all changes up to the position `at` of the log. The
+    /// caller writes them after the shards.
+    ///
+    /// # Panics
+    /// If a shard was not written.
+    pub fn counts(&mut self, counts: &[Counted], at: Position) -> io::Result<()> {
+        assert_eq!(self.next, self.shards, "every shard is written");
+        if counts.is_empty() {
+            return Ok(());
+        }
+        let mut body = Vec::with_capacity(counts.len() * Counted::BYTES);
+        for counted in counts {
+            counted.encode(&mut body);
+        }
+        self.put_head(COUNTS, at, counts.len() as u64, body.len() as u64)?;
+        push_crc(&mut body, 0);
+        self.put_bytes(&body)
+    }
+
+    /// Writes the head of a section.
+    fn put_head(&mut self, shard: ShardId, at: Position, keys: u64, len: u64) -> io::Result<()> {
+        self.span = Some(extended(self.span, at));
+        let mut head = vec![u8::try_from(shard.index()).expect("there are 256 shards")];
+        push_position(&mut head, at);
+        head.extend(keys.to_le_bytes());
+        head.extend(len.to_le_bytes());
+        push_crc(&mut head, 0);
+        self.put_bytes(&head)
     }
 
     /// Notes the tombstones that a shard had when it was copied. Each tombstone is the 128-bit key

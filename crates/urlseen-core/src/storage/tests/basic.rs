@@ -30,7 +30,7 @@ pub(super) fn begun(disk: &SimDisk, at: Head) -> Folder {
 impl Journal {
     pub(super) fn append(&mut self, added: &[Fingerprint]) -> io::Result<Record> {
         let mut group = self.group();
-        group.append(added, &Lifetimes::default())?;
+        group.append(added, &Lifetimes::default(), &[])?;
         Ok(group.finish()?.remove(0))
     }
 

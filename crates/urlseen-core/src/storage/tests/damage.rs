@@ -273,7 +273,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
     let disk = write();
     let name = segment::name(5);
     let mut bytes = disk.files()[&name].clone();
-    bytes[48] = 5;
+    bytes[48] = 6;
     let crc = crc32c::crc32c(&bytes[48..93]);
     bytes[93..97].copy_from_slice(&crc.to_le_bytes());
     disk.put(&Path::new(DIR).join(&name), &bytes);
@@ -289,7 +289,7 @@ fn a_record_of_a_later_version_is_refused_and_nothing_is_cut() {
         let Err(RecoveryError::UnknownKind { file, offset, kind }) = result else {
             panic!("{result:?}")
         };
-        assert_eq!((file, offset, kind), (name.clone(), 48, 5));
+        assert_eq!((file, offset, kind), (name.clone(), 48, 6));
         assert_eq!(disk.files().len(), before.len());
     }
 }

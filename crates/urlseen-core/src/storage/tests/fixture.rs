@@ -58,7 +58,7 @@ pub(super) fn heads() -> Vec<Head> {
 fn append(journal: &mut Journal, seq: u64) {
     let position = Position { number: journal.position().number + 1, head: batch_head(seq) };
     let keys = fingerprints(batch_keys(seq));
-    journal.write(Kind::Batch, position, &keys, &Lifetimes::default()).unwrap();
+    journal.write(Kind::Batch, position, &keys, &Lifetimes::default(), &[]).unwrap();
 }
 
 fn take_snapshot(journal: &mut Journal, keys: &BTreeSet<Key>) {

@@ -2,6 +2,7 @@
 
 mod archive;
 mod basic;
+mod counts;
 mod damage;
 mod faults;
 mod filter;
@@ -12,6 +13,7 @@ mod looking;
 mod poison;
 mod random;
 mod real;
+mod record;
 mod recrawl;
 mod whole;
 mod world;

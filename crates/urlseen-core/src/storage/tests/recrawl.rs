@@ -19,6 +19,7 @@ use crate::filter::generation::Generation;
 use crate::filter::lifetime::{Lifetime, Lifetimes};
 use crate::filter::{FilterSpec, ForgettingFilter, KeyHasher, Kind, Parameters, ShardId, Verdict};
 use crate::fingerprint::{Algorithm, Fingerprint};
+use crate::limit::Counted;
 use crate::storage::head::{Head, Position};
 
 const DAY: Duration = Duration::from_hours(24);
@@ -127,6 +128,10 @@ impl LiveFilter for Live {
         let state = self.state.lock().unwrap();
         let (blob, tombstones) = state.0.save(shard, buffer);
         Some(Copied { blob, at: state.1, tombstones })
+    }
+
+    fn copy_counts(&self) -> (Vec<Counted>, Position) {
+        (Vec::new(), self.state.lock().unwrap().1)
     }
 
     fn stand(&self, at: Position) {
@@ -300,7 +305,7 @@ impl Crawl {
             lifetimes.push(index, lifetime(url));
         }
         let mut group = self.storage.journal().unwrap().group();
-        group.append(&added, &lifetimes).unwrap();
+        group.append(&added, &lifetimes, &[]).unwrap();
         let logged = group.finish().unwrap()[0].logged();
         for &(url, _) in &urls {
             self.passed.insert(url, self.time);

@@ -2,6 +2,7 @@
 
 mod documented;
 mod layered;
+mod limits;
 mod refused;
 mod secrets;
 

@@ -70,6 +70,7 @@ impl Store {
     /// [`Store::recover_to`] or [`Store::recover`].
     pub fn new(engine: &Engine, folder: Folder, keeping: Keeping) -> Self {
         let Keeping { spec, policy, emit_again } = keeping;
+        *engine.handle().raised() = folder.raised();
         let kept = FilterStorage::new(engine.handle(), folder, policy);
         Self { kept, spec, emit_again, at: None }
     }
@@ -83,7 +84,7 @@ impl Store {
             match write {
                 Write::Batch(batch) => {
                     self.at = None;
-                    group.append(batch.added(), batch.lifetimes())?;
+                    group.append(batch.added(), batch.lifetimes(), batch.counted())?;
                 }
                 Write::Keys(batch) => group.add(batch.added(), batch.lifetimes())?,
                 Write::Changes(_, changes) => {

@@ -1,0 +1,160 @@
+//! Bytes of a record of the log.
+
+use super::super::record::*;
+use crate::filter::generation::Generation;
+use crate::filter::id::RandomId;
+use crate::filter::lifetime::{Lifetime, Lifetimes};
+use crate::fingerprint::Fingerprint;
+use crate::limit::{Counted, Group};
+use crate::storage::head::{Head, Position};
+
+fn fingerprints() -> Vec<Fingerprint> {
+    vec![
+        Fingerprint::Raw20([1; 20]),
+        Fingerprint::Raw16([2; 16]),
+        Fingerprint::Text(b""[..].into()),
+        Fingerprint::Raw32([3; 32]),
+        Fingerprint::Text(b"https://example.com/"[..].into()),
+    ]
+}
+
+fn positions() -> (Position, Position) {
+    let before = Position { number: 6, head: Head { seq: 3, commit_id: RandomId::new(33) } };
+    (before, Position { number: 7, head: Head { seq: 4, commit_id: RandomId::new(44) } })
+}
+
+fn encoded() -> Vec<u8> {
+    encoded_in(Generation::FOREVER, &Lifetimes::default())
+}
+
+fn encoded_in(generation: Generation, lifetimes: &Lifetimes) -> Vec<u8> {
+    let (before, position) = positions();
+    let mut bytes = Vec::new();
+    let fingerprints = &fingerprints()[..];
+    let content = Content { fingerprints, generation, lifetimes, counted: &[] };
+    encode(Kind::Batch, before.head, position, content, &mut bytes).unwrap();
+    bytes
+}
+
+fn tail(generation: Generation, lifetimes: Lifetimes) -> Tail {
+    Tail { generation, lifetimes, counted: Vec::new() }
+}
+
+#[test]
+fn a_record_is_read_back() {
+    let bytes = encoded();
+    let (head, body) = bytes.split_first_chunk().unwrap();
+    let head = RecordHead::decode(head).unwrap();
+    let (before, position) = positions();
+    assert_eq!((head.kind, head.position, head.count), (Kind::Batch, position, 5));
+    assert_eq!(head.length as usize, body.len());
+    assert_eq!(body.len(), fingerprints().iter().map(encoded_len).sum::<usize>());
+    assert!(head.follows(before) && head.matches(body));
+    let mut read = Vec::new();
+    let rest = decode(&head, body, |fingerprint| read.push(fingerprint));
+    let forever = Some(tail(Generation::FOREVER, Lifetimes::default()));
+    assert_eq!((read, rest), (fingerprints(), forever));
+}
+
+#[test]
+fn a_record_has_the_generation_of_its_fingerprints() {
+    let generation = Generation::new(4711);
+    let mut lifetimes = Lifetimes::default();
+    for _ in 0..2 {
+        let bytes = encoded_in(generation, &lifetimes);
+        let (head, body) = bytes.split_first_chunk().unwrap();
+        let head = RecordHead::decode(head).unwrap();
+        assert_eq!(decode(&head, body, drop), Some(tail(generation, lifetimes.clone())));
+        assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
+        lifetimes.push(1, Lifetime::FOREVER);
+    }
+}
+
+#[test]
+fn every_flipped_bit_of_a_record_is_noticed() {
+    let good = encoded();
+    for bit in 0..8 * good.len() {
+        let mut bytes = good.clone();
+        bytes[bit / 8] ^= 1 << (bit % 8);
+        let (head, body) = bytes.split_first_chunk().unwrap();
+        match RecordHead::decode(head) {
+            Ok(head) => assert!(bit >= 8 * HEAD && !head.matches(body), "bit {bit}"),
+            Err(error) => assert!(bit < 8 * HEAD && error == NoHead::Damaged, "bit {bit}"),
+        }
+    }
+    assert_eq!(RecordHead::decode(&[0; HEAD]), Err(NoHead::Damaged), "a hole in the file");
+}
+
+#[test]
+fn a_record_follows_only_the_one_before() {
+    let (before, position) = positions();
+    let elsewhere = RandomId::new(9);
+    let others = [Kind::Adds, Kind::Forgets, Kind::Generation];
+    for kind in [Kind::Batch, Kind::CountedBatch].into_iter().chain(others) {
+        let own = if kind.is_batch() { position.head } else { before.head };
+        let head = RecordHead {
+            kind,
+            position: Position { number: 7, head: own },
+            predecessor: before.head.commit_id,
+            count: 0,
+            length: 0,
+            body_crc: 0,
+        };
+        assert!(head.follows(before));
+        let with_head = |head| Position { head, ..before };
+        for other in [
+            Position { number: 5, ..before },
+            Position { number: 7, ..before },
+            with_head(Head { seq: 2, ..before.head }),
+            with_head(Head { seq: 4, ..before.head }),
+            with_head(Head { commit_id: elsewhere, ..before.head }),
+        ] {
+            assert!(!head.follows(other), "{kind:?} behind {other}");
+        }
+    }
+    let mut renamed = RecordHead {
+        kind: Kind::Adds,
+        position: Position { number: 7, head: before.head },
+        predecessor: before.head.commit_id,
+        count: 0,
+        length: 0,
+        body_crc: 0,
+    };
+    renamed.position.head.commit_id = elsewhere;
+    assert!(!renamed.follows(before), "adds move no head");
+}
+
+#[test]
+fn a_body_with_another_count_of_fingerprints_is_refused() {
+    let bytes = encoded();
+    let (head, body) = bytes.split_first_chunk().unwrap();
+    let head = RecordHead::decode(head).unwrap();
+    let with = |count| RecordHead { count, ..head };
+    assert_eq!(decode(&with(4), body, drop), None);
+    assert_eq!(decode(&with(6), body, drop), None);
+    assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
+    assert_eq!(decode(&with(1), &[17], drop), None);
+}
+
+#[test]
+fn a_record_has_the_changes_of_its_counts() {
+    let (before, position) = positions();
+    let changes = [("a", 3), ("b", 1)];
+    let counted = &changes.map(|(name, items)| Counted { group: Group::of(name), items })[..];
+    let mut lifetimes = Lifetimes::default();
+    lifetimes.push(1, Lifetime::FOREVER);
+    let dated = (Generation::new(4711), lifetimes);
+    for (generation, lifetimes) in [(Generation::FOREVER, Lifetimes::default()), dated] {
+        let fingerprints = &fingerprints()[..];
+        let content = Content { fingerprints, generation, lifetimes: &lifetimes, counted };
+        let mut bytes = Vec::new();
+        encode(Kind::CountedBatch, before.head, position, content, &mut bytes).unwrap();
+        let (head, body) = bytes.split_first_chunk().unwrap();
+        let head = RecordHead::decode(head).unwrap();
+        let mut read = Vec::new();
+        let rest = decode(&head, body, |fingerprint| read.push(fingerprint)).unwrap();
+        assert_eq!((&read[..], &rest.counted[..]), (fingerprints, counted));
+        assert_eq!((rest.generation, rest.lifetimes), (generation, lifetimes));
+        assert_eq!(decode(&head, &body[..body.len() - 1], drop), None);
+    }
+}

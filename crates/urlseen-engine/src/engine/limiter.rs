@@ -1,0 +1,161 @@
+//! Limiter: lets the unseen items of a batch through as far as the limits allow.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::batches::Uncommitted;
+use super::in_flight::Keys;
+use super::{Engine, Handle};
+use crate::item::batch::Batch;
+use crate::item::findings::{Limited, OverLimit};
+use crate::item::{Findings, Items, Options, Reader};
+use urlseen_core::filter::Hashed;
+use urlseen_core::filter::lifetime::Lifetimes;
+use urlseen_core::fingerprint::PartitionCount;
+use urlseen_core::limit::{Claim, Counted, GROUPS_MAX, Group, Limits, share};
+use urlseen_core::storage::{Counts, Position, Raised};
+
+/// Limiter of the unseen items of batches, in the order of the batches.
+#[derive(Debug)]
+pub(super) struct Limiter {
+    limits: Limits,
+    reader: Reader,
+    partitions: PartitionCount,
+    /// Numbers of items that were let through and are not committed.
+    in_flight: HashMap<Group, u64, Hashed>,
+}
+
+impl Limiter {
+    /// Makes a limiter with the rules of these options; `None` if there are no rules.
+    pub(super) fn new(items: Options) -> Option<Self> {
+        let has_rules = !items.limits.is_empty();
+        has_rules.then(|| Self {
+            limits: Limits::new(items.limits),
+            reader: Reader::new(items),
+            partitions: items.partition.count(),
+            in_flight: HashMap::default(),
+        })
+    }
+
+    /// Takes those items out of the unseen ones that are over a limit, in the order of the items.
+    /// `counts` has the items of all committed batches, and `raised` the limits of single groups.
+    pub(super) fn admit(
+        &mut self,
+        items: &Items,
+        found: &mut Findings,
+        counts: &Counts,
+        raised: &Raised,
+    ) {
+        let (mut onward, mut limited) =
+            (Vec::with_capacity(found.onward.len()), Limited::default());
+        let mut added = Vec::with_capacity(found.added.len());
+        let mut lifetimes = Lifetimes::default();
+        let mut unfiltered = found.unfiltered.iter().map(|&(index, _)| index).peekable();
+        let mut counted = HashMap::<Group, u64, Hashed>::default();
+        let unseen = std::mem::take(&mut found.added).into_iter().enumerate();
+        let mut unseen = unseen.map(|(place, it)| (it, found.lifetimes.of(place)));
+        for &index in &found.onward {
+            if unfiltered.next_if_eq(&index).is_some() {
+                onward.push(index);
+                continue;
+            }
+            let (fingerprint, lifetime) = unseen.next().expect("an unseen item has a fingerprint");
+            let url = self.reader.canonical_url(items.get(index as usize));
+            let claims = url.map(|url| self.limits.claims(url)).unwrap_or_default();
+            if let Some(full) = claims.iter().find(|it| self.is_full(it, counts, raised)) {
+                let rule = u16::try_from(full.rule).expect("there are at most 100 rules");
+                let group = full.name.as_str().into();
+                limited.over.push(OverLimit { index, fingerprint, rule, group });
+                continue;
+            }
+            for Claim { group, value, .. } in claims {
+                let is_known = value.is_some_and(|value| self.count(value, counts) > 0);
+                for group in [Some(group), value].into_iter().flatten().filter(|_| !is_known) {
+                    *counted.entry(group).or_default() += 1;
+                    *self.in_flight.entry(group).or_default() += 1;
+                }
+            }
+            onward.push(index);
+            lifetimes.push(added.len(), lifetime);
+            added.push(fingerprint);
+        }
+        let counted = counted.into_iter().map(|(group, items)| Counted { group, items });
+        limited.counted = counted.collect();
+        (found.onward, found.added, found.lifetimes) = (onward, added, lifetimes);
+        found.limited = (!limited.is_empty()).then(|| Box::new(limited));
+    }
+
+    /// Returns true if a group has no room for the claim of one more item.
+    fn is_full(&self, claim: &Claim, counts: &Counts, raised: &Raised) -> bool {
+        let count = self.count(claim.group, counts);
+        if claim.value.is_some_and(|value| self.count(value, counts) > 0) {
+            return false;
+        }
+        let most = raised.of(claim.group).unwrap_or(self.limits.rules()[claim.rule].max);
+        let most = share(most, self.partitions);
+        count >= most || count == 0 && counts.len() + self.in_flight.len() >= GROUPS_MAX
+    }
+
+    /// Returns the number of items of a group that were let through.
+    fn count(&self, group: Group, counts: &Counts) -> u64 {
+        let in_flight = self.in_flight.get(&group).copied().unwrap_or_default();
+        counts.of(group).unwrap_or_default() + in_flight
+    }
+
+    /// Records the commit of a batch, whose items are in the counts of committed batches now.
+    pub(super) fn committed(&mut self, counted: &[Counted]) {
+        for Counted { group, items } in counted {
+            if let Some(left) = self.in_flight.get_mut(group) {
+                *left -= items;
+            }
+        }
+        self.in_flight.retain(|_, items| *items > 0);
+    }
+
+    /// Forgets all items that are not committed.
+    pub(super) fn abort(&mut self) {
+        self.in_flight.clear();
+    }
+}
+
+impl Engine {
+    /// Hands back the oldest batch, if it is judged. Applies the limits to it.
+    pub(super) fn hand_back(&mut self) -> Option<Batch<Box<Findings>>> {
+        let Self { batches, limiter, handle, .. } = self;
+        batches.hand_back(|batch| limited(limiter.as_mut(), handle, batch))
+    }
+
+    /// Records the commit of the oldest batch that was handed back in the counts, which have all
+    /// changes up to `at` then. Returns the keys over a limit, which the filter does not get.
+    pub(super) fn commit_counts(&mut self, at: Position) -> Option<Arc<Keys>> {
+        let Uncommitted { over_limit, counted } = self.batches.commit();
+        self.handle.counts().change(&counted, at);
+        if let Some(limiter) = &mut self.limiter {
+            limiter.committed(&counted);
+        }
+        over_limit
+    }
+
+    /// Forgets the batches that were handed back and not committed.
+    pub(super) fn drop_uncommitted(&mut self) {
+        self.batches.abort();
+        if let Some(limiter) = &mut self.limiter {
+            limiter.abort();
+        }
+    }
+}
+
+/// Applies the limits to a judged batch.
+fn limited(
+    limiter: Option<&mut Limiter>,
+    handle: &Handle,
+    batch: &mut Batch<Box<Findings>>,
+) -> Uncommitted {
+    let Some(limiter) = limiter else { return Uncommitted::default() };
+    let (items, found) = batch.findings_mut();
+    limiter.admit(items, found, &handle.counts(), &handle.raised());
+    let over = batch.over_limit();
+    let ids = over.iter().map(|over| handle.hasher.key_hash(&over.fingerprint).id());
+    let over_limit = (!over.is_empty()).then(|| Arc::new(ids.collect()));
+    Uncommitted { over_limit, counted: batch.counted().to_vec() }
+}
