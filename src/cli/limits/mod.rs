@@ -107,12 +107,15 @@ pub(super) fn run(args: &LimitsArgs) -> anyhow::Result<Outcome> {
     })
 }
 
+/// Wanted items, each with its fingerprint in hex.
+type WantedItems = Vec<(Vec<u8>, OverLimitItem)>;
+
 /// Calls `visit` with the items of the list that are wanted. Returns the number of entries that
 /// another program wrote.
 async fn each(
     list: &mut OverLimitList,
     wanted: &Wanted,
-    mut visit: impl AsyncFnMut(&mut OverLimitList, Vec<(Vec<u8>, OverLimitItem)>) -> anyhow::Result<()>,
+    mut visit: impl AsyncFnMut(&mut OverLimitList, WantedItems) -> anyhow::Result<()>,
 ) -> anyhow::Result<u64> {
     let (bar, found, mut seen) = (Bar::counting("items"), list.len().await?, 0);
     let (mut cursor, mut foreign) = (0, 0);

@@ -43,9 +43,9 @@ impl Growth {
         self.links.len() as u64
     }
 
-    /// Returns true if the URLs seem to have no end: they count something, such as pages or days, and
-    /// after all links of the crawl they still come at least half as often as on average. The pages
-    /// of a site that has an end become rare when most of them are known.
+    /// Returns true if the URLs seem to have no end: they count something, such as pages or days,
+    /// and after all links of the crawl they still come at least half as often as on average. The
+    /// pages of a site that has an end become rare when most of them are known.
     pub(super) fn is_endless(&self, links: u64) -> bool {
         let last_quarter = links - links / 4;
         let late = self.links.iter().rev().take_while(|&&link| u64::from(link) > last_quarter);

@@ -110,7 +110,7 @@ pub(super) struct FoundRules {
     pub(super) limit: Vec<LimitRule>,
 }
 
-/// Texts of a rule in the file.
+/// Values of a rule in the file, except its expressions.
 pub(super) struct Table {
     /// Place of the rule in the file.
     pub(super) origin: ValueOrigin,
@@ -195,9 +195,7 @@ impl Layers {
                 if let Some(number) = raw.number().ok().and_then(|digits| digits.parse().ok()) {
                     read.numbers.insert(key_name, number);
                 } else {
-                    let reason =
-                        format!("has {key_name} = {}; allowed: a whole number", raw.shown());
-                    self.refuse_rule(name, here, &reason);
+                    self.refuse_value([name, key_name], here, &raw, "a whole number");
                 }
                 continue;
             }
@@ -205,17 +203,12 @@ impl Layers {
                 if let Raw::List(list) = raw {
                     read.lists.insert(key_name, list);
                 } else {
-                    let reason = format!(
-                        "has {key_name} = {}; allowed: an array of texts in quotes",
-                        raw.shown()
-                    );
-                    self.refuse_rule(name, here, &reason);
+                    self.refuse_value([name, key_name], here, &raw, "an array of texts in quotes");
                 }
                 continue;
             }
             let Ok(text) = raw.text() else {
-                let reason = format!("has {key_name} = {}; allowed: a text in quotes", raw.shown());
-                self.refuse_rule(name, here, &reason);
+                self.refuse_value([name, key_name], here, &raw, "a text in quotes");
                 continue;
             };
             let Some(pattern) = pages.pattern(key_name) else {
@@ -240,6 +233,12 @@ impl Layers {
         {
             self.refuse_rule(name, read.origin, &reason);
         }
+    }
+
+    /// Refuses the value of a key of a rule. The names are those of the kind and of the key.
+    fn refuse_value(&mut self, names: [&str; 2], origin: ValueOrigin, raw: &Raw, allowed: &str) {
+        let ([kind, key], shown) = (names, raw.shown());
+        self.refuse_rule(kind, origin, &format!("has {key} = {shown}; allowed: {allowed}"));
     }
 
     pub(super) fn refuse_rule(&mut self, kind: &str, origin: ValueOrigin, reason: &str) {

@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use super::tests::{batch, engine_for, onward, urls};
 use super::*;
 use urlseen_core::filter::Kind;
+use urlseen_core::filter::calendar::Calendar;
 
 /// Time of day at which generation 100 begins.
 const BEGAN: Duration = Duration::from_hours(498_240);

@@ -1,10 +1,12 @@
 //! Begins the generations of a filter whose fingerprints expire, and sweeps expired ones.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Interval, MissedTickBehavior, interval, sleep};
 
 use super::Engine;
+use super::owner::Job;
 use super::store::Storage;
 use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::generation::Generation;
@@ -77,5 +79,26 @@ impl Generating {
     /// Returns the calendar of a generation that has begun.
     pub(super) fn calendar(&self, generation: Generation) -> Calendar {
         self.clock.calendar(generation, (self.clocks)())
+    }
+}
+
+impl Engine {
+    /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
+    pub fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    /// Begins a generation. The log already has its begin. If there is a calendar, the dates of
+    /// later items belong to its generations.
+    pub fn begin_generation(&mut self, generation: Generation, calendar: Option<Calendar>) {
+        self.generation = generation;
+        self.handle.tell_all(|| Job::BeginGeneration(generation, calendar));
+    }
+
+    /// Makes the owners free some slots of expired keys, unless they are still doing so.
+    pub(crate) fn sweep(&mut self) {
+        if Arc::strong_count(&self.sweeping) == 1 {
+            self.handle.tell_all(|| Job::Sweep { _token: Arc::clone(&self.sweeping) });
+        }
     }
 }

@@ -93,6 +93,17 @@ impl InFlight {
         }
     }
 
+    /// Drops the keys of all batches.
+    pub(super) fn drop_batches(&mut self) {
+        while let Some(batch) = self.batches.pop_front() {
+            for (_, key_hashes) in batch.iter() {
+                for &key_hash in key_hashes {
+                    self.remove(key_hash);
+                }
+            }
+        }
+    }
+
     /// Removes keys from the set and from their batch, which will not set them.
     pub(super) fn withdraw(&mut self, batch: &mut ByLifetime, keys: &Keys) {
         for (_, key_hashes) in &mut batch.0 {
@@ -103,17 +114,6 @@ impl InFlight {
                 }
                 stays
             });
-        }
-    }
-
-    /// Drops the keys of all batches.
-    pub(super) fn drop_batches(&mut self) {
-        while let Some(batch) = self.batches.pop_front() {
-            for (_, key_hashes) in batch.iter() {
-                for &key_hash in key_hashes {
-                    self.remove(key_hash);
-                }
-            }
         }
     }
 }

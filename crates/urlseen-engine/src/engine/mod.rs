@@ -57,7 +57,6 @@ use progress::Progress;
 #[cfg(feature = "simulation")]
 pub use steps::Steps;
 pub use threads::Threads;
-use urlseen_core::filter::calendar::Calendar;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::generation::Generation;
 use urlseen_core::filter::{ForgettingFilter, Full};
@@ -307,25 +306,6 @@ impl Engine {
     pub fn committed(&mut self, logged: Logged) {
         let over_limit = self.commit_counts(logged.at);
         self.handle.tell_all(|| Job::Commit { logged, over_limit: over_limit.clone() });
-    }
-
-    /// Returns the generation that began last; [`Generation::FOREVER`] if none has begun.
-    pub fn generation(&self) -> Generation {
-        self.generation
-    }
-
-    /// Begins a generation. The log already has its begin. If there is a calendar, the dates of
-    /// later items belong to its generations.
-    pub fn begin_generation(&mut self, generation: Generation, calendar: Option<Calendar>) {
-        self.generation = generation;
-        self.handle.tell_all(|| Job::BeginGeneration(generation, calendar));
-    }
-
-    /// Makes the owners free some slots of expired keys, unless they are still doing so.
-    pub(crate) fn sweep(&mut self) {
-        if Arc::strong_count(&self.sweeping) == 1 {
-            self.handle.tell_all(|| Job::Sweep { _token: Arc::clone(&self.sweeping) });
-        }
     }
 
     /// Counts the batches that were handed back and not committed.

@@ -265,7 +265,7 @@ impl Summary {
 
 /// Section of a snapshot.
 enum Part {
-    /// One of the shards.
+    /// One of the shards of the filter.
     Shard(Section),
     /// The counts of limits, with the position of the last record whose changes they have.
     Counts(Position),
