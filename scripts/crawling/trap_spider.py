@@ -4,6 +4,7 @@ The spider follows all links, and writes each of them to the file LINKS. It ends
 when no request is left.
 """
 
+import random
 import sys
 
 from scrapy import Request, Spider, signals
@@ -23,9 +24,8 @@ SETTINGS = {
     "COOKIES_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False,
     "LOG_LEVEL": "INFO",
+    "REQUEST_FINGERPRINTER_CLASS": "urlseen.scrapy.Fingerprinter",
     "CONCURRENT_REQUESTS_PER_DOMAIN": 16,
-    # Pages near the start come first, as in most crawls.
-    "DEPTH_PRIORITY": 1,
 }
 
 
@@ -39,6 +39,8 @@ class Traps(Spider):
         self.found = open(links, "w", encoding="utf-8")
         self.start_page = start
         self.looks = 0
+        # Without priorities, requests would come in the order of the alphabet.
+        self.draw = random.Random(5)
 
     async def start(self):
         yield Request(self.start_page)
@@ -48,11 +50,12 @@ class Traps(Spider):
         for href in response.css("a::attr(href)").getall():
             url = response.urljoin(href)
             self.found.write(f"{url}\n")
-            yield Request(url)
+            yield Request(url, priority=self.draw.randrange(1000))
 
     def idle(self):
         server = self.crawler.engine._slot.scheduler.server
-        waiting = [server.exists(key) for key in Partition().queue]
+        # An idle spider holds no request, and there is no other one.
+        waiting = [server.exists(key) for key in Partition().queue[:-1]]
         self.looks = 0 if any(waiting) else self.looks + 1
         if self.looks < LOOKS:
             raise DontCloseSpider

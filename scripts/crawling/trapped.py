@@ -1,7 +1,7 @@
 """Site with real pages and with traps: URLs that a crawl could follow for a very long time.
 
 Every page is also reachable with a session id and with tracking parameters, and so as many URLs.
-A search combines facets, and a calendar has pages for all months and days of many years.
+A search combines facets, and a calendar has pages for all months of many years.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ FACETS = {
     "brand": "acme globex hooli initech umbrella stark wayne wonka tyrell soylent".split(),
     "color": "red blue green black white pink gray brown gold teal".split(),
     "size": "xs s m l xl xxl one kids tall wide".split(),
-    "sort": "price name new rating stock".split(),
+    "sort": "price name new rating stock weight age length sales random".split(),
 }
 #: Number of pages of each search.
 RESULTS = 10
-YEARS = range(1950, 2100)
-DAYS = 28
+#: Months of the calendar, counted from the year 0.
+MONTHS = range(12 * 1000, 12 * 5000)
 #: Numbers of session ids and of campaigns that the site uses.
-SESSIONS, CAMPAIGNS = 25, 25
+SESSIONS, CAMPAIGNS = 25, 5
 #: Number of real pages that a category links to.
 CATEGORY = 20
 
@@ -48,8 +48,7 @@ class Site:
         searches = RESULTS
         for values in FACETS.values():
             searches *= len(values)
-        calendar = len(YEARS) * 12 * (1 + DAYS)
-        return len(self.real) * (SESSIONS + CAMPAIGNS) + searches + calendar
+        return len(self.real) * (SESSIONS + CAMPAIGNS) + searches + len(MONTHS)
 
     def links(self, path, query):
         """Returns the links of a page."""
@@ -72,8 +71,12 @@ class Site:
         if path == "/search":
             return [self.search(query, draw) for _ in range(8)]
         if path.startswith("/calendar/"):
-            return self.calendar([int(part) for part in path.split("/")[2:]])
-        return [*draw.sample(self.products, 4), "/"]
+            year, month = (int(part) for part in path.split("/")[2:])
+            here = 12 * year + month - 1
+            years = [here + 12 * step for step in range(-16, 17) if step]
+            return [calendar(it) for it in (here - 1, here + 1, *years) if it in MONTHS]
+        day = calendar(draw.randrange(12 * 2020, 12 * 2030))
+        return [*draw.sample(self.products, 4), "/", day]
 
     def search(self, query, draw):
         """Returns the link to a search that differs from the present one in some facets."""
@@ -83,16 +86,10 @@ class Site:
         fields = [f"{name}={value}" for name, value in sorted(chosen.items())]
         return f"/search?{'&'.join([*fields, f'page={draw.randint(1, RESULTS)}'])}"
 
-    def calendar(self, parts):
-        year, month = parts[:2]
-        links = []
-        if len(parts) == 2:
-            links = [f"/calendar/{year}/{month:02}/{day:02}" for day in range(1, DAYS + 1)]
-        for step in (-12, -1, 1, 12):
-            there = 12 * year + month - 1 + step
-            if there // 12 in YEARS:
-                links.append(f"/calendar/{there // 12}/{there % 12 + 1:02}")
-        return links
+
+def calendar(month):
+    """Returns the path of a month of the calendar."""
+    return f"/calendar/{month // 12}/{month % 12 + 1:02}"
 
 
 class Server:

@@ -140,6 +140,9 @@ fn counts(rows: &mut Rows<impl Write>, counts: &Counts, rules: &ByRule) -> io::R
     rows.by_rule(over_limit, |items| HumanCount(items).to_string())?;
     let mut row = |name, number, what: &str| rows.number(name, HumanCount(number), what);
     row("  rejected", counts.rejected, "unreadable")?;
+    if counts.own_fingerprints > 0 {
+        row("", counts.own_fingerprints, "have a fingerprint of their own, which stays as it is")?;
+    }
     row("batches", counts.batches, "committed since the start")?;
     counts.events().try_for_each(|(count, event)| row("", count, event))
 }

@@ -68,6 +68,7 @@ counters! {
         event: "items over a limit are not on the list, because it was full";
     source_lost, "source_lost": "Stream entries removed before they were read",
         event: "stream entries were removed before they were read";
+    own_fingerprints, "own_fingerprints": "Items with a fingerprint of their own";
     batches, "batches": "Batches committed";
     batches_aborted, "batches_aborted": "Batches that were not committed and were tested again",
         event: "batches were not committed and were tested again";
@@ -114,6 +115,7 @@ impl Counts {
         self.dropped += count(batch.dropped().len());
         self.over_limit += count(batch.over_limit().len());
         self.rejected += count(batch.rejects().len());
+        self.own_fingerprints += count(batch.own_fingerprints());
         self.batches += 1;
     }
 }

@@ -206,6 +206,14 @@ This section measures two parts of the work alone, on one core: fingerprints
   its own part of one filter.
 - *Wrong verdicts, full* has the number of unseen keys that a full filter reports as seen.""",
     ),
+    "rules": (
+        "Rules",
+        """\
+The time to read a URL and to find its fingerprint, with real links. The rules of *other hosts* are
+for hosts that no link has, as most rules of a large crawl. The goal is at most 60 ns more with ten
+such rules. Rules `[[limit]]` cost nothing here: only unseen items are compared with them, after
+that.""",
+    ),
     "fastbloom": (
         "fastbloom with a billion keys",
         """\

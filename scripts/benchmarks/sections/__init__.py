@@ -5,7 +5,7 @@ The function returns a dictionary with `lines` of data and, in some sections, `f
 
 from . import (
     between, crawl, fastbloom, growing, kernels, latency, layouts, lines, log, partitions, peers,
-    pipe, profile, python, scaling, stream,
+    pipe, profile, python, rules, scaling, stream,
 )
 
 SECTIONS = {
@@ -14,6 +14,7 @@ SECTIONS = {
     "layouts": layouts.run,
     "crawl": crawl.run,
     "kernels": kernels.run,
+    "rules": rules.run,
     "fastbloom": fastbloom.run,
     "growing": growing.run,
     "between": between.run,

@@ -49,6 +49,7 @@ items                     47   committed since the start; of these
   over limit              19   unseen, on the over-limit list
                           19   of these by the rule \"hosts\"
   rejected                 4   unreadable
+                          26   have a fingerprint of their own, which stays as it is
 batches                    6   committed since the start
                            5   rejects were dropped from a full list
                           20   items over a limit are not on the list, because it was full

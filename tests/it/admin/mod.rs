@@ -90,6 +90,7 @@ fn status(phase: Phase) -> Status {
             rejected: 4,
             rejects_dropped: 5,
             over_limit_lost: 20,
+            own_fingerprints: 26,
             source_lost: 0,
             batches: 6,
             batches_aborted: 7,

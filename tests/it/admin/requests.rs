@@ -127,6 +127,7 @@ fn metrics_have_the_numbers_of_the_status() {
         (r#"urlseen_items_total{fate="over-limit"}"#, 19.0),
         (r#"urlseen_over_limit_total{rule="hosts"}"#, 19.0),
         ("urlseen_over_limit_lost_total", 20.0),
+        ("urlseen_own_fingerprints_total", 26.0),
         (r#"urlseen_list_items{list="over_limit"}"#, 25.0),
         (r#"urlseen_items_total{fate="rejected"}"#, 4.0),
         ("urlseen_rejects_dropped_total", 5.0),

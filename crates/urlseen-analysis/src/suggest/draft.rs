@@ -19,6 +19,9 @@ pub(super) enum Draft {
     Limit { site: String, group: Endless, max: u64 },
 }
 
+/// Maximum length in bytes of the name of a rule.
+const LONGEST_NAME: usize = 100;
+
 /// Pattern of what a `*` stands for in a pattern of paths.
 const STAR: &str = "[0-9A-Fa-f._:-]+";
 
@@ -37,14 +40,20 @@ impl Draft {
                 let lists = lists.map(|(key, list)| format!("{key} = {list}"));
                 std::iter::once("[[same]]".to_owned()).chain(patterns).chain(lists).collect()
             }
-            Self::Limit { group: Endless { parameter, .. }, max, .. } => {
+            Self::Limit { site, group: Endless { pattern: paths, parameter }, max } => {
+                let name = match parameter {
+                    None => format!("{site}{paths}"),
+                    Some(parameter) => format!("{site}{paths}?{parameter}"),
+                };
+                let name = &name[..name.floor_char_boundary(LONGEST_NAME)];
                 let patterns = ["host", "path"].into_iter().zip(self.patterns());
                 let patterns = patterns.filter_map(|(key, it)| Some(pattern(key, &it?)));
                 let by = match parameter {
                     None => "by = \"pattern\"".to_owned(),
                     Some(name) => format!("by = \"parameter\"\nparameter = {}", json!(name)),
                 };
-                let lines = std::iter::once("[[limit]]".to_owned()).chain(patterns);
+                let lines = ["[[limit]]".to_owned(), format!("name = {}", json!(name))];
+                let lines = lines.into_iter().chain(patterns);
                 lines.chain([by, format!("max = {max}")]).collect()
             }
         };
@@ -116,10 +125,11 @@ mod tests {
             Draft::Limit { site: "h.x".to_owned(), group, max: 7 }.toml()
         };
         let pages = format!("host = '^(www\\.)?h\\.x$'\npath = '^/a\\.b/{STAR}/{STAR}$'\n");
-        let by_pattern = format!("[[limit]]\n{pages}by = \"pattern\"\nmax = 7\n");
+        let named = |name| format!("[[limit]]\nname = \"h.x/a.b/*/*{name}\"\n{pages}");
+        let by_pattern = format!("{}by = \"pattern\"\nmax = 7\n", named(""));
         assert_eq!(limit(None), by_pattern);
         let by = "by = \"parameter\"\nparameter = \"p\"";
-        assert_eq!(limit(Some("p")), format!("[[limit]]\n{pages}{by}\nmax = 7\n"));
+        assert_eq!(limit(Some("p")), format!("{}{by}\nmax = 7\n", named("?p")));
     }
 
     #[test]

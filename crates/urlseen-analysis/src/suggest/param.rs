@@ -50,17 +50,20 @@ impl Values {
 pub(super) struct Param {
     pub(super) values: Values,
     pub(super) paths: HashSet<u64>,
+    /// Hashes of the patterns of the paths.
+    pub(super) patterns: HashSet<u64>,
     /// Trial of the URLs without the parameter.
     pub(super) trial: Trial,
 }
 
 impl Param {
     /// Returns true if the values seem to change nothing: there are many, they count nothing, and
-    /// the parameter is on many paths of the site.
-    pub(super) fn changes_nothing(&self, paths: usize) -> bool {
+    /// the parameter is on many paths of the site, which has `patterns` patterns of paths.
+    pub(super) fn changes_nothing(&self, patterns: usize) -> bool {
         self.values.len() >= LEAST_VALUES
             && !self.values.are_counted()
-            && self.paths.len() >= LEAST_PATHS.max(paths / 5)
+            && self.paths.len() >= LEAST_PATHS
+            && 5 * self.patterns.len() >= patterns
             && self.trial.is_useful()
     }
 }

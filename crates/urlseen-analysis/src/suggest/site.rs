@@ -59,8 +59,8 @@ pub(super) struct Site {
     urls: HashSet<u64>,
     /// Hashes of the URLs without their queries.
     pages: HashSet<u64>,
-    /// Hashes of the URLs without their queries, after all folds.
-    paths: HashSet<u64>,
+    /// Hashes of the patterns of the paths. A trap has many paths of one pattern.
+    patterns: HashSet<u64>,
     pub(super) folds: BTreeMap<&'static str, Trial>,
     pub(super) tracking: Trial,
     params: BTreeMap<String, Param>,
@@ -103,10 +103,9 @@ impl Site {
             }
         }
         let folded = changed(&mut changes.all_folds, &plain);
-        let (path, _) = folded.split_once('?').unwrap_or((&folded, ""));
-        self.paths.insert(hash(path.as_bytes()));
+        self.patterns.insert(hash(paths.as_bytes()));
         for (name, value) in fields(query) {
-            self.add_param([name, value], url, &folded);
+            self.add_param([name, value], url, &folded, &paths);
             let mut is_new =
                 || self.values.insert(hash(format!("{paths}?{name}={value}").as_bytes()));
             if pattern(value) == "*" && is_new() {
@@ -138,8 +137,9 @@ impl Site {
         })
     }
 
-    /// Adds a parameter and its value in a link. `url` is the URL of the link after all folds.
-    fn add_param(&mut self, [param, value]: [&str; 2], link: &str, url: &str) {
+    /// Adds a parameter and its value in a link. `url` is the URL of the link after all folds, and
+    /// `paths` the pattern of its path.
+    fn add_param(&mut self, [param, value]: [&str; 2], link: &str, url: &str, paths: &str) {
         let has_place = self.params.len() < MOST || self.params.contains_key(param);
         // In a rule, a `*` stands for any characters.
         if !has_place || param.len() > LONGEST_NAME || param.contains('*') {
@@ -149,15 +149,16 @@ impl Site {
         let found = self.params.entry(param.to_owned()).or_default();
         found.values.add(value);
         found.paths.insert(hash(page.as_bytes()));
+        found.patterns.insert(hash(paths.as_bytes()));
         let kept: Vec<_> = query.split('&').filter(|field| name(field) != param).collect();
         found.trial.add(link, url, &with_query(page, &kept));
     }
 
     /// Iterates over the parameters whose values seem to change nothing.
     pub(super) fn useless_params(&self) -> impl Iterator<Item = (&str, &Param)> {
-        let paths = self.paths.len();
+        let patterns = self.patterns.len();
         let all = self.params.iter().map(|(name, param)| (name.as_str(), param));
-        all.filter(move |(_, param)| param.changes_nothing(paths))
+        all.filter(move |(_, param)| param.changes_nothing(patterns))
     }
 
     /// Returns the facets of each path that has some, with their names and their trial.

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
+use memchr::memchr;
 use regex::{RegexSet, RegexSetBuilder};
 
 use super::pages::{LARGEST, LONGEST_MATCHED, Page, Pages};
@@ -89,7 +90,7 @@ impl ByPages {
     /// the URL.
     pub fn is_foreign(&self, url: &str) -> bool {
         let is_unnamed = |host| self.hosts.as_ref().is_some_and(|it| it.know_as_unnamed(host));
-        self.is_empty() || !self.have_all_hosts && plain_host(url).is_some_and(is_unnamed)
+        self.is_empty() || !self.have_all_hosts && authority(url).is_some_and(is_unnamed)
     }
 
     /// Iterates over the numbers of the rules that are for a page.
@@ -109,14 +110,12 @@ fn place(host: &str) -> usize {
     usize::from(mixed.to_be_bytes()[0])
 }
 
-/// Returns the host of a canonical URL with `http` or `https`, if it has no user and no port.
-fn plain_host(url: &str) -> Option<&str> {
+/// Returns the text before the path of a URL with `http` or `https`. If it has no user and no port,
+/// it is the host.
+fn authority(url: &str) -> Option<&str> {
     let rest = url.strip_prefix("http")?;
     let rest = rest.strip_prefix("s://").or_else(|| rest.strip_prefix("://"))?;
-    let is_plain =
-        |byte: &u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b".-".contains(byte);
-    let end = rest.bytes().position(|byte| !is_plain(&byte))?;
-    (rest.as_bytes()[end] == b'/').then(|| &rest[..end])
+    memchr(b'/', rest.as_bytes()).map(|end| &rest[..end])
 }
 
 #[cfg(test)]

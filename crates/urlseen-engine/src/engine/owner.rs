@@ -111,6 +111,8 @@ pub(super) struct Readings {
     pub(super) emitted: Vec<(u32, Box<[u8]>)>,
     pub(super) scores: Vec<(u32, f64)>,
     pub(super) expiries: Vec<(u32, Expiry)>,
+    /// Number of items with a fingerprint of their own.
+    pub(super) own_fingerprints: usize,
 }
 
 /// State of an owner, which only one thread at a time uses.
@@ -223,6 +225,7 @@ impl Owner {
                                 owner.expiries.push((number, item.expiry));
                                 readings.expiries.push((number, item.expiry));
                             }
+                            readings.own_fingerprints += usize::from(item.has_own_fingerprint);
                             readings.fingerprints.push((number, fingerprint));
                         }
                     }

@@ -98,6 +98,7 @@ impl Progress {
             judged.onward.extend(reading.unfiltered.iter().map(|&(place, _)| place));
             judged.unfiltered.extend(reading.unfiltered);
             judged.dropped.extend(reading.dropped);
+            judged.own_fingerprints += reading.own_fingerprints;
             judged.rejects.extend(reading.rejects);
             judged.emitted.extend(reading.emitted);
             judged.scores.extend(reading.scores);

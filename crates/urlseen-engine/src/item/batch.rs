@@ -186,6 +186,11 @@ impl<Stage: AsRef<Findings>> Batch<Stage> {
         dropped.map(|&(index, rule)| (self.items.get(index as usize), rule))
     }
 
+    /// Returns the number of items with a fingerprint of their own.
+    pub fn own_fingerprints(&self) -> usize {
+        self.stage.as_ref().own_fingerprints
+    }
+
     /// Returns the fingerprints that the filter gets after the commit of the batch.
     pub fn added(&self) -> &[Fingerprint] {
         &self.stage.as_ref().added

@@ -30,6 +30,8 @@ pub struct Findings {
     pub(crate) lifetimes: Lifetimes,
     /// Seen fingerprints in the order of their items, if the engine keeps them.
     pub(crate) seen: Vec<Fingerprint>,
+    /// Number of items with a fingerprint of their own.
+    pub(crate) own_fingerprints: usize,
     /// What the limits said about the unseen items; `None` if they said nothing.
     pub(crate) limited: Option<Box<Limited>>,
 }
@@ -80,6 +82,8 @@ impl Findings {
             added: std::mem::replace(&mut self.added, later),
             lifetimes: Lifetimes::default(),
             seen: Vec::new(),
+            // The number is not known for a part of a batch, so the first part has it.
+            own_fingerprints: std::mem::take(&mut self.own_fingerprints),
             limited: None,
         }
     }

@@ -46,6 +46,8 @@ pub struct Item<'a> {
     pub identity: Identity,
     /// URL as received, if the item has a URL.
     pub(crate) url: Option<Cow<'a, str>>,
+    /// True if the item contains its fingerprint, which rules `[[same]]` do not change.
+    pub has_own_fingerprint: bool,
     /// Replacement for the sink; `None` if the item is pushed as received.
     pub emitted: Option<Box<[u8]>>,
     /// Number of the rule that lets the item pass unchecked ([`Options::pass`]).
@@ -59,7 +61,7 @@ pub struct Item<'a> {
 impl From<Fingerprint> for Item<'_> {
     /// Makes an item that has only a fingerprint.
     fn from(fingerprint: Fingerprint) -> Self {
-        Identity::Fingerprint(fingerprint).into()
+        Self { has_own_fingerprint: true, ..Identity::Fingerprint(fingerprint).into() }
     }
 }
 
@@ -69,6 +71,7 @@ impl From<Identity> for Item<'_> {
         Item {
             identity,
             url: None,
+            has_own_fingerprint: false,
             emitted: None,
             passed: None,
             score: 0.0,
@@ -320,7 +323,9 @@ impl Reader {
             Some(calendar) => Expiry::read(&said.ttl, &said.lastmod, lifetime, calendar)?,
             None => Expiry::default(),
         };
-        Ok(Item { identity, url: said.url, emitted, passed, score, expiry })
+        let has_own_fingerprint = said.fingerprint.is_some();
+        let url = said.url;
+        Ok(Item { identity, url, has_own_fingerprint, emitted, passed, score, expiry })
     }
 
     /// Finds the identity of a request.
