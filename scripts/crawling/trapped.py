@@ -1,7 +1,7 @@
 """Site with real pages and with traps: URLs that a crawl could follow for a very long time.
 
 Every page is also reachable with a session id and with tracking parameters, and so as many URLs.
-A search combines facets, and a calendar has pages for all months of many years.
+A search combines facets, and a calendar has pages for all months of ten thousand years.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ FACETS = {
 #: Number of pages of each search.
 RESULTS = 10
 #: Months of the calendar, counted from the year 0.
-MONTHS = range(12 * 1000, 12 * 5000)
+MONTHS = range(12 * 10_000)
 #: Numbers of session ids and of campaigns that the site uses.
 SESSIONS, CAMPAIGNS = 25, 5
 #: Number of real pages that a category links to.

@@ -323,3 +323,20 @@ fn an_item_with_its_fingerprint_is_explained_by_this_fingerprint() {
     assert_eq!(explained["same"][0]["item"], FINGERPRINT);
     assert!(explained["ignored"][0].as_str().unwrap().contains("payload"));
 }
+
+#[test]
+fn an_item_names_the_limits_that_count_it() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let rules = "[[limit]]\nname = 'hosts'\nby = 'host'\nmax = 9\n\
+                 [[limit]]\nname = 'days'\nby = 'pattern'\npath = '^/cal/'\nmax = 3\n";
+    std::fs::write(folder.path().join("config.toml"), rules).unwrap();
+    let explain = |url: &str| urlseen(["explain", url]).dir(folder.path()).output();
+    let explained = explain("http://A.x/cal/2026-11-26?b");
+    for line in [
+        "limits         at most 9 of a.x, by the rule \"hosts\"",
+        "3 of a.x/cal/*, by the rule \"days\"",
+    ] {
+        assert!(explained.text().contains(line), "{line}: {explained:?}");
+    }
+    assert!(!explain("mailto:a@b.c").text().contains("limits"));
+}

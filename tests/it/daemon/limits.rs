@@ -151,6 +151,7 @@ fn a_raised_limit_lets_the_requeued_items_through() {
     let requeue = || said(&crawl, "limits requeue", &["--limit", "calendar", "--group", "cal"]);
     assert_eq!(requeue(), "7 put back to demo:discovered, 0 stay\n");
     crawl.wait_for_sink(6);
+    crawl.wait_until_idle();
     stop(daemon);
     assert_eq!((crawl.len(SINK), over(&crawl)), (6, 5));
     // The limit also holds for the next run, and can be set while no daemon runs.

@@ -88,3 +88,55 @@ fn nothing_is_suggested_for_a_site_without_duplicates() {
     let found = run.output();
     assert!(found.text().ends_with("no rule would save many requests\n"), "{found:?}");
 }
+
+/// A calendar grows until the last link. Products, lists and tickets do not, or count nothing.
+#[test]
+fn a_limit_is_suggested_for_pages_without_an_end() {
+    let folder = TempDir::new().unwrap();
+    let mut links = String::new();
+    for number in 0..4000 {
+        let (day, ticket) = (number / 4, number * number * 37);
+        let (year, month) = (2000 + day / 12, day % 12 + 1);
+        writeln!(links, "http://a.x/product/{}\nhttp://a.x/ticket/{ticket}", number % 300).unwrap();
+        if number % 4 == 0 {
+            let page = day + 1;
+            writeln!(links, "http://a.x/calendar/{year}/{month:02}").unwrap();
+            writeln!(links, "http://a.x/list?page={page}").unwrap();
+        }
+    }
+    let replay = |arguments: &[&str]| {
+        urlseen(arguments.iter().copied()).dir(folder.path()).stdin(&*links).output()
+    };
+    let found = replay(&["replay", "--suggest", "-"]);
+    let (_, rules) = found.text().split_once("\n# ").unwrap();
+    let star = "[0-9A-Fa-f._:-]+";
+    assert_eq!(
+        rules.split_once('\n').unwrap().1,
+        format!(
+            r#"
+[[limit]]
+name = "a.x/calendar/*/*"
+host = '^(www\.)?a\.x$'
+path = '^/calendar/{star}/{star}$'
+by = "pattern"
+max = 100
+
+[[limit]]
+name = "a.x/list?page"
+host = '^(www\.)?a\.x$'
+path = '^/list$'
+by = "parameter"
+parameter = "page"
+max = 100
+"#
+        )
+    );
+    std::fs::write(folder.path().join("config.toml"), format!("# {rules}")).unwrap();
+    let replayed = Replayed::of(replay(&["replay", "--json", "-"]));
+    // 100 months, 100 pages of the list, all products and all tickets.
+    assert_eq!(replayed.count("new"), 100 + 100 + 300 + 4000);
+    assert_eq!(replayed.count("over_limit"), 900 + 900);
+    let by_rule = replayed.report["over_limit_by_rule"].as_array().unwrap();
+    let shown = by_rule.iter().map(|rule| rule["examples"].as_array().unwrap().len());
+    assert_eq!(shown.collect::<Vec<_>>(), [10, 10]);
+}

@@ -16,6 +16,8 @@ use crate::hash::hash;
 
 /// Maximum number of parameters of a site, and of paths that may have facets.
 const MOST: usize = 1000;
+/// Maximum number of groups of a site whose growth is watched.
+const MOST_GROUPS: usize = 10_000;
 /// Maximum length in bytes of the name of a parameter.
 const LONGEST_NAME: usize = 100;
 
@@ -108,7 +110,7 @@ impl Site {
             self.add_param([name, value], url, &folded, &paths);
             let mut is_new =
                 || self.values.insert(hash(format!("{paths}?{name}={value}").as_bytes()));
-            if pattern(value) == "*" && is_new() {
+            if is_number_or_date(value) && is_new() {
                 let (pattern, parameter) = (paths.clone(), Some(name.to_owned()));
                 self.grow(Endless { pattern, parameter }, link, [url, value]);
             }
@@ -123,7 +125,7 @@ impl Site {
 
     /// Adds a URL, with the part that differs, to the growth of a group.
     fn grow(&mut self, group: Endless, link: u64, [url, text]: [&str; 2]) {
-        if self.groups.len() < MOST || self.groups.contains_key(&group) {
+        if self.groups.len() < MOST_GROUPS || self.groups.contains_key(&group) {
             self.groups.entry(group).or_default().add(link, url, text);
         }
     }
@@ -169,4 +171,10 @@ impl Site {
             Some((path.as_str(), names, trial))
         })
     }
+}
+
+/// Returns true if a value of a parameter is a number, or several with separators, as in a date.
+fn is_number_or_date(value: &str) -> bool {
+    let is_part = |byte: u8| byte.is_ascii_digit() || b"-._:".contains(&byte);
+    value.bytes().all(is_part) && pattern(value) == "*"
 }

@@ -4,6 +4,7 @@
 //! [`Reader::read`].
 
 pub mod batch;
+mod canonical;
 mod digest;
 mod expiry;
 pub mod fate;
@@ -12,6 +13,7 @@ mod fingerprint;
 mod items;
 pub mod json;
 mod outline;
+mod partition;
 mod pickle;
 mod said;
 mod start_url;
@@ -60,23 +62,25 @@ pub struct Item<'a> {
 
 impl From<Fingerprint> for Item<'_> {
     /// Makes an item that has only a fingerprint.
+    #[inline]
     fn from(fingerprint: Fingerprint) -> Self {
-        Self { has_own_fingerprint: true, ..Identity::Fingerprint(fingerprint).into() }
+        Self::only(Identity::Fingerprint(fingerprint), true)
     }
 }
 
 impl From<Identity> for Item<'_> {
     /// Makes an item that has only an identity.
     fn from(identity: Identity) -> Self {
-        Item {
-            identity,
-            url: None,
-            has_own_fingerprint: false,
-            emitted: None,
-            passed: None,
-            score: 0.0,
-            expiry: Expiry::default(),
-        }
+        Self::only(identity, false)
+    }
+}
+
+impl Item<'_> {
+    #[inline]
+    fn only(identity: Identity, has_own_fingerprint: bool) -> Self {
+        let (url, emitted, passed, score) = (None, None, None, 0.0);
+        let expiry = Expiry::default();
+        Self { identity, url, has_own_fingerprint, emitted, passed, score, expiry }
     }
 }
 
@@ -273,18 +277,6 @@ impl Reader {
     pub fn read<'a>(&mut self, bytes: &'a [u8]) -> Result<Item<'a>, Unreadable> {
         let item = self.read_any(bytes);
         if self.options.partition.has_others() { self.of_partition(item?) } else { item }
-    }
-
-    /// Refuses an item whose fingerprint belongs to another partition.
-    fn of_partition<'a>(&self, item: Item<'a>) -> Result<Item<'a>, Unreadable> {
-        let here = self.options.partition;
-        match &item.identity {
-            Identity::Fingerprint(fingerprint) if !here.has(fingerprint) => {
-                let owner = here.count().of(fingerprint);
-                Err(Unreadable::OtherPartition { owner, here })
-            }
-            _ => Ok(item),
-        }
     }
 
     /// Reads one item of any partition.

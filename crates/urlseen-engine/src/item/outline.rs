@@ -69,18 +69,6 @@ impl Reader {
         Ok(Outline { form, request, given: fingerprint, dont_filter })
     }
 
-    /// Returns the canonical URL of an item; `None` if it has none.
-    pub fn canonical_url(&mut self, bytes: &[u8]) -> Option<&str> {
-        let said = match self.options.form.of(bytes)? {
-            ItemForm::Auto | ItemForm::Url => url::read(bytes).ok()?,
-            ItemForm::Json => json::read(bytes).ok()?,
-            ItemForm::Pickle => self.pickles.read(bytes).ok()?,
-            ItemForm::Fingerprint | ItemForm::Tab => return None,
-        };
-        let request = said.request()?;
-        self.fingerprinter.canonical(&request).ok()
-    }
-
     /// Returns the changes that the rules `[[same]]` make to the canonical URL of an item, in
     /// order: none for an item that has its own fingerprint, or that cannot be read.
     pub fn same_steps(&mut self, bytes: &[u8]) -> Vec<SameStep> {
