@@ -1,10 +1,9 @@
 """Runs a spider through urlseen: trap_spider.py REDIS-URL LINKS CAP START
 
-The spider follows all links, and writes each of them to the file LINKS. It ends after CAP pages, or
-when no request is left.
+The spider follows all links in the order of their discovery, and writes each of them to the file
+LINKS. It ends after CAP pages, or when no request is left.
 """
 
-import random
 import sys
 
 from scrapy import Request, Spider, signals
@@ -40,7 +39,7 @@ class Traps(Spider):
         self.start_page = start
         self.looks = 0
         # Without priorities, requests would come in the order of the alphabet.
-        self.draw = random.Random(5)
+        self.priority = 0
 
     async def start(self):
         yield Request(self.start_page)
@@ -50,7 +49,8 @@ class Traps(Spider):
         for href in response.css("a::attr(href)").getall():
             url = response.urljoin(href)
             self.found.write(f"{url}\n")
-            yield Request(url, priority=self.draw.randrange(1000))
+            self.priority -= 1
+            yield Request(url, priority=self.priority)
 
     def idle(self):
         server = self.crawler.engine._slot.scheduler.server

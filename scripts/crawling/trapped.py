@@ -69,7 +69,7 @@ class Site:
             first = CATEGORY * int(path.removeprefix("/c/"))
             return [*self.products[first : first + CATEGORY], "/"]
         if path == "/search":
-            return [self.search(query, draw) for _ in range(8)]
+            return [self.search(query, draw) for _ in range(12)]
         if path.startswith("/calendar/"):
             year, month = (int(part) for part in path.split("/")[2:])
             here = 12 * year + month - 1

@@ -22,18 +22,20 @@ impl State {
         assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
         let _rejects_max = args.number();
         let rejects = args.number();
+        no_limits(&mut args);
         self.reject(args.take(rejects), &args);
-        Ok(done(&[self.sink_length(), self.rejected.len(), 0]))
+        Ok(done(&[self.sink_length(), self.rejected.len(), 0, 0, 0]))
     }
 
     pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
         let (onward, rejects) = (args.number(), args.number());
+        no_limits(&mut args);
         let onward = args.take(onward);
         self.push(onward);
         self.reject(args.take(rejects), &args);
-        Ok(done(&[self.sink_length(), self.rejected.len(), 0]))
+        Ok(done(&[self.sink_length(), self.rejected.len(), 0, 0, 0]))
     }
 
     /// Commits a batch with a filter in Redis, which is a set of fingerprints as in scrapy-redis.
@@ -94,4 +96,11 @@ impl State {
     fn sink_length(&self) -> usize {
         if self.is_scored { self.scores.len() } else { self.sink.len() }
     }
+}
+
+/// Reads the number of items over a limit, and the maximum length of their list. These crawls have
+/// no limits.
+fn no_limits(args: &mut Args<'_>) {
+    let (items, _most) = (args.number(), args.number());
+    assert_eq!(items, 0, "no item is over a limit");
 }
