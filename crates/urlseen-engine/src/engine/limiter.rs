@@ -92,8 +92,9 @@ impl Limiter {
             return false;
         }
         let most = raised.of(claim.group).unwrap_or(self.limits.rules()[claim.rule].max);
-        let most = share(most, self.partitions);
-        count >= most || count == 0 && counts.len() + self.in_flight.len() >= GROUPS_MAX
+        let is_new = count == 0 || claim.value.is_some();
+        let lacks_memory = is_new && counts.len() + self.in_flight.len() >= GROUPS_MAX;
+        count >= share(most, self.partitions) || lacks_memory
     }
 
     /// Returns the number of items of a group that were let through.
