@@ -28,9 +28,10 @@ CATEGORY = 20
 
 
 class Site:
-    """Site with this number of real pages."""
+    """Site with about this number of real pages."""
 
     def __init__(self, count):
+        self.count = count
         draw = random.Random(11)
         words = ["oak", "pine", "lamp", "desk", "chair", "shelf", "frame", "clock", "vase", "rug"]
         names = ("-".join(draw.choice(words) for _ in range(5)) for _ in range(count))
