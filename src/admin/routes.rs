@@ -11,6 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use tokio::sync::Semaphore;
 
 use super::places::Busy;
@@ -120,11 +121,7 @@ async fn raise(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    check_json(&headers)?;
-    let bytes = bytes(body, &desk.limits).await?;
-    let raise: Raise = serde_json::from_slice(&bytes).map_err(|error| {
-        Refusal(StatusCode::BAD_REQUEST, format!("the body names no limit of a group: {error}"))
-    })?;
+    let raise: Raise = read_json(&headers, body, &desk.limits, "a limit of a group").await?;
     let _working = busy.lock().await;
     let view = Arc::clone(&desk.view);
     let raised = tokio::task::spawn_blocking(move || view.raise(&raise));
@@ -144,11 +141,7 @@ async fn rotate(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, Refusal> {
-    check_json(&headers)?;
-    let bytes = bytes(body, &desk.limits).await?;
-    let rotation = serde_json::from_slice(&bytes).map_err(|error| {
-        Refusal(StatusCode::BAD_REQUEST, format!("the body is not a rotation: {error}"))
-    })?;
+    let rotation = read_json(&headers, body, &desk.limits, "a rotation").await?;
     let _working = busy.lock().await;
     let rotated = rotation::ask(&desk.rotations, rotation);
     let Ok(rotated) = tokio::time::timeout(desk.limits.rotation, rotated).await else {
@@ -161,6 +154,20 @@ async fn rotate(
     };
     let refused = |error: RotationError| Refusal(StatusCode::CONFLICT, error.to_string());
     json(&rotated.map_err(refused)?)
+}
+
+/// Reads the body of a request as JSON. `what` names the value in the refusal of another body.
+async fn read_json<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    limits: &Limits,
+    what: &str,
+) -> Result<T, Refusal> {
+    check_json(headers)?;
+    let bytes = bytes(body, limits).await?;
+    serde_json::from_slice(&bytes).map_err(|error| {
+        Refusal(StatusCode::BAD_REQUEST, format!("the body is not {what}: {error}"))
+    })
 }
 
 /// Checks that the request declares its body as JSON. A browser lets a page of another site declare

@@ -1,11 +1,12 @@
 //! Limits of unseen items, in whole crawls.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use redis::Commands;
 use rustix::process::Signal;
 
 use super::{Crawl, READY, REJECTED, SINK, Summary, stop};
+use crate::util::binary::Daemon;
 use crate::util::wait::{SOON, wait_until};
 
 /// Redis key of the over-limit list.
@@ -37,6 +38,13 @@ fn file(crawl: &Crawl, rules: &str) -> PathBuf {
     let file = crawl.server.folder().join("rules.toml");
     std::fs::write(&file, rules).unwrap();
     file
+}
+
+/// Starts a daemon with a configuration file, and waits until it is ready.
+fn start(crawl: &Crawl, file: &Path) -> Daemon {
+    let mut daemon = crawl.run(&["--json", "--config"]).arg(file).start();
+    daemon.wait_for_line(READY, SOON);
+    daemon
 }
 
 fn drain(crawl: &Crawl, rules: &str) -> Summary {
@@ -138,8 +146,7 @@ fn counts_follow_a_redis_that_went_back() {
 fn a_raised_limit_lets_the_requeued_items_through() {
     let crawl = Crawl::new();
     let path = file(&crawl, RULES);
-    let mut daemon = crawl.run(&["--json", "--config"]).arg(&path).start();
-    daemon.wait_for_line(READY, SOON);
+    let daemon = start(&crawl, &path);
     crawl.push(&months(0..10));
     crawl.push(&["http://b.x/"]);
     crawl.wait_for_sink(4);
@@ -184,8 +191,7 @@ fn a_full_list_takes_no_more_items_and_the_daemon_counts_them() {
 fn a_tap_and_metrics_name_the_limit() {
     let crawl = Crawl::new();
     let path = file(&crawl, RULES);
-    let mut daemon = crawl.run(&["--json", "--config"]).arg(&path).start();
-    daemon.wait_for_line(READY, SOON);
+    let daemon = start(&crawl, &path);
     crawl.push(&months(0..4));
     let tap = crawl.command("tap", &["--fate=over-limit", "--count=1"]).output();
     assert!(tap.text().ends_with("http://a.x/cal/2000/3   (the rule \"calendar\")\n"), "{tap:?}");

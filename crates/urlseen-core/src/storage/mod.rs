@@ -100,7 +100,7 @@ pub use inspect::{Look, Named, SegmentLook, SnapshotLook, look, named};
 pub use journal::{Group, Journal, Logged, Record};
 pub use live::{Copied, LiveFilter};
 pub use prune::Retention;
-pub use raised::{Raised, TooManyError};
+pub use raised::{Raised, RaisedError};
 pub use reader::{AtRest, Beside};
 pub use rebase::Rebase;
 pub use record::Change;

@@ -26,6 +26,9 @@ pub(super) const NAME: &str = "raised";
 /// Maximum number of groups with a limit of their own.
 const MOST: usize = 10_000;
 
+/// Maximum length in bytes of the name of a group in the file.
+const LONGEST: usize = 8 << 10;
+
 /// Limits of single groups, in place of those of their rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Raised {
@@ -69,12 +72,15 @@ impl Raised {
     /// Sets the limit of a group of a rule.
     ///
     /// # Errors
-    /// Too many groups have a limit of their own.
-    pub fn set(&mut self, rule: &LimitRule, group: &str, max: u64) -> Result<(), TooManyError> {
+    /// Too many groups have a limit of their own, or the name is too long.
+    pub fn set(&mut self, rule: &LimitRule, group: &str, max: u64) -> Result<(), RaisedError> {
+        if group.len() > LONGEST {
+            return Err(RaisedError::TooLong);
+        }
         let limit = rule.scope();
         self.all.retain(|it| (&it.limit, &it.group[..]) != (&limit, group));
         if self.all.len() == MOST {
-            return Err(TooManyError);
+            return Err(RaisedError::TooMany);
         }
         self.insert(limit, group.to_owned(), max);
         Ok(())
@@ -86,9 +92,13 @@ impl Raised {
     }
 }
 
-/// Error: too many groups have a limit of their own.
+/// Reason why a group cannot have a limit of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{MOST} groups have a limit of their own, and more are not possible: raise max of the rule"
-)]
-pub struct TooManyError;
+pub enum RaisedError {
+    /// Too many other groups have one.
+    #[error("{MOST} groups have a limit of their own, which is the most: raise max of the rule")]
+    TooMany,
+    /// The name is longer than that of any group.
+    #[error("the name of a group has at most {LONGEST} bytes")]
+    TooLong,
+}

@@ -21,8 +21,7 @@
 //!            generations after which it passes again (1 to 5), or 255 for never
 //! ```
 //!
-//! A record of the kind *generation* has no fingerprints: its generation begins. A record of the
-//! kind *counts* has none either.
+//! A record of the kind *generation* has no fingerprints: its generation begins.
 //!
 //! The head has a CRC of its own, so that a reader can trust the length before it reads the body.
 //! The CRC also distinguishes an unfinished record from a damaged record.
