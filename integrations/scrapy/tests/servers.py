@@ -10,7 +10,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -252,7 +252,9 @@ class Proxy:
         with self._lock:
             self._to = port
             for connection in self._open:
-                connection.shutdown(socket.SHUT_RDWR)
+                # The client may have ended the connection itself just now.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_RDWR)
 
     def _accept(self) -> None:
         while True:
