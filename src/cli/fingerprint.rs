@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use crate::admin::printable::{self, say};
 use urlseen_core::filter::item_form::is_object;
 use urlseen_core::fingerprint::request::Request;
-use urlseen_core::fingerprint::same::TrackingList;
+use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, Fingerprint, FingerprintSpec, Fingerprinter};
 use urlseen_engine::flow::input;
 use urlseen_engine::item::json::{self, JsonError};
 use urlseen_engine::item::url;
 
 use super::Outcome;
+use super::shape::same_rules_of;
 
 /// Print the fingerprint of each request, one request a line.
 ///
@@ -37,6 +38,10 @@ pub(super) struct FingerprintArgs {
     /// List of tracking parameters that do not affect the fingerprint: none or 2026-11
     #[arg(long, value_name = "LIST", default_value_t)]
     drop_tracking: TrackingList,
+    /// Use the rules [[same]] of this configuration file: URLs that they make equal have the same
+    /// fingerprint. Default: no rules
+    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
+    rules: Option<SameRules>,
     /// Print a tab and the canonical URL after each fingerprint
     #[arg(long)]
     canonical: bool,
@@ -58,7 +63,7 @@ pub(super) fn run(args: &FingerprintArgs) -> anyhow::Result<Outcome> {
             algorithm: args.algorithm,
             keep_fragments: args.keep_fragments,
             drop_tracking: args.drop_tracking,
-            ..FingerprintSpec::default()
+            same: args.rules.unwrap_or_default(),
         }),
         canonical: args.canonical,
         row: String::new(),

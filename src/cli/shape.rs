@@ -5,10 +5,10 @@ use urlseen_core::filter::choice::FilterPlace;
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::kinds::NATIVE;
 use urlseen_core::filter::{Capacity, ErrorRate, FillWatch, FilterSpec, Kind, Parameters};
-use urlseen_core::fingerprint::same::TrackingList;
+use urlseen_core::fingerprint::same::{SameRules, TrackingList};
 use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
 use urlseen_core::storage::{Folder, StoragePolicy, StorageSpec};
-use urlseen_engine::config::{Config, SeedChoice};
+use urlseen_engine::config::{Config, SeedChoice, Sources};
 use urlseen_engine::engine::store::Keeping;
 
 use super::fingerprint::parse_algorithm;
@@ -52,13 +52,17 @@ pub(super) struct Shape {
     /// the list that the storage folder records, or none
     #[arg(long, value_name = "LIST")]
     drop_tracking: Option<TrackingList>,
+    /// Use the rules [[same]] of this configuration file: URLs that they make equal are equal.
+    /// Default: the rules that the storage folder records, or none
+    #[arg(long, value_name = "FILE", value_parser = same_rules_of)]
+    rules: Option<SameRules>,
     /// Seed of the filter's hash. The same seed gives the same results in each run. Default: random
     #[arg(long, value_name = "NUMBER")]
     seed: Option<u32>,
 }
 
 /// Names in clap of the options that describe a filter.
-pub(super) const IDS: [&str; 9] = [
+pub(super) const IDS: [&str; 10] = [
     "kind",
     "capacity",
     "grow_to",
@@ -67,6 +71,7 @@ pub(super) const IDS: [&str; 9] = [
     "algorithm",
     "keep_fragments",
     "drop_tracking",
+    "rules",
     "seed",
 ];
 
@@ -74,6 +79,13 @@ fn parse_kind() -> impl clap::builder::TypedValueParser<Value = Kind> {
     use clap::builder::{PossibleValuesParser, TypedValueParser};
     let local = Kind::all_in(FilterPlace::Local).map(Kind::name);
     PossibleValuesParser::new(local).try_map(|name| name.parse::<Kind>())
+}
+
+/// Reads the rules `[[same]]` of a configuration file. The environment does not count, because it
+/// cannot have rules.
+pub(super) fn same_rules_of(path: &str) -> Result<SameRules, String> {
+    let sources = Sources { file: Some(path.into()), ..Sources::default() };
+    Config::load(sources).map(|config| config.same).map_err(|problems| problems.to_string())
 }
 
 impl Shape {
@@ -108,7 +120,7 @@ impl Shape {
             algorithm: self.algorithm.unwrap_or(spec.algorithm),
             keep_fragments: self.keep_fragments || spec.keep_fragments,
             drop_tracking: self.drop_tracking.unwrap_or(spec.drop_tracking),
-            ..spec
+            same: self.rules.unwrap_or(spec.same),
         }
     }
 

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::{Error, ErrorKind};
 use urlseen_core::filter::{FilterSpec as CoreSpec, Kind, SpecError};
-use urlseen_core::fingerprint::{Algorithm, FingerprintSpec};
+use urlseen_core::fingerprint::FingerprintSpec;
 
-/// Spec of a filter: its kind, its size, and the algorithm of its fingerprints.
+/// Spec of a filter: its kind, its size, and the spec of its fingerprints.
 ///
 /// The methods set values that have the same names in the daemon's configuration, such as
 /// `filter.capacity`. A spec needs exactly the values that [`keys`](Kind::keys) lists for its
@@ -112,19 +112,12 @@ impl FilterSpec {
         self.set("filter.block_num", &strings)
     }
 
-    /// Sets the algorithm of the fingerprints. The default is [`Algorithm::Scrapy`].
+    /// Sets the spec of the fingerprints, or only their algorithm. The default is
+    /// [`Algorithm::Scrapy`](crate::Algorithm::Scrapy). The filter records the spec, so that later
+    /// programs compute the same fingerprints.
     #[must_use]
-    pub fn algorithm(mut self, algorithm: Algorithm) -> Self {
-        self.fingerprint.algorithm = algorithm;
-        self
-    }
-
-    /// Sets whether the fingerprint depends on the part of a URL after the `#`. The default is
-    /// false: URLs that differ only in that part have the same fingerprint.
-    #[must_use]
-    pub fn keep_fragments(mut self, keep_fragments: bool) -> Self {
-        self.fingerprint.keep_fragments = keep_fragments;
-        self
+    pub fn fingerprint(self, spec: impl Into<FingerprintSpec>) -> Self {
+        Self { fingerprint: spec.into(), ..self }
     }
 
     fn set(mut self, name: &'static str, value: &impl ToString) -> Self {

@@ -9,6 +9,7 @@ use pyo3::{Bound, Py, PyAny, PyResult, Python, pyclass, pyfunction, pymethods};
 use urlseen::{Error, FilterExt as _, FilterSpec, Fingerprint, LocalFilter, RedisFilter};
 
 use crate::error::raised;
+use crate::fingerprints::Options;
 use crate::key::{Key, keys};
 
 /// Default of `kind`.
@@ -194,11 +195,12 @@ impl Filter {
     ///     ...     seen.add("a")
     ///     False
     ///
-    /// Without parameters, an existing folder keeps those with which it was made. Raises `OSError`
-    /// if another process has the folder open or if the folder cannot be read, and `ValueError` if
-    /// it has other parameters.
+    /// Without a size, a kind and a seed, an existing folder keeps those with which it was made. The
+    /// folder records how its fingerprints are computed, by the parameters of `fingerprint`. Raises
+    /// `OSError` if another process has the folder open or if the folder cannot be read, and
+    /// `ValueError` if it has other parameters.
     #[classmethod]
-    #[pyo3(signature = (path, capacity=None, error_rate=None, *, kind=None, grow_to=None, seed=None))]
+    #[pyo3(signature = (path, capacity=None, error_rate=None, *, kind=None, grow_to=None, seed=None, algorithm="scrapy", keep_fragments=false, drop_tracking="none", same="[]"))]
     #[allow(clippy::too_many_arguments)] // Python passes most of them by name.
     fn open(
         _: &Bound<'_, PyType>,
@@ -209,9 +211,15 @@ impl Filter {
         kind: Option<&str>,
         grow_to: Option<u64>,
         seed: Option<u32>,
+        algorithm: &str,
+        keep_fragments: bool,
+        drop_tracking: &str,
+        same: &str,
     ) -> PyResult<Self> {
+        let fingerprint = Options { algorithm, keep_fragments, drop_tracking, same }.spec()?;
         let is_open = (capacity, error_rate, kind, grow_to, seed) == (None, None, None, None, None);
         let spec = spec(kind.unwrap_or(KIND), capacity, error_rate, grow_to, seed)?;
+        let spec = spec.fingerprint(fingerprint);
         let name = format!("the filter in {}", path.display());
         let filter = py.detach(move || {
             if is_open {

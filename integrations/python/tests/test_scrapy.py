@@ -125,6 +125,17 @@ def test_rules_let_a_crawl_fetch_each_page_once(site: str, monkeypatch: pytest.M
     assert "unknown field `drop_param`" in err, err
 
 
+def test_a_jobdir_keeps_its_rules(site: str, tmp_path: Path) -> None:
+    rules = [{"path": "^/page/", "drop_params": ["sid"]}]
+    ended(crawl(site, JOBDIR=str(tmp_path), URLSEEN_SAME=rules))
+    again, _ = ended(crawl(site, JOBDIR=str(tmp_path), URLSEEN_SAME=rules))
+    assert again == []
+    for other in ({}, {"URLSEEN_SAME": rules, "URLSEEN_DROP_TRACKING": "2026-11"}):
+        out, err = crawl(site, JOBDIR=str(tmp_path), **other).communicate(timeout=80)
+        assert out == "" and "the folder" in err and "has a filter with another spec" in err, err
+        assert ("fingerprint.drop_tracking" if other else "fingerprint.same") in err, err
+
+
 def test_a_killed_crawl_does_not_forget_what_it_saw(
     site: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,9 @@
 //! `RedisFilter`: filters in Redis for programs with threads.
 
 use redis::Commands;
-use urlseen::{ErrorKind, Filter, FilterExt, FilterSpec, Kind, LocalFilter, RedisFilter};
+use urlseen::{
+    Algorithm, ErrorKind, Filter, FilterExt, FilterSpec, Kind, LocalFilter, RedisFilter,
+};
 
 use super::cutting::Cutting;
 use super::{digests, impatient, kinds, native};
@@ -125,7 +127,7 @@ fn another_filter_is_refused() {
     for (other, part) in [
         (FilterSpec::new(Kind::SCRAPY_REDIS), "filter.kind"),
         (native().capacity(20_000), "filter.capacity"),
-        (native().keep_fragments(true), "keep_fragments"),
+        (native().fingerprint(Algorithm::ScrapyRedis), "algorithm"),
     ] {
         let refused = RedisFilter::open(&server.url(), "f", &other);
         let error = refused.unwrap_err();

@@ -66,6 +66,44 @@ fn parameters_of_an_existing_folder_are_optional_and_must_be_the_same() {
     }
 }
 
+#[test]
+fn a_folder_records_the_rules_by_which_urls_are_the_same() {
+    let home = TempDir::new().unwrap();
+    let rules = |name: &str, parameter: &str| {
+        let path = home.path().join(name);
+        std::fs::write(&path, format!("[[same]]\ndrop_params = ['{parameter}']\n")).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let (sid, page) = (rules("sid.toml", "sid"), rules("page.toml", "page"));
+    let folder = home.path().join("seen");
+    let links = |numbers: std::ops::Range<u32>| -> String {
+        numbers.map(|number| format!("http://example.com/?sid={number}\n")).collect()
+    };
+    let run = |arguments: &[&str], input: String| filter(&folder, arguments).stdin(input).output();
+    assert_eq!(done(&run(&["--rules", &sid], links(0..9))), links(0..1));
+    assert_eq!(done(&run(&[], links(9..12))), "", "the folder has the rules");
+    assert_eq!(done(&run(&["--rules", &sid], links(9..12))), "");
+    let other = run(&["--rules", &page], links(0..1));
+    assert_eq!((other.code(), other.text()), (Some(2), ""), "{other:?}");
+    for word in ["sid", "page"] {
+        assert!(other.stderr.contains(word), "no {word:?} in {}", other.stderr);
+    }
+}
+
+#[test]
+fn bad_rules_are_refused_with_file_line_and_reason() {
+    let home = TempDir::new().unwrap();
+    let path = home.path().join("rules.toml");
+    std::fs::write(&path, "[[same]]\nfold = ['slash']\n").unwrap();
+    for command in ["filter", "fingerprint"] {
+        let output = urlseen([command, "--rules"]).arg(&path).stdin("http://a/\n").output();
+        assert_eq!((output.code(), output.text()), (Some(2), ""), "{output:?}");
+        for word in ["--rules", "rules.toml:1", "slash", "trailing-slash"] {
+            assert!(output.stderr.contains(word), "no {word:?} in {}", output.stderr);
+        }
+    }
+}
+
 /// The capacity of a filter that grows is only its first size, so it may change.
 #[test]
 fn a_folder_with_a_filter_that_grows_keeps_its_kind() {

@@ -38,18 +38,17 @@ impl Kept {
         Self::open_in(locked(dir)?, filter, policy)
     }
 
-    /// Opens the folder `dir` with the filter that it has. If the folder is new, begins a filter
-    /// with the spec that `filter` returns.
+    /// Opens the folder `dir` with the kind and size that it has. If the folder is new, begins the
+    /// filter `filter`.
     pub(super) fn open_or_create(
         dir: &Path,
-        filter: impl FnOnce() -> Result<FilterSpec, Error>,
+        mut filter: FilterSpec,
         policy: StoragePolicy,
     ) -> Result<Self, Error> {
         let folder = locked(dir)?;
-        let filter = match folder.header() {
-            Some(header) => header.spec().filter.clone(),
-            None => filter()?,
-        };
+        if let Some(header) = folder.header() {
+            filter.parameters = header.spec().filter.parameters.clone();
+        }
         Self::open_in(folder, filter, policy)
     }
 
@@ -256,7 +255,7 @@ mod tests {
 
     use super::*;
     use crate::local_filter::tests::{growing, numbers, specs};
-    use crate::{Filter, FilterExt, FilterSpec, LocalFilter};
+    use crate::{Algorithm, Filter, FilterExt, FilterSpec, LocalFilter};
 
     /// Copies the folder of an open filter. A killed process leaves the same files behind.
     fn killed(dir: &TempDir) -> TempDir {
@@ -381,12 +380,15 @@ mod tests {
         for (other, part) in [
             (spec.clone().capacity(2000), "filter.capacity"),
             (spec.clone().error_rate(1e-3), "filter.error_rate"),
-            (spec.clone().keep_fragments(true), "keep_fragments"),
+            (spec.clone().fingerprint(Algorithm::ScrapyRedis), "algorithm"),
         ] {
             let error = LocalFilter::open(&dir, &other).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Mismatch);
             assert!(error.to_string().contains(part), "{error}");
         }
+        let other = FilterSpec::native(5, 1e-3).fingerprint(Algorithm::ScrapyRedis);
+        let error = LocalFilter::open_or_create(&dir, &other).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Mismatch, "{error}");
         let held = LocalFilter::open(&dir, &spec).unwrap();
         let error = LocalFilter::open(&dir, &spec).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Storage);

@@ -96,9 +96,10 @@ impl LocalFilter {
         Self::open_by(dir.as_ref(), spec, StoragePolicy::default())
     }
 
-    /// Opens the filter in the storage folder `dir`, with whatever spec it has. If the folder does
-    /// not exist, creates the folder with an empty filter with this spec. Otherwise, the function
-    /// is the same as [`LocalFilter::open`].
+    /// Opens the filter in the storage folder `dir`, with the kind and size that it has. The spec
+    /// of its fingerprints must be the same. If the folder does not exist, creates the folder with
+    /// an empty filter with this spec. Otherwise, the function is the same as
+    /// [`LocalFilter::open`].
     ///
     /// ```
     /// use urlseen::{FilterExt, FilterSpec, LocalFilter};
@@ -112,11 +113,11 @@ impl LocalFilter {
     /// ```
     ///
     /// # Errors
-    /// The errors of [`LocalFilter::open`], except for a filter with another spec.
+    /// The errors of [`LocalFilter::open`], except for a filter of another kind or size.
     #[cfg(feature = "storage")]
     pub fn open_or_create(dir: impl AsRef<Path>, spec: &FilterSpec) -> Result<Self, Error> {
         let policy = StoragePolicy::default();
-        let kept = Kept::open_or_create(dir.as_ref(), || spec.read(), policy)?;
+        let kept = Kept::open_or_create(dir.as_ref(), spec.read()?, policy)?;
         Ok(Self { filter: kept.filter.clone(), kept: Some(Mutex::new(kept)) })
     }
 

@@ -60,6 +60,10 @@ class Filter:
         kind: _Kind | str | None = None,
         grow_to: int | None = None,
         seed: int | None = None,
+        algorithm: str = "scrapy",
+        keep_fragments: bool = False,
+        drop_tracking: str = "none",
+        same: str = "[]",
     ) -> Self: ...
     @classmethod
     def open_redis(

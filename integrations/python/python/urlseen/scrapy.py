@@ -65,7 +65,8 @@ class Fingerprinter:
         drop_tracking: str = "none",
         same: Iterable[Mapping[str, object]] = (),
     ) -> None:
-        self._algorithm = algorithm
+        #: Keyword arguments for `urlseen.fingerprint`.
+        self.options = {"algorithm": algorithm}
         self.follow_rules(drop_tracking, json.dumps(list(same)))
 
     @classmethod
@@ -87,20 +88,18 @@ class Fingerprinter:
         `drop_tracking` names a list of tracking parameters, and `same` has the rules as JSON.
         Raises `ValueError` if urlseen refuses them.
         """
-        fingerprint("http://a/", algorithm=self._algorithm, drop_tracking=drop_tracking, same=same)
-        self._rules = (drop_tracking, same)
+        options = {**self.options, "drop_tracking": drop_tracking, "same": same}
+        fingerprint("http://a/", **options)
+        self.options = options
 
     def fingerprint(self, request: Request) -> bytes:
         """Returns the fingerprint of a request: 20 bytes."""
-        drop_tracking, same = self._rules
         return fingerprint(
             request.url,
             request.method,
             request.body,
-            algorithm=self._algorithm,
-            drop_tracking=drop_tracking,
-            same=same,
             verbatim_url=bool(request.meta.get("verbatim_url")),
+            **self.options,
         )
 
 
@@ -112,7 +111,7 @@ class LocalDupeFilter(BaseDupeFilter):
     A killed crawl has not forgotten what it saw: each new fingerprint is written to the folder
     `urlseen` in the JOBDIR before the request goes on. A `requests.seen` of Scrapy's own dupefilter
     is imported first, and then renamed to `requests.seen.imported`. A second process with the same
-    JOBDIR is refused.
+    JOBDIR is refused, and so is a `Fingerprinter` with other rules than those of the folder.
 
     `URLSEEN_CAPACITY` is the first size of the filter, 1,000,000 requests; it grows.
     `URLSEEN_ERROR_RATE` is the share of new requests that it takes for seen ones when it has grown
@@ -152,7 +151,8 @@ class LocalDupeFilter(BaseDupeFilter):
     def open(self) -> None:
         """Opens the filter.
 
-        Raises `OSError` if another process uses the JOBDIR, or if the folder cannot be read.
+        Raises `OSError` if another process uses the JOBDIR, or if the folder cannot be read, and
+        `ValueError` if the folder has the fingerprints of another algorithm or of other rules.
         """
         if self._jobdir is None:
             self._filter = Filter(*self._size)
@@ -160,12 +160,14 @@ class LocalDupeFilter(BaseDupeFilter):
         folder = self._jobdir / FOLDER
         # An existing folder keeps the size that it was made for.
         size = () if (folder / "header").exists() else self._size
-        self._filter = Filter.open(folder, *size)
+        fingerprinter = self._fingerprinter
+        options = fingerprinter.options if isinstance(fingerprinter, Fingerprinter) else {}
+        self._filter = Filter.open(folder, *size, **options)
         seen = self._jobdir / SEEN
         if seen.exists():
             self._filter.close()
             take_over(seen, folder)
-            self._filter = Filter.open(folder)
+            self._filter = Filter.open(folder, **options)
 
     def request_seen(self, request: Request) -> bool:
         """Returns `True` if the request has been seen. Adds it to the filter otherwise."""
