@@ -22,20 +22,29 @@ impl State {
         assert_eq!(Some(args.0.next().expect("an item")), pushed.last().or(Some(&Word::new())));
         let _rejects_max = args.number();
         let rejects = args.number();
-        no_limits(&mut args);
-        self.reject(args.take(rejects), &args);
-        Ok(done(&[self.sink_length(), self.rejected.len(), 0, 0, 0]))
+        let over_limit = over_limit(&mut args);
+        Ok(self.pushed(args, rejects, over_limit))
     }
 
     pub(super) fn commit_pushing(&mut self, mut args: Args<'_>) -> Result<Vec<u8>, Refusal> {
         self.advance(&mut args)?;
         let _rejects_max = args.number();
         let (onward, rejects) = (args.number(), args.number());
-        no_limits(&mut args);
+        let over_limit = over_limit(&mut args);
         let onward = args.take(onward);
         self.push(onward);
-        self.reject(args.take(rejects), &args);
-        Ok(done(&[self.sink_length(), self.rejected.len(), 0, 0, 0]))
+        Ok(self.pushed(args, rejects, over_limit))
+    }
+
+    /// Adds rejects and items over a limit to their lists, after the push of a commit.
+    fn pushed(&mut self, mut args: Args<'_>, rejects: usize, over_limit: usize) -> Vec<u8> {
+        let rejects = args.take(rejects);
+        for pair in args.take(2 * over_limit).chunks(2) {
+            self.over_limit.entry(pair[0].clone()).or_insert_with(|| pair[1].clone());
+        }
+        self.reject(rejects, &args);
+        let (sink, rejected) = (self.sink_length(), self.rejected.len());
+        done(&[sink, rejected, 0, self.over_limit.len(), 0])
     }
 
     /// Commits a batch with a filter in Redis, which is a set of fingerprints as in scrapy-redis.
@@ -98,9 +107,8 @@ impl State {
     }
 }
 
-/// Reads the number of items over a limit, and the maximum length of their list. These crawls have
-/// no limits.
-fn no_limits(args: &mut Args<'_>) {
+/// Reads the number of items over a limit. Their list never gets as long as it may.
+fn over_limit(args: &mut Args<'_>) -> usize {
     let (items, _most) = (args.number(), args.number());
-    assert_eq!(items, 0, "no item is over a limit");
+    items
 }

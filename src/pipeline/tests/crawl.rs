@@ -1,4 +1,4 @@
-//! Crawls of the simulation. They differ in their sink and in the place of the filter. All daemons
+//! Crawls of the simulation. They differ in their sink, their filter and their limit. All daemons
 //! of one seed run the same crawl.
 
 use std::collections::HashMap;
@@ -24,26 +24,35 @@ pub(super) struct Crawl {
     pub(super) scripts: Arc<Scripts>,
     /// True if Redis has the filter.
     pub(super) is_shared: bool,
+    /// Maximum number of unseen items that pass, if there is a limit.
+    pub(super) limit: Option<usize>,
 }
 
 const IN_REDIS: &[&str] = &["filter.kind=scrapy-redis", "filter.place=redis"];
 
-/// Filters of the crawls. One of them has tombstones, one removes keys, and in one they expire.
-const FILTERS: [&[&str]; 4] = [
-    &["filter.kind=native", "filter.seed=1"],
-    &["filter.kind=two-choice", "filter.seed=1"],
-    &["filter.kind=two-choice", "filter.seed=1", "filter.expire_after=150s"],
-    IN_REDIS,
+const NATIVE: &[&str] = &["filter.kind=native", "filter.seed=1"];
+const TWO_CHOICE: &[&str] = &["filter.kind=two-choice", "filter.seed=1"];
+
+/// Filters and limits of the crawls. One filter has tombstones, one removes keys, and in one they
+/// expire.
+const FILTERS: [(&[&str], Option<usize>); 6] = [
+    (NATIVE, None),
+    (TWO_CHOICE, None),
+    (&["filter.kind=two-choice", "filter.seed=1", "filter.expire_after=150s"], None),
+    (IN_REDIS, None),
+    (NATIVE, Some(20)),
+    (TWO_CHOICE, Some(30)),
 ];
 
 impl Crawl {
     /// Configures one crawl for each sink and each filter.
     pub(super) fn all() -> Vec<Self> {
         let sinks = ["list", "zset"].into_iter();
-        sinks.flat_map(|sink| FILTERS.map(|filter| Self::new(sink, filter))).collect()
+        let crawls = |sink| FILTERS.map(|(filter, limit)| Self::new(sink, filter, limit));
+        sinks.flat_map(crawls).collect()
     }
 
-    fn new(sink: &str, filter: &[&str]) -> Self {
+    fn new(sink: &str, filter: &[&str], limit: Option<usize>) -> Self {
         let is_shared = filter == IN_REDIS;
         let common = [
             "crawl.name=sim",
@@ -56,8 +65,13 @@ impl Crawl {
         ];
         let sink = format!("sink.kind={sink}");
         let set = common.iter().chain(filter).map(|&set| set.to_owned()).chain([sink]).collect();
-        let file = Some("/dev/null".into());
-        let config = Config::load(Sources { file, set, ..Sources::default() });
+        let file = tempfile::NamedTempFile::new().expect("a file can be made");
+        if let Some(max) = limit {
+            let rule = format!("[[limit]]\nby = 'host'\nmax = {max}\n");
+            std::fs::write(&file, rule).expect("the file can be written");
+        }
+        let sources = Sources { file: Some(file.path().into()), set, ..Sources::default() };
+        let config = Config::load(sources);
         let config = config.expect("a configuration");
         let filter = config.filter_spec().expect("a filter");
         let mut scripts = Scripts::from([(DEFINE.as_bytes().into(), "define")]);
@@ -70,7 +84,8 @@ impl Crawl {
             scripts.insert(script.text().to_owned().into(), name);
             scripts.insert(script.hash().to_owned().into(), name);
         }
-        Self { config, filter, fsync: Fsync::Never, scripts: Arc::new(scripts), is_shared }
+        let (fsync, scripts) = (Fsync::Never, Arc::new(scripts));
+        Self { config, filter, fsync, scripts, is_shared, limit }
     }
 
     /// Returns the crawl with the given number of items in a batch, and the given rule for syncing
@@ -86,6 +101,7 @@ impl Crawl {
     pub(super) fn items(&self) -> Options {
         Options {
             scored: self.config.open_sink().is_scored(),
+            limits: self.config.limits,
             ..Options::new(self.config.source.item.into(), self.config.fingerprint_spec())
         }
     }

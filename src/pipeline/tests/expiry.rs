@@ -5,7 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 
 use tokio::time::{Instant, sleep};
 
-use super::items::{self, ITEMS, Treatment};
+use super::items;
 use super::oracle::Tally;
 use super::world::World;
 use urlseen_core::storage::{Clocks, Moment};
@@ -73,7 +73,7 @@ impl World {
             return;
         }
         loop {
-            let mut numbers = filtered();
+            let mut numbers = items::filtered();
             while numbers.len() > CHECKED {
                 numbers.swap_remove(self.number(numbers.len()));
             }
@@ -114,13 +114,13 @@ impl World {
             return;
         }
         self.later(1).await;
-        self.forget(filtered().into_iter());
+        self.forget(items::filtered().into_iter());
         self.all_done().await;
         let loads = self.data().loads;
         // About half of the items come before the generation begins.
         let next = STEP * (generation() + 1);
         sleep(next.saturating_sub(passed() + Duration::from_millis(60))).await;
-        for number in filtered() {
+        for number in items::filtered() {
             self.feed(std::iter::once(number));
             sleep(Duration::from_micros(1600)).await;
         }
@@ -128,10 +128,10 @@ impl World {
         // Items of the earlier generation pass again, and the others do not yet.
         self.later(5).await;
         let before = Tally::of(&self.data().state);
-        self.feed(filtered().into_iter());
+        self.feed(items::filtered().into_iter());
         self.all_done().await;
         let after = Tally::of(&self.data().state);
-        let mut seen = filtered();
+        let mut seen = items::filtered();
         seen.retain(|&it| after.emitted[it as usize] == before.emitted[it as usize]);
         self.note(|| format!("still seen: {seen:?}"));
         self.kill();
@@ -145,8 +145,4 @@ impl World {
             }
         }
     }
-}
-
-fn filtered() -> Vec<u32> {
-    (0..ITEMS).filter(|&it| items::treatment(it) == Treatment::Filtered).collect()
 }

@@ -38,6 +38,11 @@ pub(super) fn treatment(number: u32) -> Treatment {
     }
 }
 
+/// Returns the numbers of all items that the filter tests.
+pub(super) fn filtered() -> Vec<u32> {
+    (0..ITEMS).filter(|&number| treatment(number) == Treatment::Filtered).collect()
+}
+
 /// Returns the score of an item in a sorted set: its negative priority.
 pub(super) fn score(number: u32) -> f64 {
     let is_scored = treatment(number) == Treatment::Filtered && number.is_multiple_of(3);

@@ -70,6 +70,8 @@ pub(super) struct Data {
     pub(super) is_shared: bool,
     /// Time after which fingerprints pass again, if they expire.
     pub(super) expire_after: Option<ExpireAfter>,
+    /// Maximum number of unseen items that pass, if there is a limit.
+    pub(super) limit: Option<usize>,
     scripts: Arc<Scripts>,
     interleavings: u64,
     log: Vec<String>,
@@ -169,6 +171,7 @@ impl World {
             is_over: false,
             is_shared: false,
             expire_after: None,
+            limit: None,
             scripts: Arc::default(),
             interleavings: 0,
             log: Vec::new(),
@@ -187,6 +190,7 @@ impl World {
         let mut data = self.data();
         data.is_shared = crawl.is_shared;
         data.expire_after = crawl.config.filter.expire_after;
+        data.limit = crawl.limit;
         data.reading = Some(crawl.items());
         data.state.is_scored = crawl.items().scored;
         data.scripts = Arc::clone(&crawl.scripts);
@@ -371,7 +375,7 @@ impl World {
         let data = self.data();
         let windows = if data.expire_after.is_some() { expiry::windows() } else { 0 };
         let allowed: Vec<_> = data.forgets.iter().map(|forgets| forgets + windows).collect();
-        Tally::of(&data.state).check(&data.state, &allowed);
+        Tally::of(&data.state).check(&data.state, &allowed, data.limit);
         for number in 0..ITEMS {
             if let Some(score) = data.state.scores.get(&items::item(number)) {
                 assert_eq!(score.to_bits(), (items::score(number) + 0.0).to_bits(), "{number}");
