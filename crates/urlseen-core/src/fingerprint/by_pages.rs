@@ -105,9 +105,8 @@ impl ByPages {
 
 /// Returns the place at which a host is remembered.
 fn place(host: &str) -> usize {
-    let end = host.as_bytes().last_chunk::<8>().map_or(0, |end| u64::from_le_bytes(*end));
-    let mixed = (end ^ host.len() as u64).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    usize::from(mixed.to_be_bytes()[0])
+    let [lowest, ..] = crc32fast::hash(host.as_bytes()).to_le_bytes();
+    usize::from(lowest)
 }
 
 /// Returns the text before the path of a URL with `http` or `https`. If it has no user and no port,
