@@ -22,7 +22,7 @@ pub(super) fn draw(cases: &[Case], docs: &Path) {
                 series: series(&of, is_error),
             };
             let path = docs.join(format!("compare-{kind}-{name}.svg"));
-            plot.write(&path).unwrap_or_else(|error| panic!("{error}"));
+            Plot::write(&[plot], &path).unwrap_or_else(|error| panic!("{error}"));
         }
     }
 }

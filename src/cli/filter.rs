@@ -5,10 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::admin::printable::say;
+use crate::admin::printable::{printable, say};
 use crate::admin::telemetry::Console;
 use crate::pipeline::RunError;
 use anyhow::bail;
+use indicatif::HumanCount;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use urlseen_core::filter::{FilterSpec, Parameters};
 use urlseen_core::storage::Folder;
@@ -19,6 +20,7 @@ use urlseen_engine::engine::{Gauges, Threads, WorksError};
 use urlseen_engine::flow::driver::{Audience, Count, Effect, Flow, FlowError, Progress};
 use urlseen_engine::flow::feed::{Bad, Page};
 use urlseen_engine::flow::input;
+use urlseen_engine::flow::reasons::{Reason, Reasons};
 use urlseen_engine::item::Options;
 use urlseen_engine::item::batch::{Batch, Judged};
 
@@ -29,12 +31,16 @@ use super::{Outcome, start};
 /// Size of the output buffer, in bytes.
 const BUFFER: usize = 1 << 17;
 
+/// Maximum width of a line in a message, in columns.
+const SHOWN: usize = 60;
+
 /// Print each unseen line of the input, unchanged and in order.
 ///
 /// A line is a URL, a request in JSON, a fingerprint, or a fingerprint with a tab and a payload.
 /// Two lines are equal if they stand for the same request. For example, `http://a/?y&x` is equal to
-/// `http://A:/?x=&y=#top`. For an invalid line, the command prints an error and continues. If there
-/// was an invalid line, the exit status is 1.
+/// `http://A:/?x=&y=#top`. The command continues after lines that it cannot read. It prints the
+/// first such line for each reason, and at the end the number of further ones. If there was one,
+/// the exit status is 1.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
@@ -82,11 +88,18 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     let output = BufWriter::with_capacity(BUFFER, io::stdout().lock());
     let gauges = Arc::clone(works.engine.gauges());
     let started = Instant::now();
-    let mut teller = FilterTeller { console: Console::new(), gauges, started };
+    let console = Console::new();
+    let mut printed = Printed {
+        seen: args.invert,
+        output,
+        unreadable: Reasons::default(),
+        console: console.clone(),
+    };
+    let mut teller = FilterTeller { console, gauges, started };
     let flow = Flow {
         works: &mut works,
         pages: input::lines(args.files.clone()).spawn()?,
-        effect: &mut Printed { seen: args.invert, output },
+        effect: &mut printed,
         fill: shape::fill_watch(&parameters),
         remedy: "Give a larger --capacity, or --kind two-choice with a --grow-to that suffices, \
                  and with --storage a new folder",
@@ -94,6 +107,7 @@ pub(super) fn run(args: &FilterArgs) -> anyhow::Result<Outcome> {
     };
     let result = runtime()?.block_on(flow.run());
     teller.console.clear();
+    printed.tell_further();
     let (count, ended) = match result {
         // The program that reads the output has closed it, so it needs no more lines.
         Err(FlowError::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
@@ -119,6 +133,9 @@ struct Printed<W> {
     /// True if the command prints the seen lines in place of the unseen lines.
     seen: bool,
     output: W,
+    /// Lines that cannot be read.
+    unreadable: Reasons,
+    console: Console,
 }
 
 impl<W: Write> Printed<W> {
@@ -129,10 +146,25 @@ impl<W: Write> Printed<W> {
         }
         self.output.flush()
     }
+
+    /// Prints for each reason how many further lines cannot be read.
+    fn tell_further(&self) {
+        for (reason, &Reason { items, .. }) in self.unreadable.iter() {
+            if items > 1 {
+                let lines = if items == 2 { "line" } else { "lines" };
+                say(format_args!("urlseen: {} more {lines}: {reason}", HumanCount(items - 1)));
+            }
+        }
+    }
 }
 
 impl<W: Write> Effect for Printed<W> {
-    fn apply(&mut self, _: &Page, batch: &Batch<Judged>) -> io::Result<()> {
+    fn apply(&mut self, page: &Page, batch: &Batch<Judged>) -> io::Result<()> {
+        self.unreadable.add(page, batch, |reason, Reason { place, item, .. }| {
+            let shown = printable(item, Some(SHOWN));
+            let colon = if item.is_empty() { "" } else { ": " };
+            self.console.say(&format!("urlseen: {place}: {reason}{colon}{shown}"));
+        });
         if self.seen { self.print(batch.seen()) } else { self.print(batch.onward()) }
     }
 
@@ -182,9 +214,8 @@ impl Audience for FilterTeller {
         self.console.say(&format!("urlseen: {words}"));
     }
 
-    fn bad(&mut self, bad: &Bad) {
-        self.say(&bad.to_string());
-    }
+    /// Lines have no malformed entries. [`Printed`] tells which lines cannot be read.
+    fn bad(&mut self, _: &Bad) {}
 
     fn progress(&mut self, Progress { count, .. }: &Progress) {
         // If standard output is a terminal too, a line of progress would disturb the lines there.

@@ -12,8 +12,8 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 
 use urlseen_analysis::{
-    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlanError, PlannedCrawl, Share,
-    Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped,
+    Amount, Bytes, Figures, FitQuestion, Fits, Machine, Needs, PlanError, PlannedCrawl, Plot,
+    Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped,
 };
 use urlseen_core::filter::expire_after::ExpireAfter;
 use urlseen_core::filter::{Capacity, ErrorRate, SpecError};
@@ -128,7 +128,7 @@ pub(super) fn run(plan: &Plan) -> anyhow::Result<Outcome> {
         return Err(usage(words));
     }
     if let Some(path) = &plan.plot {
-        error_rate_plot(plan.capacity(), plan.error_rate()).write(path)?;
+        Plot::write(&[error_rate_plot(plan.capacity(), plan.error_rate())], path)?;
     }
     print(plan, &mut io::stdout().lock())?;
     Ok(Outcome::Done)

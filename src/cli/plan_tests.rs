@@ -391,7 +391,7 @@ fn the_plot_has_a_line_for_each_kind() {
         let rates: Vec<f64> = series.points.iter().map(|&(_, rate)| rate).collect();
         assert!(rates.is_sorted() || series.name == "redisbloom", "{}", series.name);
     }
-    let svg = plot.svg().unwrap();
+    let svg = Plot::svg(&[plot]).unwrap();
     // The plot has no lines for the two exact sets.
     let (drawn, whole) = (svg.matches(" points=\"").count(), svg.matches("not drawn").count());
     assert_eq!(whole, 2, "{drawn}: {svg}");

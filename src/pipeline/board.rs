@@ -17,7 +17,7 @@ use urlseen_engine::engine::store::Footprint;
 use urlseen_engine::item::batch::{Batch, Ready};
 
 /// Progress of a run at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize)]
 pub struct Report {
     /// Counts since the start.
     #[serde(flatten)]
@@ -46,6 +46,12 @@ impl Report {
             processing: self.processing + other.processing,
             filter: self.filter.and(&other.filter),
         }
+    }
+
+    /// Returns true if nothing has happened since the report `before`, and nothing waits.
+    pub(crate) fn is_idle_since(&self, before: &Self) -> bool {
+        (self.counts, self.asked) == (before.counts, before.asked)
+            && self.source + self.processing == 0
     }
 
     /// Notes that the run is over, so that its items no longer wait for this process.

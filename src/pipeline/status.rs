@@ -115,7 +115,7 @@ pub struct Lists {
 }
 
 /// State of the filter at some moment.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilterStatus {
     /// Number of fingerprints in the filter.
     pub keys: u64,

@@ -39,7 +39,7 @@ fn place<'a>(explained: &'a Value, kind: &str) -> &'a Value {
 
 #[test]
 fn a_url_is_explained_without_a_daemon() {
-    let output = urlseen(["explain", URL]).output();
+    let output = urlseen(["explain", "--bits", URL]).output();
     assert_eq!((output.code(), output.stderr.as_str()), (Some(0), ""), "{output:?}");
     let mut said = output.text();
     for part in [
@@ -56,11 +56,11 @@ fn a_url_is_explained_without_a_daemon() {
         "fingerprints   scrapy        ",
         "   (in use)\n               scrapy-2.6    ",
         "               scrapy-redis  ",
+        "seen           unknown: storage/demo holds no filter yet\n",
         "places         native   (the filter's)\n                  shard ",
         "its blocks and bits depend on the filter's seed, which is chosen when the filter is ",
         "               pyrebloom\n                  demo:filter.0 bits ",
         "a member of the set demo:filter\n",
-        "seen           unknown: storage/demo holds no filter yet\n",
         "ignored        headers and cookies\n",
         "the same       http://example.com/?a=1&b=2   (the canonical URL itself)\n",
         "others         http://example.com:80/?a=1&b=2   (the default port, written out)",
@@ -106,10 +106,25 @@ fn two_items_are_compared() {
     let different = two("http://h/?a=1", "http://h/?a=2");
     assert_eq!(different["verdicts"][2]["difference"]["what"], "field of the query");
     let output = urlseen(["explain", "http://h/", "https://h/"]).output();
-    for part in ["the two are      ", "different requests   (in use)", "scheme: `http` and `https`"]
-    {
-        assert!(output.text().contains(part.trim_end()), "{part}: {}", output.text());
-    }
+    let verdict = "the two are    scrapy        different requests   (in use)\n                  \
+                   scheme: `http` and `https`\n\nitem           http://h/\n";
+    assert!(output.text().starts_with(verdict), "{}", output.text());
+    let whole = urlseen(["explain", "--bits", "http://h/", "https://h/"]).output();
+    assert!(whole.text().contains("\n               scrapy-redis  different"), "{}", whole.text());
+}
+
+#[test]
+fn an_explanation_is_short_unless_the_rest_is_asked_for() {
+    let output = urlseen(["explain", "http://h/"]).output();
+    let fingerprint = urlseen(["fingerprint"]).stdin("http://h/").output();
+    let expected = format!(
+        "item           http://h/\nform           url\n\
+         request        GET http://h/, no body\ncanonical      http://h/, unchanged\n\
+         fingerprints   scrapy        {}   (in use)\n\
+         seen           unknown: storage/demo holds no filter yet\n",
+        fingerprint.text().trim()
+    );
+    assert_eq!(output.text(), expected);
 }
 
 #[test]

@@ -12,7 +12,9 @@ mod replay;
 mod suggest;
 
 pub use compare::{Interval, Ones, Overlap, Totals};
-pub use explain::{Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair};
+pub use explain::{
+    Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown, explain, pair,
+};
 pub use plan::{
     Amount, Bytes, DAEMON_BYTES, Figures, FitQuestion, Fits, Machine, Needs, PlanError,
     PlannedCrawl, Share, Steady, Target, Traffic, TrafficItem, error_rate_plot, grouped, lost_text,
@@ -20,7 +22,7 @@ pub use plan::{
 };
 pub use plot::{Axis, Plot, PlotError, Scale, Series, Stroke};
 pub use replay::{
-    Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Reason, Report, Ruled, Seen,
-    Setup, Tally, run as replay, suggest,
+    Ending, Input, KeyRead, LaneReport, LaneSpec, Merges, Point, Report, Ruled, Seen, Setup, Tally,
+    run as replay, suggest,
 };
 pub use suggest::{Suggester, Suggestion, Suggestions};

@@ -24,10 +24,9 @@ use places::PlaceShown;
 
 /// Explain the fingerprint of an item and the verdict of the filter.
 ///
-/// The command prints the form of the item, each step to its canonical URL, and its fingerprints.
-/// It also prints the item's place in each kind of filter, and the certainty of the verdict. The
-/// command also prints examples of URLs with the same fingerprint. With two items, it prints the
-/// reason why the items are the same request or different requests.
+/// The command prints the form of the item, each step to its canonical URL, its fingerprint, and
+/// the verdict with its certainty. With two items, it first prints whether and why they are the
+/// same request.
 ///
 /// For the verdict, the command asks the daemon, the storage folder or Redis, as `urlseen check`
 /// does. It does not change the filter. If there is no filter, the verdict is `unknown`.
@@ -39,6 +38,10 @@ Examples:
 pub(super) struct ExplainArgs {
     #[command(flatten)]
     folder: Folder,
+    /// Also print the fingerprints by the other algorithms, the item's shard and bits in each kind
+    /// of filter, and other spellings of the URL. The JSON always has them
+    #[arg(long)]
+    bits: bool,
     /// Print the explanation as JSON
     #[arg(long)]
     json: bool,
@@ -113,7 +116,7 @@ pub(super) fn run(args: &ExplainArgs) -> anyhow::Result<Outcome> {
     if args.json {
         writeln!(out, "{}", json_text(&json(&reports, between.as_ref())?))?;
     } else {
-        text::print(&reports, between.as_ref(), &items, out)?;
+        text::print(&reports, between.as_ref(), &items, args.bits, out)?;
     }
     let is_bad = |report: &ExplainReport| report.explained.unreadable.is_some();
     let is_unknown =

@@ -2,33 +2,43 @@
 
 use std::io::{self, Write};
 
-use urlseen_analysis::{Explained, LimitShown, Pair, RequestShown, Spelling, StepShown};
+use urlseen_analysis::{Computed, Explained, LimitShown, Pair, RequestShown, Spelling, StepShown};
 
 use super::super::rows::{COMPARED, Rows};
 use super::ExplainReport;
 use super::places::PlaceShown;
 use crate::admin::printable::printable;
 
-/// Prints a report on each item. If there are two items, also prints their comparison.
+/// Prints a report on each item. If there are two items, prints their comparison first. A whole
+/// report also has what is not in use, places in filters, and other spellings.
 pub(super) fn print(
     reports: &[ExplainReport],
     between: Option<&Pair>,
     items: &[Vec<u8>],
+    is_whole: bool,
     out: impl Write,
 ) -> io::Result<()> {
     let mut rows = Rows::new(out, COMPARED);
-    for (report, item) in reports.iter().zip(items) {
-        self::report(&mut rows, report, item)?;
-        if between.is_some() {
+    if let Some(pair) = between {
+        compared(&mut rows, pair, is_whole)?;
+    }
+    for (number, (report, item)) in reports.iter().zip(items).enumerate() {
+        if number > 0 || between.is_some() {
             rows.gap()?;
         }
+        self::report(&mut rows, report, item, is_whole)?;
     }
-    let Some(Pair { verdicts, rules, also, .. }) = between else { return Ok(()) };
+    Ok(())
+}
+
+fn compared(rows: &mut Rows<impl Write>, pair: &Pair, is_whole: bool) -> io::Result<()> {
+    let Pair { verdicts, rules, also, .. } = pair;
     let shown = |side: &Option<String>| match side {
         Some(text) => format!("`{text}`"),
         None => "nothing".to_owned(),
     };
-    let verdicts = verdicts.iter().flat_map(|verdict| {
+    let verdicts = verdicts.iter().filter(|verdict| is_whole || verdict.is_used);
+    let verdicts = verdicts.flat_map(|verdict| {
         let word = match verdict.same {
             Some(true) => "the same request",
             Some(false) => "different requests",
@@ -43,26 +53,34 @@ pub(super) fn print(
     });
     rows.each("the two are", verdicts)?;
     rows.each("rules", rules.iter().map(|rule| format!("{}: {}", rule.rule, rule.words)))?;
-    rows.each("ignored", also)
+    rows.each("ignored", also.iter().filter(|_| is_whole))
 }
 
-fn report(rows: &mut Rows<impl Write>, report: &ExplainReport, item: &[u8]) -> io::Result<()> {
+fn report(
+    rows: &mut Rows<impl Write>,
+    report: &ExplainReport,
+    item: &[u8],
+    is_whole: bool,
+) -> io::Result<()> {
     let ExplainReport { explained, places, answer, .. } = report;
     rows.row("item", printable(item, None))?;
-    self::explained(rows, explained)?;
-    rows.each("places", places.iter().flat_map(place))?;
+    self::explained(rows, explained, is_whole)?;
     if let Some(answer) = answer {
         let how_sure = Some(answer.how_sure.clone()).filter(|words| !words.is_empty());
         let said = format!("{}: {}", answer.verdict, answer.says);
         rows.each("seen", [said].into_iter().chain(how_sure))?;
     }
+    if !is_whole {
+        return Ok(());
+    }
+    rows.each("places", places.iter().flat_map(place))?;
     rows.each("ignored", &explained.ignored)?;
     let spelling = |Spelling { item, differs }: &Spelling| format!("{item}   ({differs})");
     rows.each("the same", explained.same.iter().map(spelling))?;
     rows.each("others", explained.others.iter().map(spelling))
 }
 
-fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<()> {
+fn explained(rows: &mut Rows<impl Write>, explained: &Explained, is_whole: bool) -> io::Result<()> {
     let Explained { form, request, unreadable, passes, steps, canonical, .. } = explained;
     rows.each("form", form)?;
     if let Some(RequestShown { method, url, body_bytes, verbatim_url }) = request {
@@ -83,15 +101,18 @@ fn explained(rows: &mut Rows<impl Write>, explained: &Explained) -> io::Result<(
     if let Some(given) = &explained.given {
         rows.row("given", format!("{given}: the item contains its fingerprint"))?;
     }
-    let computed = explained.fingerprints.iter().map(|computed| {
-        let is_used = computed.fingerprint.is_some()
+    let is_used = |computed: &Computed| {
+        computed.fingerprint.is_some()
             && computed.fingerprint == explained.fingerprint
-            && explained.given.is_none();
+            && explained.given.is_none()
+    };
+    let computed = explained.fingerprints.iter().filter(|it| is_whole || is_used(it));
+    let computed = computed.map(|computed| {
         let text = match (&computed.fingerprint, &computed.refused) {
             (Some(fingerprint), _) => fingerprint.clone(),
             (None, reason) => format!("none: {}", reason.as_deref().unwrap_or_default()),
         };
-        let mark = if is_used { "   (in use)" } else { "" };
+        let mark = if is_used(computed) { "   (in use)" } else { "" };
         format!("{:<13} {text}{mark}", computed.algorithm)
     });
     rows.each("fingerprints", computed)?;

@@ -1,5 +1,6 @@
 //! `urlseen replay`: predicts the verdicts of urlseen on the links of a crawl.
 
+mod plot;
 mod report;
 mod suggestions;
 
@@ -123,7 +124,7 @@ pub(super) fn run(args: &ReplayArgs) -> anyhow::Result<Outcome> {
     };
     report::print(args.json, &report, &config)?;
     if let Some(path) = &args.plot {
-        report::plot(&report, &config).write(path)?;
+        Plot::write(&plot::plots(&report, &config), path)?;
     }
     match report.ending {
         Ending::Whole => {}

@@ -1,12 +1,12 @@
-//! Report of a replay, for people and as JSON, and its plot.
+//! Report of a replay, for people and as JSON.
 
 use std::io::{self, Write};
 
 use crate::admin::printable::{json_text, printable, stdout};
 use serde_json::{Value, json};
-use urlseen_analysis::{Axis, Plot, Scale, Series, Stroke};
-use urlseen_analysis::{Ending, KeyRead, LaneReport, Merges, Point, Reason, Report, Ruled, Tally};
+use urlseen_analysis::{Ending, KeyRead, LaneReport, Merges, Report, Ruled, Tally};
 use urlseen_engine::config::{Config, FilterPlace, NamedRule};
+use urlseen_engine::flow::reasons::Reason;
 
 use super::super::rows::{CRAWL, Rows, paced};
 use urlseen_analysis::{DAEMON_BYTES, grouped, size};
@@ -16,9 +16,6 @@ const SHOWN: usize = 60;
 
 /// Bytes of memory that a daemon needs for each recent fingerprint of a filter in Redis.
 const RECENT_BYTES: u64 = 8;
-
-/// Lowest error rate in the plot.
-const LEAST: f64 = 1e-13;
 
 /// Returns the memory that a crawl needs with a kind of filter: bytes in the daemon, and if the
 /// filter is in Redis, the minimum and maximum bytes in Redis.
@@ -50,10 +47,9 @@ pub(super) fn print(as_json: bool, report: &Report, config: &Config) -> anyhow::
 
 fn to_json(report: &Report, config: &Config) -> serde_json::Result<Value> {
     let Report { tally, kinds, keys, exact_keys, exact_bytes, seconds, ending } = report;
-    let reject = |(reason, found): (&String, &Reason)| {
-        let Reason { items, place, item } = found;
+    let reject = |(words, Reason { items, place, item }): (&str, &Reason)| {
         let item = printable(item, Some(SHOWN));
-        json!({ "reason": reason, "items": items, "place": place, "item": item })
+        json!({ "reason": words, "items": items, "place": place, "item": item })
     };
     let mut lanes = Vec::new();
     for lane in kinds {
@@ -229,7 +225,7 @@ fn items(tally: &Tally, seconds: f64, config: &Config, out: &mut impl Write) -> 
     }
     let mut row = |name: &str, count: u64, words: &str| rows.number(name, grouped(count), words);
     row("rejected", *rejected, "")?;
-    for (reason, Reason { items, place, item }) in &tally.rejects {
+    for (reason, Reason { items, place, item }) in tally.rejects.iter() {
         let item = printable(item, Some(SHOWN));
         row("", *items, &format!("{reason}; the first is {place}: {item}"))?;
     }
@@ -285,24 +281,4 @@ fn rate(rate: f64) -> String {
 /// Formats an expected number of drops, which can be a fraction.
 fn expected(drops: f64) -> String {
     if drops >= 100.0 { format!("{drops:.0}") } else { format!("{drops:.2}") }
-}
-
-/// Returns the plot of the counted and the computed error rates over the items.
-pub(super) fn plot(report: &Report, config: &Config) -> Plot {
-    let mut series = Vec::new();
-    for (colour, lane) in report.kinds.iter().enumerate() {
-        let line = |words: &str, stroke, of: fn(&Point) -> f64| {
-            let name = lane.kind.short();
-            let points = lane.curve.iter().map(|point| (point.items as f64, of(point)));
-            Series { name: format!("{name}, {words}"), colour, stroke, points: points.collect() }
-        };
-        series.push(line("counted", Stroke::Bold, Point::measured));
-        series.push(line("computed", Stroke::Thin, Point::computed));
-    }
-    Plot {
-        title: format!("{}: wrong drops as a share of new fingerprints", config.crawl.name),
-        x: Axis { label: "items".to_owned(), scale: Scale::Linear },
-        y: Axis { label: "error rate so far".to_owned(), scale: Scale::Log { least: LEAST } },
-        series,
-    }
 }

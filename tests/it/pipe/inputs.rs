@@ -34,10 +34,10 @@ fn an_unreadable_line_is_reported_and_no_other_line_is_lost() {
     fs::write(folder.path().join("b"), b"http://b/\n\xff\n{\"url\": 1}\nhttp://c/").unwrap();
     let starts = [
         "urlseen: a, line 1: the item is empty",
-        "urlseen: a, line 3: the item is empty",
         "urlseen: a, line 4: the URL is not absolute",
-        "urlseen: b, line 2: the URL is not UTF-8: byte 0 begins no character",
-        "urlseen: b, line 3: `url` is a number; it must be text",
+        "urlseen: b, line 2: the URL is not UTF-8: ",
+        "urlseen: b, line 3: `url` is a number; it must be text: {\"url\": 1}",
+        "urlseen: 1 more line: the item is empty",
     ];
     for (arguments, printed) in [
         (&["a", "b"][..], "http://a/\nhttp://b/\nhttp://c/\n"),

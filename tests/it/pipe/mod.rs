@@ -48,6 +48,18 @@ fn urls(count: usize) -> String {
     joined(urls.iter().map(String::as_str))
 }
 
+/// Returns the number of unreadable lines that messages report: each message is about the first
+/// line with some reason, or has the number of further lines.
+#[track_caller]
+fn unreadable(messages: &str) -> usize {
+    let count = |line: &str| {
+        let words = line.strip_prefix("urlseen: ").expect(line);
+        let number = words.split_once(" more line").map(|(number, _)| number.replace(',', ""));
+        number.map_or(1, |number| number.parse().expect(line))
+    };
+    messages.lines().map(count).sum()
+}
+
 /// Checks the exit status and the printed lines.
 #[track_caller]
 fn check(output: &Output, code: i32, stdout: &str, stderr: &str) {

@@ -209,6 +209,25 @@ fn redisbloom_grows_and_errs_like_the_module() {
 }
 
 #[test]
+fn the_plot_of_a_healthy_crawl_shows_its_items_and_computed_rates() {
+    let folder = TempDir::new().unwrap();
+    let plot = |kinds: &str| {
+        let path = folder.path().join("plot.svg");
+        let run = urlseen(["replay", "-", "--kinds", kinds, "--plot"]).arg(&path);
+        let run = run.arg("--set").arg("source.batch=100");
+        let output = run.stdin([urls(3000), urls(3000)].concat().join("\n")).output();
+        assert_eq!(output.code(), Some(0), "{output:?}");
+        std::fs::read_to_string(&path).unwrap()
+    };
+    let svg = plot("native,exact");
+    assert_eq!(svg.matches(">\n6k\n").count(), 2, "both plots have an axis of 6000 items: {svg}");
+    let thin = svg.matches("<polyline fill=\"none\" opacity=\"0.6\"").count();
+    assert_eq!(thin, 1, "the computed rate of native: {svg}");
+    let svg = plot("exact");
+    assert!(svg.contains("seen before") && !svg.contains("error rate"), "{svg}");
+}
+
+#[test]
 fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
     let folder = TempDir::new().unwrap();
     let plot = folder.path().join("plot.svg");
@@ -230,9 +249,10 @@ fn all_kinds_judge_together_and_each_has_a_line_in_the_plot() {
     assert_eq!(cells, ["scrapy-redis", "3,000", "3,000", "0", "0.00", "0"]);
 
     let svg = std::fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains(">\nnew\n") && svg.contains(">\nseen before\n"), "{svg}");
     // The plot does not draw a rate of 0, and names it only in the legend. A kind without wrong
     // drops has a counted rate of 0. The set has a computed rate of 0, too.
-    let bold = svg.matches("stroke-width=\"2\" points=").count();
+    let bold = svg.matches("stroke-width=\"2\" points=").count() - 2;
     let none = svg.matches("counted: 0, not drawn").count();
     assert_eq!(bold + none, 8, "{svg}");
     assert!(bold >= 5 && svg.contains("a&lt;&amp;b"), "{svg}");

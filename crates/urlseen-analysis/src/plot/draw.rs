@@ -37,27 +37,34 @@ const FONT: &str = "sans-serif";
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 
 /// Returns the text of the SVG file.
-pub(super) fn svg(plot: &Plot) -> Result<String, String> {
+pub(super) fn svg(plots: &[Plot]) -> Result<String, String> {
     let mut text = String::new();
-    let root = SVGBackend::with_string(&mut text, (SIZE.0 + LEGEND, SIZE.1)).into_drawing_area();
-    draw(plot, &root).map_err(|error| error.to_string())?;
-    drop(root);
+    draw_all(plots, &mut text).map_err(|error| error.to_string())?;
     Ok(text)
 }
 
-fn draw(plot: &Plot, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
+fn draw_all(plots: &[Plot], text: &mut String) -> Result<(), Box<dyn std::error::Error>> {
+    let size = (SIZE.0 + LEGEND, SIZE.1 * u32::try_from(plots.len())?);
+    let root = SVGBackend::with_string(text, size).into_drawing_area();
     root.fill(&WHITE)?;
+    for (plot, area) in plots.iter().zip(root.split_evenly((plots.len(), 1))) {
+        draw(plot, &area)?;
+    }
+    root.present()?;
+    Ok(())
+}
+
+fn draw(plot: &Plot, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> {
     let title = TextStyle::from((FONT, 20)).pos(Pos::new(HPos::Center, VPos::Top));
     let middle = i32::try_from(SIZE.0.midpoint(LEGEND))?;
     root.draw_text(&clean(&plot.title, TITLE), &title, (middle, 12))?;
 
     let lines: Vec<Vec<(f64, f64)>> =
         plot.series.iter().map(|series| placed(plot, series)).collect();
-    let all = || lines.iter().flatten();
-    let (x, y) = (
-        Ruler::new(plot.x.scale, all().map(|&(x, _)| x)),
-        Ruler::new(plot.y.scale, all().map(|&(_, y)| y)),
-    );
+    // The horizontal axis also has the points that are too low to draw.
+    let all = plot.series.iter().flat_map(|series| &series.points);
+    let x = Ruler::new(plot.x.scale, all.filter_map(|&(x, _)| plot.x.scale.place(x)));
+    let y = Ruler::new(plot.y.scale, lines.iter().flatten().map(|&(_, y)| y));
     let (left, right) = root.split_horizontally(SIZE.0);
     let mut chart = ChartBuilder::on(&left)
         .margin(16)
@@ -79,9 +86,7 @@ fn draw(plot: &Plot, root: &Area<'_>) -> Result<(), Box<dyn std::error::Error>> 
             chart.draw_series(LineSeries::new(points.iter().copied(), style(series)))?;
         }
     }
-    legend(plot, &lines, &right)?;
-    root.present()?;
-    Ok(())
+    legend(plot, &lines, &right)
 }
 
 impl Ranged for Ruler {

@@ -93,27 +93,27 @@ impl Plot {
         file::check(path)
     }
 
-    /// Returns the plot as the text of an SVG file.
+    /// Returns plots, one below the other, as the text of an SVG file.
     ///
     /// # Errors
     /// A point is not finite.
-    pub fn svg(&self) -> Result<String, PlotError> {
-        for Series { name, points, .. } in &self.series {
+    pub fn svg(plots: &[Self]) -> Result<String, PlotError> {
+        for Series { name, points, .. } in plots.iter().flat_map(|plot| &plot.series) {
             let wrong = points.iter().find(|(x, y)| !(x.is_finite() && y.is_finite()));
             if let Some(&(x, y)) = wrong {
                 return Err(PlotError::NotFinite { series: name.clone(), x, y });
             }
         }
-        draw::svg(self).map_err(PlotError::Draw)
+        draw::svg(plots).map_err(PlotError::Draw)
     }
 
-    /// Writes the plot to a file, completely or not at all. The finished file replaces an existing
-    /// file of that name.
+    /// Writes plots, one below the other, to a file, completely or not at all. The finished file
+    /// replaces an existing file of that name.
     ///
     /// # Errors
     /// A point is not finite, or the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), PlotError> {
-        let svg = self.svg()?;
+    pub fn write(plots: &[Self], path: &Path) -> Result<(), PlotError> {
+        let svg = Self::svg(plots)?;
         file::replace(path, svg.as_bytes())
     }
 }

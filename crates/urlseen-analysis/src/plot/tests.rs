@@ -15,6 +15,10 @@ fn series(name: &str, points: &[(f64, f64)]) -> Series {
     Series { name: name.to_owned(), colour: 0, stroke: Stroke::Bold, points: points.to_vec() }
 }
 
+fn svg(plot: &Plot) -> String {
+    Plot::svg(std::slice::from_ref(plot)).unwrap()
+}
+
 /// Returns the points of each drawn line.
 fn lines(svg: &str) -> Vec<Vec<(i32, i32)>> {
     let width = "stroke-width=\"2\" points=\"";
@@ -54,7 +58,7 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
         series("none", &[]),
         series("little", &[(0.0, 0.0), (1.0, 1e-30)]),
     ]);
-    let svg = plot.svg().unwrap();
+    let svg = svg(&plot);
     check_xml(&svg);
     let [one, two] = &lines(&svg)[..] else { panic!("two lines: {svg}") };
     // The second point of line one is 1e-6. On the logarithmic axis, it is equally far from 1e-8
@@ -76,14 +80,31 @@ fn each_series_is_a_line_and_an_entry_of_the_legend() {
     {
         assert!(svg.contains(text), "{text}: {svg}");
     }
-    assert_eq!(plot.svg().unwrap(), svg, "twice the same");
+    assert_eq!(self::svg(&plot), svg, "twice the same");
+}
+
+#[test]
+fn plots_stand_one_below_the_other() {
+    let one = plot(vec![series("one", &[(0.0, 1e-8), (100.0, 1e-4)])]);
+    let both = Plot::svg(&[one.clone(), one.clone()]).unwrap();
+    check_xml(&both);
+    let [upper, lower] = &lines(&both)[..] else { panic!("two lines: {both}") };
+    assert_eq!([upper.clone()], lines(&svg(&one))[..]);
+    let below = |(x, y): (i32, i32)| (x, y + 540);
+    assert_eq!(upper.iter().copied().map(below).collect::<Vec<_>>(), *lower);
+}
+
+#[test]
+fn an_axis_shows_all_points_even_those_that_are_too_low_to_draw() {
+    let low = plot(vec![series("low", &[(0.0, 0.0), (90_000.0, 0.0)])]);
+    assert!(svg(&low).contains("80k\n"), "{}", svg(&low));
 }
 
 #[test]
 fn long_texts_are_cut() {
     let mut long = plot(vec![series(&"n".repeat(1000), &[(1.0, 0.5)])]);
     long.title = "ü".repeat(1000);
-    let svg = long.svg().unwrap();
+    let svg = svg(&long);
     for (letter, most) in [("n", 40), ("ü", 110)] {
         let cut = format!(">\n{}…\n", letter.repeat(most - 1));
         assert!(svg.contains(&cut), "{letter}: {svg}");
@@ -93,7 +114,8 @@ fn long_texts_are_cut() {
 #[test]
 fn points_that_are_not_finite_are_refused() {
     for bad in [(f64::NAN, 1.0), (1.0, f64::INFINITY)] {
-        let refused = plot(vec![series("odd", &[(1.0, 1.0), bad])]).svg().unwrap_err();
+        let odd = plot(vec![series("odd", &[(1.0, 1.0), bad])]);
+        let refused = Plot::svg(&[odd]).unwrap_err();
         assert!(refused.to_string().contains("of odd"), "{refused}");
     }
 }
@@ -102,25 +124,26 @@ fn points_that_are_not_finite_are_refused() {
 fn a_file_is_replaced_whole_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("plot.svg");
-    let good = plot(vec![series("one", &[(1.0, 0.5)])]);
+    let good = [plot(vec![series("one", &[(1.0, 0.5)])])];
     std::fs::write(&path, "before").unwrap();
-    plot(vec![series("odd", &[(f64::NAN, 0.0)])]).write(&path).unwrap_err();
+    let odd = plot(vec![series("odd", &[(f64::NAN, 0.0)])]);
+    Plot::write(&[odd], &path).unwrap_err();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "before");
-    good.write(&path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap());
+    Plot::write(&good, &path).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), Plot::svg(&good).unwrap());
     let names = || std::fs::read_dir(folder.path()).unwrap().count();
     assert_eq!(names(), 1, "nothing is left beside it");
 
     Plot::check(&path).unwrap();
-    assert_eq!(std::fs::read_to_string(&path).unwrap(), good.svg().unwrap(), "only asked");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), Plot::svg(&good).unwrap(), "only asked");
     for (place, words) in [("", "is not a file"), ("no/such/plot.svg", "No such file")] {
         let refused = Plot::check(&folder.path().join(place)).unwrap_err();
         assert!(refused.to_string().contains(words), "{refused}");
     }
 
-    let refused = good.write(folder.path()).unwrap_err();
+    let refused = Plot::write(&good, folder.path()).unwrap_err();
     assert!(refused.to_string().contains("is not a file"), "{refused}");
-    let refused = good.write(&folder.path().join("no/such/plot.svg")).unwrap_err();
+    let refused = Plot::write(&good, &folder.path().join("no/such/plot.svg")).unwrap_err();
     assert!(refused.to_string().contains("cannot be written: No such file"), "{refused}");
     assert_eq!(names(), 1);
 }

@@ -11,8 +11,10 @@ pub struct Point {
     /// Number of items so far.
     pub items: u64,
     /// Number of new fingerprints so far: fingerprints that were not seen before.
-    pub(crate) new: u64,
-    /// Number of these new fingerprints that the filter reported as seen.
+    pub new: u64,
+    /// Number of fingerprints so far that were seen before.
+    pub again: u64,
+    /// Number of new fingerprints that the filter reported as seen.
     pub(crate) wrong: u64,
     /// Expected value of `wrong`, from the computed error rates.
     pub(crate) expected: f64,

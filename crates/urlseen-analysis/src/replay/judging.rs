@@ -107,8 +107,7 @@ impl Running {
 }
 
 /// Audience of one feed of the replay. `Part` forwards all messages to `audience`. For a feed of
-/// fingerprints that count as seen, it also forwards malformed fingerprints. For a feed of items,
-/// it also forwards progress. The report lists malformed items, so `Part` drops them.
+/// fingerprints that count as seen, it does not forward the progress.
 pub(super) struct Part<'a> {
     pub(super) audience: &'a mut dyn Audience,
     pub(super) is_given: bool,
@@ -120,9 +119,7 @@ impl Audience for Part<'_> {
     }
 
     fn bad(&mut self, bad: &Bad) {
-        if self.is_given {
-            self.audience.bad(bad);
-        }
+        self.audience.bad(bad);
     }
 
     fn progress(&mut self, progress: &Progress) {

@@ -62,6 +62,8 @@ pub(super) struct Lane {
     counts: Counts,
     /// Number of new fingerprints for which the kind has bit positions.
     new: u64,
+    /// Number of fingerprints that were seen before.
+    again: u64,
     /// Number of new fingerprints that the filter reported as seen.
     wrong: u64,
     curve: Curve,
@@ -113,6 +115,7 @@ impl Lane {
             filter,
             counts: Counts::default(),
             new: 0,
+            again: 0,
             wrong: 0,
             curve: Curve::new(),
             stopped: None,
@@ -153,6 +156,7 @@ impl Lane {
         }
         self.new += new.unseen + new.seen;
         self.wrong += new.seen;
+        self.again += batch.again;
         for Counts { unseen, seen, no_place } in [new, self.filter.judge_again(batch)] {
             self.counts.unseen += unseen;
             self.counts.seen += seen;
@@ -177,6 +181,7 @@ impl Lane {
         self.curve.push(Point {
             items: self.items,
             new: self.new,
+            again: self.again,
             wrong: self.wrong,
             expected: before.expected + rate * (self.new - before.new) as f64,
             error_rate_now,

@@ -31,7 +31,7 @@ use judging::{Judging, Part};
 use keys::{Keys, Rows};
 pub use lane::LaneSpec;
 pub use merging::Merges;
-pub use report::{Ending, KeyRead, LaneReport, Reason, Report, Ruled, Tally};
+pub use report::{Ending, KeyRead, LaneReport, Report, Ruled, Tally};
 use tokio::runtime::Builder;
 use urlseen_core::filter::{Kind, Seed, memory};
 use urlseen_engine::config::Config;

@@ -11,14 +11,9 @@ use crate::hash::hash;
 use urlseen_core::filter::Kind;
 use urlseen_engine::config::ItemForm;
 use urlseen_engine::flow::feed::Page;
+use urlseen_engine::flow::reasons::{Reasons, SHOWN};
 use urlseen_engine::item::batch::{Batch, Judged};
-use urlseen_engine::item::{Form, Options, Unreadable};
-
-/// Maximum number of different reasons that are counted separately.
-const REASONS: usize = 50;
-
-/// Maximum number of bytes that the report keeps of an item, so that a user can recognize it.
-const SHOWN: usize = 1 << 10;
+use urlseen_engine::item::{Form, Options};
 
 /// Maximum number of items that the report keeps as examples of a rule.
 const EXAMPLES: usize = 10;
@@ -79,7 +74,7 @@ pub struct Tally {
     /// Number of items that cannot be read.
     pub rejected: u64,
     /// Reasons why items cannot be read, each with its number of items.
-    pub rejects: BTreeMap<String, Reason>,
+    pub rejects: Reasons,
     /// Number of stream entries without the field that contains the item. No other count includes
     /// them.
     pub without: u64,
@@ -115,18 +110,6 @@ impl Ruled {
     pub fn examples(&self) -> impl Iterator<Item = &[u8]> {
         self.examples.values().map(Vec::as_slice)
     }
-}
-
-/// Reason why items cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Reason {
-    /// Number of items with this reason.
-    pub items: u64,
-    /// Place of the first item with this reason, such as a file and a line.
-    pub place: String,
-    /// First bytes of the item at `place`.
-    #[serde(skip)]
-    pub item: Vec<u8>,
 }
 
 /// Key in Redis that was read.
@@ -230,30 +213,11 @@ impl Tally {
             *self.forms.entry(run[0].name()).or_default() += run.len() as u64;
         }
         self.rejected += batch.rejects().len() as u64;
-        for (index, (item, reason)) in batch.rejected_at().zip(batch.rejects()) {
-            let mut words = words(reason);
-            if !self.rejects.contains_key(&words) && self.rejects.len() >= REASONS {
-                "other reasons".clone_into(&mut words);
-            }
-            let first = || Reason {
-                items: 0,
-                place: page.place(index).to_string(),
-                item: item[..item.len().min(SHOWN)].to_vec(),
-            };
-            self.rejects.entry(words).or_insert_with(first).items += 1;
-        }
+        self.rejects.add(page, batch, |_, _| ());
     }
 }
 
 /// Adds items to the tallies of their rules.
 fn add<'a>(tallies: &mut [Ruled], items: impl Iterator<Item = (&'a [u8], u16)>) {
     items.for_each(|(item, rule)| tallies[usize::from(rule)].add(item));
-}
-
-/// Returns the text of a reason without the parts that differ from item to item.
-fn words(reason: &Unreadable) -> String {
-    match reason {
-        Unreadable::NotUtf8 { .. } => "the URL is not UTF-8".to_owned(),
-        other => other.to_string(),
-    }
 }

@@ -75,8 +75,8 @@ pub trait Audience {
     /// Receives a message about a problem that does not end the flow.
     fn say(&mut self, words: &str);
 
-    /// Receives a malformed entry. If a page has many malformed entries, the observer receives only
-    /// the first ones.
+    /// Receives a malformed entry of the input. If a page has many malformed entries, the observer
+    /// receives only the first ones. Items that cannot be read are a matter of the effect.
     fn bad(&mut self, bad: &Bad);
 
     /// Receives the progress since the start.
@@ -249,10 +249,6 @@ impl Driver<'_> {
 
     /// Counts a batch and its page, and reports the malformed entries.
     fn count(&mut self, judged: &Batch<Judged>, page: Page) {
-        for (index, (_, reason)) in judged.rejected_at().zip(judged.rejects()) {
-            let (source, reason) = (page.place(index).to_string(), reason.to_string());
-            self.flow.audience.bad(&Bad { source, offset: None, line: None, reason });
-        }
         page.bad.iter().for_each(|bad| self.flow.audience.bad(bad));
         let number = |count: usize| count as u64;
         let (read, new) = (number(judged.items().len()), number(judged.onward_len()));

@@ -4,6 +4,7 @@ pub mod driver;
 pub mod feed;
 pub mod import;
 pub mod input;
+pub mod reasons;
 pub mod source;
 
 #[cfg(test)]
